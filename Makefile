@@ -1,0 +1,40 @@
+# `make run` and `make test` are all that a fresh machine with Python 3.11+ and make needs.
+
+VENV := .venv
+PYTHON_VENV := $(VENV)/bin/python
+READY := $(VENV)/.ready
+CHECKED := $(wildcard src tests benchmarks examples)
+# Goes before a command that starts Spark.
+WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
+
+.DEFAULT_GOAL := help
+.PHONY: help run test test-all lint bench clean
+
+help: ## this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: $(READY) ## set up, then explain a sample query
+	@$(WITH_JAVA) $(VENV)/bin/trellis explain examples/abi_q2_rising_price.tq --param ratio=1.05
+
+test: lint ## set up, then lint, types and the tests that are not slow
+	@$(WITH_JAVA) $(PYTHON_VENV) -m pytest -m "not slow"
+
+test-all: lint ## the same with the slow tests
+	@$(WITH_JAVA) $(PYTHON_VENV) -m pytest
+
+lint: $(READY) ## ruff and mypy only
+	@$(PYTHON_VENV) -m ruff check --quiet $(CHECKED)
+	@$(PYTHON_VENV) -m ruff format --quiet --check $(CHECKED)
+	@$(PYTHON_VENV) -m mypy --no-error-summary
+
+bench: ## the benchmarks
+	@echo "bench comes with the first benchmark."
+
+clean: ## remove .venv, caches and build output
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .numba_cache build dist out \
+		spark-warehouse metastore_db derby.log
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(READY): requirements.lock pyproject.toml scripts/setup.sh
+	@scripts/setup.sh
+	@touch $@

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Makes .venv, or brings it up to date: the packages pinned in requirements.lock, then Trellis itself, editable.
+# PYTHON names the interpreter to use; without it, the first Python 3.11 or newer on the PATH.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source scripts/apt.sh
+
+venv=.venv
+
+stop() {
+    echo "$*" >&2
+    exit 1
+}
+
+is_new_enough() {
+    "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+}
+
+find_python() {
+    local candidate
+    if [ -n "${PYTHON:-}" ]; then
+        is_new_enough "$PYTHON" || stop "PYTHON=$PYTHON is not a Python 3.11 or newer that runs."
+        echo "$PYTHON"
+        return
+    fi
+    for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
+        if is_new_enough "$candidate"; then
+            echo "$candidate"
+            return
+        fi
+    done
+    stop "Trellis needs Python 3.11 or newer and none was found on the PATH:" \
+        "install one, or name it: make PYTHON=/path/to/python3."
+}
+
+has_venv() {
+    "$1" -c 'import ensurepip, venv' 2>/dev/null
+}
+
+make_venv() {
+    local python version
+    python=$(find_python)
+    version=$("$python" -c 'import sys; print("{}.{}".format(*sys.version_info))')
+    if ! has_venv "$python"; then
+        apt_install "Python $version has no venv module here" "python$version-venv" python3-venv || true
+        has_venv "$python" || stop "Python $version cannot make a virtual environment:" \
+            "install its venv module with 'sudo apt-get install python$version-venv'."
+    fi
+    echo "Making $venv with Python $version." >&2
+    rm -rf "$venv"
+    "$python" -m venv "$venv"
+}
+
+install() {
+    "$venv/bin/python" -m pip --disable-pip-version-check install -qq --no-input "$@" ||
+        stop "pip could not install the packages: see its message above, and run make again when that is mended."
+}
+
+if ! { is_new_enough "$venv/bin/python" && "$venv/bin/python" -m pip --version >/dev/null 2>&1; }; then
+    make_venv
+fi
+echo "Installing the packages of requirements.lock (a few minutes the first time)." >&2
+install -r requirements.lock
+install --no-deps --no-build-isolation --editable .

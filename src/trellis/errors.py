@@ -1,0 +1,136 @@
+"""What can go wrong, said kindly: every error tells what, where and what to do.
+
+All errors that a user can cause derive from `TrellisError`; the command line prints them without a traceback and
+exits with code 2.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class TrellisError(Exception):
+    """A mistake that the user can mend: in a query, an option, a file or the data.
+
+    Parameters
+    ----------
+    what
+        One sentence that says what is wrong.
+    hint
+        What to do about it, if that is known.
+    """
+
+    def __init__(self, what: str, hint: str | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.what if self.hint is None else f"{self.what}\n{self.hint}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(kind: type[TrellisError], args: tuple[object, ...], state: dict[str, object]) -> TrellisError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class QueryError(TrellisError):
+    """A mistake in the text of a query; shows line, column and a caret under the place.
+
+    Parameters
+    ----------
+    what
+        One sentence that says what is wrong.
+    text
+        The whole query text.
+    start, end
+        The stretch of characters that the caret underlines.
+    hint
+        What to do about it.
+    """
+
+    def __init__(self, what: str, text: str, start: int, end: int, hint: str | None = None) -> None:
+        super().__init__(what, hint)
+        self.text = text
+        self.start = min(max(start, 0), len(text))
+        self.end = max(end, self.start)
+
+    @property
+    def line(self) -> int:
+        """The line of the place, from 1."""
+        return self.text.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        """The column of the place, from 1, in characters."""
+        return self.start - (self.text.rfind("\n", 0, self.start) + 1) + 1
+
+    def __str__(self) -> str:
+        begin = self.text.rfind("\n", 0, self.start) + 1
+        stop = self.text.find("\n", self.start)
+        line = self.text[begin : stop if stop >= 0 else len(self.text)].rstrip("\r")
+        indent = "".join("\t" if c == "\t" else " " for c in line[: self.start - begin])
+        caret = "^" * max(1, min(self.end - self.start, len(line) - (self.start - begin)))
+        number = str(self.line)
+        rows = [
+            f"line {self.line}, column {self.column}: {self.what}",
+            f"  {number} | {line}",
+            f"  {' ' * len(number)} | {indent}{caret}",
+        ]
+        if self.hint is not None:
+            rows.append(self.hint)
+        return "\n".join(rows)
+
+
+class QuerySyntaxError(QueryError):
+    """The text is not a query."""
+
+
+class BindError(QueryError):
+    """The query does not fit the columns, types or parameters it was given."""
+
+
+class ReservedError(BindError):
+    """The query uses something that is reserved for later."""
+
+
+class UsageError(TrellisError):
+    """An option or argument is wrong."""
+
+
+class DataError(TrellisError):
+    """The events are wrong: a missing file, a bad row, a repeated id."""
+
+
+class OverflowInCondition(DataError):
+    """A condition computed an integer that does not fit 64 bits."""
+
+
+class ListingRefused(TrellisError):
+    """Listing would give more results than the bound allows; `count` is the exact number."""
+
+    def __init__(self, what: str, hint: str | None = None, count: int | None = None) -> None:
+        super().__init__(what, hint)
+        self.count = count
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that `name` was probably meant to be, or None."""
+    candidates = sorted(set(known))
+    folded = {c.casefold(): c for c in reversed(candidates)}
+    if name.casefold() in folded:
+        return folded[name.casefold()]
+    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """Return a hint `Did you mean ...?`, or `otherwise` where nothing is near."""
+    near = nearest(name, known)
+    return f"Did you mean `{near}`?" if near is not None else otherwise

@@ -1,0 +1,1 @@
+"""Event tables in and out of files: read them, write them, or make sample ones."""

@@ -1,0 +1,136 @@
+"""CSV, read as text: an empty field is NULL, a quoted empty one an empty string."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+
+from trellis.errors import DataError
+from trellis.io.failures import reading
+from trellis.io.sources import Source
+
+_BLOCK = 16 << 20
+_ROWS_COUNTED = "The header is row 1; empty lines are not counted."
+
+
+def read_csv(source: Source, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a CSV or TSV file with a header; every column is text.
+
+    A column without a name is called `_c0`, `_c1`, ... after its position, as on Spark.
+
+    Parameters
+    ----------
+    source
+        The file.
+    columns
+        The columns to keep, of those that it has; all where None.
+
+    Returns
+    -------
+    pyarrow.Table
+        All columns are strings.
+
+    Raises
+    ------
+    DataError
+        If it is empty, is no UTF-8, a row has too few or too many fields, or a name comes twice in the header.
+    """
+    kind = source.format.upper()
+    try:
+        with reading(source.path, kind):
+            table = _named(_read_or_explain(source))
+    except DataError as error:
+        raise _long_row(source) if "straddl" in error.what else error from None
+    names = table.column_names
+    _check_unique(source, names)
+    _check_quotes(source, table)
+    return table if columns is None else table.select([c for c in columns if c in names])
+
+
+def _read_or_explain(source: Source) -> pa.Table:
+    try:
+        return _read(source, _open(source))
+    except pa.ArrowInvalid as error:
+        if "Empty CSV file" in str(error):
+            return _header_only(source)
+        if re.search(r"Expected \d+ columns, got \d+", str(error)):
+            raise _uneven_row(source) from None
+        raise
+
+
+def _read(source: Source, stream: pa.NativeFile, **parse: object) -> pa.Table:
+    # A handler of invalid rows gets their numbers only without threads.
+    return pcsv.read_csv(
+        stream,
+        read_options=pcsv.ReadOptions(block_size=_BLOCK, use_threads="invalid_row_handler" not in parse),
+        parse_options=pcsv.ParseOptions(
+            delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True, **parse
+        ),
+        convert_options=pcsv.ConvertOptions(
+            default_column_type=pa.string(),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            null_values=[""],
+        ),
+    )
+
+
+def _open(source: Source) -> pa.NativeFile:
+    return pa.input_stream(str(source.path), compression="gzip" if source.gzip else None)
+
+
+def _named(table: pa.Table) -> pa.Table:
+    return table.rename_columns([name or f"_c{i}" for i, name in enumerate(table.column_names)])
+
+
+def _header_only(source: Source) -> pa.Table:
+    """Read a file that pyarrow calls empty: it is, or it is one line without an end."""
+    with _open(source) as stream:
+        content = stream.read().removeprefix(b"\xef\xbb\xbf").strip(b"\r\n")
+    if not content.strip():
+        raise DataError(f"{source.path} is empty: no header.", "A CSV file begins with a line of column names.")
+    return _read(source, pa.BufferReader(content + b"\n"))
+
+
+def _uneven_row(source: Source) -> DataError:
+    rows: list[pcsv.InvalidRow] = []
+
+    def keep(row: pcsv.InvalidRow) -> str:
+        rows.append(row)
+        return "skip"
+
+    _read(source, _open(source), invalid_row_handler=keep)
+    row = rows[0]
+    fields = "1 field" if row.actual_columns == 1 else f"{row.actual_columns} fields"
+    what = f"{source.path}, row {row.number}: it has {fields}, but the header has {row.expected_columns}."
+    return DataError(what, _ROWS_COUNTED)
+
+
+def _long_row(source: Source) -> DataError:
+    what = f"{source.path} holds a row longer than {_BLOCK >> 20} MB."
+    return DataError(what, "Perhaps a quotation mark is opened and never closed.")
+
+
+def _check_quotes(source: Source, table: pa.Table) -> None:
+    """Refuse a quotation mark that is never closed: it would swallow rows without a word."""
+    broken = [pc.index(pc.match_substring(column, "\n"), True).as_py() for column in table.columns]
+    rows = [row for row in broken if row >= 0]
+    if rows and _count_quotes(source) % 2:
+        what = f"{source.path} holds a quotation mark that is not closed, perhaps in row {min(rows) + 2}."
+        raise DataError(what, _ROWS_COUNTED)
+
+
+def _count_quotes(source: Source) -> int:
+    with _open(source) as stream:
+        return sum(block.count(b'"') for block in iter(lambda: stream.read(_BLOCK), b""))
+
+
+def _check_unique(source: Source, names: Sequence[str]) -> None:
+    for name, times in Counter(names).items():
+        if times > 1:
+            raise DataError(f"The header of {source.path} names `{name}` {times} times.", "Rename one of them.")

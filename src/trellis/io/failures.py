@@ -1,0 +1,61 @@
+"""What pyarrow and the system say when a file cannot be read or written, made one clear sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from trellis.errors import DataError
+
+_LONGEST = 200
+
+
+@contextmanager
+def reading(path: os.PathLike[str], kind: str) -> Iterator[None]:
+    """Turn what goes wrong while reading `path` into a `DataError` that names it."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
+        raise DataError(f"{os.fspath(path)} cannot be read as {kind}: {reason(error)}.", _hint(error)) from None
+
+
+@contextmanager
+def writing(path: os.PathLike[str]) -> Iterator[None]:
+    """Turn what goes wrong while writing `path` into a `DataError` that names it."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        hint = "Free some space, or write elsewhere." if _number(error) in (errno.ENOSPC, errno.EDQUOT) else None
+        raise DataError(f"{os.fspath(path)} cannot be written: {reason(error)}.", hint) from None
+
+
+def reason(error: BaseException) -> str:
+    """Return why, without a full stop: the system's words for an error of the system, else the first line."""
+    number = _number(error)
+    if number is not None:
+        return os.strerror(number).lower()
+    if isinstance(error, UnicodeDecodeError) or re.search(r"utf-?8", str(error), re.IGNORECASE):
+        return "it is not UTF-8 text"
+    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+    line = re.sub(r"^(CSV|JSON) (parse|conversion) error:\s*", "", line)
+    line = line if len(line) <= _LONGEST else line[:_LONGEST] + " ..."
+    return line.rstrip(".")
+
+
+def _number(error: BaseException) -> int | None:
+    number = getattr(error, "errno", None)
+    if isinstance(number, int):
+        return number
+    told = re.search(r"\[errno (\d+)\]", str(error))
+    return int(told.group(1)) if told else None
+
+
+def _hint(error: BaseException) -> str | None:
+    if isinstance(error, UnicodeDecodeError) or "utf8" in str(error).lower():
+        return "Save the file as UTF-8."
+    return None

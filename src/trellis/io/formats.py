@@ -1,0 +1,57 @@
+"""Which format a file has, told by its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EXTENSIONS = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".orc": "orc",
+}
+"""The extensions that are known, with the format each stands for."""
+
+FORMATS = ("parquet", "csv", "tsv", "json", "orc")
+"""The formats that are known; `json` is JSON lines, one object a line."""
+
+COMPRESSIBLE = ("csv", "tsv", "json")
+"""The formats that may lie in a gzip file (`.csv.gz`); the others compress inside."""
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """A format, and whether gzip is wrapped around it."""
+
+    name: str
+    gzip: bool = False
+
+
+def known_extensions() -> str:
+    """Return the known extensions as a list for messages."""
+    return ", ".join(EXTENSIONS)
+
+
+def format_of(name: str) -> FileFormat | None:
+    """Return the format that the name of a file tells, or None.
+
+    Parameters
+    ----------
+    name
+        A path or the name of a file; upper and lower case are the same.
+
+    Returns
+    -------
+    FileFormat or None
+        None where the extension is unknown, or is `.gz` around a format that is not read that way.
+    """
+    folded = name.lower()
+    gzip = folded.endswith(".gz")
+    inner = folded[: -len(".gz")] if gzip else folded
+    for extension, known in EXTENSIONS.items():
+        if inner.endswith(extension):
+            return FileFormat(known, gzip) if not gzip or known in COMPRESSIBLE else None
+    return None

@@ -1,0 +1,176 @@
+"""Event files, read into one Arrow table: `read_table`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+import pyarrow as pa
+
+from trellis.errors import DataError, did_you_mean
+from trellis.io.csv import read_csv
+from trellis.io.infer import infer_column, infer_most, infer_times
+from trellis.io.json import read_json
+from trellis.io.columnar import read_orc, read_parquet
+from trellis.io.sources import Paths, Source, expand
+from trellis.io.times import java_pattern_to_regex, parse_times
+
+__all__ = ["Source", "expand", "parse_times", "read_table"]
+
+_READERS: dict[str, Callable[[Source, Sequence[str] | None], pa.Table]] = {
+    "parquet": read_parquet,
+    "orc": read_orc,
+    "csv": read_csv,
+    "tsv": read_csv,
+    "json": read_json,
+}
+
+
+def read_table(
+    paths: Paths,
+    *,
+    input_format: str | None = None,
+    text_columns: Iterable[str] = (),
+    time_format: str | None = None,
+    time: str | None = None,
+    columns: Iterable[str] | None = None,
+) -> pa.Table:
+    """Read files of events into one table.
+
+    Parquet and ORC bring their types. The columns of CSV are text at first and then get a type by
+    `trellis.io.infer.infer_column`; in JSON only text that tells times does (`infer_times`). Both look at the values
+    of all files together.
+
+    Parameters
+    ----------
+    paths
+        Files, directories or globs, as `expand` takes them.
+    input_format
+        The format of all files; without one, their extensions tell.
+    text_columns
+        Columns that stay text in CSV, and become text in JSON.
+    time_format
+        The pattern of the text in the column `time`; see `parse_times`.
+    time
+        The column of times. If it is text, it becomes timestamps (in CSV perhaps numbers), with NULL for what does not
+        fit: always with a `time_format`, otherwise if more than half of its values fit.
+    columns
+        The columns to keep, in this order; all where None.
+
+    Returns
+    -------
+    pyarrow.Table
+        The rows of all files, one after the other. The order of columns is that of the first file.
+
+    Raises
+    ------
+    DataError
+        If a file is missing or cannot be read, or the files do not fit together.
+    UsageError
+        If an option is wrong.
+    """
+    if time_format is not None:
+        java_pattern_to_regex(time_format)
+    sources = expand(paths, input_format)
+    wanted = None if columns is None else list(dict.fromkeys(columns))
+    read = _READERS[sources[0].format]
+    table = _concat(sources, [read(source, wanted) for source in sources], wanted)
+    return _typed(table, sources[0].format, frozenset(text_columns), time, time_format)
+
+
+def _concat(sources: Sequence[Source], tables: Sequence[pa.Table], wanted: Sequence[str] | None) -> pa.Table:
+    if sources[0].format == "json":
+        names = list(dict.fromkeys(name for table in tables for name in table.column_names))
+        _check_names(sources[0], names, wanted or [])
+        if not names:
+            raise DataError(f"{sources[0].path} is empty: no objects.", "Write one JSON object a line.")
+    else:
+        names = tables[0].column_names
+        for source, table in zip(sources, tables, strict=True):
+            _check_same_names(sources[0], names, source, table.column_names)
+            _check_names(source, table.column_names, wanted or [])
+    table = _stack(sources, tables)
+    return table.select(names if wanted is None else wanted).replace_schema_metadata(None)
+
+
+def _check_names(source: Source, names: Sequence[str], wanted: Iterable[str]) -> None:
+    for name in wanted:
+        if name not in names:
+            known = f"Its columns: {', '.join(names)}."
+            raise DataError(f"{source.path} has no column `{name}`.", did_you_mean(name, names, known))
+
+
+def _check_same_names(first: Source, names: Collection[str], other: Source, others: Collection[str]) -> None:
+    hint = "All files of one table must have the same columns."
+    for name in names:
+        if name not in others:
+            raise DataError(f"{other.path} has no column `{name}`, which {first.path} has.", hint)
+    for name in others:
+        if name not in names:
+            raise DataError(f"{first.path} has no column `{name}`, which {other.path} has.", hint)
+
+
+def _stack(sources: Sequence[Source], tables: Sequence[pa.Table]) -> pa.Table:
+    try:
+        return pa.concat_tables(tables, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise _clash(sources, tables, error) from None
+
+
+def _clash(sources: Sequence[Source], tables: Sequence[pa.Table], error: Exception) -> DataError:
+    hint = "Write the column with one type in all files."
+    first_seen: dict[str, tuple[Source, pa.DataType]] = {}
+    for source, table in zip(sources, tables, strict=True):
+        for field in table.schema:
+            first, kind = first_seen.setdefault(field.name, (source, field.type))
+            if not _fit(kind, field.type):
+                what = f"Column `{field.name}` is {kind} in {first.path} and {field.type} in {source.path}."
+                return DataError(what, hint)
+    return DataError(f"The files from {sources[0].path} on do not fit together: {error}.", hint)
+
+
+def _fit(one: pa.DataType, other: pa.DataType) -> bool:
+    try:
+        pa.unify_schemas([pa.schema([("x", one)]), pa.schema([("x", other)])], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return False
+    return True
+
+
+def _typed(
+    table: pa.Table, file_format: str, text_columns: frozenset[str], time: str | None, time_format: str | None
+) -> pa.Table:
+    for i, name in enumerate(table.column_names):
+        column = table.column(i)
+        if name == time:
+            column = _time_column(column, file_format, time_format)
+        elif file_format in ("csv", "tsv"):
+            column = column if name in text_columns else infer_column(column)
+        elif file_format == "json":
+            column = _json_column(column, name in text_columns)
+        table = table.set_column(i, name, column)
+    return table
+
+
+def _time_column(column: pa.ChunkedArray, file_format: str, time_format: str | None) -> pa.ChunkedArray:
+    is_text = _is_text(column.type)
+    if time_format is not None and (is_text or pa.types.is_integer(column.type)):
+        return pa.chunked_array([parse_times(column.cast(pa.string()), time_format)])
+    if not is_text:
+        return column
+    column = column.cast(pa.string())
+    if file_format not in ("csv", "tsv"):
+        return infer_most(column, numbers=False)
+    typed = infer_column(column)
+    return infer_most(column, numbers=True) if pa.types.is_string(typed.type) else typed
+
+
+def _json_column(column: pa.ChunkedArray, as_text: bool) -> pa.ChunkedArray:
+    if pa.types.is_null(column.type) or (as_text and not pa.types.is_nested(column.type)):
+        return column.cast(pa.string())
+    return infer_times(column) if _is_text(column.type) else column
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)

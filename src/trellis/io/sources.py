@@ -1,0 +1,153 @@
+"""From what the user names (files, directories, globs) to the list of files to read."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from trellis.errors import DataError, UsageError, did_you_mean
+from trellis.io.formats import COMPRESSIBLE, EXTENSIONS, FORMATS, FileFormat, format_of, known_extensions
+
+PathLike = str | os.PathLike[str]
+Paths = PathLike | Iterable[PathLike]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file to read.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+    format
+        One of `trellis.io.formats.FORMATS`.
+    gzip
+        Whether it is to be unpacked first.
+    """
+
+    path: Path
+    format: str
+    gzip: bool = False
+
+
+def expand(paths: Paths, input_format: str | None = None) -> list[Source]:
+    """Find the files that the user means.
+
+    Parameters
+    ----------
+    paths
+        A file, directory or glob, or several. Directories are searched with their subdirectories; in them and in
+        globs, names that begin with `_` or `.` are left out.
+    input_format
+        The format of all files; without one, their extensions tell. `jsonl` and `ndjson` mean `json`.
+
+    Returns
+    -------
+    list of Source
+        In the order given; what one directory or glob holds is sorted by path, and no file comes twice.
+
+    Raises
+    ------
+    DataError
+        If a file is missing, nothing matches, an extension is unknown or the formats are mixed.
+    UsageError
+        If `input_format` is unknown.
+    """
+    forced = None if input_format is None else _named_format(input_format)
+    named = [os.fspath(p) for p in _as_list(paths)]
+    if not named:
+        raise UsageError("No events were given.", "Name one or more files, directories or globs.")
+    found = {os.path.realpath(path): path for name in reversed(named) for path in reversed(_files(name))}
+    sources = [_source(path, forced) for path in reversed(found.values())]
+    _check_one_format(sources)
+    return sources
+
+
+def _as_list(paths: Paths) -> list[PathLike]:
+    return [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+
+
+def _named_format(name: str) -> str:
+    folded = name.lower()
+    if folded in FORMATS:
+        return folded
+    if f".{folded}" in EXTENSIONS:
+        return EXTENSIONS[f".{folded}"]
+    known = f"Known formats: {', '.join(FORMATS)}."
+    raise UsageError(f"The input format `{name}` is unknown.", did_you_mean(name, FORMATS, known))
+
+
+def _files(name: str) -> list[Path]:
+    path = Path(name)
+    if "://" in name:
+        hint = "Use the Spark engine for remote files, or copy them here first."
+        raise DataError(f"{name} is not a local file, and only local ones can be read here.", hint)
+    if path.is_dir():
+        return _some(sorted(_walk(path)), f"The directory {name} holds no files of events.")
+    if path.exists():
+        return [path]
+    if glob.has_magic(name):
+        return _some(sorted(_matches(name)), f"No files match {name}.")
+    raise _missing(path)
+
+
+def _some(files: list[Path], otherwise: str) -> list[Path]:
+    if not files:
+        raise DataError(otherwise, "Names that begin with `_` or `.` are left out.")
+    return files
+
+
+def _walk(directory: Path) -> Iterator[Path]:
+    for folder, subfolders, names in os.walk(directory, onerror=_raise_unreadable, followlinks=True):
+        subfolders[:] = [s for s in subfolders if not _is_hidden(s)]
+        yield from (Path(folder, n) for n in names if not _is_hidden(n))
+
+
+def _raise_unreadable(error: OSError) -> None:
+    raise DataError(f"The directory {error.filename} cannot be read: {error.strerror}.")
+
+
+def _matches(pattern: str) -> Iterator[Path]:
+    hidden_wanted = _is_hidden(os.path.basename(pattern))
+    for path in map(Path, glob.glob(pattern, recursive=True)):
+        if _is_hidden(path.name) and not hidden_wanted:
+            continue
+        if path.is_dir():
+            yield from _walk(path)
+        else:
+            yield path
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(("_", "."))
+
+
+def _missing(path: Path) -> DataError:
+    try:
+        neighbours = os.listdir(path.parent)
+    except OSError:
+        return DataError(f"There is no file {path}.", f"The folder {path.parent} does not exist or cannot be read.")
+    otherwise = f"The folder {path.parent} holds no file with a similar name."
+    return DataError(f"There is no file {path}.", did_you_mean(path.name, neighbours, otherwise))
+
+
+def _source(path: Path, forced: str | None) -> Source:
+    told = format_of(path.name)
+    if forced is not None:
+        told = FileFormat(forced, forced in COMPRESSIBLE and path.name.lower().endswith(".gz"))
+    if told is None:
+        hint = f"Known extensions: {known_extensions()}; or say the format with --input-format."
+        raise DataError(f"The format of {path} cannot be told from its name.", hint)
+    return Source(path, told.name, told.gzip)
+
+
+def _check_one_format(sources: list[Source]) -> None:
+    first = sources[0]
+    other = next((s for s in sources if s.format != first.format), None)
+    if other is not None:
+        what = f"The files have different formats: {first.path} is {first.format}, {other.path} is {other.format}."
+        raise DataError(what, "Read files of one format at a time.")

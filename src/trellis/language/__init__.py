@@ -1,0 +1,1 @@
+"""Text to syntax tree to bound query; knows no data, no Spark, no NumPy."""

@@ -1,0 +1,270 @@
+"""Syntax tree to bound query: every name, type, unit and parameter is checked here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from trellis.errors import ReservedError, UsageError, did_you_mean
+from trellis.language import syntax as s
+from trellis.language.bound import (
+    BoundQuery, Column, Condition, ConditionKind, NamedOutput, OutputColumn, Value, Variable, Window, WindowKind,
+    columns_of,
+)  # fmt: skip
+from trellis.language.outputs import aggregate_columns, bind_aggregate, bind_order, bind_output, id_type, name_outputs, type_text
+from trellis.language.parameters import read_parameters
+from trellis.language.printer import condition_text
+from trellis.language.schema import Kind, Schema, Type
+from trellis.language.values import Scope, bind_condition
+
+
+def bind(
+    query: s.Query,
+    text: str,
+    schema: Schema | None = None,
+    params: Mapping[str, Any] | None = None,
+    report_mode: str | None = None,
+) -> BoundQuery:
+    """Fit a query to a schema and parameters.
+
+    Parameters
+    ----------
+    query, text
+        The syntax tree and the text it came from, for messages.
+    schema
+        Columns and types of the events; None checks what can be checked without.
+    params
+        Values of parameters by name.
+    report_mode
+        Overrides REPORT.
+
+    Raises
+    ------
+    BindError
+        If the query does not fit; says where and what to do.
+    """
+    variables = _variables(query.pattern, text)
+    scope = Scope(text, {v.name: v for v in variables}, schema, read_parameters(params))
+    _check_types(query.pattern, scope)
+    partition = _partition(query, scope)
+    conditions = tuple(_condition(c, scope) for c in query.where if not isinstance(c, s.Partition))
+    window = _window(query.within, scope)
+    group_by = tuple(_grouping(name, partition, scope) for name in query.group_by)
+    lead = _leading_columns(query, window, partition, group_by, scope)
+    taken = [c.name for c in lead]
+    returns = name_outputs(query.returns, [bind_output(i.expression, scope) for i in query.returns], taken, scope)
+    aggregates = name_outputs(query.aggregates, [bind_aggregate(i, scope) for i in query.aggregates], taken, scope)
+    order_by = bind_order(query.order_by, scope)
+    _check_unused(scope)
+    return BoundQuery(
+        text=text, syntax=query, schema=schema, pattern=query.pattern, variables=variables, conditions=conditions,
+        partition=partition, window=window, select=query.select, report=_report(report_mode, query),
+        having=query.having, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,
+        limit=query.limit, per_window=query.per_window, offset=query.offset,
+        columns=tuple(lead + _result_columns(query, variables, returns, aggregates, scope)),
+        parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)),
+    )  # fmt: skip
+
+
+# --- Pattern ----------------------------------------------------------------------------------------------------
+
+
+def _variables(pattern: s.Pattern, text: str) -> tuple[Variable, ...]:
+    """Return the variables in the order of the pattern; refuse what is reserved and what is declared twice."""
+    found: dict[str, Variable] = {}
+    for node in s.walk(pattern):
+        _refuse_reserved(node, text)
+        if isinstance(node, s.Single | s.Kleene):
+            variable = Variable(node.var, node.type, isinstance(node, s.Kleene))
+            other = found.setdefault(node.var, variable)
+            if (other.type, other.kleene) != (variable.type, variable.kleene):
+                raise _twice(node, text, "with another type or operator")
+    absent = {e.var for node in s.walk(pattern) if isinstance(node, s.Absent) for e in node.events}
+    _occurrences(pattern, text)
+    return tuple(replace(v, absent=v.name in absent) for v in found.values())
+
+
+def _refuse_reserved(node: s.Node, text: str) -> None:
+    names = {s.Star: "`E* v[]`", s.Maybe: "`E? v`", s.Group: "a Kleene operator around a group"}
+    for kind, name in names.items():
+        if isinstance(node, kind):
+            raise ReservedError(f"{name} is reserved for later", text, node.span.start, node.span.end,
+                                "Today a pattern may use `E v`, `E+ v[]`, SEQ, OR, AND and NOT.")  # fmt: skip
+
+
+def _twice(node: s.Single | s.Kleene, text: str, how: str) -> Exception:
+    from trellis.errors import BindError
+
+    return BindError(f"the variable `{node.var}` is declared twice, {how}" if how
+                     else f"the variable `{node.var}` is declared twice", text, node.span.start, node.span.end,
+                     "Give each its own name; only the arms of an OR may share one.")  # fmt: skip
+
+
+def _occurrences(pattern: s.Node, text: str) -> Counter[str]:
+    if isinstance(pattern, s.Single | s.Kleene):
+        return Counter([pattern.var])
+    counts: Counter[str] = Counter()
+    for child in s.children(pattern):
+        inner = _occurrences(child, text)
+        counts = counts | inner if isinstance(pattern, s.Or) else counts + inner
+        for name, number in counts.items():
+            if number > 1:
+                node = next(n for n in s.walk(child) if isinstance(n, s.Single | s.Kleene) and n.var == name)
+                raise _twice(node, text, "")
+    return counts
+
+
+def _check_types(pattern: s.Pattern, scope: Scope) -> None:
+    schema = scope.schema
+    if schema is None:
+        return
+    typed = [n for n in s.walk(pattern) if isinstance(n, s.Single | s.Kleene) and n.type is not None]
+    if schema.tables[0].type is not None:
+        names = [t.type for t in schema.tables if t.type is not None]
+        for node in typed:
+            if node.type not in names:
+                scope.fail(f"there is no table for the type `{node.type}`", node,
+                           did_you_mean(node.type or "", names, f"Tables are {', '.join(names)}."))  # fmt: skip
+    elif schema.type is None:
+        for node in typed:
+            if node.type != typed[0].type:
+                scope.fail(f"the pattern names two types, `{typed[0].type}` and `{node.type}`, but no column tells them apart",
+                           node, "Name the column that holds the type with type= or --type.")  # fmt: skip
+
+
+# --- Conditions -------------------------------------------------------------------------------------------------
+
+
+def _partition(query: s.Query, scope: Scope) -> tuple[tuple[str, Type], ...]:
+    found: dict[str, Type] = {}
+    for condition in query.where:
+        if isinstance(condition, s.Partition):
+            for name in condition.attributes:
+                types = [scope.column(v, name.value, name)[1] for v in scope.variables.values()]
+                if types[0].kind is Kind.OTHER:
+                    scope.fail(f"`{name.value}` is {types[0].described()}, which cannot be a partition", name)
+                found[name.value] = types[0]
+    return tuple(found.items())
+
+
+def _condition(condition: s.Condition, scope: Scope) -> Condition:
+    value = bind_condition(condition, scope)
+    columns = list(columns_of(value))
+    named = {c.var for c in columns}
+    variables = tuple(v for v in scope.variables if v in named)
+    return Condition(_kind(columns, variables), variables, value, condition_text(condition))
+
+
+def _kind(columns: list[Column], variables: tuple[str, ...]) -> ConditionKind:
+    neighbours = [c.which in (s.Which.EARLIER, s.Which.LATER) for c in columns]
+    if len(variables) <= 1 and all(c.which is s.Which.EACH for c in columns):
+        return ConditionKind.CONSTANT
+    if len(variables) == 1 and all(neighbours):
+        return ConditionKind.ADJACENT
+    return ConditionKind.REST if any(neighbours) else ConditionKind.ACROSS
+
+
+def _grouping(name: s.Name, partition: tuple[tuple[str, Type], ...], scope: Scope) -> str:
+    names = [n for n, _ in partition]
+    if name.value not in names:
+        known = f"The partition is [{', '.join(names)}]." if names else "Add it to WHERE as a partition, `[attribute]`."
+        scope.fail(f"GROUP BY names `{name.value}`, which is not among the partition's attributes", name,
+                   did_you_mean(name.value, names, known))  # fmt: skip
+    return name.value
+
+
+# --- Windows ----------------------------------------------------------------------------------------------------
+
+
+def _window(within: s.Within | None, scope: Scope) -> Window:
+    if within is None:
+        return Window(WindowKind.WHOLE)
+    size = _duration(within.size, "WITHIN", scope)
+    if within.slide is None:
+        return Window(WindowKind.SPAN, size)
+    slide = _duration(within.slide, "SLIDE", scope)
+    if slide > size:
+        scope.fail("SLIDE is longer than WITHIN, so events would lie in no window", within.slide,
+                   "Make SLIDE at most as long as WITHIN.")  # fmt: skip
+    return Window(WindowKind.SLIDING, size, slide)
+
+
+def _duration(e: s.Expression, clause: str, scope: Scope) -> int | float | Decimal:
+    literal: s.Node = scope.parameter(e).literal if isinstance(e, s.Parameter) else e
+    if isinstance(literal, s.Negative) or getattr(literal, "value", getattr(literal, "micros", 1)) == 0:
+        scope.fail(f"{clause} must be positive", e)
+    if not isinstance(literal, s.Integer | s.Real | s.Duration):
+        scope.fail(f"{clause} takes a duration", e, "Write it as `10 min`, or as a number where time is a number.")
+    time = scope.schema.time_type if scope.schema else None
+    if isinstance(literal, s.Duration):
+        if time is not None and time.numeric:
+            scope.fail(f"{clause} has a unit, but the time column `{scope.schema.time}` is a number", e,  # type: ignore[union-attr]
+                       "Write the number alone, in the unit of that column.")  # fmt: skip
+        return literal.micros
+    if time is not None and time.temporal:
+        shown = literal.value
+        scope.fail(f"{clause} has no unit, but the time column `{scope.schema.time}` is {time.described()}", e,  # type: ignore[union-attr]
+                   f"Write `{clause} {shown} s`, or another unit.")  # fmt: skip
+    if isinstance(literal, s.Integer):
+        return literal.value
+    return float(literal.value) if time is None or time.kind is Kind.DOUBLE else literal.value
+
+
+# --- Output -----------------------------------------------------------------------------------------------------
+
+
+def _leading_columns(
+    query: s.Query, window: Window, partition: tuple[tuple[str, Type], ...], group_by: tuple[str, ...], scope: Scope
+) -> list[OutputColumn]:
+    time = type_text(scope.schema.time_type) if scope.schema else "unknown"
+    bounds = "timestamp" if time == "date" else time
+    lead = []
+    if window.kind is WindowKind.SLIDING:
+        lead += [OutputColumn("window_start", bounds), OutputColumn("window_end", bounds)]
+    kept = group_by if query.aggregates and group_by else [n for n, _ in partition]
+    lead += [OutputColumn(n, type_text(t)) for n, t in partition if n in kept]
+    if query.aggregates:
+        return lead
+    return lead + [
+        OutputColumn("rank", "int64"), OutputColumn("length", "int64"),
+        OutputColumn("start_time", time), OutputColumn("end_time", time),
+    ]  # fmt: skip
+
+
+def _result_columns(
+    query: s.Query, variables: tuple[Variable, ...], returns: tuple[NamedOutput, ...],
+    aggregates: tuple[NamedOutput, ...], scope: Scope,
+) -> list[OutputColumn]:  # fmt: skip
+    if query.aggregates:
+        return aggregate_columns(aggregates)
+    if query.returns:
+        return [OutputColumn(n.name, type_text(n.output.type, n.output.list)) for n in returns]
+    ids = id_type(scope.schema)
+    bound = [v for v in variables if not v.absent]
+    if not any(v.kleene for v in bound):
+        return [OutputColumn(v.name, type_text(ids)) for v in bound]
+    columns = [OutputColumn("events", type_text(ids, True))]
+    return columns + ([OutputColumn("bindings", "array<string>")] if len(bound) > 1 else [])
+
+
+def _report(mode: str | None, query: s.Query) -> s.Report:
+    if mode is None:
+        return query.report
+    if mode not in list(s.Report):
+        raise UsageError(f"there is no report mode `{mode}`",
+                         did_you_mean(mode, list(s.Report), f"Modes are {', '.join(s.Report)}."))  # fmt: skip
+    return s.Report(mode)
+
+
+def _check_unused(scope: Scope) -> None:
+    for name in scope.parameters:
+        if name not in scope.used:
+            missing = f"Its parameters are {', '.join(sorted(scope.used))}." if scope.used else "It has no parameters."
+            raise UsageError(f"the query does not use the parameter `{name}`",
+                             did_you_mean(name, scope.used, missing))  # fmt: skip
+
+
+__all__ = ["Value", "bind"]

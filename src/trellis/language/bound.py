@@ -1,0 +1,194 @@
+"""A query that fits its events: names resolved, parameters filled in, types known, conditions classified.
+
+Values and conditions are trees of three nodes, `Column`, `Constant` and `Operation`, so that whoever evaluates them
+(Arrow, Spark) has one thing to dispatch on: `Operation.function`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+
+from trellis.language import syntax as s
+from trellis.language.schema import BOOLEAN, Schema, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """An attribute of an event bound to `var`."""
+
+    var: str
+    name: str
+    which: s.Which
+    nth: int | None
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A known value: int (also microseconds of a timestamp or duration), float, Decimal, str, bool, or None."""
+
+    value: int | float | Decimal | str | bool | None
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A function of values.
+
+    `function` is one of: `+ - * / %`, `negative`, `abs`, `coalesce` (values); `= != < <= > >=`, `is null`, `like`,
+    `and`, `or`, `not` (conditions, three-valued). IN and BETWEEN have become these.
+    """
+
+    function: str
+    arguments: tuple[Value, ...]
+    type: Type = BOOLEAN
+    source: str = field(default="", compare=False)
+
+
+Value = Column | Constant | Operation
+
+
+def columns_of(value: Value) -> Iterator[Column]:
+    """Yield the columns that a value reads."""
+    if isinstance(value, Column):
+        yield value
+    elif isinstance(value, Operation):
+        for argument in value.arguments:
+            yield from columns_of(argument)
+
+
+class ConditionKind(StrEnum):
+    """What a conjunct of WHERE refers to."""
+
+    CONSTANT = "constant"  # each event of one variable
+    ADJACENT = "adjacent"  # two consecutive events of one Kleene variable
+    ACROSS = "across"  # several variables, or fixed events of one
+    REST = "rest"  # neighbours mixed with other variables
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One conjunct of WHERE, classified; `variables` are those it names, in the order of the pattern."""
+
+    kind: ConditionKind
+    variables: tuple[str, ...]
+    value: Value
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the pattern; `absent` where NOT declares it."""
+
+    name: str
+    type: str | None
+    kleene: bool = False
+    absent: bool = False
+
+
+class WindowKind(StrEnum):
+    """How WITHIN bounds a trend."""
+
+    WHOLE = "whole"  # no WITHIN: the whole input is one window
+    SPAN = "span"  # WITHIN alone
+    SLIDING = "sliding"  # WITHIN and SLIDE
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """WITHIN and SLIDE, in microseconds for timestamps and dates, else in the unit of the time column."""
+
+    kind: WindowKind
+    size: int | float | Decimal | None = None
+    slide: int | float | Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """A column of the result: its name, and its type as readers see it."""
+
+    name: str
+    type: str
+
+
+class OutputKind(StrEnum):
+    """What an item of RETURN, ORDER BY or AGGREGATE is made of."""
+
+    IDS = "ids"  # v
+    ATTRIBUTE = "attribute"  # v.attr, FIRST(v).attr, v[k].attr
+    LENGTH = "length"
+    AGGREGATE = "aggregate"  # SUM|MIN|MAX|AVG(v.attr), COUNT(v), COUNT(*), MIN|MAX|AVG(LENGTH)
+    CONSTANT = "constant"
+    EXPRESSION = "expression"  # arithmetic on these
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An item of RETURN, ORDER BY or AGGREGATE, resolved.
+
+    `function` is SUM, MIN, MAX, AVG or COUNT for an aggregate, the operation for an expression; `column` the
+    attribute it reads; `arguments` the operands of an expression.
+    """
+
+    kind: OutputKind
+    type: Type
+    list: bool = False
+    function: str = ""
+    column: Column | None = None
+    variable: str | None = None
+    constant: Constant | None = None
+    arguments: tuple[Output, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedOutput:
+    """An output and the name of its column."""
+
+    name: str
+    output: Output
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """One key of ORDER BY."""
+
+    output: Output
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query bound to a schema and parameters."""
+
+    text: str
+    syntax: s.Query
+    schema: Schema | None
+    pattern: s.Pattern
+    variables: tuple[Variable, ...]
+    conditions: tuple[Condition, ...]
+    partition: tuple[tuple[str, Type], ...]
+    window: Window
+    select: s.Select
+    report: s.Report
+    having: tuple[s.LengthBound, ...]
+    returns: tuple[NamedOutput, ...]
+    aggregates: tuple[NamedOutput, ...]
+    group_by: tuple[str, ...]
+    order_by: tuple[Ordering, ...]
+    limit: int | None
+    per_window: bool
+    offset: int
+    columns: tuple[OutputColumn, ...]
+    parameters: tuple[tuple[str, str], ...]
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the pattern is a sequence of fixed length: no Kleene operator."""
+        return not any(v.kleene for v in self.variables)
+
+    def variable(self, name: str) -> Variable:
+        """Return a variable by its name."""
+        return next(v for v in self.variables if v.name == name)

@@ -1,0 +1,187 @@
+"""Binds RETURN, AGGREGATE and ORDER BY, and names the columns of the result."""
+
+from __future__ import annotations
+
+from trellis.language import syntax as s
+from trellis.language.bound import Column, Constant, NamedOutput, Ordering, Output, OutputColumn, OutputKind, Value, Variable
+from trellis.language.schema import DOUBLE, INTEGER, UNKNOWN, Kind, Schema, Type, decimal
+from trellis.language.values import Scope, bind_value
+
+COUNT_TYPE = "decimal(38,0)"
+
+
+def bind_output(e: s.Expression, scope: Scope) -> Output:
+    """Return an expression about one trend: a variable, an attribute, LENGTH, an aggregate, arithmetic on these."""
+    match e:
+        case s.Variable(var=var):
+            variable = _bindable(scope.variable(var, e), e, scope)
+            return Output(OutputKind.IDS, id_type(scope.schema), variable.kleene, variable=var)
+        case s.Attribute():
+            return _attribute(e, scope)
+        case s.Length():
+            return Output(OutputKind.LENGTH, INTEGER)
+        case s.Aggregate(function=function, argument=s.Attribute() as argument):
+            return _aggregate(function, argument, scope)
+        case s.Aggregate():
+            scope.fail(f"`{scope.source(e)}` speaks of all trends; RETURN and ORDER BY of one", e,
+                       "Use AGGREGATE, or LENGTH for the number of events.")  # fmt: skip
+        case s.Arithmetic() | s.Negative() | s.Call():
+            return _expression(e, scope)
+        case s.Parameter():
+            scope.fail("parameters stand in conditions", e)
+        case _:
+            value = bind_value(e, scope)
+            assert isinstance(value, Constant)
+            return Output(OutputKind.CONSTANT, value.type, constant=value)
+
+
+def _bindable(variable: Variable, node: s.Node, scope: Scope) -> Variable:
+    if variable.absent:
+        scope.fail(f"`{variable.name}` is declared by NOT and bound to no event", node)
+    return variable
+
+
+def _attribute(e: s.Attribute, scope: Scope) -> Output:
+    variable = _bindable(scope.variable(e.var, e), e, scope)
+    name, type_ = scope.column(variable, e.attr, e)
+    which = e.which if variable.kleene else s.Which.EACH
+    return Output(
+        OutputKind.ATTRIBUTE, type_, variable.kleene and which is s.Which.EACH,
+        column=Column(e.var, name, which, e.nth, type_), variable=e.var,
+    )  # fmt: skip
+
+
+def _aggregate(function: str, argument: s.Attribute, scope: Scope) -> Output:
+    variable = _bindable(scope.variable(argument.var, argument), argument, scope)
+    name, type_ = scope.column(variable, argument.attr, argument)
+    if function in ("SUM", "AVG") and not (type_.numeric or type_.kind is Kind.UNKNOWN):
+        scope.fail(f"{function} takes a number; `{scope.source(argument)}` is {type_.described()}", argument)
+    if type_.kind is Kind.OTHER:
+        scope.fail(f"`{scope.source(argument)}` is {type_.described()}, which {function} cannot use", argument)
+    result = {"SUM": type_, "AVG": DOUBLE}.get(function, type_)
+    column = Column(argument.var, name, s.Which.EACH, None, type_)
+    return Output(OutputKind.AGGREGATE, result, function=function, column=column, variable=argument.var)
+
+
+def _expression(e: s.Arithmetic | s.Negative | s.Call, scope: Scope) -> Output:
+    if isinstance(e, s.Arithmetic):
+        function, operands = e.op, (e.left, e.right)
+    elif isinstance(e, s.Negative):
+        function, operands = "negative", (e.operand,)
+    else:
+        function, operands = e.function.lower(), e.arguments
+    arguments = tuple(bind_output(x, scope) for x in operands)
+    for operand, argument in zip(operands, arguments, strict=True):
+        if argument.list:
+            scope.fail(f"`{scope.source(operand)}` is an array, one value an event", operand,
+                       "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value.")  # fmt: skip
+        if not (argument.type.numeric or argument.type.kind is Kind.UNKNOWN) and function != "coalesce":
+            scope.fail(f"`{scope.source(operand)}` is {argument.type.described()}; arithmetic takes numbers", operand)
+    return Output(OutputKind.EXPRESSION, _result(function, arguments), function=function, arguments=arguments)
+
+
+def _result(function: str, arguments: tuple[Output, ...]) -> Type:
+    types = [a.type for a in arguments]
+    if any(t.kind is Kind.UNKNOWN for t in types):
+        return UNKNOWN
+    if function == "/" or any(t.kind is Kind.DOUBLE for t in types):
+        return DOUBLE
+    if any(t.kind is Kind.DECIMAL for t in types):
+        scales = [t.scale for t in types]
+        return decimal(sum(scales) if function == "*" else max(scales))
+    return types[0]
+
+
+def bind_aggregate(item: s.Item, scope: Scope) -> Output:
+    """Return an item of AGGREGATE, which speaks of all trends of a window and partition."""
+    e = item.expression
+    if not isinstance(e, s.Aggregate):
+        scope.fail("AGGREGATE takes COUNT, SUM, MIN, MAX and AVG", e,
+                   "Write `COUNT(*)`, `SUM(v.attribute)`, or use RETURN for single trends.")  # fmt: skip
+    if e.argument is None:
+        return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT")
+    if isinstance(e.argument, s.Variable):
+        _bindable(scope.variable(e.argument.var, e.argument), e.argument, scope)
+        return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT", variable=e.argument.var)
+    if isinstance(e.argument, s.Length):
+        return Output(OutputKind.AGGREGATE, DOUBLE if e.function == "AVG" else INTEGER, function=e.function)
+    return _aggregate(e.function, e.argument, scope)
+
+
+def name_outputs(items: tuple[s.Item, ...], outputs: list[Output], taken: list[str], scope: Scope) -> tuple[NamedOutput, ...]:
+    """Give every output its column name, and refuse a name used twice."""
+    named, seen = [], set(taken)
+    for item, output in zip(items, outputs, strict=True):
+        name = item.alias or _default_name(item.expression)
+        if name is None:
+            scope.fail(f"`{scope.source(item.expression)}` needs a name", item, "Add `AS name`.")
+        if name in seen:
+            scope.fail(f"two columns are called `{name}`", item, "Give one of them another name with AS.")
+        seen.add(name)
+        named.append(NamedOutput(name, output))
+    return tuple(named)
+
+
+def _default_name(e: s.Expression) -> str | None:
+    match e:
+        case s.Variable(var=var):
+            return var
+        case s.Attribute(var=var, attr=attr, which=s.Which.EACH):
+            return f"{var}_{attr}"
+        case s.Attribute(var=var, attr=attr, which=s.Which.FIRST | s.Which.LAST as which):
+            return f"{which}_{var}_{attr}"
+        case s.Length():
+            return "length"
+        case s.Aggregate(function=function, argument=None):
+            return function.lower()
+        case s.Aggregate(function=function, argument=s.Variable(var=var)):
+            return f"{function.lower()}_{var}"
+        case s.Aggregate(function=function, argument=s.Length()):
+            return f"{function.lower()}_length"
+        case s.Aggregate(function=function, argument=s.Attribute(var=var, attr=attr)):
+            return f"{function.lower()}_{var}_{attr}"
+    return None
+
+
+def bind_order(keys: tuple[s.Sort, ...], scope: Scope) -> tuple[Ordering, ...]:
+    """Return the keys of ORDER BY; each must be one value a trend."""
+    bound = []
+    for key in keys:
+        output = bind_output(key.expression, scope)
+        if output.list:
+            scope.fail(f"`{scope.source(key.expression)}` is an array and cannot order trends", key,
+                       "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value.")  # fmt: skip
+        bound.append(Ordering(output, key.descending))
+    return tuple(bound)
+
+
+def id_type(schema: Schema | None) -> Type:
+    """Return the type of event ids: the id column's, or whole numbers for positions."""
+    if schema is None:
+        return UNKNOWN
+    return schema.tables[0].columns[schema.event_id] if schema.event_id else INTEGER
+
+
+def type_text(type_: Type, is_list: bool = False) -> str:
+    """Return a type as the output's readers see it."""
+    text = {Kind.INTEGER: "int64", Kind.DECIMAL: f"decimal(38,{type_.scale})"}.get(type_.kind, str(type_.kind))
+    return f"array<{text}>" if is_list else text
+
+
+def aggregate_columns(outputs: tuple[NamedOutput, ...]) -> list[OutputColumn]:
+    """Return the columns of AGGREGATE; counts and exact sums have a text beside them."""
+    columns = []
+    for named in outputs:
+        output = named.output
+        count = output.function == "COUNT"
+        exact = count or output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.UNKNOWN)
+        columns.append(OutputColumn(named.name, f"decimal(38,{output.type.scale})" if exact else type_text(output.type)))
+        if exact:
+            columns.append(OutputColumn(f"{named.name}_text", "string"))
+    return columns
+
+
+__all__ = [
+    "COUNT_TYPE", "Value", "aggregate_columns", "bind_aggregate", "bind_order", "bind_output", "id_type",
+    "name_outputs", "type_text",
+]  # fmt: skip

@@ -1,0 +1,193 @@
+"""Syntax tree to query text; what is printed parses to an equal tree."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+
+from trellis.language import syntax as s
+from trellis.language.durations import to_text
+from trellis.language.times import EPOCH
+
+KEYWORDS = frozenset(
+    "PATTERN WHERE HAVING SELECT REPORT WITHIN SLIDE RETURN AGGREGATE GROUP ORDER BY LIMIT PER OFFSET AS IN BETWEEN "
+    "LIKE IS NULL WINDOW SEQ OR AND NOT TRUE FALSE LENGTH ASC DESC ANY MAXIMAL UNEXTENDABLE CONTIGUOUS".split()
+)
+_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
+
+
+def to_query_text(query: s.Query) -> str:
+    """Return the query as text, a clause a line."""
+    lines = [f"PATTERN {pattern_text(query.pattern)}"]
+    if query.where:
+        several = len(query.where) > 1
+        terms = [f"({t})" if several and isinstance(c, s.Disjunction) else t
+                 for c, t in ((c, condition_text(c)) for c in query.where)]  # fmt: skip
+        lines.append("WHERE " + "\n  AND ".join(terms))
+    if query.having:
+        lines.append("HAVING " + " AND ".join(f"LENGTH {b.op} {b.value}" for b in query.having))
+    if query.select is not s.Select.ANY:
+        lines.append(f"SELECT {query.select}")
+    if query.report is not s.Report.UNEXTENDABLE:
+        lines.append(f"REPORT {query.report}")
+    if query.within:
+        slide = f" SLIDE {value_text(query.within.slide)}" if query.within.slide else ""
+        lines.append(f"WITHIN {value_text(query.within.size)}{slide}")
+    lines += _output_lines(query)
+    return "\n".join(lines)
+
+
+def _output_lines(query: s.Query) -> list[str]:
+    lines = []
+    if query.returns:
+        lines.append("RETURN " + ", ".join(_item(i) for i in query.returns))
+    if query.aggregates:
+        lines.append("AGGREGATE " + ", ".join(_item(i) for i in query.aggregates))
+    if query.group_by:
+        lines.append("GROUP BY " + ", ".join(name_text(a.value) for a in query.group_by))
+    if query.order_by:
+        keys = (value_text(k.expression) + (" DESC" if k.descending else "") for k in query.order_by)
+        lines.append("ORDER BY " + ", ".join(keys))
+    if query.limit is not None:
+        lines.append(f"LIMIT {query.limit}" + (" PER WINDOW" if query.per_window else ""))
+    if query.offset:
+        lines.append(f"OFFSET {query.offset}")
+    return lines
+
+
+def _item(item: s.Item) -> str:
+    return value_text(item.expression) + (f" AS {name_text(item.alias)}" if item.alias is not None else "")
+
+
+def name_text(name: str) -> str:
+    """Return a name as it is written: in backticks where it must be."""
+    plain = re.fullmatch(r"[^\W\d]\w*", name) and name.upper() not in KEYWORDS
+    return name if plain else f"`{name}`"
+
+
+def _after_dot(name: str) -> str:
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name}`"
+
+
+def pattern_text(pattern: s.Pattern, nested: bool = False, chained: bool = False) -> str:
+    """Return a pattern as text; `chained` where it stands between semicolons."""
+    match pattern:
+        case s.Single(type=None, var=var):
+            return name_text(var)
+        case s.Single(type=kind, var=var) if kind == var and not chained:
+            return name_text(var)
+        case s.Single(type=kind, var=var):
+            return f"{name_text(kind or '')} {name_text(var)}"
+        case s.Kleene(type=kind, var=var) | s.Star(type=kind, var=var):
+            sign = "+" if isinstance(pattern, s.Kleene) else "*"
+            return f"{name_text(kind or '')}{sign} {name_text(var)}[]"
+        case s.Maybe(type=kind, var=var):
+            return f"{name_text(kind)}? {name_text(var)}"
+        case s.Seq(parts=parts) if any(isinstance(p, s.Single) and p.type is None for p in parts):
+            text = "; ".join(pattern_text(p, nested=True, chained=True) for p in parts)
+            return f"({text})" if nested else text
+        case s.Seq(parts=parts):
+            return _call("SEQ", parts)
+        case s.Or(arms=parts):
+            return _call("OR", parts)
+        case s.And(arms=parts):
+            return _call("AND", parts)
+        case s.Absent(events=parts):
+            return _call("NOT", parts)
+        case s.Group(pattern=inner, operator=operator):
+            text = pattern_text(inner, nested=True)
+            grouped = isinstance(inner, s.Seq | s.Or | s.And)
+            return f"{text if grouped else f'({text})'}{operator}"
+
+
+def _call(word: str, parts: tuple[s.Pattern, ...] | tuple[s.Single, ...]) -> str:
+    return f"{word}({', '.join(pattern_text(p, nested=True) for p in parts)})"
+
+
+def condition_text(condition: s.Condition) -> str:
+    """Return a conjunct as text."""
+    earlier = {n.var for n in s.walk(condition) if isinstance(n, s.Attribute) and n.which is s.Which.EARLIER}
+    return _condition(condition, frozenset(earlier))
+
+
+def _condition(c: s.Condition, earlier: frozenset[str]) -> str:
+    def value(e: s.Expression, least: int = 0) -> str:
+        return value_text(e, earlier, least)
+
+    match c:
+        case s.Comparison(op=op, left=left, right=right):
+            return f"{value(left)} {op} {value(right)}"
+        case s.In(operand=x, items=items):
+            return f"{value(x)} IN ({', '.join(value(i) for i in items)})"
+        case s.Between(operand=x, low=low, high=high):
+            return f"{value(x)} BETWEEN {value(low)} AND {value(high)}"
+        case s.IsNull(operand=x):
+            return f"{value(x)} IS NULL"
+        case s.Like(operand=x, pattern=pattern):
+            return f"{value(x)} LIKE {value(pattern)}"
+        case s.Truth(operand=x):
+            return value(x)
+        case s.Conjunction(terms=terms):
+            return " AND ".join(f"({_condition(t, earlier)})" for t in terms)
+        case s.Disjunction(terms=terms):
+            return " OR ".join(f"({_condition(t, earlier)})" for t in terms)
+        case s.Negation(term=term):
+            return f"NOT ({_condition(term, earlier)})"
+        case s.Partition(attributes=names):
+            return f"[{', '.join(name_text(n.value) for n in names)}]"
+
+
+def value_text(e: s.Expression, earlier: frozenset[str] = frozenset(), least: int = 0) -> str:
+    """Return an expression as text; in parentheses if it binds less tightly than `least`."""
+    match e:
+        case s.Attribute():
+            return _attribute(e, earlier)
+        case s.Prefix(function=function, var=var, attr=attr):
+            return f"{function}({name_text(var)}[..i-1].{_after_dot(attr)})"
+        case s.Variable(var=name) | s.Parameter(name=name):
+            return name_text(name)
+        case s.Integer(value=number):
+            return str(number)
+        case s.Real(value=number):
+            return _real(number)
+        case s.String(value=text):
+            return "'" + text.replace("'", "''") + "'"
+        case s.Boolean(value=truth):
+            return "TRUE" if truth else "FALSE"
+        case s.Timestamp(micros=micros):
+            moment = EPOCH + timedelta(microseconds=micros)
+            return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(sep=' ')}'"
+        case s.Duration(micros=micros):
+            return to_text(micros)
+        case s.Negative(operand=x):
+            text = f"-{value_text(x, earlier, 4)}"
+            return f"({text})" if least else text
+        case s.Arithmetic(op=op, left=left, right=right):
+            level = _PRECEDENCE[op]
+            text = f"{value_text(left, earlier, level)} {op} {value_text(right, earlier, level + 1)}"
+            return f"({text})" if level < least else text
+        case s.Call(function=function, arguments=arguments):
+            return f"{function}({', '.join(value_text(a, earlier) for a in arguments)})"
+        case s.Aggregate(function=function, argument=argument):
+            return f"{function}({'*' if argument is None else value_text(argument)})"
+        case s.Length():
+            return "LENGTH"
+
+
+def _attribute(a: s.Attribute, earlier: frozenset[str]) -> str:
+    var = name_text(a.var)
+    events = {
+        s.Which.EACH: var,
+        s.Which.EARLIER: f"{var}[i-1]",
+        s.Which.LATER: f"{var}[i]" if a.var in earlier else f"NEXT({var})",
+        s.Which.FIRST: f"FIRST({var})",
+        s.Which.LAST: f"LAST({var})",
+        s.Which.NTH: f"{var}[{a.nth}]",
+    }
+    return f"{events[a.which]}.{_after_dot(a.attr)}"
+
+
+def _real(number: Decimal) -> str:
+    text = str(number)
+    return text if "." in text or "E" in text else f"{text}.0"

@@ -1,0 +1,141 @@
+"""What the binder knows of the events: tables, columns and their types, and which columns are time, type and id."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from trellis.errors import UsageError, did_you_mean
+
+TIME_NAMES = ("time", "ts", "timestamp", "event_time")
+
+
+class Kind(StrEnum):
+    """The kinds of values that conditions distinguish."""
+
+    INTEGER = "integer"
+    DOUBLE = "double"
+    DECIMAL = "decimal"
+    STRING = "string"
+    BOOLEAN = "boolean"
+    TIMESTAMP = "timestamp"
+    DATE = "date"
+    DURATION = "duration"
+    UNKNOWN = "unknown"  # no schema was given
+    OTHER = "other"  # a list, a struct, bytes: not for conditions
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A kind of value; decimals have a scale, others may carry their engine's own name for messages."""
+
+    kind: Kind
+    scale: int = 0
+    name: str = field(default="", compare=False)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether arithmetic applies."""
+        return self.kind in (Kind.INTEGER, Kind.DOUBLE, Kind.DECIMAL)
+
+    @property
+    def temporal(self) -> bool:
+        """Whether it is a point in time; a date is its midnight, UTC."""
+        return self.kind in (Kind.TIMESTAMP, Kind.DATE)
+
+    def __str__(self) -> str:
+        return self.name or str(self.kind)
+
+    def described(self) -> str:
+        """The type with its article, for sentences."""
+        if self.kind is Kind.OTHER:
+            return f"of type {self.name}"
+        return ("an " if self.kind is Kind.INTEGER else "a ") + str(self.kind)
+
+
+INTEGER = Type(Kind.INTEGER)
+DOUBLE = Type(Kind.DOUBLE)
+STRING = Type(Kind.STRING)
+BOOLEAN = Type(Kind.BOOLEAN)
+TIMESTAMP = Type(Kind.TIMESTAMP)
+DURATION = Type(Kind.DURATION)
+UNKNOWN = Type(Kind.UNKNOWN)
+
+
+def decimal(scale: int) -> Type:
+    """Return the type of decimals with `scale` digits behind the point."""
+    return Type(Kind.DECIMAL, scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table of events; `type` is the event type it holds, or None where rows tell or all are alike."""
+
+    type: str | None
+    columns: Mapping[str, Type]
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The tables of events and the columns that are time, type and id in all of them."""
+
+    tables: tuple[Table, ...]
+    time: str
+    type: str | None = None
+    event_id: str | None = None
+
+    def __post_init__(self) -> None:
+        for table in self.tables:
+            for role, name in (("time", self.time), ("type", self.type), ("event id", self.event_id)):
+                if name is not None and name not in table.columns:
+                    raise missing_column(name, table, role)
+            _check_time(self.time, table.columns[self.time])
+            if self.type is not None and table.columns[self.type].kind is not Kind.STRING:
+                raise UsageError(
+                    f"the type column `{self.type}` is {table.columns[self.type].described()}, not a string"
+                )
+
+    @property
+    def time_type(self) -> Type:
+        """The type of the time column."""
+        return self.tables[0].columns[self.time]
+
+    def tables_of(self, type_name: str | None) -> tuple[Table, ...]:
+        """Return the tables in which events of a type may lie (all of them for None)."""
+        if type_name is None or self.tables[0].type is None:
+            return self.tables
+        return tuple(t for t in self.tables if t.type == type_name)
+
+
+def missing_column(name: str, table: Table, role: str) -> UsageError:
+    """Return the error for a column that an option names and the events do not have."""
+    where = f"the table of `{table.type}`" if table.type else "the events"
+    known = f"Columns are {', '.join(table.columns)}."
+    return UsageError(f"{where} have no column `{name}` for the {role}" if not table.type
+                      else f"{where} has no column `{name}` for the {role}",
+                      did_you_mean(name, table.columns, known))  # fmt: skip
+
+
+def choose_time(columns: Iterable[str], given: str | None) -> str:
+    """Return the time column: the one given, or the only one with a usual name."""
+    if given is not None:
+        return given
+    names = list(columns)
+    usual = [c for c in names if c in TIME_NAMES]
+    if len(usual) == 1:
+        return usual[0]
+    if usual:
+        raise UsageError(f"several columns could be the time: {', '.join(usual)}", "Name one with time= or --time.")
+    raise UsageError(
+        f"no column is called {', '.join(TIME_NAMES[:-1])} or {TIME_NAMES[-1]}",
+        f"Name the time column with time= or --time. Columns are {', '.join(names)}.",
+    )
+
+
+def _check_time(name: str, type_: Type) -> None:
+    if not (type_.temporal or type_.numeric or type_.kind is Kind.UNKNOWN):
+        hint = "Give its format with --time-format." if type_.kind is Kind.STRING else None
+        raise UsageError(
+            f"the time column `{name}` is {type_.described()}; a time is a timestamp, a date or a number", hint
+        )

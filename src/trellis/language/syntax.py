@@ -1,0 +1,433 @@
+"""The syntax tree of a query: frozen nodes that compare by meaning, not by place.
+
+Every node carries the `Span` of text it came from, which equality ignores. Two notations of one thing
+(`NEXT(s).price` and `s[i].price` beside `s[i-1]`) are the same node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch `[start, end)` of characters of the query text."""
+
+    start: int
+    end: int
+
+
+NOWHERE = Span(0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """What every node has: its place in the text."""
+
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """Yield the nodes directly below `node`, in the order they are written."""
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            yield from (item for item in value if isinstance(item, Node))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield `node` and everything below it, parents first."""
+    yield node
+    for child in children(node):
+        yield from walk(child)
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    """A column named without a variable, as in `[id]` and GROUP BY."""
+
+    value: str
+
+
+# --- Patterns ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Single(Node):
+    """`E v`: one event; `type` is None where any event may fill the variable (`T1;T2`)."""
+
+    type: str | None
+    var: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kleene(Node):
+    """`E+ v[]`: one or more events, in time order."""
+
+    type: str | None
+    var: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seq(Node):
+    """`SEQ(p, ...)` or `p; ...`: the parts one after another. Has at least two parts that are not NOT."""
+
+    parts: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Node):
+    """`OR(p, ...)`: one of the arms."""
+
+    arms: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And(Node):
+    """`AND(p, ...)`: all arms, in any order, interleaved."""
+
+    arms: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent(Node):
+    """`NOT(E v, ...)`: none of these events at this place of a SEQ."""
+
+    events: tuple[Single, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Star(Node):
+    """Reserved: `E* v[]`."""
+
+    type: str
+    var: str
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe(Node):
+    """Reserved: `E? v`."""
+
+    type: str
+    var: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Node):
+    """Reserved: a Kleene operator (`+`, `*` or `?`) around a group, `SEQ(A+ a[], B b)+`."""
+
+    pattern: Pattern
+    operator: str
+
+
+Pattern = Single | Kleene | Seq | Or | And | Absent | Star | Maybe | Group
+
+
+# --- Expressions ------------------------------------------------------------------------------------------------
+
+
+class Which(StrEnum):
+    """Which event or events of a variable a reference means."""
+
+    EACH = "each"  # v.x, or s[i].x with no s[i-1] in the conjunct: every event of the variable
+    EARLIER = "earlier"  # s[i-1].x, or s.x beside NEXT(s): the first of two consecutive events
+    LATER = "later"  # NEXT(s).x, or s[i].x and s.x beside s[i-1]: the second of two consecutive events
+    FIRST = "first"  # FIRST(v).x
+    LAST = "last"  # LAST(v).x
+    NTH = "nth"  # v[k].x, k from 1
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute(Node):
+    """An attribute of an event (or of each event) of a variable; `nth` is k in `v[k].x`, else None."""
+
+    var: str
+    attr: str
+    which: Which = Which.EACH
+    nth: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix(Node):
+    """Reserved: an aggregate over the events so far, `AVG(s[..i-1].price)`."""
+
+    function: str
+    var: str
+    attr: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Node):
+    """In RETURN and ORDER BY: the event id (for a Kleene variable: ids) bound to a variable."""
+
+    var: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Node):
+    """A value given at run time."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(Node):
+    """A whole number, never negative in the text (a minus sign is a `Negative`)."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Real(Node):
+    """A number with a point or an exponent: a double, beside decimals a decimal."""
+
+    value: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class String(Node):
+    """A string in single quotes; two of them inside stand for one."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean(Node):
+    """TRUE or FALSE."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp(Node):
+    """`TIMESTAMP '...'`: microseconds since the epoch, UTC where the text has no zone."""
+
+    micros: int
+
+
+@dataclass(frozen=True, slots=True)
+class Duration(Node):
+    """A number with a unit: `5 min`, in microseconds."""
+
+    micros: int
+
+
+Literal = Integer | Real | String | Boolean | Timestamp | Duration
+
+
+@dataclass(frozen=True, slots=True)
+class Negative(Node):
+    """`-x`."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Node):
+    """`left op right`, `op` one of `+ - * / %`."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """`ABS(x)` or `COALESCE(x, ...)`; `function` is in upper case."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Node):
+    """`COUNT(*)`, `COUNT(v)`, `SUM|MIN|MAX|AVG(v.attr)`, `MIN|MAX|AVG(LENGTH)`; None stands for `*`."""
+
+    function: str
+    argument: Attribute | Variable | Length | None
+
+
+@dataclass(frozen=True, slots=True)
+class Length(Node):
+    """LENGTH: the number of events of a trend."""
+
+
+Expression = (
+    Attribute
+    | Prefix
+    | Variable
+    | Parameter
+    | Integer
+    | Real
+    | String
+    | Boolean
+    | Timestamp
+    | Duration
+    | Negative
+    | Arithmetic
+    | Call
+    | Aggregate
+    | Length
+)
+
+
+# --- Conditions -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Node):
+    """`left op right`, `op` one of `= != < <= > >=` (`<>` is read as `!=`)."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class In(Node):
+    """`x IN (a, ...)`."""
+
+    operand: Expression
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Node):
+    """`x BETWEEN low AND high`."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Node):
+    """`x IS NULL`."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Like(Node):
+    """`x LIKE pattern`: `%` any run, `_` any one character, backslash escapes."""
+
+    operand: Expression
+    pattern: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Truth(Node):
+    """A boolean value standing as a condition: `c.flagged`, TRUE, a boolean parameter."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction(Node):
+    """`a AND b`, two or more; none of them a Conjunction itself."""
+
+    terms: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction(Node):
+    """`a OR b`, two or more; none of them a Disjunction itself."""
+
+    terms: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negation(Node):
+    """`NOT a`."""
+
+    term: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Partition(Node):
+    """`[id, sector]`: all events of a trend share these attributes."""
+
+    attributes: tuple[Name, ...]
+
+
+Condition = (
+    Comparison | In | Between | IsNull | Like | Truth | Conjunction | Disjunction | Negation | Partition
+)
+
+
+# --- Clauses ----------------------------------------------------------------------------------------------------
+
+
+class Select(StrEnum):
+    """How a trend may go on."""
+
+    ANY = "skip-till-any"
+    NEXT = "skip-till-next"
+    CONTIGUOUS = "contiguous"
+
+
+class Report(StrEnum):
+    """Which trends are results."""
+
+    UNEXTENDABLE = "unextendable"
+    MAXIMAL = "maximal"
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBound(Node):
+    """One `LENGTH cmp n` of HAVING."""
+
+    op: str
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Within(Node):
+    """`WITHIN size [SLIDE slide]`; each an Integer, Real, Duration or Parameter."""
+
+    size: Expression
+    slide: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Node):
+    """One item of RETURN or AGGREGATE."""
+
+    expression: Expression
+    alias: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sort(Node):
+    """One item of ORDER BY."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Node):
+    """A whole query.
+
+    `where` is the list of conjuncts, split at AND. At most one of `returns` and `aggregates` is not empty.
+    """
+
+    pattern: Pattern
+    where: tuple[Condition, ...] = ()
+    having: tuple[LengthBound, ...] = ()
+    select: Select = Select.ANY
+    report: Report = Report.UNEXTENDABLE
+    within: Within | None = None
+    returns: tuple[Item, ...] = ()
+    aggregates: tuple[Item, ...] = ()
+    group_by: tuple[Name, ...] = ()
+    order_by: tuple[Sort, ...] = ()
+    limit: int | None = None
+    per_window: bool = False
+    offset: int = 0

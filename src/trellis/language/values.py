@@ -1,0 +1,320 @@
+"""Types the values and conditions of a query against a schema, and turns them into bound trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from functools import reduce
+from typing import NoReturn
+
+from trellis.errors import BindError, ReservedError, did_you_mean
+from trellis.language import syntax as s
+from trellis.language.bound import Column, Constant, Operation, Value, Variable
+from trellis.language.parameters import Given
+from trellis.language.printer import value_text
+from trellis.language.schema import BOOLEAN, DOUBLE, DURATION, INTEGER, STRING, TIMESTAMP, UNKNOWN, Kind, Schema, Type, decimal
+from trellis.language.times import parse_timestamp
+
+INT64 = range(-(2**63), 2**63)
+
+
+@dataclass
+class Scope:
+    """What names mean while a query is bound: its text, variables, schema and parameters."""
+
+    text: str
+    variables: Mapping[str, Variable]
+    schema: Schema | None
+    parameters: Mapping[str, Given]
+    used: set[str] = field(default_factory=set)
+
+    def fail(self, what: str, node: s.Node, hint: str | None = None) -> NoReturn:
+        """Raise the error for a mistake at a node."""
+        raise BindError(what, self.text, node.span.start, node.span.end, hint)
+
+    def source(self, node: s.Node) -> str:
+        """Return the text of a node as it was written, on one line."""
+        return " ".join(self.text[node.span.start : node.span.end].split())
+
+    def variable(self, name: str, node: s.Node) -> Variable:
+        """Return a declared variable, or fail."""
+        if name in self.variables:
+            return self.variables[name]
+        known = f"Variables are {', '.join(self.variables)}."
+        self.fail(f"the pattern declares no variable `{name}`", node, did_you_mean(name, self.variables, known))
+
+    def column(self, variable: Variable, attr: str, node: s.Node) -> tuple[str, Type]:
+        """Return name and type of a column of a variable's events; `time` is the time column unless one has the name."""
+        if self.schema is None:
+            return attr, UNKNOWN
+        found: tuple[str, Type] | None = None
+        for table in self.schema.tables_of(variable.type):
+            name = self.schema.time if attr == "time" and "time" not in table.columns else attr
+            if name not in table.columns:
+                where = f" in the table of `{table.type}`" if table.type else ""
+                known = f"Columns are {', '.join(table.columns)}."
+                self.fail(f"`{variable.name}` has no attribute `{attr}`{where}", node,
+                          did_you_mean(attr, table.columns, known))  # fmt: skip
+            found = (name, _common(self, found[1], table.columns[name], node) if found else table.columns[name])
+        assert found is not None
+        return found
+
+    def parameter(self, node: s.Parameter) -> Given:
+        """Return the value of a parameter, or fail."""
+        self.used.add(node.name)
+        if node.name not in self.parameters:
+            hint = did_you_mean(node.name, self.parameters) or (
+                f"Give it with params={{'{node.name}': ...}} or --param {node.name}=VALUE."
+            )
+            if node.name in self.variables:
+                hint = f"`{node.name}` is a variable; write `{node.name}.attribute`."
+            self.fail(f"the parameter `{node.name}` has no value", node, hint)
+        return self.parameters[node.name]
+
+
+def _common(scope: Scope, one: Type, other: Type, node: s.Node) -> Type:
+    if one == other:
+        return one
+    if one.numeric and other.numeric:
+        return _promoted(one, other)
+    scope.fail(f"the tables disagree on the type: {one} and {other}", node)
+
+
+# --- Conditions -------------------------------------------------------------------------------------------------
+
+
+def bind_condition(c: s.Condition, scope: Scope) -> Value:
+    """Return a condition as a bound tree of type boolean."""
+    match c:
+        case s.Comparison(op=op, left=left, right=right):
+            return _compared(op, left, right, c, scope)
+        case s.In(operand=x, items=items):
+            return _folded("or", [_compared("=", x, item, c, scope) for item in items], c, scope)
+        case s.Between(operand=x, low=low, high=high):
+            return _folded("and", [_compared(">=", x, low, c, scope), _compared("<=", x, high, c, scope)], c, scope)
+        case s.IsNull(operand=x):
+            return Operation("is null", (bind_value(x, scope),), source=scope.source(c))
+        case s.Like(operand=x, pattern=pattern):
+            return _liked(x, pattern, c, scope)
+        case s.Truth(operand=x):
+            return _truth(x, scope)
+        case s.Conjunction(terms=terms):
+            return _folded("and", [bind_condition(t, scope) for t in terms], c, scope)
+        case s.Disjunction(terms=terms):
+            return _folded("or", [bind_condition(t, scope) for t in terms], c, scope)
+        case s.Negation(term=term):
+            return Operation("not", (bind_condition(term, scope),), source=scope.source(c))
+        case s.Partition():
+            raise AssertionError("partitions are bound apart")
+
+
+def _folded(function: str, terms: list[Value], node: s.Node, scope: Scope) -> Value:
+    if len(terms) == 1:
+        return terms[0]
+    return Operation(function, tuple(terms), source=scope.source(node))
+
+
+def _truth(x: s.Expression, scope: Scope) -> Value:
+    value = bind_value(x, scope)
+    if value.type.kind not in (Kind.BOOLEAN, Kind.UNKNOWN):
+        scope.fail(f"`{scope.source(x)}` is {value.type.described()}, not a condition", x, "Compare it with something.")
+    return value
+
+
+def _liked(x: s.Expression, pattern: s.Expression, node: s.Node, scope: Scope) -> Value:
+    value, shape = bind_value(x, scope), bind_value(pattern, scope, beside=STRING)
+    if value.type.kind not in (Kind.STRING, Kind.UNKNOWN):
+        scope.fail(f"LIKE compares strings; `{scope.source(x)}` is {value.type.described()}", x)
+    if not isinstance(shape, Constant) or not isinstance(shape.value, str):
+        scope.fail("the pattern of LIKE is a string", pattern)
+    return Operation("like", (value, shape), source=scope.source(node))
+
+
+def _compared(op: str, left: s.Expression, right: s.Expression, node: s.Node, scope: Scope) -> Value:
+    a, b = bind_value(left, scope), bind_value(right, scope)
+    a, b = bind_value(left, scope, beside=b.type), bind_value(right, scope, beside=a.type)
+    if not _comparable(a.type, b.type):
+        scope.fail(
+            f"cannot compare `{scope.source(left)}`, {a.type.described()}, with `{scope.source(right)}`, "
+            f"{b.type.described()}", node, _comparison_hint(a.type, b.type),
+        )  # fmt: skip
+    if a.type.kind is Kind.BOOLEAN and op not in ("=", "!="):
+        scope.fail("booleans have no order", node, "Compare them with = or !=.")
+    return Operation(op, (a, b), source=scope.source(node))
+
+
+def _comparable(a: Type, b: Type) -> bool:
+    if Kind.UNKNOWN in (a.kind, b.kind):
+        return Kind.OTHER not in (a.kind, b.kind)
+    if a.numeric and b.numeric or a.temporal and b.temporal:
+        return True
+    return a.kind is b.kind and a.kind is not Kind.OTHER
+
+
+def _comparison_hint(a: Type, b: Type) -> str | None:
+    kinds = {a.kind, b.kind}
+    if Kind.DURATION in kinds and kinds & {Kind.INTEGER, Kind.DOUBLE}:
+        return "A duration has a unit, such as `5 min`."
+    if Kind.STRING in kinds and kinds & {Kind.INTEGER, Kind.DOUBLE, Kind.DECIMAL}:
+        return "Numbers are written without quotes."
+    return None
+
+
+# --- Values -----------------------------------------------------------------------------------------------------
+
+
+def bind_value(e: s.Expression, scope: Scope, beside: Type | None = None) -> Value:
+    """Return a value as a bound tree; `beside` is the type it is compared or computed with, which literals follow."""
+    match e:
+        case s.Attribute():
+            return _column(e, scope)
+        case s.Parameter():
+            return _given(e, scope, beside)
+        case s.Negative(operand=s.Integer(value=number)):
+            return _integer(-number, e, scope)
+        case s.Negative(operand=s.Real(value=number)):
+            return _real(-number, beside)
+        case s.Negative(operand=x):
+            return _negative(x, e, scope, beside)
+        case s.Integer(value=number):
+            return _integer(number, e, scope)
+        case s.Real(value=number):
+            return _real(number, beside)
+        case s.String(value=text):
+            return _string(text, e, scope, beside)
+        case s.Boolean(value=truth):
+            return Constant(truth, BOOLEAN)
+        case s.Timestamp(micros=micros):
+            return Constant(micros, TIMESTAMP)
+        case s.Duration(micros=micros):
+            return Constant(micros, DURATION)
+        case s.Arithmetic(op=op, left=left, right=right):
+            return _arithmetic(op, left, right, e, scope)
+        case s.Call(function="ABS", arguments=(x,)):
+            return _absolute(x, e, scope, beside)
+        case s.Call(arguments=arguments):
+            return _coalesced(arguments, e, scope, beside)
+        case s.Prefix():
+            what = f"conditions over a prefix, such as `{scope.source(e)}`, are reserved for later"
+            raise ReservedError(what, scope.text, e.span.start, e.span.end)
+        case _:
+            scope.fail(f"`{value_text(e)}` cannot stand here", e)
+
+
+def _column(e: s.Attribute, scope: Scope) -> Value:
+    variable = scope.variable(e.var, e)
+    which = e.which
+    if not variable.kleene:
+        if which in (s.Which.EARLIER, s.Which.LATER):
+            scope.fail(f"`{e.var}` is one event and has no neighbours", e,
+                       "NEXT and [i-1] are for Kleene variables, declared as `E+ v[]`.")  # fmt: skip
+        if which is s.Which.NTH:
+            scope.fail(f"`{e.var}` is one event; it has no `[{e.nth}]`", e, f"Write `{e.var}.{e.attr}`.")
+        which = s.Which.EACH
+    name, type_ = scope.column(variable, e.attr, e)
+    if type_.kind is Kind.OTHER:
+        scope.fail(f"`{scope.source(e)}` is {type_.described()}, which conditions cannot use", e)
+    return Column(e.var, name, which, e.nth, type_)
+
+
+def _given(e: s.Parameter, scope: Scope, beside: Type | None) -> Value:
+    given = scope.parameter(e)
+    if given.text is not None and beside is not None and beside.kind is Kind.STRING:
+        inner = given.literal
+        return Constant(inner.value if isinstance(inner, s.String) else given.text, STRING)
+    return bind_value(replace(given.literal, span=e.span), scope, beside)
+
+
+def _integer(number: int, e: s.Node, scope: Scope) -> Value:
+    if number not in INT64:
+        scope.fail(f"{number} does not fit 64 bits", e, "Write it with a point for a double.")
+    return Constant(number, INTEGER)
+
+
+def _real(number: Decimal, beside: Type | None) -> Value:
+    if beside is not None and beside.kind is Kind.DECIMAL:
+        exponent = number.normalize().as_tuple().exponent
+        return Constant(number, decimal(max(0, -int(exponent))))
+    return Constant(float(number), DOUBLE)
+
+
+def _string(text: str, e: s.Node, scope: Scope, beside: Type | None) -> Value:
+    if beside is not None and beside.temporal:
+        micros = parse_timestamp(text)
+        if micros is None:
+            scope.fail(f"'{text}' is no timestamp", e, "Write it as '2024-01-31 09:30:00'.")
+        return Constant(micros, TIMESTAMP)
+    return Constant(text, STRING)
+
+
+def _negative(x: s.Expression, e: s.Node, scope: Scope, beside: Type | None) -> Value:
+    value = bind_value(x, scope, beside)
+    if not (value.type.numeric or value.type.kind in (Kind.DURATION, Kind.UNKNOWN)):
+        scope.fail(f"`-` takes a number; `{scope.source(x)}` is {value.type.described()}", e)
+    return Operation("negative", (value,), value.type, scope.source(e))
+
+
+def _absolute(x: s.Expression, e: s.Node, scope: Scope, beside: Type | None) -> Value:
+    value = bind_value(x, scope, beside)
+    if not (value.type.numeric or value.type.kind in (Kind.DURATION, Kind.UNKNOWN)):
+        scope.fail(f"ABS takes a number; `{scope.source(x)}` is {value.type.described()}", e)
+    return Operation("abs", (value,), value.type, scope.source(e))
+
+
+def _coalesced(arguments: tuple[s.Expression, ...], e: s.Node, scope: Scope, beside: Type | None) -> Value:
+    first = [bind_value(a, scope, beside) for a in arguments]
+    hint = next((v.type for v in first if not isinstance(v, Constant)), first[0].type)
+    values = [bind_value(a, scope, beside=hint) for a in arguments]
+    for argument, value in zip(arguments, values, strict=True):
+        if not _comparable(hint, value.type):
+            scope.fail(f"COALESCE mixes {hint.described()} and {value.type.described()}", argument)
+    type_ = reduce(_merged, (v.type for v in values))
+    return Operation("coalesce", tuple(values), type_, scope.source(e))
+
+
+def _merged(a: Type, b: Type) -> Type:
+    if a.numeric and b.numeric:
+        return _promoted(a, b)
+    if a.temporal and b.temporal:
+        return TIMESTAMP
+    return a if b.kind is Kind.UNKNOWN else b
+
+
+def _promoted(a: Type, b: Type) -> Type:
+    if Kind.DOUBLE in (a.kind, b.kind):
+        return DOUBLE
+    if Kind.DECIMAL in (a.kind, b.kind):
+        return decimal(max(a.scale, b.scale))
+    return INTEGER
+
+
+def _arithmetic(op: str, left: s.Expression, right: s.Expression, e: s.Node, scope: Scope) -> Value:
+    a, b = bind_value(left, scope), bind_value(right, scope)
+    a, b = bind_value(left, scope, beside=b.type), bind_value(right, scope, beside=a.type)
+    type_ = _computed(op, a.type, b.type)
+    if type_ is None:
+        scope.fail(f"`{op}` does not apply to {a.type.described()} and {b.type.described()}", e)
+    return Operation(op, (a, b), type_, scope.source(e))
+
+
+def _computed(op: str, a: Type, b: Type) -> Type | None:
+    """Return the type of an operation, or None where it has no meaning."""
+    kinds = (a.kind, b.kind)
+    if a.numeric and b.numeric:
+        if op == "/":
+            return DOUBLE
+        if op == "*" and Kind.DECIMAL in kinds and Kind.DOUBLE not in kinds:
+            return decimal(a.scale + b.scale)
+        return _promoted(a, b)
+    if Kind.UNKNOWN in kinds:
+        return UNKNOWN
+    if op == "-" and a.temporal and b.temporal:
+        return DURATION
+    if op in "+-" and a.temporal and b.kind is Kind.DURATION or op == "+" and a.kind is Kind.DURATION and b.temporal:
+        return TIMESTAMP
+    if a.kind is Kind.DURATION and b.kind is Kind.DURATION:
+        return {"+": DURATION, "-": DURATION, "%": DURATION, "/": DOUBLE}.get(op)
+    if op == "*" and set(kinds) == {Kind.DURATION, Kind.INTEGER}:
+        return DURATION
+    return None
