@@ -1,4 +1,5 @@
 # Installs a Debian package where that is allowed. To be sourced, not run.
+# shellcheck shell=bash
 
 as_root() {
     if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi

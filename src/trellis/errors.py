@@ -7,6 +7,7 @@ exits with code 2.
 from __future__ import annotations
 
 import difflib
+import unicodedata
 from collections.abc import Iterable
 
 
@@ -75,17 +76,25 @@ class QueryError(TrellisError):
         begin = self.text.rfind("\n", 0, self.start) + 1
         stop = self.text.find("\n", self.start)
         line = self.text[begin : stop if stop >= 0 else len(self.text)].rstrip("\r")
-        indent = "".join("\t" if c == "\t" else " " for c in line[: self.start - begin])
-        caret = "^" * max(1, min(self.end - self.start, len(line) - (self.start - begin)))
+        place = self.start - begin
+        indent = "".join("\t" if c == "\t" else " " * _width(c) for c in line[:place])
+        caret = "^" * max(1, sum(_width(c) for c in line[place : place + self.end - self.start]))
         number = str(self.line)
         rows = [
             f"line {self.line}, column {self.column}: {self.what}",
-            f"  {number} | {line}",
+            f"  {number} | {line}".rstrip(),
             f"  {' ' * len(number)} | {indent}{caret}",
         ]
         if self.hint is not None:
             rows.append(self.hint)
         return "\n".join(rows)
+
+
+def _width(character: str) -> int:
+    """How many columns of a terminal a character takes."""
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 class QuerySyntaxError(QueryError):
@@ -120,13 +129,13 @@ class ListingRefused(TrellisError):
         self.count = count
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that `name` was probably meant to be, or None."""
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Return the known name that `name` was probably meant to be, or None where none is as near as `cutoff`."""
     candidates = sorted(set(known))
     folded = {c.casefold(): c for c in reversed(candidates)}
     if name.casefold() in folded:
         return folded[name.casefold()]
-    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
     return folded[close[0]] if close else None
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pyarrow as pa
 
-from trellis.errors import DataError
+from trellis.errors import DataError, did_you_mean
 
 _LONGEST = 200
 
@@ -34,6 +34,14 @@ def writing(path: os.PathLike[str]) -> Iterator[None]:
         raise DataError(f"{os.fspath(path)} cannot be written: {reason(error)}.", hint) from None
 
 
+def check_columns(path: os.PathLike[str], names: Sequence[str], wanted: Iterable[str] | None) -> None:
+    """Raise a `DataError` for a wanted column that is not among the names of a file's."""
+    for name in wanted or ():
+        if name not in names:
+            known = f"Its columns: {', '.join(names)}."
+            raise DataError(f"{os.fspath(path)} has no column `{name}`.", did_you_mean(name, names, known))
+
+
 def reason(error: BaseException) -> str:
     """Return why, without a full stop: the system's words for an error of the system, else the first line."""
     number = _number(error)
@@ -51,7 +59,7 @@ def _number(error: BaseException) -> int | None:
     number = getattr(error, "errno", None)
     if isinstance(number, int):
         return number
-    told = re.search(r"\[errno (\d+)\]", str(error))
+    told = re.search(r"\[errno (\d+)\]", str(error), re.IGNORECASE)
     return int(told.group(1)) if told else None
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from trellis.io.arrow import Chunked, pc
 from trellis.io.times import parse_times
 
 INTEGER = r"\A-?(0|[1-9][0-9]*)\z"
@@ -14,22 +14,22 @@ BOOLEAN = r"\A(?i:true|false)\z"
 _HEAD = 100
 
 
-def infer_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def infer_column(column: Chunked) -> Chunked:
     r"""Give a column of text the one type that all its values have.
 
     The first of these that holds for all values that are not NULL (an empty string is a value) decides:
 
     1. no values: text;
-    2. all match `INTEGER` (no leading zeros, no `+`): int64 if all fit, otherwise text, since a double would merge
-       long ids;
+    2. all match `INTEGER` (no leading zeros, no `+`): int64 if all fit, otherwise text, since a double
+       would merge long ids;
     3. all match `NUMBER`: float64 (too large becomes infinite, as in Spark's cast);
     4. all match `BOOLEAN`, in any case: bool;
-    5. all are times as `parse_times` reads them (they match `times.ISO`, or `times.SLASHED`, and the day exists):
-       timestamp in microseconds, UTC;
+    5. all are times as `parse_times` reads them (they match `times.ISO`, or `times.SLASHED`, and the
+       day exists): timestamp in microseconds, UTC;
     6. otherwise: text.
 
-    Blanks are part of a value, so ` 5` is text. The expressions are anchored with `\A` and `\z` and read the same in
-    RE2 and Java.
+    Blanks are part of a value, so ` 5` is text. The expressions are anchored with `\A` and `\z` and read the
+    same in RE2 and Java.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def infer_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return infer_times(column)
 
 
-def infer_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def infer_times(column: Chunked) -> Chunked:
     """Make timestamps of text if every value is a time; otherwise give it back as it is."""
     head = column.drop_null().slice(0, _HEAD)
     if len(head) == 0 or parse_times(head).null_count:
@@ -62,7 +62,7 @@ def infer_times(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([times]) if times.null_count == column.null_count else column
 
 
-def infer_most(column: pa.ChunkedArray, *, numbers: bool) -> pa.ChunkedArray:
+def infer_most(column: Chunked, *, numbers: bool) -> Chunked:
     """Make times of text if more than half of its values are, with NULL for the others.
 
     Parameters
@@ -87,15 +87,15 @@ def infer_most(column: pa.ChunkedArray, *, numbers: bool) -> pa.ChunkedArray:
     return infer_column(numeric) if 2 * (len(numeric) - numeric.null_count) > present else column
 
 
-def _all_match(values: pa.ChunkedArray, pattern: str) -> bool:
+def _all_match(values: Chunked, pattern: str) -> bool:
     return _match(values.slice(0, _HEAD), pattern) and _match(values, pattern)
 
 
-def _match(values: pa.ChunkedArray, pattern: str) -> bool:
+def _match(values: Chunked, pattern: str) -> bool:
     return bool(pc.all(pc.match_substring_regex(values, pattern)).as_py())
 
 
-def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _integers(column: Chunked) -> Chunked:
     try:
         return column.cast(pa.int64())
     except pa.ArrowInvalid:

@@ -6,11 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 
 import pyarrow as pa
 
-from trellis.errors import DataError, did_you_mean
-from trellis.io.csv import read_csv
-from trellis.io.infer import infer_column, infer_most, infer_times
-from trellis.io.json import read_json
+from trellis.errors import DataError
+from trellis.io.arrow import Chunked
 from trellis.io.columnar import read_orc, read_parquet
+from trellis.io.csv_files import read_csv
+from trellis.io.failures import check_columns
+from trellis.io.infer import infer_column, infer_most, infer_times
+from trellis.io.json_lines import read_json
 from trellis.io.sources import Paths, Source, expand
 from trellis.io.times import java_pattern_to_regex, parse_times
 
@@ -21,7 +23,7 @@ _READERS: dict[str, Callable[[Source, Sequence[str] | None], pa.Table]] = {
     "orc": read_orc,
     "csv": read_csv,
     "tsv": read_csv,
-    "json": read_json,
+    "json": lambda source, _: read_json(source),
 }
 
 
@@ -37,8 +39,8 @@ def read_table(
     """Read files of events into one table.
 
     Parquet and ORC bring their types. The columns of CSV are text at first and then get a type by
-    `trellis.io.infer.infer_column`; in JSON only text that tells times does (`infer_times`). Both look at the values
-    of all files together.
+    `trellis.io.infer.infer_column`; in JSON only text that tells times does (`infer_times`). Both look at the
+    values of all files together.
 
     Parameters
     ----------
@@ -51,8 +53,8 @@ def read_table(
     time_format
         The pattern of the text in the column `time`; see `parse_times`.
     time
-        The column of times. If it is text, it becomes timestamps (in CSV perhaps numbers), with NULL for what does not
-        fit: always with a `time_format`, otherwise if more than half of its values fit.
+        The column of times. If it is text, it becomes timestamps (in CSV perhaps numbers), with NULL for what
+        does not fit: always with a `time_format`, otherwise if more than half of its values fit.
     columns
         The columns to keep, in this order; all where None.
 
@@ -80,23 +82,15 @@ def read_table(
 def _concat(sources: Sequence[Source], tables: Sequence[pa.Table], wanted: Sequence[str] | None) -> pa.Table:
     if sources[0].format == "json":
         names = list(dict.fromkeys(name for table in tables for name in table.column_names))
-        _check_names(sources[0], names, wanted or [])
         if not names:
             raise DataError(f"{sources[0].path} is empty: no objects.", "Write one JSON object a line.")
+        check_columns(sources[0].path, names, wanted)
     else:
         names = tables[0].column_names
         for source, table in zip(sources, tables, strict=True):
             _check_same_names(sources[0], names, source, table.column_names)
-            _check_names(source, table.column_names, wanted or [])
     table = _stack(sources, tables)
     return table.select(names if wanted is None else wanted).replace_schema_metadata(None)
-
-
-def _check_names(source: Source, names: Sequence[str], wanted: Iterable[str]) -> None:
-    for name in wanted:
-        if name not in names:
-            known = f"Its columns: {', '.join(names)}."
-            raise DataError(f"{source.path} has no column `{name}`.", did_you_mean(name, names, known))
 
 
 def _check_same_names(first: Source, names: Collection[str], other: Source, others: Collection[str]) -> None:
@@ -151,7 +145,7 @@ def _typed(
     return table
 
 
-def _time_column(column: pa.ChunkedArray, file_format: str, time_format: str | None) -> pa.ChunkedArray:
+def _time_column(column: Chunked, file_format: str, time_format: str | None) -> Chunked:
     is_text = _is_text(column.type)
     if time_format is not None and (is_text or pa.types.is_integer(column.type)):
         return pa.chunked_array([parse_times(column.cast(pa.string()), time_format)])
@@ -164,7 +158,7 @@ def _time_column(column: pa.ChunkedArray, file_format: str, time_format: str | N
     return infer_most(column, numbers=True) if pa.types.is_string(typed.type) else typed
 
 
-def _json_column(column: pa.ChunkedArray, as_text: bool) -> pa.ChunkedArray:
+def _json_column(column: Chunked, as_text: bool) -> Chunked:
     if pa.types.is_null(column.type) or (as_text and not pa.types.is_nested(column.type)):
         return column.cast(pa.string())
     return infer_times(column) if _is_text(column.type) else column

@@ -7,6 +7,9 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.io.formats import COMPRESSIBLE, EXTENSIONS, FORMATS, FileFormat, format_of, known_extensions
@@ -40,8 +43,8 @@ def expand(paths: Paths, input_format: str | None = None) -> list[Source]:
     Parameters
     ----------
     paths
-        A file, directory or glob, or several. Directories are searched with their subdirectories; in them and in
-        globs, names that begin with `_` or `.` are left out.
+        A file, directory or glob, or several. Directories are searched with their subdirectories; in them and
+        in globs, names that begin with `_` or `.` are left out.
     input_format
         The format of all files; without one, their extensions tell. `jsonl` and `ndjson` mean `json`.
 
@@ -61,10 +64,18 @@ def expand(paths: Paths, input_format: str | None = None) -> list[Source]:
     named = [os.fspath(p) for p in _as_list(paths)]
     if not named:
         raise UsageError("No events were given.", "Name one or more files, directories or globs.")
-    found = {os.path.realpath(path): path for name in reversed(named) for path in reversed(_files(name))}
-    sources = [_source(path, forced) for path in reversed(found.values())]
+    found: dict[str, Path] = {}
+    for path in (path for name in named for path in _files(name)):
+        found.setdefault(os.path.realpath(path), path)
+    sources = [_source(path, forced) for path in found.values()]
     _check_one_format(sources)
     return sources
+
+
+def open_source(source: Source) -> Any:
+    """Open a file as a stream of pyarrow's, unpacked."""
+    packed = pa.OSFile(str(source.path), "rb")
+    return pa.CompressedInputStream(packed, "gzip") if source.gzip else packed
 
 
 def _as_list(paths: Paths) -> list[PathLike]:
@@ -149,5 +160,5 @@ def _check_one_format(sources: list[Source]) -> None:
     first = sources[0]
     other = next((s for s in sources if s.format != first.format), None)
     if other is not None:
-        what = f"The files have different formats: {first.path} is {first.format}, {other.path} is {other.format}."
-        raise DataError(what, "Read files of one format at a time.")
+        both = f"{first.path} is {first.format}, {other.path} is {other.format}"
+        raise DataError(f"The files have different formats: {both}.", "Read files of one format at a time.")

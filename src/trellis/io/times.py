@@ -1,4 +1,4 @@
-"""Text that tells a time, made timestamps: ISO 8601, `yyyy/MM/dd HH:mm[:ss]`, or a pattern as Java and Spark write it."""
+"""Text that tells a time, made timestamps: ISO 8601, or a pattern as Java and Spark write it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from trellis.errors import UsageError
+from trellis.io.arrow import Array, Chunked, pc
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
@@ -44,7 +44,7 @@ _END = np.datetime64("10000-01-01", "us").astype(np.int64)
 Numbers = npt.NDArray[np.int64]
 
 
-def parse_times(column: pa.Array | pa.ChunkedArray, time_format: str | None = None) -> pa.Array:
+def parse_times(column: Array | Chunked, time_format: str | None = None) -> Array:
     """Convert text to timestamps, with NULL where it tells no time.
 
     Parameters
@@ -53,14 +53,14 @@ def parse_times(column: pa.Array | pa.ChunkedArray, time_format: str | None = No
         Text.
     time_format
         A pattern such as `dd.MM.yyyy HH:mm:ss`, in the letters of Java and Spark. Without one: ISO 8601
-        (`yyyy-MM-dd`, alone or followed by `T` or a blank and `HH:mm[:ss[.ffffff]]`, then perhaps `Z` or an offset
-        such as `+01:00`) and `yyyy/MM/dd HH:mm[:ss]`.
+        (`yyyy-MM-dd`, alone or followed by `T` or a blank and `HH:mm[:ss[.ffffff]]`, then perhaps `Z` or an
+        offset such as `+01:00`) and `yyyy/MM/dd HH:mm[:ss]`.
 
     Returns
     -------
     pyarrow.Array
-        Of type timestamp in microseconds, UTC, which is also taken for text without a zone. A day that does not exist
-        (30 February), a fraction finer than microseconds, and years other than 1 to 9999 give NULL.
+        Of type timestamp in microseconds, UTC, which is also taken for text without a zone. A day that does
+        not exist (30 February), a fraction finer than microseconds, and years other than 1 to 9999 give NULL.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def parse_times(column: pa.Array | pa.ChunkedArray, time_format: str | None = No
     return pa.concat_arrays(parsed) if parsed else pa.array([], TIMESTAMP)
 
 
-def _parse(text: pa.Array, pattern: str | None) -> pa.Array:
+def _parse(text: Array, pattern: str | None) -> Array:
     if pattern is not None:
         return _by_parts(text, pattern)
     slashed = pc.match_substring_regex(text, SLASHED)
@@ -83,7 +83,7 @@ def _parse(text: pa.Array, pattern: str | None) -> pa.Array:
     return fast if fast is not None else _by_parts(text, ISO)
 
 
-def _by_cast(text: pa.Array) -> pa.Array | None:
+def _by_cast(text: Array) -> Array | None:
     """Parse with Arrow's own quick parser, where all is plain; None where it is not."""
     if not pc.all(pc.match_substring_regex(text, ISO)).as_py():
         return None
@@ -97,7 +97,7 @@ def _by_cast(text: pa.Array) -> pa.Array | None:
     return None
 
 
-def _by_parts(text: pa.Array, pattern: str) -> pa.Array:
+def _by_parts(text: Array, pattern: str) -> Array:
     """Cut each text into year, month, ... by the groups of `pattern`, and compute."""
     struct = pc.extract_regex(text, pattern)
     found = pc.is_valid(struct).to_numpy(zero_copy_only=False)
@@ -107,7 +107,7 @@ def _by_parts(text: pa.Array, pattern: str) -> pa.Array:
     return pa.array(micros, mask=~(found & valid)).cast(TIMESTAMP)
 
 
-def _compute(parts: dict[str, pa.Array], size: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+def _compute(parts: dict[str, Array], size: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     year = _integers(parts, "yy", size, 0) + 2000 if "yy" in parts else _integers(parts, "y", size, 1970)
     month = _month(parts, size)
     day = _integers(parts, "d", size, 1)
@@ -123,22 +123,24 @@ def _compute(parts: dict[str, pa.Array], size: int) -> tuple[Numbers, npt.NDArra
     return micros, valid & (micros >= _FIRST) & (micros < _END)
 
 
-def _integers(parts: dict[str, pa.Array], name: str, size: int, default: int) -> Numbers:
+def _integers(parts: dict[str, Array], name: str, size: int, default: int) -> Numbers:
     if name not in parts:
         return np.full(size, default, np.int64)
     text = parts[name]
     digits = pc.if_else(pc.equal(text, ""), str(default), text)
-    return digits.cast(pa.int64()).to_numpy()
+    numbers: Numbers = digits.cast(pa.int64()).to_numpy()
+    return numbers
 
 
-def _month(parts: dict[str, pa.Array], size: int) -> Numbers:
+def _month(parts: dict[str, Array], size: int) -> Numbers:
     if "mon" not in parts:
         return _integers(parts, "mo", size, 1)
     short = pc.utf8_slice_codeunits(pc.utf8_lower(parts["mon"]), 0, 3)
-    return pc.fill_null(pc.index_in(short, pa.array(_MONTHS)), 0).to_numpy().astype(np.int64) + 1
+    month: Numbers = pc.fill_null(pc.index_in(short, pa.array(_MONTHS)), 0).to_numpy().astype(np.int64) + 1
+    return month
 
 
-def _hour(parts: dict[str, pa.Array], size: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+def _hour(parts: dict[str, Array], size: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     if "h12" not in parts:
         hour = _integers(parts, "h", size, 0)
         return hour, hour < 24
@@ -150,13 +152,14 @@ def _hour(parts: dict[str, pa.Array], size: int) -> tuple[Numbers, npt.NDArray[n
     return hour % 12 + afternoon, valid
 
 
-def _fraction(parts: dict[str, pa.Array], size: int) -> Numbers:
+def _fraction(parts: dict[str, Array], size: int) -> Numbers:
     if "f" not in parts:
         return np.zeros(size, np.int64)
-    return pc.utf8_rpad(parts["f"], 6, "0").cast(pa.int64()).to_numpy()
+    micros: Numbers = pc.utf8_rpad(parts["f"], 6, "0").cast(pa.int64()).to_numpy()
+    return micros
 
 
-def _offset(parts: dict[str, pa.Array], size: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
+def _offset(parts: dict[str, Array], size: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     """Return the seconds that the zone is ahead of UTC, and whether such a zone exists."""
     if "z" not in parts:
         return np.zeros(size, np.int64), np.ones(size, np.bool_)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 
+from trellis.errors import nearest
+
+LONGEST = 2**63 - 1  # microseconds; some 292,000 years
 MICROS = {
     "us": 1,
     "ms": 1_000,
@@ -25,12 +29,25 @@ _SPELLINGS = {
 }
 
 UNITS = {word: unit for unit, words in _SPELLINGS.items() for word in words.split()}
+_UNEVEN = "mo mon month months quarter quarters y yr yrs year years".split()
+_AFTER_NUMBERS = "AND OR WHERE HAVING SELECT REPORT WITHIN SLIDE RETURN AGGREGATE GROUP ORDER LIMIT OFFSET".split()
 
 
 def to_micros(amount: Decimal | int, unit: str) -> int | None:
     """Return the duration in microseconds, or None where it is finer than a microsecond."""
-    micros = Decimal(amount) * MICROS[UNITS[unit.lower()]]
-    return int(micros) if micros == micros.to_integral_value() else None
+    micros = Fraction(amount) * MICROS[UNITS[unit.lower()]]
+    return micros.numerator if micros.denominator == 1 else None
+
+
+def no_unit(word: str) -> tuple[str, str]:
+    """Return what is wrong with a word that stands behind a number and is no unit, and what to write instead."""
+    if word.upper() in _AFTER_NUMBERS:
+        return f"`{word}` cannot stand here", "Each clause comes once, WHERE before WITHIN before RETURN."
+    what = f"`{word}` is no unit of time"
+    if word.lower() in _UNEVEN:
+        return what, "Months and years have no fixed length; write days or weeks."
+    near = nearest(word, [*_AFTER_NUMBERS, *UNITS])
+    return what, f"Did you mean `{near}`?" if near else "Units are ms, s, min, h, day and week."
 
 
 def to_text(micros: int) -> str:

@@ -3,145 +3,343 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from lark import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
+from lark import Token, Tree, UnexpectedInput
 
 from trellis.errors import QuerySyntaxError, nearest
-from trellis.language.durations import UNITS
+from trellis.language.durations import UNITS, no_unit
+from trellis.language.expected import CLAUSES, SPOKEN, phrase
+from trellis.language.printer import KEYWORDS
 
-ORDER = (
-    "PATTERN", "WHERE", "HAVING", "SELECT", "REPORT", "WITHIN", "SLIDE", "RETURN", "AGGREGATE", "GROUP", "ORDER",
-    "LIMIT", "OFFSET",
-)  # fmt: skip
-WORDS = {
-    "NAME": "a name",
-    "STRING": "a string",
-    "INTEGER": "a whole number",
-    "REAL": "a number",
-    "COMPARATOR": "a comparison",
-    "SIGN": "`+` or `-`",
-    "MULTIPLIER": "`*`, `/` or `%`",
-    "QUANTIFIER": "`+`",
-    "LPAR": "`(`",
-    "RPAR": "`)`",
-    "LSQB": "`[`",
-    "RSQB": "`]`",
-    "COMMA": "`,`",
-    "DOT": "`.`",
-    "SEMICOLON": "`;`",
-    "STAR": "`*`",
-    "__ANON_0": "`..`",
-    "SKIP_TILL_ANY": "skip-till-any",
-    "SKIP_TILL_NEXT": "skip-till-next",
-    "CONTIGUOUS": "contiguous",
-    "UNEXTENDABLE": "unextendable",
-    "MAXIMAL": "maximal",
-    "ANY": "any",
-    "$END": "the end",
-}
-HINTS = {
-    '"': "Strings are in single quotes; names with special characters in backticks.",
+OPERATORS = {
     "==": "Equality is written `=`.",
+    "=>": "Write `>=`.",
+    "=<": "Write `<=`.",
     "&&": "Write AND.",
     "&": "Write AND.",
     "||": "Write OR.",
     "|": "Write OR.",
     "!": "Write NOT, or `!=` for unequal.",
-    "{": "Parentheses are round.",
-    "'": "The string does not end; put a `'` behind it.",
-    "`": "The name does not end; put a backtick behind it.",
+    "^": "Operators are + - * / and %.",
+    "**": "Operators are + - * / and %.",
 }
+QUOTES = "\"“”„‘’"
+BRACKETS = {"LPAR": "(", "LSQB": "["}
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What is wrong, where, and what to do."""
+
+    what: str
+    start: int
+    end: int
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where the parser stopped: the word or sign there, what could have stood there, and what it had read.
+
+    `read` is the parser's stack: tokens, and trees of what was complete.
+    """
+
+    text: str
+    start: int
+    found: str
+    expected: frozenset[str]
+    read: tuple[Any, ...]
+
+    @property
+    def ended(self) -> bool:
+        """Whether the text ends here."""
+        return not self.found
+
+    @property
+    def word(self) -> str:
+        """The word in upper case, if it is one."""
+        return self.found.upper() if re.match(r"\w", self.found) else ""
+
+    @property
+    def open_bracket(self) -> Token | None:
+        """The last bracket that is not closed."""
+        return next((t for t in reversed(self.read) if getattr(t, "type", "") in BRACKETS), None)
+
+    @property
+    def clauses(self) -> list[str]:
+        """The clauses read so far, in order."""
+        return [word for x in self.read for word in _clauses(x)]
+
+    def here(self, what: str, hint: str | None = None) -> Diagnosis:
+        """A diagnosis for the word or sign itself."""
+        return Diagnosis(what, self.start, self.start + max(1, len(self.found)), hint)
+
+    def unexpected(self, hint: str | None) -> Diagnosis:
+        """The general diagnosis: what stands here and what was expected instead."""
+        return self.here(f"unexpected `{self.found}`, expected {phrase(self.expected, self.after_number)}", hint)
+
+    @property
+    def after_number(self) -> bool:
+        """Whether a number stands just before, so that a name would be its unit."""
+        return bool(self.read) and _is_number(self.read[-1])
 
 
 def explain_unexpected(problem: UnexpectedInput, text: str) -> QuerySyntaxError:
     """Return the error that says what is wrong at the place where the parser stopped."""
-    start, found, expected = _place(problem, text)
-    keywords = {t.removeprefix("_") for t in expected}
-    end = start + max(1, len(found))
-    if not text.strip():
-        return QuerySyntaxError("the query is empty", text, 0, 0, "A query begins with PATTERN.")
-    before = re.search(r"(\d\s+)?(\b[A-Za-z_]\w*)\s*$", text[:start])
-    if before and before.group(1) and before.group(2).lower() not in UNITS:
-        word = before.group(2)
-        near = nearest(word, [*ORDER, "AND", "OR", *UNITS])
-        return QuerySyntaxError(
-            f"`{word}` is no unit of time", text, before.start(2), before.end(2), near and f"Did you mean `{near}`?"
-        )
-    if start >= len(text.rstrip()):
-        return QuerySyntaxError(
-            f"the query ends here, but {_list(keywords)} was expected", text, len(text.rstrip()), len(text.rstrip())
-        )
-    return QuerySyntaxError(
-        f"unexpected `{found}`, expected {_list(keywords)}", text, start, end, _hint(found, keywords, text, start)
-    )
+    stop = _stop(problem, text)
+    found = next(d for d in (diagnose(stop) for diagnose in DIAGNOSES) if d is not None)
+    return QuerySyntaxError(found.what, text, found.start, found.end, found.hint)
 
 
-def _place(problem: UnexpectedInput, text: str) -> tuple[int, str, set[str]]:
-    if isinstance(problem, UnexpectedToken) and problem.token.type == "$END":
-        return len(text), "", set(problem.accepts or problem.expected)
-    if isinstance(problem, UnexpectedEOF):
-        return len(text), "", set(problem.expected)
-    start = int(problem.pos_in_stream or 0)
-    expected: Any = set()
-    if isinstance(problem, UnexpectedToken):
-        expected = problem.accepts or problem.expected
-    elif isinstance(problem, UnexpectedCharacters):
-        expected = problem.allowed
-    return start, _found(text, start), set(expected or ())
+def _stop(problem: Any, text: str) -> Stop:
+    end = len(text.rstrip())
+    token = getattr(problem, "token", None)
+    at_end = token is not None and token.type == "$END"
+    start = end if at_end else min(problem.pos_in_stream, end)
+    parser = problem.interactive_parser
+    expected = frozenset(t.removeprefix("_") for t in parser.accepts())
+    hyphens = "SKIP_TILL_ANY" in expected
+    found = "" if at_end else _found(text, start, hyphens)
+    return Stop(text, start, found, expected, tuple(parser.parser_state.value_stack))
 
 
-def _found(text: str, start: int) -> str:
+def _found(text: str, start: int, hyphens: bool) -> str:
     """The word or sign at a place, as a reader would take it."""
-    match = re.match(r"\w[\w-]*\w|\w|==|&&|\|\||<>|[<>!]=|\.\.|\S", text[start:])
-    return match.group() if match else text[start : start + 1]
+    words = r"\w+(?:[- ]\w+)*" if hyphens else r"\w+"
+    match = re.compile(rf"{words}|`[^`\n]+`|'(?:[^'\n]|'')*'|<>|[<>!]=|\.\.|--|\S").match(text, start)
+    found = match.group() if match else ""
+    return found if len(found) <= 40 else found[:39] + "…"
 
 
-def _hint(found: str, keywords: set[str], text: str, start: int) -> str | None:
-    if text[max(0, start - 1) : start + 1] == "==" or text[start : start + 2] == "==":
-        return HINTS["=="]
-    if found in HINTS:
-        return HINTS[found]
-    upper = found.upper()
-    if upper == "NULL":
-        return "Write `IS NULL` or `IS NOT NULL`."
-    if upper in ORDER and keywords & set(ORDER):
-        return f"Clauses come in this order: {', '.join(ORDER)}."
-    if upper in ORDER and not keywords & set(ORDER) and "NAME" in keywords:
-        return f"`{found}` is a keyword; a name that is spelled like one goes in backticks."
-    if found.startswith("-") and text[start : start + 2] == "--":
+def _clauses(x: Any) -> Iterator[str]:
+    if isinstance(x, Token) and x.type.removeprefix("_") in CLAUSES:
+        yield x.type.removeprefix("_")
+    elif isinstance(x, Tree):
+        name = {"returns": "RETURN", "aggregates": "AGGREGATE"}.get(str(x.data), str(x.data).upper())
+        if name in CLAUSES:
+            yield name
+        for child in x.children:
+            if isinstance(child, Tree) and child.data == "group":
+                yield "GROUP"
+
+
+def _is_number(x: Any) -> bool:
+    if isinstance(x, Token):
+        return x.type in ("INTEGER", "REAL")
+    return isinstance(x, Tree) and x.data in ("integer", "real")
+
+
+def _place(text: str, position: int) -> str:
+    line = text.count("\n", 0, position) + 1
+    column = position - text.rfind("\n", 0, position)
+    return f"line {line}, column {column}" if "\n" in text else f"column {column}"
+
+
+# --- Diagnoses, from the particular to the general --------------------------------------------------------------
+
+
+def _no_query(stop: Stop) -> Diagnosis | None:
+    if stop.read:
         return None
-    if re.match(r"\w", found):
-        spoken = [WORDS.get(k, k) for k in keywords if k.isupper() and k not in ("NAME", "STRING", "$END")]
-        near = nearest(found, [w for w in spoken if re.fullmatch(r"[\w-]+", w)])
-        if near:
-            return f"Did you mean `{near}`?"
+    if stop.ended:
+        return Diagnosis("the query is empty", 0, 0, "A query begins with PATTERN.")
+    near = nearest(stop.found, ["PATTERN"])
+    hint = "Did you mean `PATTERN`?" if near else "For example: PATTERN Stock+ s[] WHERE s.price > 10"
+    return stop.here("a query begins with PATTERN", hint)
+
+
+def _operator(stop: Stop) -> Diagnosis | None:
+    for start in (stop.start - 1, stop.start):
+        for length in (2, 1):
+            sign = stop.text[max(start, 0) : start + length]
+            if sign in OPERATORS and start + length > stop.start:
+                return Diagnosis(f"`{sign}` is no operator", start, start + length, OPERATORS[sign])
     return None
 
 
-def _list(keywords: set[str]) -> str:
-    """The expected terminals as a short phrase: `a name, WHERE or the end`."""
-    words = set(keywords)
-    said: list[str] = []
-    if {"INTEGER", "STRING", "LPAR", "NAME"} <= words:
-        said.append("a value")
-        words -= {"INTEGER", "REAL", "STRING", "LPAR", "LSQB", "NAME", "SIGN", "TRUE", "FALSE", "LENGTH", "NOT", "STAR"}
-    elif {"NAME", "SEQ", "OR"} <= words:
-        said.append("an event type or SEQ, OR, AND, NOT")
-        words -= {"NAME", "SEQ", "OR", "AND", "NOT", "LPAR"}
-    if {"SIGN", "MULTIPLIER"} <= words:
-        said.append("an operator")
-        words -= {"SIGN", "MULTIPLIER", "COMPARATOR", "AND", "OR", "IN", "NOT", "BETWEEN", "LIKE", "IS"}
-    if {"INTEGER", "REAL"} <= words:
-        said.append("a number")
-        words -= {"INTEGER", "REAL"}
-    clauses = [k for k in ORDER if k in words]
-    rest = sorted(words - set(clauses) - {"$END"}, key=lambda k: (k not in WORDS, k))
-    said += [WORDS.get(k, k) for k in rest]
-    if len(clauses) > 4:
-        said.append("a clause such as " + clauses[0])
-    else:
-        said += [c + " BY" if c in ("GROUP", "ORDER") else c for c in clauses]
-    if "$END" in words:
-        said.append("the end")
-    return said[0] if len(said) == 1 else ", ".join(said[:-1]) + " or " + said[-1]
+def _quote(stop: Stop) -> Diagnosis | None:
+    if not stop.found or stop.found not in QUOTES:
+        return None
+    whole = re.compile(rf"[{QUOTES}]([^{QUOTES}\n]*)[{QUOTES}]").match(stop.text, stop.start)
+    if whole is None:
+        return stop.here("strings are in single quotes", "Names with special characters go in backticks.")
+    inner = whole.group(1)
+    hint = f"Write '{inner}' for a string, `{inner}` for a name." if inner else "The empty string is ''."
+    return Diagnosis("strings are in single quotes", stop.start, whole.end(), hint)
+
+
+def _endless(stop: Stop) -> Diagnosis | None:
+    kind = {"'": "string", "`": "name"}.get(stop.found)
+    if kind is None:
+        return None
+    stretch = stop.text[stop.start :].split("\n", 1)[0].rstrip()
+    hint = "Put a `'` behind it." if kind == "string" else "Put a backtick behind it."
+    return Diagnosis(f"the {kind} does not end", stop.start, stop.start + len(stretch), hint)
+
+
+def _quote_inside(stop: Stop) -> Diagnosis | None:
+    last = stop.read[-1] if stop.read else None
+    if not isinstance(last, Token) or last.type != "STRING" or last.end_pos != stop.start or not stop.word:
+        return None
+    hint = "Inside a string a quote is written twice, as in 'it''s'."
+    return stop.here(f"unexpected `{stop.found}` behind a string", hint)
+
+
+def _unit(stop: Stop) -> Diagnosis | None:
+    """A word behind a number that is no unit, with something behind it that no unit explains."""
+    *_, number, word = (None, None, *stop.read)
+    if not (_is_number(number) and isinstance(word, Token) and word.type == "NAME"):
+        return None
+    if word.lower() in UNITS:
+        return None
+    if word.upper() in CLAUSES:
+        again = Stop(stop.text, word.start_pos or 0, str(word), frozenset({"$END"}), stop.read[:-1])
+        return _clause(again) or again.unexpected(None)
+    what, hint = no_unit(word)
+    return Diagnosis(what, word.start_pos or 0, word.end_pos or 0, hint)
+
+
+def _clause(stop: Stop) -> Diagnosis | None:
+    """A clause where another was to come: twice, out of order, or without the one it belongs to."""
+    word, seen = stop.word, stop.clauses
+    if word not in CLAUSES or word in stop.expected or stop.open_bracket or not _complete(stop):
+        return None
+    if word in seen:
+        hint = "Join conditions with AND." if word == "WHERE" else "Write it once."
+        return stop.here(f"{CLAUSES[word]} stands twice", hint)
+    if {word, *seen} >= {"RETURN", "AGGREGATE"}:
+        return stop.here("a query has RETURN or AGGREGATE, not both")
+    if word == "SLIDE" and "WITHIN" not in seen:
+        return stop.here("SLIDE stands behind WITHIN", "Write `WITHIN 10 min SLIDE 5 min`.")
+    if word == "GROUP" and "AGGREGATE" not in seen:
+        return stop.here("GROUP BY belongs to AGGREGATE", "Write `AGGREGATE COUNT(*) GROUP BY attribute`.")
+    order = list(CLAUSES)
+    later = next((c for c in seen if order.index(c) > order.index(word)), None)
+    if later is None:
+        return None
+    hint = f"Clauses come in this order: {', '.join(CLAUSES.values())}."
+    return stop.here(f"{CLAUSES[word]} must stand before {CLAUSES[later]}", hint)
+
+
+def _complete(stop: Stop) -> bool:
+    """Whether what was read could end here or go on with a clause."""
+    return "$END" in stop.expected or bool(stop.expected & set(CLAUSES))
+
+
+def _chained_comparison(stop: Stop) -> Diagnosis | None:
+    if "COMPARATOR" in stop.expected or not re.fullmatch(r"[<>]=?|!=|<>|=", stop.found):
+        return None
+    if stop.read[-1:] and getattr(stop.read[-1], "type", "") == "NOT":
+        return stop.here(f"NOT cannot stand before `{stop.found}`", "Write `!=`, or NOT before the comparison.")
+    if not any(getattr(x, "type", "") == "COMPARATOR" for x in stop.read[-3:]):
+        return None
+    return stop.here("a comparison has two sides", "Join two with AND, or write `x BETWEEN low AND high`.")
+
+
+def _missing_parentheses(stop: Stop) -> Diagnosis | None:
+    last = getattr(stop.read[-1], "type", "").removeprefix("_") if stop.read else ""
+    if stop.expected != {"LPAR"} or last not in ("SEQ", "OR", "AND", "NOT", "IN"):
+        return None
+    inside = {"NOT": "E v", "IN": "1, 2"}.get(last, "A a, B b")
+    stands = f"unexpected `{stop.found}`, expected `(`" if stop.found else "the query ends here, but `(` was expected"
+    return stop.here(stands, f"Write `{last}({inside})`.")
+
+
+def _end(stop: Stop) -> Diagnosis | None:
+    if not stop.ended:
+        return None
+    what = f"the query ends here, but {phrase(stop.expected, stop.after_number)} was expected"
+    hint = _missing_by(stop) if stop.expected == {"BY"} else _unclosed(stop) or _mistaken(stop)
+    return Diagnosis(what, stop.start, stop.start, hint)
+
+
+def _general(stop: Stop) -> Diagnosis:
+    hints = (_particular, _near, _mistaken, _keyword, _missing_comma, _unclosed)
+    return stop.unexpected(next((h for h in (hint(stop) for hint in hints) if h), None))
+
+
+DIAGNOSES: tuple[Callable[[Stop], Diagnosis | None], ...] = (
+    _no_query, _operator, _quote, _endless, _quote_inside, _unit, _clause, _chained_comparison,
+    _missing_parentheses, _end, _general,
+)  # fmt: skip
+
+
+# --- Hints ------------------------------------------------------------------------------------------------------
+
+
+def _unclosed(stop: Stop) -> str | None:
+    bracket = stop.open_bracket
+    if bracket is None or not stop.expected & {"RPAR", "RSQB"}:
+        return None
+    return f"The `{bracket}` in {_place(stop.text, bracket.start_pos or 0)} is not closed."
+
+
+def _particular(stop: Stop) -> str | None:
+    """What people often write, and what to write instead."""
+    clause = stop.clauses[-1] if stop.clauses else ""
+    match stop.found:
+        case ")" | "]" if stop.open_bracket is None:
+            return f"There is no `{'(' if stop.found == ')' else '['}` before it."
+        case "]" if {"INTEGER", "NAME"} <= stop.expected:
+            return "Write `v.x` for every event, `v[i].x` beside `v[i-1].x`, or `v[1].x` for the first."
+        case "," if clause == "PATTERN" and stop.open_bracket is None:
+            return "Write `SEQ(A a, B b)` for one after the other."
+        case "." if stop.after_number:
+            return "Write digits behind the point, as in `1.0`."
+        case ";" if "$END" in stop.expected:
+            return "A query ends without `;`."
+        case "{" | "}":
+            return "Parentheses are round."
+        case "-" if clause in ("WITHIN", "SLIDE"):
+            return "Durations are positive."
+        case "*" if clause == "RETURN":
+            return "Leave RETURN out for all events of each trend."
+        case "[" if clause == "PATTERN":
+            return "Write `E+ v[]`: an event type, a plus and a variable."
+    if stop.found.startswith("'") and clause in ("WITHIN", "SLIDE"):
+        return "Write a duration without quotes, as `10 min`."
+    if stop.word == "NULL":
+        return "Write `IS NULL` or `IS NOT NULL`."
+    if stop.expected == {"BY"}:
+        return _missing_by(stop)
+    if stop.expected == {"NULL", "NOT"} or stop.expected == {"NULL"}:
+        return "IS stands only before NULL and NOT NULL; compare with = and !=."
+    if clause == "HAVING" and "LENGTH" in stop.expected:
+        return "HAVING filters by length: `HAVING LENGTH >= 2`."
+    return None
+
+
+def _missing_by(stop: Stop) -> str:
+    word = str(stop.read[-1])
+    return f"Write `{word} BY`; a name that is spelled like the keyword goes in backticks."
+
+
+def _near(stop: Stop) -> str | None:
+    """The expected word that the found one resembles."""
+    words = [SPOKEN.get(k, k) for k in stop.expected]
+    near = nearest(stop.found, [w for w in words if re.fullmatch(r"[A-Za-z-]+", w)]) if stop.word else None
+    return f"Did you mean `{near}`?" if near and near.upper() != stop.word else None
+
+
+def _mistaken(stop: Stop) -> str | None:
+    """A word just before that was taken for a name but looks like a misspelled keyword."""
+    last = stop.read[-1] if stop.read else None
+    if not isinstance(last, Token) or last.type != "NAME" or last.startswith("`") or len(last) < 4:
+        return None
+    near = nearest(last, [*CLAUSES, "BETWEEN", "LIKE"], cutoff=0.75)
+    return f"Is `{last}` meant to be {near}?" if near else None
+
+
+def _missing_comma(stop: Stop) -> str | None:
+    if "COMMA" not in stop.expected or not stop.word or stop.word in KEYWORDS:
+        return None
+    return f"Is a `,` missing before `{stop.found}`?"
+
+
+def _keyword(stop: Stop) -> str | None:
+    if stop.word not in KEYWORDS or "NAME" not in stop.expected or stop.after_number:
+        return None
+    return f"`{stop.found}` is a keyword; a name that is spelled like one goes in backticks."

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from decimal import Decimal
 
 from trellis.language import syntax as s
 from trellis.language.durations import to_text
-from trellis.language.times import EPOCH
+from trellis.language.times import format_timestamp
 
 KEYWORDS = frozenset(
     "PATTERN WHERE HAVING SELECT REPORT WITHIN SLIDE RETURN AGGREGATE GROUP ORDER BY LIMIT PER OFFSET AS IN BETWEEN "
@@ -156,8 +155,7 @@ def value_text(e: s.Expression, earlier: frozenset[str] = frozenset(), least: in
         case s.Boolean(value=truth):
             return "TRUE" if truth else "FALSE"
         case s.Timestamp(micros=micros):
-            moment = EPOCH + timedelta(microseconds=micros)
-            return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(sep=' ')}'"
+            return f"TIMESTAMP '{format_timestamp(micros)}'"
         case s.Duration(micros=micros):
             return to_text(micros)
         case s.Negative(operand=x):

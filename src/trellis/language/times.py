@@ -6,8 +6,10 @@ import re
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROS_A_DAY = 86_400_000_000
 _FORM = re.compile(
-    r"(\d{4})([-/])(\d\d)\2(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})0*)?)?\s*(Z|[+-]\d\d:?\d\d)?)?"
+    r"(\d{4})([-/])(\d\d)\2(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})0*)?)?\s*(Z|[+-]\d\d:?\d\d)?)?",
+    re.ASCII,
 )
 
 
@@ -17,20 +19,24 @@ def parse_timestamp(text: str) -> int | None:
     if match is None:
         return None
     year, _, month, day, hour, minute, second, fraction, zone = match.groups()
+    clock = (int(part or 0) for part in (hour, minute, second))
     try:
-        moment = datetime(
-            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=UTC
-        )
-    except ValueError:
+        local = datetime(int(year), int(month), int(day), *clock, int((fraction or "").ljust(6, "0")), UTC)
+        moment = local - _offset(zone)
+    except (ValueError, OverflowError):
         return None
-    micros = (moment - EPOCH) // timedelta(microseconds=1) + int((fraction or "0").ljust(6, "0"))
-    if zone and zone != "Z":
-        sign = 1 if zone[0] == "+" else -1
-        micros -= sign * (int(zone[1:3]) * 60 + int(zone[-2:])) * 60_000_000
-    return micros
+    return (moment - EPOCH) // timedelta(microseconds=1)
+
+
+def _offset(zone: str | None) -> timedelta:
+    if zone is None or zone == "Z":
+        return timedelta(0)
+    hours, minutes = int(zone[1:3]), int(zone[-2:])
+    if hours > 18 or minutes > 59:
+        raise ValueError(zone)
+    return timedelta(hours=hours, minutes=minutes) * (1 if zone[0] == "+" else -1)
 
 
 def format_timestamp(micros: int) -> str:
     """Return `yyyy-MM-dd HH:mm:ss[.ffffff]` in UTC."""
-    moment = EPOCH + timedelta(microseconds=micros)
-    return moment.strftime("%Y-%m-%d %H:%M:%S") + (f".{moment.microsecond:06d}" if moment.microsecond else "")
+    return (EPOCH + timedelta(microseconds=micros)).replace(tzinfo=None).isoformat(sep=" ")

@@ -5,33 +5,32 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.json as pjson
 
 from trellis.errors import DataError
+from trellis.io.arrow import Chunked, pc, pjson
 from trellis.io.failures import reading, reason
-from trellis.io.sources import Source
+from trellis.io.sources import Source, open_source
 
 _BLOCK = 16 << 20
 _LARGEST = 2.0**63
+_LARGEST_DECIMAL = 1e38
 _ONE_A_LINE = "Write one JSON object a line."
 
 
-def read_json(source: Source, columns: Sequence[str] | None = None) -> pa.Table:
+def read_json(source: Source) -> pa.Table:
     """Read a file of JSON lines.
 
-    A key that an object lacks is NULL there. Whole numbers are int64, or text where one does not fit and none has a
-    fraction; other numbers are float64.
+    A key that an object lacks is NULL there. Whole numbers are int64, or text where one does not fit and none
+    has a fraction; other numbers are float64.
 
     Parameters
     ----------
     source
         The file.
-    columns
-        The keys to keep, of those that it has; all where None.
 
     Returns
     -------
@@ -44,8 +43,7 @@ def read_json(source: Source, columns: Sequence[str] | None = None) -> pa.Table:
         If a line is no JSON object, is no UTF-8, or a key has values of different types.
     """
     with reading(source.path, "JSON lines"):
-        table = _read_or_explain(source)
-    return table if columns is None else table.select([c for c in columns if c in table.column_names])
+        return _read_or_explain(source)
 
 
 def _read_or_explain(source: Source) -> pa.Table:
@@ -62,20 +60,22 @@ def _read_or_explain(source: Source) -> pa.Table:
 
 
 def _read_twice(source: Source) -> pa.Table:
-    """Read once to see the types, and again if pyarrow would change text to times or long integers to doubles."""
+    """Read once to see the types, and again if pyarrow made times of text or doubles of long integers."""
     table = _read(source, [])
     texts = [pa.field(f.name, _with_text(f.type)) for f in table.schema]
     texts = [field for field in texts if field.type != table.schema.field(field.name).type]
-    wide = [f.name for f in table.schema if _is_too_wide(table.column(f.name))]
-    if wide:
-        return _read_wide(source, texts, wide)
-    return _read(source, texts) if texts else table
+    wide = [f.name for f in table.schema if _is_wide(table.column(f.name)) and _all_whole(source, f.name)]
+    if not texts and not wide:
+        return table
+    decimals = [pa.field(name, pa.decimal128(38, 0)) for name in wide]
+    again = _read(source, texts + decimals).select(table.column_names)
+    return again.cast(pa.schema([pa.field(f.name, pa.string()) if f.name in wide else f for f in again.schema]))
 
 
-def _read(source: Source, fields: Sequence[pa.Field]) -> pa.Table:
+def _read(source: Source, fields: Sequence[Any]) -> pa.Table:
     options = pjson.ParseOptions(explicit_schema=pa.schema(fields) if fields else None)
-    with pa.input_stream(str(source.path), compression="gzip" if source.gzip else None) as stream:
-        table = pjson.read_json(stream, pjson.ReadOptions(block_size=_BLOCK), options)
+    with open_source(source) as stream:
+        table: pa.Table = pjson.read_json(stream, pjson.ReadOptions(block_size=_BLOCK), options)
     return table
 
 
@@ -90,24 +90,21 @@ def _with_text(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _is_too_wide(column: pa.ChunkedArray) -> bool:
+def _is_wide(column: Chunked) -> bool:
+    """Tell whether doubles may stand for integers that do not fit 64 bits."""
     if not pa.types.is_float64(column.type):
         return False
     finite = column.filter(pc.is_finite(column))
     whole = pc.all(pc.equal(finite, pc.trunc(finite))).as_py()
-    return bool(whole) and (pc.max(pc.abs(finite)).as_py() or 0.0) >= _LARGEST
+    return bool(whole) and _LARGEST <= (pc.max(pc.abs(finite)).as_py() or 0.0) < _LARGEST_DECIMAL
 
 
-def _read_wide(source: Source, texts: list[pa.Field], wide: list[str]) -> pa.Table:
-    decimals = [pa.field(name, pa.decimal128(38, 0)) for name in wide]
+def _all_whole(source: Source, name: str) -> bool:
+    """Tell whether all numbers of a key are written without a point or exponent; slow, and seldom asked."""
     try:
-        table = _read(source, texts + decimals)
-    except pa.ArrowInvalid:
-        return _read(source, texts)
-    for name in wide:
-        i = table.column_names.index(name)
-        table = table.set_column(i, name, table.column(i).cast(pa.string()))
-    return table
+        return not any(isinstance(json.loads(line).get(name), float) for _, line in _lines(source))
+    except ValueError:
+        return False
 
 
 def _explain(source: Source, error: pa.ArrowInvalid) -> DataError:
@@ -116,22 +113,25 @@ def _explain(source: Source, error: pa.ArrowInvalid) -> DataError:
         name, one, other = changed.groups()
         what = f"{source.path}: `{name}` has values of different types, {one} and {other}."
         return DataError(what, "Write its values in one type.")
+    twice = re.search(r"Column\(/(.+?)\) was specified twice", str(error))
+    if twice is not None:
+        return DataError(f"{source.path}: `{twice.group(1)}` comes twice in one object.", "Rename one of them.")
     if "straddl" in str(error):
         return DataError(f"{source.path} holds a line longer than {_BLOCK >> 20} MB.", _ONE_A_LINE)
-    number = _bad_line(source)
+    number = next((number for number, line in _lines(source) if not _is_object(line)), None)
+    if number is not None:
+        return DataError(f"{source.path}, line {number}: this is no JSON object.", _ONE_A_LINE)
     said = re.sub(r" in row \d+", "", reason(error))
-    if number is None:
-        return DataError(f"{source.path} cannot be read as JSON lines: {said}.", _ONE_A_LINE)
-    return DataError(f"{source.path}, line {number}: this is no JSON object ({said}).", _ONE_A_LINE)
+    return DataError(f"{source.path} cannot be read as JSON lines: {said.rstrip('.')}.", _ONE_A_LINE)
 
 
-def _bad_line(source: Source) -> int | None:
-    """Return the number of the first line that is no JSON object; pyarrow counts anew in each block."""
+def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Give the lines that are not empty, with their numbers (pyarrow counts anew in each block)."""
     with gzip.open(source.path) if source.gzip else open(source.path, "rb") as file:
         for number, line in enumerate(file, start=1):
-            if line.strip() and not _is_object(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line):
-                return number
-    return None
+            text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            if text.strip():
+                yield number, text
 
 
 def _is_object(line: bytes) -> bool:

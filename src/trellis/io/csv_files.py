@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv as pcsv
 
 from trellis.errors import DataError
-from trellis.io.failures import reading
-from trellis.io.sources import Source
+from trellis.io.arrow import pc, pcsv
+from trellis.io.failures import check_columns, reading
+from trellis.io.sources import Source, open_source
 
 _BLOCK = 16 << 20
 _ROWS_COUNTED = "The header is row 1; empty lines are not counted."
@@ -28,7 +28,7 @@ def read_csv(source: Source, columns: Sequence[str] | None = None) -> pa.Table:
     source
         The file.
     columns
-        The columns to keep, of those that it has; all where None.
+        The columns to keep; all where None.
 
     Returns
     -------
@@ -38,7 +38,8 @@ def read_csv(source: Source, columns: Sequence[str] | None = None) -> pa.Table:
     Raises
     ------
     DataError
-        If it is empty, is no UTF-8, a row has too few or too many fields, or a name comes twice in the header.
+        If it is empty, is no UTF-8, a row has too few or too many fields, or a name comes twice in the
+        header.
     """
     kind = source.format.upper()
     try:
@@ -49,12 +50,13 @@ def read_csv(source: Source, columns: Sequence[str] | None = None) -> pa.Table:
     names = table.column_names
     _check_unique(source, names)
     _check_quotes(source, table)
-    return table if columns is None else table.select([c for c in columns if c in names])
+    check_columns(source.path, names, columns)
+    return table if columns is None else table.select(list(columns))
 
 
 def _read_or_explain(source: Source) -> pa.Table:
     try:
-        return _read(source, _open(source))
+        return _read(source, open_source(source))
     except pa.ArrowInvalid as error:
         if "Empty CSV file" in str(error):
             return _header_only(source)
@@ -63,9 +65,9 @@ def _read_or_explain(source: Source) -> pa.Table:
         raise
 
 
-def _read(source: Source, stream: pa.NativeFile, **parse: object) -> pa.Table:
+def _read(source: Source, stream: Any, **parse: object) -> pa.Table:
     # A handler of invalid rows gets their numbers only without threads.
-    return pcsv.read_csv(
+    table: pa.Table = pcsv.read_csv(
         stream,
         read_options=pcsv.ReadOptions(block_size=_BLOCK, use_threads="invalid_row_handler" not in parse),
         parse_options=pcsv.ParseOptions(
@@ -78,10 +80,7 @@ def _read(source: Source, stream: pa.NativeFile, **parse: object) -> pa.Table:
             null_values=[""],
         ),
     )
-
-
-def _open(source: Source) -> pa.NativeFile:
-    return pa.input_stream(str(source.path), compression="gzip" if source.gzip else None)
+    return table
 
 
 def _named(table: pa.Table) -> pa.Table:
@@ -90,7 +89,7 @@ def _named(table: pa.Table) -> pa.Table:
 
 def _header_only(source: Source) -> pa.Table:
     """Read a file that pyarrow calls empty: it is, or it is one line without an end."""
-    with _open(source) as stream:
+    with open_source(source) as stream:
         content = stream.read().removeprefix(b"\xef\xbb\xbf").strip(b"\r\n")
     if not content.strip():
         raise DataError(f"{source.path} is empty: no header.", "A CSV file begins with a line of column names.")
@@ -104,7 +103,7 @@ def _uneven_row(source: Source) -> DataError:
         rows.append(row)
         return "skip"
 
-    _read(source, _open(source), invalid_row_handler=keep)
+    _read(source, open_source(source), invalid_row_handler=keep)
     row = rows[0]
     fields = "1 field" if row.actual_columns == 1 else f"{row.actual_columns} fields"
     what = f"{source.path}, row {row.number}: it has {fields}, but the header has {row.expected_columns}."
@@ -126,7 +125,7 @@ def _check_quotes(source: Source, table: pa.Table) -> None:
 
 
 def _count_quotes(source: Source) -> int:
-    with _open(source) as stream:
+    with open_source(source) as stream:
         return sum(block.count(b'"') for block in iter(lambda: stream.read(_BLOCK), b""))
 
 

@@ -1,0 +1,136 @@
+"""Check kiting: transfers between accounts, with chains of checks that no money covers."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from trellis.errors import UsageError
+from trellis.io.generate.parts import (
+    Floats,
+    Integers,
+    check_span,
+    count,
+    pick,
+    positive,
+    random_numbers,
+    share,
+    timestamps,
+)
+
+_DAY = 86_400
+_SHORTEST, _LONGEST = 3, 8
+Number = TypeVar("Number", np.int64, np.float64)
+
+_SPELLINGS = ("not covered", "notcovered")
+
+
+def kite(
+    events: int,
+    seed: int = 0,
+    *,
+    accounts: int = 100,
+    rate: float = 40.0,
+    chains: float = 0.2,
+    covered: float = 0.1,
+    type_spelling: str = "not covered",
+    resolution: int = 60,
+    start: str = "2024-01-01T00:00:00",
+) -> pa.Table:
+    """Make transfers by check between accounts.
+
+    Most go from anyone to anyone at any time. The others are planted chains of 3 to 8 checks that are not
+    covered: the receiver of one writes the next within hours, before the first bounces. The number of chains
+    in a week, planted and by chance, grows like `accounts * exp(7 * rate / accounts)`: a few hundred with the
+    defaults.
+
+    Parameters
+    ----------
+    events
+        How many transfers.
+    seed
+        The same seed and options give the same events.
+    accounts
+        How many accounts, at least 2.
+    rate
+        Transfers a day, on average.
+    chains
+        The share of transfers that belong to planted chains, from 0 to 1.
+    covered
+        The share of the other transfers that are covered, from 0 to 1.
+    type_spelling
+        How the type of an uncovered transfer is spelled: `not covered`, or `notcovered` as in the CET paper.
+    resolution
+        Times are whole multiples of so many seconds after the start; the larger, the more are equal.
+    start
+        When the stream begins.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns `ts, event_id, src, dest, source, destination, type`, in time order; `source` is `src` and
+        `destination` is `dest`, and they always differ.
+
+    Raises
+    ------
+    UsageError
+        If an option has a value that makes no sense.
+    """
+    events, accounts = count("events", events), count("accounts", accounts, 2)
+    resolution = count("resolution", resolution, 1)
+    if type_spelling not in _SPELLINGS:
+        raise UsageError(f"`type_spelling` must be `not covered` or `notcovered`, not `{type_spelling}`.")
+    span = events / positive("rate", rate) * _DAY
+    check_span(start, span + resolution)
+    rng = random_numbers(seed)
+    planted = round(events * share("chains", chains))
+    chain = _chains(rng, planted, accounts, span)
+    anyone = _anyone(rng, events - planted, accounts, span)
+    seconds, source, destination = (np.concatenate(pair) for pair in zip(chain, anyone, strict=True))
+    is_covered = np.zeros(events, np.int64)
+    is_covered[planted:] = rng.random(events - planted) < share("covered", covered)
+    ticks = np.floor(seconds / resolution).astype(np.int64) * resolution
+    order = np.lexsort((rng.permutation(events), ticks))
+    names = [f"A{number:0{max(3, len(str(accounts - 1)))}d}" for number in range(accounts)]
+    payer, payee = pick(names, source[order]), pick(names, destination[order])
+    return pa.table(
+        {
+            "ts": timestamps(start, ticks[order]),
+            "event_id": pa.array(np.arange(events, dtype=np.int64)),
+            "src": payer,
+            "dest": payee,
+            "source": payer,
+            "destination": payee,
+            "type": pick([type_spelling, "covered"], is_covered[order]),
+        }
+    )
+
+
+def _anyone(rng: np.random.Generator, events: int, accounts: int, span: float) -> tuple[Floats, Integers, Integers]:
+    source = rng.integers(0, accounts, events)
+    return rng.random(events) * span, source, (source + rng.integers(1, accounts, events)) % accounts
+
+
+def _chains(rng: np.random.Generator, events: int, accounts: int, span: float) -> tuple[Floats, Integers, Integers]:
+    """Plant chains: each event goes from where the one before went, 1 to 12 hours later or sooner."""
+    lengths = rng.integers(_SHORTEST, _LONGEST + 1, events // _SHORTEST + 1)
+    chain = np.repeat(np.arange(len(lengths)), lengths)[:events]
+    begin = (np.cumsum(lengths) - lengths)[chain]
+    steps = rng.integers(1, accounts, events)
+    source = (rng.integers(0, accounts, len(lengths))[chain] + _since(begin, steps)) % accounts
+    waits = rng.uniform(1 / 24, 1 / 2, events) * _DAY
+    duration = np.bincount(chain, waits, len(lengths))
+    shrink = np.minimum(1.0, span / np.maximum(duration, 1.0))
+    when = rng.random(len(lengths)) * (span - duration * shrink)
+    seconds = when[chain] + _since(begin, waits) * shrink[chain]
+    return seconds, source, (source + steps) % accounts
+
+
+def _since(begin: Integers, values: npt.NDArray[Number]) -> npt.NDArray[Number]:
+    """Return the sum of the values from the beginning of the chain up to, and without, each event."""
+    before = np.cumsum(values) - values
+    since: npt.NDArray[Number] = before - before[begin]
+    return since

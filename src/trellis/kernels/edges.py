@@ -1,0 +1,161 @@
+"""The edges of the event graph: which later events may follow an event.
+
+Conditions come as integer codes, so that one kernel serves all types and comparators: a key that must be equal, pairs
+of codes of which the later event's must be greater, pairs that must differ, and flags. A negative key or difference
+code (NULL, NaN) matches nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+ANY, NEXT, CONTIGUOUS = 0, 1, 2
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _passes(x, y, above, below, differ_next, differ_prev):
+    for j in range(above.shape[0]):
+        if above[j, y] <= below[j, x]:
+            return False
+    for j in range(differ_next.shape[0]):
+        a, b = differ_next[j, y], differ_prev[j, x]
+        if a < 0 or b < 0 or a == b:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _first_at_least(values, lo, hi, bound):
+    while lo < hi:
+        middle = (lo + hi) >> 1
+        if values[middle] < bound:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+@njit(cache=True, nogil=True)
+def edges_of_rows(
+    begin, end, policy, later, until, gives, takes, key_prev, key_runs, by_key, above, below, differ_next, differ_prev,
+    degrees, successors,
+):  # fmt: skip
+    """Find the successors of the events `begin` to `end`.
+
+    With an empty `successors` only `degrees` is filled (and its sum returned); otherwise the successors are written one
+    after another. `key_runs` is empty where no key is asked for; else the events with key `k` are
+    `by_key[key_runs[k]:key_runs[k + 1]]`.
+    """
+    filling = successors.shape[0] > 0
+    keyed = key_runs.shape[0] > 0
+    total = 0
+    for x in range(begin, end):
+        degree = 0
+        first, last = later[x], until[x]
+        if policy == CONTIGUOUS:
+            last = min(last, x + 2)
+            if first != x + 1:
+                last = first
+        if gives[x] and first < last:
+            if keyed:
+                if key_prev[x] >= 0:
+                    run_end = key_runs[key_prev[x] + 1]
+                    i = _first_at_least(by_key, key_runs[key_prev[x]], run_end, first)
+                    while i < run_end and by_key[i] < last:
+                        y = by_key[i]
+                        i += 1
+                        if takes[y] and _passes(x, y, above, below, differ_next, differ_prev):
+                            if filling:
+                                successors[total + degree] = y
+                            degree += 1
+                            if policy == NEXT:
+                                break
+            else:
+                for y in range(first, last):
+                    if takes[y] and _passes(x, y, above, below, differ_next, differ_prev):
+                        if filling:
+                            successors[total + degree] = y
+                        degree += 1
+                        if policy == NEXT:
+                            break
+        degrees[x - begin] = degree
+        total += degree
+    return total
+
+
+@njit(cache=True, nogil=True)
+def sources_of(begin, degrees, total):
+    """Return the source of every edge of the rows from `begin` on."""
+    sources = np.empty(total, np.int64)
+    i = 0
+    for row in range(degrees.shape[0]):
+        for _ in range(degrees[row]):
+            sources[i] = begin + row
+            i += 1
+    return sources
+
+
+@njit(cache=True, nogil=True)
+def keep_edges(degrees, successors, keep, only_first):
+    """Drop the edges whose flag is not set, in place; return how many are left."""
+    read = write = 0
+    for row in range(degrees.shape[0]):
+        kept = 0
+        for _ in range(degrees[row]):
+            if keep[read] and not (only_first and kept):
+                successors[write] = successors[read]
+                write += 1
+                kept += 1
+            read += 1
+        degrees[row] = kept
+    return write
+
+
+@njit(cache=True, nogil=True)
+def latest_predecessors(offsets, successors):
+    """Return for each event its latest predecessor, or -1."""
+    n = offsets.shape[0] - 1
+    latest = np.full(n, -1, np.int64)
+    for x in range(n):
+        for i in range(offsets[x], offsets[x + 1]):
+            latest[successors[i]] = x
+    return latest
+
+
+@njit(cache=True, nogil=True)
+def reduce_world(begin, end, offsets, successors, until, reach, keep):
+    """Mark the edges of a world that have no detour (its transitive reduction); return how many.
+
+    `reach` holds for each event a ring of bits, one for each event within twice the widest reach, so that reachable
+    events of a successor are added by whole words without shifting.
+    """
+    words = reach.shape[1]
+    bits = words * 64
+    kept = 0
+    for x in range(end - 1, begin - 1, -1):
+        row = reach[x - begin]
+        row[:] = 0
+        for i in range(offsets[x], offsets[x + 1]):
+            y = np.int64(successors[i])
+            place = y % bits
+            if (row[place >> 6] >> np.uint64(place & 63)) & np.uint64(1):
+                keep[i] = False
+                continue
+            keep[i] = True
+            kept += 1
+            other = reach[y - begin]
+            for word in range(words):
+                row[word] |= other[word]
+            row[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+        # What lies beyond the reach of x would be mistaken for something nearer after a turn of the ring.
+        beyond, limit = until[x], min(end, x + bits)
+        while beyond < limit:
+            place = beyond % bits
+            if place & 63 == 0 and beyond + 64 <= limit:
+                row[place >> 6] = np.uint64(0)
+                beyond += 64
+            else:
+                row[place >> 6] &= ~(np.uint64(1) << np.uint64(place & 63))
+                beyond += 1
+    return kept

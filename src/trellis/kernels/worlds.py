@@ -1,0 +1,118 @@
+"""Where things begin and end in the sorted events: later times, spans, windows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def later_times(times, bounds):
+    """Return for each event the first event of its world with a strictly later time (or the world's end)."""
+    n = times.shape[0]
+    later = np.empty(n, np.int64)
+    for world in range(bounds.shape[0] - 1):
+        end = bounds[world + 1]
+        following = end
+        for x in range(end - 1, bounds[world] - 1, -1):
+            if x + 1 < end and times[x + 1] > times[x]:
+                following = x + 1
+            later[x] = following
+    return later
+
+
+@njit(cache=True, nogil=True)
+def world_ends(bounds, n):
+    """Return for each event the end of its world."""
+    ends = np.empty(n, np.int64)
+    for world in range(bounds.shape[0] - 1):
+        for x in range(bounds[world], bounds[world + 1]):
+            ends[x] = bounds[world + 1]
+    return ends
+
+
+@njit(cache=True, nogil=True)
+def span_ends(times, bounds, span):
+    """Return for each event the first event of its world that is more than `span` later."""
+    n = times.shape[0]
+    ends = np.empty(n, np.int64)
+    for world in range(bounds.shape[0] - 1):
+        end = bounds[world + 1]
+        y = bounds[world]
+        for x in range(bounds[world], end):
+            if y < x:
+                y = x
+            while y < end and times[y] - times[x] <= span:
+                y += 1
+            ends[x] = y
+    return ends
+
+
+@njit(cache=True, nogil=True)
+def first_ends(latest, ends):
+    """Return for each event the first one with which a trend that starts here cannot also start one earlier.
+
+    `latest` is the latest possible predecessor (-1 without), `ends` the ends of spans.
+    """
+    n = latest.shape[0]
+    first = np.empty(n, np.int64)
+    for x in range(n):
+        first[x] = x if latest[x] < 0 else max(x, ends[latest[x]])
+    return first
+
+
+@njit(cache=True, nogil=True)
+def count_windows(first, last, bounds):
+    """Return the number of (window, world) pairs that hold an event; `first`, `last`: windows of each event."""
+    total = 0
+    for world in range(bounds.shape[0] - 1):
+        following = first[bounds[world]] if bounds[world] < bounds[world + 1] else 0
+        for x in range(bounds[world], bounds[world + 1]):
+            begin = max(following, first[x])
+            if last[x] >= begin:
+                total += last[x] - begin + 1
+                following = last[x] + 1
+    return total
+
+
+@njit(cache=True, nogil=True)
+def list_windows(first, last, bounds, total):
+    """Return number, world, first and end event of every window that holds an event.
+
+    An event lies in the windows numbered `first` to `last`, both of which never fall along a world.
+    """
+    number = np.empty(total, np.int64)
+    world_of = np.empty(total, np.int64)
+    lo = np.empty(total, np.int64)
+    hi = np.empty(total, np.int64)
+    i = 0
+    for world in range(bounds.shape[0] - 1):
+        end = bounds[world + 1]
+        following = first[bounds[world]] if bounds[world] < end else 0
+        after = bounds[world]
+        for x in range(bounds[world], end):
+            begin = max(following, first[x])
+            for k in range(begin, last[x] + 1):
+                while after < end and first[after] <= k:
+                    after += 1
+                number[i], world_of[i], lo[i], hi[i] = k, world, x, after
+                i += 1
+            following = max(following, last[x] + 1)
+    return number, world_of, lo, hi
+
+
+@njit(cache=True, nogil=True)
+def window_ends(first, last, bounds):
+    """Return for each event the first event of its world that shares no window with it and is not earlier."""
+    n = first.shape[0]
+    ends = np.empty(n, np.int64)
+    for world in range(bounds.shape[0] - 1):
+        end = bounds[world + 1]
+        y = bounds[world]
+        for x in range(bounds[world], end):
+            if y < x:
+                y = x
+            while y < end and first[y] <= last[x]:
+                y += 1
+            ends[x] = y
+    return ends

@@ -1,0 +1,97 @@
+"""What the builders of the syntax tree share: places, failures, and names whose meaning their context decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, NoReturn, cast
+
+from lark import Token, Transformer
+
+from trellis.errors import QuerySyntaxError
+from trellis.language import syntax as s
+
+MOST_DIGITS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed(s.Node):
+    """A reference whose meaning the others of its conjunct decide; `form` tells how it is written.
+
+    Forms are `bare` (`s.x`), `i` (`s[i].x`), `i-1` (`s[i-1].x`), `next` (`NEXT(s).x`), `prefix` (`s[..i-1].x`), and
+    `pick FIRST`, `pick LAST`, `pick NEXT` where the attribute is still to come.
+    """
+
+    var: str
+    attr: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lone(s.Node):
+    """A bare name in a pattern: a type in SEQ, an untyped variable between semicolons."""
+
+    name: str
+    kleene: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bare(s.Node):
+    """A bare name in an expression: a parameter in a condition, a variable in RETURN."""
+
+    name: str
+
+
+def name_of(token: Token) -> str:
+    """Return the name that a token spells, without backticks."""
+    return str(token)[1:-1] if token.startswith("`") else str(token)
+
+
+def span_of(token: Token) -> s.Span:
+    """Return the place of a token."""
+    return s.Span(cast(int, token.start_pos), cast(int, token.end_pos))
+
+
+def at(meta: Any) -> s.Span:
+    """Return the place of a rule."""
+    return s.Span(meta.start_pos, meta.end_pos)
+
+
+def rebuild(node: s.Node, change: Callable[[s.Node], s.Node | None]) -> s.Node:
+    """Return `node` with every node for which `change` gives one replaced by it, parents first."""
+    changed = change(node)
+    if changed is not None:
+        return changed
+    updates: dict[str, Any] = {}
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, s.Node):
+            updates[f.name] = rebuild(value, change)
+        elif isinstance(value, tuple):
+            updates[f.name] = tuple(rebuild(v, change) if isinstance(v, s.Node) else v for v in value)
+    return replace(node, **updates) if updates else node
+
+
+class Builder(Transformer[Token, Any]):
+    """Builds the typed tree from lark's, bottom up, and refuses what the grammar alone cannot.
+
+    The methods of its subclasses are named after the rules of the grammar.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(visit_tokens=False)
+        self.text = text
+
+    def fail(self, what: str, span: s.Span, hint: str | None = None) -> NoReturn:
+        """Raise the error for a mistake at a place."""
+        raise QuerySyntaxError(what, self.text, span.start, span.end, hint)
+
+    def written(self, node: s.Node) -> str:
+        """Return the text of a node as it was written."""
+        return self.text[node.span.start : node.span.end]
+
+    def whole(self, token: Token) -> int:
+        """Return the whole number that a token spells."""
+        if len(token) > MOST_DIGITS:
+            self.fail(f"a number of {len(token)} digits is too long", span_of(token))
+        return int(token)

@@ -1,0 +1,316 @@
+"""Builds conditions and values, and resolves what a reference means in its conjunct."""
+# ruff: noqa: D102 (methods are named after the rules of the grammar)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any, cast
+
+from lark import Token, v_args
+
+from trellis.errors import did_you_mean
+from trellis.language import syntax as s
+from trellis.language.building import MOST_DIGITS, Bare, Indexed, at, name_of, rebuild, span_of
+from trellis.language.durations import LONGEST, UNITS, no_unit, to_micros
+from trellis.language.patterns import PatternBuilder
+from trellis.language.printer import KEYWORDS
+from trellis.language.times import MICROS_A_DAY, parse_timestamp
+
+VALUE_FUNCTIONS = ("ABS", "COALESCE")
+PICKS = {"NEXT": "next", "FIRST": s.Which.FIRST, "LAST": s.Which.LAST}
+AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG")
+FUNCTIONS = "Functions are ABS, COALESCE, FIRST, LAST, NEXT, COUNT, SUM, MIN, MAX and AVG."
+
+
+@v_args(meta=True)
+class ExpressionBuilder(PatternBuilder):
+    """Builds expressions; one grammar serves conditions and values, which are told apart here."""
+
+    # Conditions
+
+    def condition(self, node: s.Node) -> s.Condition:
+        """Return a node as a condition."""
+        return node if isinstance(node, s.Condition) else s.Truth(self.value(node), span=node.span)
+
+    def value(self, node: s.Node) -> Any:
+        """Return a node that must be a value."""
+        if isinstance(node, s.Condition):
+            kind = "a partition" if isinstance(node, s.Partition) else "a condition"
+            self.fail(f"{kind} stands where a value is expected", node.span)
+        return node
+
+    def parenthesis(self, meta: Any, c: list[s.Node]) -> s.Node:
+        return replace(c[0], span=at(meta))
+
+    def disjunction(self, meta: Any, c: list[Any]) -> s.Node:
+        return self._joined(s.Disjunction, meta, c)
+
+    def conjunction(self, meta: Any, c: list[Any]) -> s.Node:
+        return self._joined(s.Conjunction, meta, c)
+
+    def _joined(self, kind: type[s.Conjunction | s.Disjunction], meta: Any, c: list[Any]) -> s.Node:
+        terms: list[s.Condition] = []
+        for term in (self.condition(x) for x in c if isinstance(x, s.Node)):
+            terms.extend(term.terms if isinstance(term, kind) else [term])
+        return kind(tuple(terms), span=at(meta))
+
+    def negation(self, meta: Any, c: list[Any]) -> s.Node:
+        return s.Negation(self.condition(c[-1]), span=at(meta))
+
+    def comparison(self, meta: Any, c: list[Any]) -> s.Node:
+        op = "!=" if c[1] == "<>" else str(c[1])
+        return s.Comparison(op, self.value(c[0]), self.value(c[2]), span=at(meta))
+
+    def contained(self, meta: Any, c: list[Any]) -> s.Node:
+        operand, *items = (self.value(x) for x in c if isinstance(x, s.Node))
+        return self._perhaps_not(s.In(operand, tuple(items), span=at(meta)), c)
+
+    def between(self, meta: Any, c: list[Any]) -> s.Node:
+        operand, low, high = (self.value(x) for x in c if isinstance(x, s.Node))
+        return self._perhaps_not(s.Between(operand, low, high, span=at(meta)), c)
+
+    def like(self, meta: Any, c: list[Any]) -> s.Node:
+        operand, pattern = (self.value(x) for x in c if isinstance(x, s.Node))
+        return self._perhaps_not(s.Like(operand, pattern, span=at(meta)), c)
+
+    def is_null(self, meta: Any, c: list[Any]) -> s.Node:
+        return self._perhaps_not(s.IsNull(self.value(c[0]), span=at(meta)), c)
+
+    @staticmethod
+    def _perhaps_not(node: s.Condition, c: list[Any]) -> s.Node:
+        negated = any(isinstance(x, Token) and x.type == "NOT" for x in c)
+        return s.Negation(node, span=node.span) if negated else node
+
+    def partition(self, meta: Any, c: list[Token]) -> s.Node:
+        return s.Partition(tuple(s.Name(name_of(t), span=span_of(t)) for t in c), span=at(meta))
+
+    # Values
+
+    def arithmetic(self, meta: Any, c: list[Any]) -> s.Node:
+        return s.Arithmetic(str(c[1]), self.value(c[0]), self.value(c[2]), span=at(meta))
+
+    def signed(self, meta: Any, c: list[Any]) -> s.Node:
+        operand = self.value(c[1])
+        return s.Negative(operand, span=at(meta)) if c[0] == "-" else replace(operand, span=at(meta))
+
+    def integer(self, meta: Any, c: list[Token]) -> s.Node:
+        return s.Integer(self.whole(c[0]), span=at(meta))
+
+    def real(self, meta: Any, c: list[Token]) -> s.Node:
+        digits, double = str(c[0]).lower().partition("e")[0], float(c[0])
+        if len(digits) > MOST_DIGITS:
+            self.fail(f"a number of {len(digits)} digits is too long", at(meta))
+        if math.isinf(double) or (double == 0 and digits.strip("0.")):
+            self.fail(f"`{c[0]}` is beyond what a double can hold", at(meta))
+        return s.Real(Decimal(str(c[0])), span=at(meta))
+
+    def quantity(self, meta: Any, c: list[Any]) -> s.Node:
+        unit = name_of(c[1])
+        if unit.lower() not in UNITS:
+            what, hint = no_unit(unit)
+            self.fail(what, span_of(c[1]), hint)
+        micros = to_micros(c[0].value, unit)
+        if micros is None:
+            self.fail("a duration is a whole number of microseconds", at(meta))
+        if micros > LONGEST:
+            self.fail("the duration is too long", at(meta), "The longest is about 292,000 years.")
+        return s.Duration(micros, span=at(meta))
+
+    def string(self, meta: Any, c: list[Token]) -> s.Node:
+        return s.String(str(c[0])[1:-1].replace("''", "'"), span=at(meta))
+
+    def true(self, meta: Any, c: list[Token]) -> s.Node:
+        return s.Boolean(True, span=at(meta))
+
+    def false(self, meta: Any, c: list[Token]) -> s.Node:
+        return s.Boolean(False, span=at(meta))
+
+    def typed_string(self, meta: Any, c: list[Token]) -> s.Node:
+        word = c[0].upper()
+        if word not in ("TIMESTAMP", "DATE"):
+            known = ("TIMESTAMP", "DATE", "LIKE", "IN")
+            hint = did_you_mean(c[0], known, "Only TIMESTAMP and DATE do.")
+            self.fail(f"`{c[0]}` cannot stand before a string", span_of(c[0]), hint)
+        micros = parse_timestamp(str(c[1])[1:-1])
+        if micros is None or (word == "DATE" and micros % MICROS_A_DAY):
+            example = "2024-01-31 09:30:00" if word == "TIMESTAMP" else "2024-01-31"
+            self.fail(f"{c[1]} is no {word.lower()}", span_of(c[1]), f"Write it as '{example}'.")
+        return s.Timestamp(micros, span=at(meta))
+
+    def name(self, meta: Any, c: list[Token]) -> s.Node:
+        return Bare(name_of(c[0]), span=at(meta))
+
+    def length(self, meta: Any, c: list[Token]) -> s.Node:
+        return s.Length(span=at(meta))
+
+    # References
+
+    def attribute(self, meta: Any, c: list[Token]) -> s.Node:
+        return Indexed(name_of(c[0]), name_of(c[1]), "bare", span=at(meta))
+
+    def index_name(self, meta: Any, c: list[Token]) -> tuple[str, int | None]:
+        self._must_be_i(c[0])
+        return "i", None
+
+    def index_offset(self, meta: Any, c: list[Token]) -> tuple[str, int | None]:
+        self._must_be_i(c[0])
+        if c[1] != "-" or self.whole(c[2]) != 1:
+            self.fail("only neighbours can be compared", at(meta), "Write `[i]` and `[i-1]`.")
+        return "i-1", None
+
+    def index_number(self, meta: Any, c: list[Token]) -> tuple[str, int | None]:
+        number = self.whole(c[0])
+        if number < 1:
+            self.fail("events of a variable are counted from 1", at(meta), "Write `[1]` for the first.")
+        return "nth", number
+
+    def index_prefix(self, meta: Any, c: list[Token]) -> tuple[str, int | None]:
+        self._must_be_i(c[0])
+        if len(c) < 3 or c[1] != "-" or self.whole(c[2]) != 1:
+            self.fail("a prefix ends at the event before", at(meta), "Write `[..i-1]`.")
+        return "prefix", None
+
+    def _must_be_i(self, token: Token) -> None:
+        if token != "i":
+            hint = "Write `[i]`, `[i-1]`, or a number from 1."
+            self.fail(f"`[{token}]` is no index", span_of(token), hint)
+
+    def indexed(self, meta: Any, c: list[Any]) -> s.Node:
+        var, (form, number), attr = name_of(c[0]), c[1], name_of(c[2])
+        if form == "nth":
+            return s.Attribute(var, attr, s.Which.NTH, number, span=at(meta))
+        return Indexed(var, attr, form, span=at(meta))
+
+    def picked(self, meta: Any, c: list[Any]) -> s.Node:
+        called, attr = c[0], name_of(c[1])
+        if not (isinstance(called, Indexed) and called.form.startswith("pick ")):
+            self.fail("only FIRST(v), LAST(v) and NEXT(v) have attributes", at(meta))
+        which = PICKS[called.form.removeprefix("pick ")]
+        if which == "next":
+            return Indexed(called.var, attr, "next", span=at(meta))
+        return s.Attribute(called.var, attr, cast(s.Which, which), span=at(meta))
+
+    # Functions
+
+    def call_star(self, meta: Any, c: list[Token]) -> s.Node:
+        if c[0].upper() != "COUNT":
+            self.fail("`*` stands only in COUNT(*)", at(meta))
+        return s.Aggregate("COUNT", None, span=at(meta))
+
+    def call(self, meta: Any, c: list[Any]) -> s.Node:
+        function, arguments = name_of(c[0]).upper(), c[1:]
+        if function in PICKS:
+            return self._pick(function, self._only(function, arguments, meta), at(meta))
+        if function in AGGREGATES:
+            return self._aggregate(function, self._only(function, arguments, meta), at(meta))
+        if function not in VALUE_FUNCTIONS:
+            known = [*VALUE_FUNCTIONS, *PICKS, *AGGREGATES]
+            hint = did_you_mean(name_of(c[0]), known, FUNCTIONS)
+            self.fail(f"there is no function `{c[0]}`", span_of(c[0]), hint)
+        if function == "ABS":
+            self._only(function, arguments, meta)
+        return s.Call(function, tuple(self.value(a) for a in arguments), span=at(meta))
+
+    def _only(self, function: str, arguments: list[s.Node], meta: Any) -> s.Node:
+        if len(arguments) != 1:
+            self.fail(f"{function} takes one argument, not {len(arguments)}", at(meta))
+        return arguments[0]
+
+    def _pick(self, function: str, argument: s.Node, span: s.Span) -> s.Node:
+        """FIRST(v), LAST(v) or NEXT(v), awaiting `.attr`."""
+        if isinstance(argument, Indexed) and argument.form == "bare":
+            hint = f"Write `{function}({argument.var}).{argument.attr}`."
+            self.fail(f"{function} takes a variable", argument.span, hint)
+        if not isinstance(argument, Bare):
+            self.fail(f"{function} takes a variable", argument.span, f"Write `{function}(v).attribute`.")
+        return Indexed(argument.name, "", f"pick {function}", span=span)
+
+    def _aggregate(self, function: str, argument: s.Node, span: s.Span) -> s.Node:
+        match argument:
+            case Indexed(var=var, attr=attr, form="prefix"):
+                return s.Prefix(function, var, attr, span=span)
+            case Indexed(var=var, attr=attr, form="bare") if function != "COUNT":
+                return s.Aggregate(function, s.Attribute(var, attr, span=argument.span), span=span)
+            case Bare(name=name) if function == "COUNT":
+                return s.Aggregate(function, s.Variable(name, span=argument.span), span=span)
+            case s.Length() if function in ("MIN", "MAX", "AVG"):
+                return s.Aggregate(function, argument, span=span)
+        wanted = {"COUNT": "`*` or a variable", "SUM": "an attribute such as `v.price`"}
+        takes = wanted.get(function, "an attribute such as `v.price`, or LENGTH")
+        self.fail(f"{function} takes {takes}", argument.span)
+
+    # What a reference means in its place
+
+    def conjunct(self, condition: s.Condition) -> s.Condition:
+        """Resolve the references of one conjunct of WHERE, which decide each other's meaning."""
+        forms: dict[str, dict[str, Indexed]] = {}
+        for node in s.walk(condition):
+            if isinstance(node, s.Partition) and node is not condition:
+                hint = "Write `WHERE [id] AND ...`, not inside OR or NOT."
+                self.fail("a partition stands alone between ANDs", node.span, hint)
+            if isinstance(node, Indexed):
+                forms.setdefault(node.var, {})[node.form] = node
+        for var, used in forms.items():
+            if "next" in used and "i-1" in used:
+                what = f"`NEXT({var})` and `{var}[i-1]` are two notations for neighbours"
+                self.fail(what, used["next"].span, "Use one of them in a condition.")
+        return cast(s.Condition, rebuild(condition, lambda n: self._in_condition(n, forms)))
+
+    def _in_condition(self, node: s.Node, forms: Mapping[str, Mapping[str, Indexed]]) -> s.Node | None:
+        match node:
+            case s.Length():
+                hint = "Write `HAVING LENGTH >= 2`."
+                self.fail("LENGTH stands in HAVING, not in WHERE", node.span, hint)
+            case s.Aggregate(function=function):
+                hint = "Use it in RETURN, ORDER BY or AGGREGATE."
+                self.fail(f"{function} speaks of a whole trend; WHERE cannot", node.span, hint)
+            case Bare():
+                return self.parameter(node)
+            case Indexed(var=var, attr=attr, form=form):
+                self._complete(node)
+                return s.Attribute(var, attr, _which(form, forms[var]), span=node.span)
+        return None
+
+    def parameter(self, node: Bare) -> s.Parameter:
+        """Return a bare name as a parameter."""
+        written = self.written(node)
+        if written.upper() == "NULL":
+            self.fail("nothing equals NULL", node.span, "Write `IS NULL` or `IS NOT NULL`.")
+        if written.upper() in KEYWORDS:
+            hint = "A parameter that is spelled like a keyword goes in backticks."
+            self.fail(f"`{written}` is a keyword, expected a value", node.span, hint)
+        return s.Parameter(node.name, span=node.span)
+
+    def _complete(self, node: Indexed) -> None:
+        if node.form == "prefix":
+            hint = f"Write `AVG({node.var}[..i-1].{node.attr})`."
+            self.fail(f"`{node.var}[..i-1]` stands inside an aggregate", node.span, hint)
+        if node.form.startswith("pick "):
+            written = f"{node.form.removeprefix('pick ')}({node.var})"
+            what = f"{written} is an event; name one of its attributes"
+            self.fail(what, node.span, f"Write `{written}.attribute`.")
+
+    def output(self, node: s.Node) -> Any:
+        """Resolve the references in RETURN, AGGREGATE and ORDER BY."""
+        return rebuild(self.value(node), self._in_output)
+
+    def _in_output(self, node: s.Node) -> s.Node | None:
+        if isinstance(node, Bare):
+            return s.Variable(node.name, span=node.span)
+        if not isinstance(node, Indexed):
+            return None
+        self._complete(node)
+        if node.form != "bare":
+            v, x = node.var, node.attr
+            hint = f"Write `{v}.{x}`, `FIRST({v}).{x}` or `{v}[1].{x}`."
+            self.fail("neighbours have no meaning outside WHERE", node.span, hint)
+        return s.Attribute(node.var, node.attr, span=node.span)
+
+
+def _which(form: str, used: Mapping[str, Indexed]) -> s.Which:
+    if form == "i-1" or (form != "next" and "next" in used):
+        return s.Which.EARLIER
+    return s.Which.LATER if form == "next" or "i-1" in used else s.Which.EACH

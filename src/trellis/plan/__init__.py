@@ -1,0 +1,1 @@
+"""Bound query to plan: pattern automaton, classified conditions, chosen operator; and its explanation."""

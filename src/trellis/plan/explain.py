@@ -1,0 +1,192 @@
+"""A plan as plain data, and as text; both read the same nodes."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from trellis.language.bound import BoundQuery, Condition, WindowKind
+from trellis.language.durations import to_text
+from trellis.language.printer import pattern_text, to_query_text
+from trellis.language.syntax import Report, Select
+from trellis.plan.automaton import Automaton
+from trellis.plan.plan import Plan
+
+MEANING = {
+    Select.ANY: "an event may be skipped even where it would fit",
+    Select.NEXT: "goes on with the first later event that fits",
+    Select.CONTIGUOUS: "goes on only with the very next event of its window and partition",
+    Report.UNEXTENDABLE: "nothing can be put before the first or after the last event",
+    Report.MAXIMAL: "contained in no other trend",
+    Report.ANY: "every trend, parts of longer ones too",
+}
+
+
+def explain_data(plan: Plan) -> dict[str, Any]:
+    """Return the plan as dictionaries, lists, strings and numbers."""
+    bound = plan.bound
+    return {
+        "query": to_query_text(bound.syntax),
+        "parameters": dict(bound.parameters),
+        "pattern": {
+            "text": pattern_text(bound.pattern),
+            "variables": [
+                {"name": v.name, "type": v.type, "kleene": v.kleene, "absent": v.absent} for v in bound.variables
+            ],
+            "automaton": _automaton_data(plan.automaton),
+        },
+        "conditions": {
+            "partition": [name for name, _ in bound.partition],
+            "constant": _condition_data(plan.constant),
+            "adjacent": _condition_data(plan.adjacent),
+            "across": _condition_data(tuple(c for c in plan.other if c.kind == "across")),
+            "rest": _condition_data(tuple(c for c in plan.other if c.kind == "rest")),
+        },
+        "select": {"policy": str(bound.select), "meaning": MEANING[bound.select]},
+        "report": {"mode": str(bound.report), "meaning": MEANING[bound.report]},
+        "having": [f"LENGTH {b.op} {b.value}" for b in bound.having],
+        "windows": _window_data(bound),
+        "identity": _identity_data(bound),
+        "reads": list(plan.columns),
+        "output": [{"name": c.name, "type": c.type} for c in bound.columns],
+        "order": [_order_text(bound, i) for i in range(len(bound.order_by))],
+        "limit": {"rows": bound.limit, "per_window": bound.per_window, "offset": bound.offset},
+    }
+
+
+def _automaton_data(automaton: Automaton) -> dict[str, Any]:
+    return {
+        "states": automaton.states,
+        "complete": automaton.complete,
+        "transitions": [
+            {"from": t.source, "variable": t.variable, "to": t.target, "absent": list(t.absent)}
+            for t in automaton.transitions
+        ],
+        "accepting": [{"state": a.state, "absent": list(a.absent)} for a in automaton.accepting],
+    }
+
+
+def _condition_data(conditions: tuple[Condition, ...]) -> list[dict[str, Any]]:
+    return [{"condition": c.text, "variables": list(c.variables)} for c in conditions]
+
+
+def _window_data(bound: BoundQuery) -> dict[str, Any]:
+    window, timed = bound.window, bound.schema is None or bound.schema.time_type.temporal
+    written = bound.syntax.within
+
+    def shown(value: int | float | Decimal | None) -> str | None:
+        if value is None:
+            return None
+        has_unit = timed and isinstance(value, int) and (bound.schema is not None or _has_unit(bound, written))
+        return to_text(value) if has_unit and isinstance(value, int) else str(value)
+
+    return {"kind": str(window.kind), "size": shown(window.size), "slide": shown(window.slide)}
+
+
+def _has_unit(bound: BoundQuery, written: Any) -> bool:
+    from trellis.language.syntax import Duration, Parameter
+
+    size = written.size if written else None
+    if isinstance(size, Parameter):
+        return " " in dict(bound.parameters)[size.name].strip()
+    return isinstance(size, Duration)
+
+
+def _identity_data(bound: BoundQuery) -> str:
+    if bound.schema is None:
+        return "unknown until events are given"
+    if bound.schema.event_id is not None:
+        return f"column {bound.schema.event_id}"
+    return "position in (time, table, other columns): costs a global sort; name an id column to save it"
+
+
+def _order_text(bound: BoundQuery, i: int) -> str:
+    from trellis.language.printer import value_text
+
+    key = bound.syntax.order_by[i]
+    return value_text(key.expression) + (" DESC" if key.descending else "")
+
+
+# --- Text -------------------------------------------------------------------------------------------------------
+
+
+def explain_text(data: dict[str, Any]) -> str:
+    """Return the data of `explain_data` as text."""
+    sections = [
+        ("Query", data["query"].splitlines()),
+        ("Parameters", [f"{name} = {value}" for name, value in data["parameters"].items()]),
+        ("Pattern", _pattern_lines(data["pattern"])),
+        ("Conditions", _condition_lines(data["conditions"])),
+        ("Select", [f"{data['select']['policy']}: {data['select']['meaning']}"]),
+        ("Report", [f"{data['report']['mode']}: {data['report']['meaning']}"]),
+        ("Having", data["having"]),
+        ("Windows", [_window_line(data["windows"])]),
+        ("Identity", [data["identity"]]),
+        ("Output", _output_lines(data)),
+    ]
+    sections += [(title, _extra_lines(data[key])) for title, key in EXTRA if key in data]
+    return "\n".join(_section(title, lines) for title, lines in sections if lines)
+
+
+EXTRA = (("Operator", "operator"), ("Events", "events"))
+
+
+def _extra_lines(values: dict[str, Any]) -> list[str]:
+    return [f"{key.replace('_', ' ')}: {value}" for key, value in values.items()]
+
+
+def _section(title: str, lines: list[str]) -> str:
+    return "\n".join(f"{title if i == 0 else '':<12}{line}".rstrip() for i, line in enumerate(lines))
+
+
+def _pattern_lines(pattern: dict[str, Any]) -> list[str]:
+    automaton = pattern["automaton"]
+    lines = [pattern["text"]]
+    if not automaton["complete"]:
+        return [*lines, f"more than {automaton['states']} states"]
+    endings = {a["state"]: a["absent"] for a in automaton["accepting"]}
+    for state in range(automaton["states"]):
+        arrows = [_arrow(t, state) for t in automaton["transitions"] if t["from"] == state]
+        end = ""
+        if state in endings:
+            end = "  end" + (f" if no {' and no '.join(endings[state])} follows" if endings[state] else "")
+        lines.append(f"({state}){end}" if not arrows else f"({state}) {arrows[0]}{end}")
+        lines += [f"{' ' * len(f'({state})')} {arrow}" for arrow in arrows[1:]]
+    return lines
+
+
+def _arrow(transition: dict[str, Any], state: int) -> str:
+    guard = f" [no {' and no '.join(transition['absent'])} between]" if transition["absent"] else ""
+    target = "again" if transition["to"] == state else f"({transition['to']})"
+    return f"--{transition['variable']}{guard}--> {target}"
+
+
+def _condition_lines(conditions: dict[str, Any]) -> list[str]:
+    lines = [f"partition   [{', '.join(conditions['partition'])}]"] if conditions["partition"] else []
+    for kind in ("constant", "adjacent", "across", "rest"):
+        lines += [f"{kind:<12}{c['condition']}" for c in conditions[kind]]
+    return lines or ["none"]
+
+
+def _window_line(window: dict[str, Any]) -> str:
+    if window["kind"] == WindowKind.WHOLE:
+        return "the whole input is one window"
+    if window["kind"] == WindowKind.SPAN:
+        return f"a span: the last event at most {window['size']} after the first"
+    if window["size"] == window["slide"]:
+        return f"of {window['size']}, one after another"
+    return f"of {window['size']}, one every {window['slide']}"
+
+
+def _output_lines(data: dict[str, Any]) -> list[str]:
+    width = max(len(c["name"]) for c in data["output"]) + 2
+    lines = [f"{c['name']:<{width}}{c['type']}" for c in data["output"]]
+    if data["order"]:
+        lines.append(f"ordered by {', '.join(data['order'])}")
+    limit = data["limit"]
+    if limit["rows"] is not None or limit["offset"]:
+        rows = "" if limit["rows"] is None else f"at most {limit['rows']} rows"
+        each = " for each window and partition" if limit["per_window"] else ""
+        after = f" after the first {limit['offset']}" if limit["offset"] else ""
+        lines.append((rows + after + each).strip())
+    return lines

@@ -1,0 +1,78 @@
+"""The plan of a query: what is pushed to the split, what the operator does, what comes out. Both engines run it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trellis.language.bound import BoundQuery, Condition, ConditionKind, Operation, Output, columns_of
+from trellis.language.syntax import Select
+from trellis.plan.automaton import Automaton, build_automaton
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A bound query with what the engines need to know of it.
+
+    Attributes
+    ----------
+    constant
+        Conditions on single events; the split applies them before any Python runs (under `contiguous` they become a
+        flag, since an event that fails them still breaks a trend).
+    adjacent
+        Conditions on two consecutive events.
+    other
+        Conditions that tie together several variables or fixed events.
+    columns
+        The columns that must be read, in no particular order but always the same.
+    keep_failing
+        Whether events that fail the constant conditions are kept, as breaks.
+    """
+
+    bound: BoundQuery
+    automaton: Automaton
+    constant: tuple[Condition, ...]
+    adjacent: tuple[Condition, ...]
+    other: tuple[Condition, ...]
+    columns: tuple[str, ...]
+    keep_failing: bool
+
+
+def make_plan(bound: BoundQuery) -> Plan:
+    """Return the plan of a bound query."""
+    by_kind = {kind: tuple(c for c in bound.conditions if c.kind is kind) for kind in ConditionKind}
+    return Plan(
+        bound=bound,
+        automaton=build_automaton(bound.pattern),
+        constant=by_kind[ConditionKind.CONSTANT],
+        adjacent=by_kind[ConditionKind.ADJACENT],
+        other=by_kind[ConditionKind.ACROSS] + by_kind[ConditionKind.REST],
+        columns=_columns(bound),
+        keep_failing=bound.select is Select.CONTIGUOUS,
+    )
+
+
+def separable(value: Operation) -> bool:
+    """Whether an adjacent condition compares something of the later event with something of the earlier one."""
+    if value.function not in ("=", "!=", "<", "<=", ">", ">="):
+        return False
+    left, right = ({c.which for c in columns_of(a)} for a in value.arguments)
+    return len(left) <= 1 and len(right) <= 1 and len(left | right) == 2
+
+
+def _columns(bound: BoundQuery) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    if bound.schema is not None:
+        roles = (bound.schema.time, bound.schema.type, bound.schema.event_id)
+        names.update(dict.fromkeys(r for r in roles if r is not None))
+    names.update(dict.fromkeys(name for name, _ in bound.partition))
+    for condition in bound.conditions:
+        names.update(dict.fromkeys(c.name for c in columns_of(condition.value)))
+    outputs = [n.output for n in bound.returns + bound.aggregates] + [o.output for o in bound.order_by]
+    for output in outputs:
+        names.update(dict.fromkeys(_output_columns(output)))
+    return tuple(names)
+
+
+def _output_columns(output: Output) -> list[str]:
+    own = [output.column.name] if output.column else []
+    return own + [name for argument in output.arguments for name in _output_columns(argument)]

@@ -1,0 +1,78 @@
+"""Exact whole numbers of any size from passes modulo primes, by the Chinese remainder theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+Residues = NDArray[np.uint64]
+
+
+@cache
+def prime_below_2_31(index: int) -> int:
+    """Return the prime number `index` below 2**31, counted downwards from 0."""
+    candidate = 2**31 - 1 if index == 0 else prime_below_2_31(index - 1) - 2
+    while not _is_prime(candidate):
+        candidate -= 2
+    return candidate
+
+
+def _is_prime(n: int) -> bool:
+    """Miller and Rabin's test, exact below 3,215,031,751 with these bases."""
+    odd, twos = n - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    for base in (2, 3, 5, 7):
+        x = pow(base, odd, n)
+        if x in (1, n - 1):
+            continue
+        for _ in range(twos - 1):
+            x = x * x % n
+            if x == n - 1:
+                break
+        else:
+            return False
+    return True
+
+
+def primes_for(bits: int) -> list[int]:
+    """Return enough primes for signed numbers whose magnitude has at most `bits` bits."""
+    primes, product = [], 1
+    while product.bit_length() <= bits + 1:
+        primes.append(prime_below_2_31(len(primes)))
+        product *= primes[-1]
+    return primes
+
+
+def reconstruct(bits: int, residues: Callable[[int], Residues], signed: bool = False) -> list[list[int]]:
+    """Return the exact numbers behind an array of residues, row by row.
+
+    Parameters
+    ----------
+    bits
+        A bound on the size of every number.
+    residues
+        Gives, for a prime, the numbers modulo it: an array of two dimensions.
+    signed
+        Whether numbers may be negative.
+    """
+    primes = primes_for(bits)
+    tables = [residues(p) for p in primes]
+    product = 1
+    for p in primes:
+        product *= p
+    parts = [product // p * pow(product // p, -1, p) for p in primes]
+    rows, columns = tables[0].shape
+    return [
+        list(_combined([table[row] for table in tables], parts, product, columns, signed)) for row in range(rows)
+    ]
+
+
+def _combined(tables: list[Residues], parts: list[int], product: int, columns: int, signed: bool) -> Iterator[int]:
+    lists = [table.tolist() for table in tables]
+    for column in range(columns):
+        number = sum(r[column] * part for r, part in zip(lists, parts, strict=True)) % product
+        yield number - product if signed and number > product // 2 else number

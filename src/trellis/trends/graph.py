@@ -1,0 +1,144 @@
+"""The event graph of a slice: the successors of every event in flat arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.errors import TrellisError
+from trellis.kernels import edges as kernel
+from trellis.kernels.worlds import later_times
+from trellis.language.syntax import Report, Select
+from trellis.plan.plan import Plan
+from trellis.trends.adjacency import Adjacency, encode, residual_holds
+from trellis.trends.slice import Ints, Slice
+
+MAX_EDGES = 500_000_000
+MAX_REACH_BYTES = 2 << 30
+PAIRS_AT_ONCE = 1 << 21
+POLICIES = {Select.ANY: kernel.ANY, Select.NEXT: kernel.NEXT, Select.CONTIGUOUS: kernel.CONTIGUOUS}
+
+
+@dataclass(frozen=True)
+class EventGraph:
+    """Edges between events that may follow one another; the successors of one event are in time order.
+
+    `latest[x]` is the latest predecessor of x, or -1.
+    """
+
+    offsets: Ints
+    successors: NDArray[np.int32]
+    latest: Ints
+
+    @property
+    def edges(self) -> int:
+        """The number of edges."""
+        return len(self.successors)
+
+
+def build_graph(plan: Plan, events: Slice) -> EventGraph:
+    """Return the graph whose paths are the trends of a plan of one Kleene variable.
+
+    Under REPORT maximal edges with a detour are left out (the transitive reduction).
+    """
+    bound = plan.bound
+    adjacency = encode(plan.adjacent, events.columns, events.usable)
+    degrees, successors = _edges(events, adjacency, POLICIES[bound.select])
+    offsets = np.concatenate([[0], np.cumsum(degrees)])
+    if bound.report is Report.MAXIMAL and bound.select is Select.ANY:
+        offsets, successors = _reduced(events, offsets, successors)
+    return EventGraph(offsets, successors, kernel.latest_predecessors(offsets, successors))
+
+
+def _edges(events: Slice, adjacency: Adjacency, policy: int) -> tuple[Ints, NDArray[np.int32]]:
+    n = len(events)
+    degrees = np.zeros(n, np.int64)
+    arrays = _kernel_arrays(events, adjacency)
+    if adjacency.residual:
+        return _filtered_edges(events, adjacency, policy, arrays, degrees)
+    total = kernel.edges_of_rows(0, n, policy, *arrays, degrees, np.empty(0, np.int32))
+    _refuse_too_many(total, n)
+    successors = np.empty(total, np.int32)
+    if total:
+        kernel.edges_of_rows(0, n, policy, *arrays, degrees, successors)
+    return degrees, successors
+
+
+def _kernel_arrays(events: Slice, adjacency: Adjacency) -> tuple[np.ndarray, ...]:
+    n = len(events)
+    later = later_times(events.times, events.bounds)
+    key_prev, key_runs, by_key = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    if adjacency.key_next is not None and adjacency.key_prev is not None:
+        key_prev = adjacency.key_prev
+        by_key = np.argsort(adjacency.key_next, kind="stable")
+        keys = adjacency.key_next[by_key]
+        most = max(key_prev.max(initial=-1), keys.max(initial=-1))
+        key_runs = np.searchsorted(keys, np.arange(most + 2))
+    return (
+        later, events.until, adjacency.gives, adjacency.takes, key_prev, key_runs, by_key,
+        _rows(adjacency.above, n), _rows(adjacency.below, n),
+        _rows(adjacency.differ_next, n), _rows(adjacency.differ_prev, n),
+    )  # fmt: skip
+
+
+def _rows(arrays: list[Ints], n: int) -> np.ndarray:
+    return np.stack(arrays) if arrays else np.empty((0, n), np.int64)
+
+
+def _filtered_edges(
+    events: Slice, adjacency: Adjacency, policy: int, arrays: tuple[np.ndarray, ...], degrees: Ints
+) -> tuple[Ints, NDArray[np.int32]]:
+    """Find the pairs that the codes allow, some rows at a time, and keep those that the residual conditions do."""
+    n = len(events)
+    only_first = policy == kernel.NEXT
+    policy = kernel.ANY if only_first else policy
+    candidates = np.cumsum(np.maximum(events.until - arrays[0], 0))
+    parts, begin, found = [], 0, 0
+    while begin < n:
+        before = candidates[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(candidates, before + PAIRS_AT_ONCE, side="right")))
+        rows = degrees[begin:end]
+        total = kernel.edges_of_rows(begin, end, policy, *arrays, rows, np.empty(0, np.int32))
+        if total:
+            successors = np.empty(total, np.int32)
+            kernel.edges_of_rows(begin, end, policy, *arrays, rows, successors)
+            sources = kernel.sources_of(begin, rows, total)
+            holds = residual_holds(adjacency.residual, events.columns, sources, successors)
+            kept = kernel.keep_edges(rows, successors, holds, only_first)
+            parts.append(successors[:kept].copy())
+            found += kept
+            _refuse_too_many(found, n)
+        begin = end
+    return degrees, np.concatenate(parts) if parts else np.empty(0, np.int32)
+
+
+def _reduced(events: Slice, offsets: Ints, successors: NDArray[np.int32]) -> tuple[Ints, NDArray[np.int32]]:
+    keep = np.zeros(len(successors), np.bool_)
+    for begin, end in zip(events.bounds[:-1], events.bounds[1:], strict=True):
+        if offsets[begin] == offsets[end]:
+            continue
+        width = int((events.until[begin:end] - np.arange(begin, end)).max())
+        words = (2 * width + 2) // 64 + 1
+        needed = int(end - begin) * words * 8
+        if needed > MAX_REACH_BYTES:
+            raise TrellisError(
+                f"REPORT maximal needs {needed / 2**30:.1f} GiB for {end - begin:,} events that lie in one window",
+                "Use REPORT unextendable, a shorter WITHIN, or a partition.",
+            )
+        reach = np.zeros((end - begin, words), np.uint64)
+        kernel.reduce_world(begin, end, offsets, successors, events.until, reach, keep)
+    degrees = np.diff(offsets)
+    successors = successors.copy()
+    kept = kernel.keep_edges(degrees, successors, keep, False)
+    return np.concatenate([[0], np.cumsum(degrees)]), successors[:kept].copy()
+
+
+def _refuse_too_many(edges: int, events: int) -> None:
+    if edges > MAX_EDGES:
+        raise TrellisError(
+            f"{events:,} events have {edges:,} pairs that may follow one another; "
+            f"their graph would take {edges * 4 / 2**30:.1f} GiB",
+            "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
+        )

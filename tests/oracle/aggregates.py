@@ -1,0 +1,82 @@
+"""AGGREGATE and GROUP BY: numbers over all results of a window and partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from trellis.language import syntax
+
+from .conditions import column_kind
+from .events import Event, OracleError, order_key, same_key
+from .exact import average
+from .output import Setting, Trend, address, aggregate, aggregate_kind, as_date, item_name, shown, unique
+from .values import EXACT
+from .windows import Window
+
+LARGEST = 10**38  # decimal(38,0) and the digits of a decimal(38,s) end below this
+
+
+def aggregate_rows(trends: Sequence[Trend], setting: Setting) -> list[dict[str, Any]]:
+    """Give one row a window and partition, or a window and value of the GROUP BY attributes."""
+    asked = {name.value for name in setting.query.group_by}
+    names = tuple(name for name in setting.partition if not asked or name in asked)
+    groups: dict[tuple, tuple[Window | None, tuple, list[Trend]]] = {}
+    for trend in trends:
+        values = tuple(trend.partition[setting.partition.index(name)] for name in names)
+        key = (trend.window, tuple(same_key(value) for value in values))
+        groups.setdefault(key, (trend.window, values, []))[2].append(trend)
+    within = setting.query.within
+    if not groups and not setting.partition and (within is None or within.slide is None):
+        groups[()] = (None, (), [])
+    ordered = sorted(groups.values(), key=lambda group: (group[0] or (), order_key(group[1])))
+    return [_row(window, names, values, members, setting) for window, values, members in ordered]
+
+
+def _row(
+    window: Window | None, names: Sequence[str], values: Sequence[Any], trends: list[Trend], setting: Setting
+) -> dict[str, Any]:
+    columns = address(window, names, values, setting)
+    for item in setting.query.aggregates:
+        columns += _columns(item, trends, setting)
+    return unique(columns)
+
+
+def _columns(item: syntax.Item, trends: list[Trend], setting: Setting) -> list[tuple[str, Any]]:
+    """Give the column of an item, and beside an exact number its digits."""
+    name = item_name(item)
+    match item.expression:
+        case syntax.Aggregate("COUNT", None):
+            return _with_text(name, len(trends), 0)
+        case syntax.Aggregate("COUNT", syntax.Variable(var)):
+            return _with_text(name, sum(len(trend.bound(var)) for trend in trends), 0)
+        case syntax.Aggregate("MIN" | "MAX" as function, syntax.Length()):
+            return [(name, aggregate(function, [trend.length for trend in trends]))]
+        case syntax.Aggregate("AVG", syntax.Length()):
+            return [(name, average([trend.length for trend in trends]))]
+        case syntax.Aggregate(function, syntax.Attribute() as argument) if function != "COUNT":
+            return _over_attribute(name, function, argument, trends, setting)
+    raise OracleError(f"{item.expression!r} is not an aggregate over trends")
+
+
+def _over_attribute(
+    name: str, function: str, argument: syntax.Attribute, trends: list[Trend], setting: Setting
+) -> list[tuple[str, Any]]:
+    events: list[Event] = [event for trend in trends for event in trend.bound(argument.var)]
+    kind = column_kind(argument.var, argument.attr, setting.types, setting.data)
+    kind = aggregate_kind(function, kind)
+    value = shown(aggregate(function, [event.values.get(argument.attr) for event in events]), kind)
+    if function == "SUM" and kind in ("int", "decimal"):
+        scales = [columns.get(argument.attr, 0) for columns in setting.data.scales.values()]
+        return _with_text(name, value, max(scales) if kind == "decimal" else 0)
+    return [(name, as_date(value, [event.raw.get(argument.attr) for event in events]))]
+
+
+def _with_text(name: str, value: int | Decimal | None, scale: int) -> list[tuple[str, Any]]:
+    """Give the number (NULL where it needs more than 38 digits) and its digits."""
+    if value is None:
+        return [(name, None), (f"{name}_text", None)]
+    digits = EXACT.quantize(Decimal(value), Decimal(1).scaleb(-scale))
+    fits = abs(digits.scaleb(scale, EXACT)) < LARGEST
+    return [(name, value if fits else None), (f"{name}_text", format(digits, "f"))]

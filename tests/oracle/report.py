@@ -1,0 +1,70 @@
+"""REPORT, HAVING and rank: which trends are results, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trellis.language import syntax
+from trellis.language.syntax import Report
+
+from .conditions import COMPARE
+from .matching import Pairs
+
+
+def reported(trends: Sequence[Pairs], mode: Report) -> list[Pairs]:
+    """Keep the trends of one window and partition that the mode reports; `trends` must be all of them."""
+    if mode is Report.ANY:
+        return list(trends)
+    if mode is Report.MAXIMAL:
+        return maximal(trends)
+    return unextendable(trends)
+
+
+def maximal(trends: Sequence[Pairs]) -> list[Pairs]:
+    """Keep the trends whose pairs are not all in another, longer trend.
+
+    Both are sorted by (time, event id), so a trend that has all the pairs has them in order.
+    """
+    holders: dict[tuple, int] = {}  # pair -> the trends that have it, as the bits of a number
+    for i, trend in enumerate(trends):
+        for pair in trend:
+            holders[pair] = holders.get(pair, 0) | 1 << i
+    kept = []
+    for i, trend in enumerate(trends):
+        containing = -1
+        for pair in trend:
+            containing &= holders[pair]
+        if containing == 1 << i:
+            kept.append(trend)
+    return kept
+
+
+def unextendable(trends: Sequence[Pairs]) -> list[Pairs]:
+    """Keep the trends that are not the end or the beginning of a longer one.
+
+    What is put before the first event must be earlier than it, what is put after the last must be later.
+    """
+    extendable = set()
+    for longer in trends:
+        for cut in range(1, len(longer)):
+            if longer[cut - 1][0].time < longer[cut][0].time:
+                extendable.add(longer[:cut])
+                extendable.add(longer[cut:])
+    return [trend for trend in trends if trend not in extendable]
+
+
+def having(trends: Iterable[Pairs], bounds: Sequence[syntax.LengthBound]) -> list[Pairs]:
+    """Keep the trends whose length meets all bounds."""
+    return [trend for trend in trends if all(COMPARE[b.op](len(trend), b.value) for b in bounds)]
+
+
+def ranked(trends: Iterable[Pairs], variables: Sequence[str]) -> list[Pairs]:
+    """Order by the events, a prefix first, then by the variables in the order of the pattern."""
+
+    def key(trend: Pairs) -> tuple:
+        return (
+            tuple(event.order for event, _ in trend),
+            tuple(variables.index(var) for _, var in trend),
+        )
+
+    return sorted(trends, key=key)

@@ -1,0 +1,613 @@
+"""Hypothesis strategies: random event tables and random queries, for the oracle's tests and the engine's.
+
+`case()` is one Kleene variable with every clause; `general_case()` mixes SEQ, OR, AND, NOT and Kleene
+variables on few events. Queries are syntax trees that the printer can write and the parser reads back.
+The attributes:
+
+| column | values |
+| --- | --- |
+| `x` | int, small, NULLs |
+| `y` | double, NULL, NaN, infinities, -0.0 |
+| `n` | int beyond 2^53, NULLs: for exact comparisons with doubles |
+| `d` | decimal(10,2), NULLs |
+| `k` | string, few values, NULLs |
+| `b` | boolean, NULLs |
+| `g` | what partitions are made of: int, string or double, with NULL and NaN |
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+
+from trellis.language import syntax as s
+from trellis.language.syntax import Which
+
+COMPARATORS = ("=", "!=", "<", "<=", ">", ">=")
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+SECOND = 1_000_000
+
+INTS = st.sampled_from([0, 1, 2, 3, 4, 5, -1, -2, -3, 1, 2, 3, None])
+FLOATS = st.sampled_from(
+    [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, -1.0, 0.1, 0.3, 1.0, 2.0, 2.0**53, -0.0, math.inf, -math.inf, math.nan, None]
+)
+BIG = st.sampled_from([0, 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**62, None])
+DECIMALS = st.sampled_from(
+    [*map(Decimal, ("0.00", "0.10", "0.30", "1.00", "1.50", "2.00", "2.25", "3.00", "-1.10")), None]
+)
+WORDS = st.sampled_from(["a", "b", "ab", "a", "B", "é", "a%", "", "\U0001f600", None])
+BOOLEANS = st.sampled_from([True, False, True, None])
+GROUPS = {
+    "int64": st.sampled_from([1, 1, 2, None]),
+    "string": st.sampled_from(["p", "p", "é", "", None]),
+    "double": st.sampled_from([0.0, -0.0, 0.0, 1.5, math.nan, None]),
+}
+ATTRIBUTES = {
+    "x": ("int64", INTS),
+    "y": ("double", FLOATS),
+    "n": ("int64", BIG),
+    "d": ("decimal(10,2)", DECIMALS),
+    "k": ("string", WORDS),
+    "b": ("boolean", BOOLEANS),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query and a table; `run(case.query, case.rows, schema=case.schema, **case.options)` answers it."""
+
+    query: s.Query
+    rows: list[dict[str, Any]]
+    options: dict[str, Any]  # time, type, event_id, params
+    schema: dict[str, str]  # column -> int64, double, decimal(10,2), string, boolean, timestamp, date
+
+
+def arrow_table(rows: Sequence[dict[str, Any]], schema: dict[str, str]) -> Any:
+    """Make an Arrow table of a case's rows."""
+    import pyarrow as pa
+
+    types = {
+        "int64": pa.int64(),
+        "double": pa.float64(),
+        "string": pa.string(),
+        "boolean": pa.bool_(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "date": pa.date32(),
+        "decimal(10,2)": pa.decimal128(10, 2),
+    }
+    columns = {
+        name: pa.array([row[name] for row in rows], types[kind], from_pandas=False) for name, kind in schema.items()
+    }
+    return pa.table(columns)
+
+
+# --- Tables -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Clock:
+    """A kind of time column: its ticks, and durations and points in time as they are written for it."""
+
+    kind: str
+    at: Callable[[int], Any]  # the time of a tick
+    durations: tuple[s.Expression, ...]  # rising
+    point: Callable[[int], s.Expression]
+
+
+def _seconds(*amounts: int) -> tuple[s.Expression, ...]:
+    return tuple(s.Duration(amount * SECOND) for amount in amounts)
+
+
+CLOCKS = (
+    Clock("int64", lambda tick: tick, tuple(map(s.Integer, (1, 2, 3, 5, 8))), lambda tick: integer(tick)),
+    Clock(
+        "double",
+        lambda tick: tick / 2,
+        (s.Real(Decimal("0.5")), s.Integer(1), s.Real(Decimal("1.5")), s.Integer(3), s.Real(Decimal("5.0"))),
+        lambda tick: integer(tick),
+    ),
+    Clock(
+        "timestamp",
+        lambda tick: EPOCH + dt.timedelta(seconds=tick),
+        (s.Duration(SECOND // 2), *_seconds(1, 2, 3, 7)),
+        lambda tick: s.Timestamp(tick * SECOND),
+    ),
+    Clock(
+        "date",
+        lambda tick: dt.date(1970, 1, 1) + dt.timedelta(days=tick),
+        _seconds(43_200, 86_400, 2 * 86_400, 3 * 86_400, 7 * 86_400),
+        lambda tick: s.Timestamp(tick * 86_400 * SECOND),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A drawn table with its clock and the options that say what its columns mean."""
+
+    rows: list[dict[str, Any]]
+    schema: dict[str, str]
+    clock: Clock
+    options: dict[str, Any]
+
+
+@st.composite
+def tables(draw: Any, types: Sequence[str | None] = (), most: int = 10) -> Table:
+    """Draw a table of 0 to `most` rows in any order, with ties, repeated rows, and unique ids or none.
+
+    With `types`, the column `type` holds them.
+    """
+    clock = draw(st.sampled_from(CLOCKS))
+    time = draw(st.sampled_from(["t", "time"]))
+    group = draw(st.sampled_from(list(GROUPS)))
+    columns = {time: (clock.kind, st.none()), "g": (group, GROUPS[group])}
+    columns |= {name: ATTRIBUTES[name] for name in draw(st.permutations(list(ATTRIBUTES)))}
+    if types:
+        columns["type"] = ("string", st.sampled_from(types))
+    least = draw(st.sampled_from([most // 2, most // 2, most - 1, 1, 0]))
+    row = st.fixed_dictionaries({name: values for name, (_, values) in columns.items()})
+    rows = draw(st.lists(row, min_size=least, max_size=most))
+    ticks = draw(_ticks(len(rows)))
+    rows = [{**row, time: clock.at(tick)} for row, tick in zip(rows, ticks, strict=True)]
+    if rows and len(rows) < most and draw(st.integers(0, 3)) == 0:
+        rows.append(dict(rows[0]))
+    schema = {name: kind for name, (kind, _) in columns.items()}
+    options = {"time": time, "type": "type" if types else None, "event_id": None, "params": {}}
+    kind = draw(st.sampled_from([None, "int64", "string"]))
+    if kind is not None:
+        numbers = draw(st.permutations(range(len(rows))))
+        rows = [{**row, "id": _identity(i, kind)} for row, i in zip(rows, numbers, strict=True)]
+        schema["id"] = kind
+        options["event_id"] = "id"
+    return Table(rows, schema, clock, options)
+
+
+@st.composite
+def _ticks(draw: Any, count: int) -> list[int]:
+    """Draw times that are all different, that meet at times, or that mostly meet."""
+    shape = draw(st.sampled_from(["different", "different", "some", "many"]))
+    if shape == "different":
+        start = draw(st.sampled_from([0, 0, -3, 5]))
+        return [start + tick for tick in draw(st.permutations(range(count)))]
+    ticks = st.integers(-3, 8) if shape == "some" else st.integers(0, 2)
+    return draw(st.lists(ticks, min_size=count, max_size=count))
+
+
+def _identity(number: int, kind: str) -> Any:
+    return number * 7 - 10 if kind == "int64" else "éa9Z0b-€B1"[number % 10] + str(number // 10)
+
+
+# --- Expressions ------------------------------------------------------------------------------------------
+
+Reference = Callable[[str], s.Attribute]  # from an attribute's name to a reference to it
+
+
+def attribute_of(var: str, which: Which = Which.EACH, nth: int | None = None) -> Reference:
+    """Refer to attributes of one event or each event of a variable."""
+    return lambda attr: s.Attribute(var, attr, which, nth)
+
+
+def integer(value: int) -> s.Expression:
+    """Write a whole number; a negative one has a minus sign."""
+    return s.Integer(value) if value >= 0 else s.Negative(s.Integer(-value))
+
+
+NUMBERS = st.one_of(
+    st.integers(-2, 5).map(integer),
+    st.sampled_from(["0.0", "0.1", "0.5", "1.0", "1.5", "2.25"]).map(lambda text: s.Real(Decimal(text))),
+)
+STRINGS = st.sampled_from(["", "a", "b", "ab", "é"]).map(s.String)
+
+
+@st.composite
+def numeric(draw: Any, references: Sequence[Reference], depth: int = 2) -> s.Expression:
+    """Draw arithmetic over the numeric attributes of the references; at least one occurs."""
+    at = draw(st.sampled_from(references))
+    shape = draw(st.integers(0, 7 if depth > 0 else 2))
+    if shape <= 1:
+        return at(draw(st.sampled_from("xyd")))
+    if shape == 2:
+        return at("n")
+    inner = draw(numeric(references, depth - 1))
+    if shape == 3:
+        return s.Negative(inner) if not isinstance(inner, s.Negative) else inner
+    if shape == 4:
+        return s.Call("ABS", (inner,))
+    if shape == 5:
+        return s.Call("COALESCE", (inner, draw(NUMBERS)))
+    other = draw(st.one_of(NUMBERS, st.sampled_from("xyd").map(at)))
+    big = any(isinstance(node, s.Attribute) and node.attr == "n" for node in s.walk(inner))
+    op = draw(st.sampled_from("+-/%" if big else "+-*/%"))
+    left, right = (inner, other) if draw(st.booleans()) else (other, inner)
+    return s.Arithmetic(op, left, right)
+
+
+@st.composite
+def comparisons(draw: Any, left: Sequence[Reference], right: Sequence[Reference]) -> s.Condition:
+    """Draw a comparison of attributes of `left` with attributes of `right`."""
+    op = draw(st.sampled_from(COMPARATORS))
+    if draw(st.integers(0, 2)) == 2:
+        return s.Comparison(op, draw(numeric(left)), draw(numeric(right)))
+    attr = draw(st.sampled_from("xxyydkb"))
+    other = draw(st.sampled_from(left))(attr)
+    if attr in "xyd" and draw(st.booleans()):
+        other = s.Arithmetic(draw(st.sampled_from("+-*")), other, draw(NUMBERS))
+    return s.Comparison(op, other, draw(st.sampled_from(right))(attr))
+
+
+@st.composite
+def simple(draw: Any, at: Reference, clock: Clock) -> s.Condition:
+    """Draw a condition on one event."""
+    shape = draw(st.integers(0, 8))
+    if shape <= 1:
+        return s.Comparison(draw(st.sampled_from(COMPARATORS)), draw(numeric([at])), draw(NUMBERS))
+    if shape == 2:
+        return s.Comparison(draw(st.sampled_from(COMPARATORS)), at("k"), draw(STRINGS))
+    if shape == 3:
+        if draw(st.booleans()):
+            return s.In(at("k"), tuple(draw(st.lists(STRINGS, min_size=1, max_size=3))))
+        return s.In(draw(numeric([at], 1)), tuple(draw(st.lists(NUMBERS, min_size=1, max_size=3))))
+    if shape == 4:
+        return s.Between(draw(numeric([at], 1)), draw(NUMBERS), draw(NUMBERS))
+    if shape == 5:
+        return s.IsNull(draw(st.one_of(st.sampled_from("xydkb").map(at), numeric([at], 1))))
+    if shape == 6:
+        return s.Like(at("k"), s.String(draw(st.sampled_from(["a%", "%b", "_", "", "%", "a\\%"]))))
+    if shape == 7:
+        return s.Truth(at("b"))
+    return s.Comparison(draw(st.sampled_from(COMPARATORS)), at("time"), clock.point(draw(st.integers(-2, 8))))
+
+
+@st.composite
+def gaps(draw: Any, later: Reference, earlier: Reference, clock: Clock) -> s.Condition:
+    """Draw a bound on the time between two events."""
+    op = draw(st.sampled_from(["<=", "<", ">", ">="]))
+    gap = s.Arithmetic("-", later("time"), earlier("time"))
+    return s.Comparison(op, gap, draw(st.sampled_from(clock.durations)))
+
+
+def any_of(*terms: s.Condition) -> s.Condition:
+    """OR, flat."""
+    flat = [part for term in terms for part in (term.terms if isinstance(term, s.Disjunction) else (term,))]
+    return s.Disjunction(tuple(flat))
+
+
+def all_of(*terms: s.Condition) -> s.Condition:
+    """AND, flat."""
+    flat = [part for term in terms for part in (term.terms if isinstance(term, s.Conjunction) else (term,))]
+    return s.Conjunction(tuple(flat))
+
+
+@st.composite
+def adjacent(draw: Any, var: str, clock: Clock) -> s.Condition:
+    """Draw a condition on two consecutive events of a Kleene variable, which names both."""
+    earlier, later = attribute_of(var, Which.EARLIER), attribute_of(var, Which.LATER)
+    pair = st.one_of(
+        comparisons([later], [earlier]),
+        comparisons([earlier], [later]),
+        comparisons([later, earlier], [later, earlier]),
+        gaps(later, earlier, clock),
+    )
+    first = draw(pair)
+    shape = draw(st.integers(0, 6))
+    if shape == 0:
+        first = s.Negation(first)
+    elif shape == 1:
+        first = any_of(first, draw(pair))
+    elif shape == 2:
+        first = any_of(first, draw(simple(later, clock)))
+    elif shape == 3:
+        first = any_of(all_of(draw(pair), draw(simple(earlier, clock))), first)
+    return _naming_both(first, var, draw)
+
+
+def _naming_both(condition: s.Condition, var: str, draw: Any) -> s.Condition:
+    """Make sure that both events are named: `s[i]` alone would be each event, `s[i-1]` alone is an error."""
+    named = {node.which for node in s.walk(condition) if isinstance(node, s.Attribute)}
+    if {Which.EARLIER, Which.LATER} <= named:
+        return condition
+    attr = draw(st.sampled_from("xyk"))
+    both = s.Comparison("=", s.Attribute(var, attr, Which.LATER), s.Attribute(var, attr, Which.EARLIER))
+    return any_of(condition, both)
+
+
+@st.composite
+def constant(draw: Any, var: str, clock: Clock) -> s.Condition:
+    """Draw a condition on each event of a variable."""
+    at = attribute_of(var)
+    first = draw(simple(at, clock))
+    shape = draw(st.integers(0, 5))
+    if shape == 0:
+        return any_of(first, draw(simple(at, clock)))
+    return s.Negation(first) if shape == 1 else first
+
+
+# --- Clauses ----------------------------------------------------------------------------------------------
+
+
+@st.composite
+def withins(draw: Any, clock: Clock) -> s.Within | None:
+    """Draw nothing, a span, tumbling or sliding windows."""
+    shape = draw(st.sampled_from(["none", "span", "tumbling", "sliding"]))
+    if shape == "none":
+        return None
+    i = draw(st.sampled_from([4, 4, 3, 3, 2, 1, 0]))
+    size = clock.durations[i]
+    if shape == "span":
+        return s.Within(size)
+    return s.Within(size, size if shape == "tumbling" else clock.durations[draw(st.integers(0, i))])
+
+
+@st.composite
+def havings(draw: Any) -> tuple[s.LengthBound, ...]:
+    """Draw bounds on the length, mostly none."""
+    bound = st.builds(s.LengthBound, st.sampled_from(["=", "<", "<=", ">", ">="]), st.integers(0, 4))
+    return tuple(draw(st.lists(bound, max_size=2))) if draw(st.integers(0, 3)) == 0 else ()
+
+
+def _one_value(var: str) -> st.SearchStrategy[s.Expression]:
+    """Draw an expression over one trend that gives one value."""
+    numbers = st.sampled_from("xyd").map(lambda attr: s.Attribute(var, attr))
+    comparable = st.sampled_from("xydk").map(lambda attr: s.Attribute(var, attr))
+    attr = st.sampled_from(["x", "y", "n", "d", "k", "b", "g", "time"])
+    return st.one_of(
+        st.just(s.Length()),
+        st.builds(s.Aggregate, st.sampled_from(["SUM", "AVG"]), numbers),
+        st.builds(s.Aggregate, st.sampled_from(["MIN", "MAX"]), comparable),
+        st.builds(s.Attribute, st.just(var), attr, st.sampled_from([Which.FIRST, Which.LAST])),
+        st.builds(s.Attribute, st.just(var), attr, st.just(Which.NTH), st.integers(1, 3)),
+        st.builds(
+            s.Arithmetic,
+            st.sampled_from("+-*/%"),
+            st.builds(s.Aggregate, st.sampled_from(["SUM", "MIN", "MAX", "AVG"]), numbers),
+            st.one_of(
+                st.just(s.Length()),
+                NUMBERS,
+                st.builds(s.Attribute, st.just(var), st.sampled_from("xyd"), st.just(Which.FIRST)),
+            ),
+        ),
+    )
+
+
+def _named(expressions: Sequence[s.Expression]) -> tuple[s.Item, ...]:
+    """Name what has no name of its own, and every other item."""
+    items = []
+    for i, expression in enumerate(expressions):
+        nameless = isinstance(expression, (s.Arithmetic, s.Length)) or (
+            isinstance(expression, s.Attribute) and expression.which is Which.NTH
+        )
+        items.append(s.Item(expression, f"item{i}" if nameless or i % 2 else None))
+    return tuple(items)
+
+
+@st.composite
+def returns(draw: Any, var: str) -> tuple[s.Item, ...]:
+    """Draw the items of RETURN."""
+    arrays = st.one_of(
+        st.just(s.Variable(var)),
+        st.sampled_from(["x", "y", "n", "d", "k", "b", "g", "time"]).map(lambda attr: s.Attribute(var, attr)),
+    )
+    return _named(draw(st.lists(st.one_of(arrays, _one_value(var)), min_size=1, max_size=3, unique=True)))
+
+
+@st.composite
+def aggregates(draw: Any, var: str) -> tuple[s.Item, ...]:
+    """Draw the items of AGGREGATE."""
+    numbers = st.sampled_from("xyndy").map(lambda attr: s.Attribute(var, attr))
+    comparable = st.sampled_from("xydkb").map(lambda attr: s.Attribute(var, attr))
+    item = st.one_of(
+        st.just(s.Aggregate("COUNT", None)),
+        st.just(s.Aggregate("COUNT", s.Variable(var))),
+        st.builds(s.Aggregate, st.sampled_from(["MIN", "MAX", "AVG"]), st.just(s.Length())),
+        st.builds(s.Aggregate, st.sampled_from(["SUM", "AVG"]), numbers),
+        st.builds(s.Aggregate, st.sampled_from(["MIN", "MAX"]), comparable),
+    )
+    return _named(draw(st.lists(item, min_size=1, max_size=4, unique=True)))
+
+
+@st.composite
+def orders(draw: Any, var: str) -> tuple[s.Sort, ...]:
+    """Draw the keys of ORDER BY."""
+    return tuple(draw(st.lists(st.builds(s.Sort, _one_value(var), st.booleans()), max_size=2)))
+
+
+@st.composite
+def outputs(draw: Any, var: str, partition: Sequence[str]) -> dict[str, Any]:
+    """Draw RETURN or AGGREGATE with GROUP BY, ORDER BY, LIMIT, PER WINDOW and OFFSET."""
+    shape = draw(st.integers(0, 3))
+    clauses: dict[str, Any] = {}
+    if shape == 1:
+        clauses["returns"] = draw(returns(var))
+    if shape == 2:
+        clauses["aggregates"] = draw(aggregates(var))
+        if partition:
+            kept = draw(st.lists(st.sampled_from(list(partition)), unique=True))
+            clauses["group_by"] = tuple(map(s.Name, kept))
+    elif draw(st.booleans()):
+        clauses["order_by"] = draw(orders(var))
+        clauses["limit"] = draw(st.one_of(st.none(), st.integers(0, 4)))
+        clauses["per_window"] = clauses["limit"] is not None and draw(st.booleans())
+        clauses["offset"] = draw(st.integers(0, 2))
+    return clauses
+
+
+# --- One Kleene variable ----------------------------------------------------------------------------------
+
+
+@st.composite
+def case(draw: Any, *, most: int = 10, across: bool = False, clauses: bool = True) -> Case:
+    """Draw a query over one Kleene variable and a table for it.
+
+    With `across`, conditions may also name FIRST(s), LAST(s) and s[k]. Without `clauses` there is no HAVING,
+    RETURN, AGGREGATE, ORDER BY, LIMIT or OFFSET.
+    """
+    typed = draw(st.booleans())
+    table = draw(tables(types=["E", "E", "F", None] if typed else [], most=most))
+    clock, var = table.clock, "s"
+    kinds = [adjacent(var, clock), adjacent(var, clock), constant(var, clock)]
+    if across:
+        kinds.append(across_one(var, clock))
+    where = [draw(st.one_of(kinds)) for _ in range(draw(st.sampled_from([1, 1, 2, 0, 3])))]
+    partition = draw(st.sampled_from([(), (), (), ("g",), ("g",), ("g", "k"), ("y",)]))
+    if partition:
+        where.insert(draw(st.integers(0, len(where))), s.Partition(tuple(map(s.Name, partition))))
+    where, params = draw(with_parameter(where))
+    query = s.Query(
+        pattern=s.Kleene("E", var),
+        where=tuple(where),
+        having=draw(havings()) if clauses else (),
+        select=draw(st.sampled_from([s.Select.ANY, *s.Select])),
+        report=draw(st.sampled_from(list(s.Report))),
+        within=draw(withins(clock)),
+        **(draw(outputs(var, partition)) if clauses else {}),
+    )
+    return Case(query, table.rows, {**table.options, "params": params}, table.schema)
+
+
+@st.composite
+def with_parameter(draw: Any, where: list[s.Condition]) -> tuple[list[s.Condition], dict[str, Any]]:
+    """Add, at times, a conjunct that compares with a parameter."""
+    if draw(st.integers(0, 4)):
+        return where, {}
+    value = draw(st.sampled_from([1, -1, 0.5, 1.5, Decimal("0.10")]))
+    left, right = s.Attribute("s", "x", Which.LATER), s.Attribute("s", "d", Which.EARLIER)
+    term = s.Comparison(">=", left, s.Arithmetic("*", s.Parameter("ratio"), right))
+    return [*where, term], {"ratio": value}
+
+
+@st.composite
+def across_one(draw: Any, var: str, clock: Clock) -> s.Condition:
+    """Draw a condition that names single events of a Kleene variable."""
+    picked = [attribute_of(var, Which.FIRST), attribute_of(var, Which.LAST)]
+    picked.append(attribute_of(var, Which.NTH, draw(st.integers(1, 3))))
+    other = st.one_of(comparisons(picked, [attribute_of(var)]), comparisons(picked, picked))
+    return draw(st.one_of(other, gaps(picked[1], picked[0], clock)))
+
+
+# --- General patterns -------------------------------------------------------------------------------------
+
+TYPES = ("A", "B")
+
+
+@st.composite
+def patterns(draw: Any, most_leaves: int = 4) -> s.Pattern:
+    """Draw a pattern of at most `most_leaves` leaves (those of NOT apart), each with a name of its own."""
+    names = iter("abcdefgh")
+    absent = (f"z{i}" for i in itertools.count())
+    return draw(_pattern(most_leaves, names, absent, depth=2))
+
+
+@st.composite
+def _pattern(draw: Any, leaves: int, names: Any, absent: Any, depth: int) -> s.Pattern:
+    shapes = ["single", "kleene"]
+    if leaves >= 2 and depth > 0:
+        shapes = ["seq", "seq", "seq", "or", "and", *shapes]
+    shape = draw(st.sampled_from(shapes))
+    if shape == "single":
+        return s.Single(draw(st.sampled_from(TYPES)), next(names))
+    if shape == "kleene":
+        return s.Kleene(draw(st.sampled_from(TYPES)), next(names))
+    left = draw(st.integers(1, leaves - 1))
+    shares = [left, leaves - left]
+    if shape == "seq" and leaves >= 3 and draw(st.booleans()):
+        shares = [1, 1, leaves - 2]
+    parts = [draw(_pattern(share, names, absent, depth - 1)) for share in shares]
+    if shape == "or":
+        return s.Or(draw(_sharing(parts)))
+    return s.And(tuple(parts)) if shape == "and" else draw(_sequence(parts, absent))
+
+
+@st.composite
+def _sharing(draw: Any, arms: list[s.Pattern]) -> tuple[s.Pattern, ...]:
+    """Let two arms of an OR share a variable, at times."""
+    first, second = arms
+    same = isinstance(first, type(second)) and isinstance(first, (s.Single, s.Kleene))
+    if same and draw(st.booleans()):
+        return first, first
+    if isinstance(first, s.Single) and isinstance(second, s.Seq) and draw(st.booleans()):
+        return first, s.Seq((first, *second.parts[1:]))
+    return first, second
+
+
+@st.composite
+def _sequence(draw: Any, parts: list[s.Pattern], absent: Any) -> s.Pattern:
+    """Put NOTs between and around the parts, or make them untyped variables, at times."""
+    if all(isinstance(part, s.Single) for part in parts) and draw(st.integers(0, 3)) == 0:
+        return s.Seq(tuple(s.Single(None, part.var) for part in parts))
+    made: list[s.Pattern] = []
+    for i in range(len(parts) + 1):
+        if draw(st.integers(0, 4)) == 0:
+            count = draw(st.integers(1, 2))
+            singles = [s.Single(draw(st.sampled_from(TYPES)), next(absent)) for _ in range(count)]
+            made.append(s.Absent(tuple(singles)))
+        made += parts[i : i + 1]
+    return s.Seq(tuple(made))
+
+
+@st.composite
+def general_case(draw: Any, *, most: int = 5, most_leaves: int = 3) -> Case:
+    """Draw a query over a general pattern and a table with a type column for it."""
+    pattern = draw(patterns(most_leaves))
+    table = draw(tables(types=[*TYPES * 3, "C"], most=most))
+    conditions = draw(general_conditions(pattern, table.clock))
+    if draw(st.integers(0, 4)) == 0:
+        conditions = [*conditions, s.Partition((s.Name("g"),))]
+    query = s.Query(
+        pattern=pattern,
+        where=tuple(conditions),
+        select=draw(st.sampled_from(list(s.Select))),
+        report=draw(st.sampled_from(list(s.Report))),
+        within=draw(st.one_of(st.none(), withins(table.clock))),
+    )
+    return Case(query, table.rows, table.options, table.schema)
+
+
+@st.composite
+def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Condition]:
+    """Draw conditions over the variables of a pattern: constant, adjacent and across, NOT's variables too."""
+    leaves = [node for node in s.walk(pattern) if isinstance(node, (s.Single, s.Kleene))]
+    kleene = {leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)}
+    negated = {leaf.var for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+    names = sorted({leaf.var for leaf in leaves})
+    found = []
+    for _ in range(draw(st.sampled_from([0, 1, 1, 2, 0, 3]))):
+        var = draw(st.sampled_from(names))
+        shape = draw(st.integers(0, 3))
+        if shape == 0:
+            found.append(draw(constant(var, clock)))
+        elif shape == 1 and var in kleene:
+            found.append(draw(adjacent(var, clock)))
+        else:
+            other = draw(st.sampled_from([name for name in names if name == var or not {name, var} <= negated]))
+            found.append(draw(across_two(var, other, kleene, clock)))
+    return found
+
+
+@st.composite
+def across_two(draw: Any, first: str, second: str, kleene: set[str], clock: Clock) -> s.Condition:
+    """Draw a condition between two variables, often one that holds."""
+    left, right = draw(_reference(first, kleene)), draw(_reference(second, kleene))
+    shape = draw(st.integers(0, 6))
+    if shape == 0:
+        return draw(comparisons([left], [right]))
+    if shape == 1:
+        return draw(gaps(left, right, clock))
+    if shape == 2:
+        return any_of(draw(comparisons([left], [right])), draw(simple(left, clock)))
+    attr = draw(st.sampled_from("xk"))
+    return s.Comparison(draw(st.sampled_from(["!=", "<=", ">=", "!=", "<"])), left(attr), right(attr))
+
+
+@st.composite
+def _reference(draw: Any, var: str, kleene: set[str]) -> Reference:
+    if var not in kleene:
+        return attribute_of(var)
+    which = draw(st.sampled_from([Which.EACH, Which.FIRST, Which.LAST, Which.LAST, Which.NTH]))
+    return attribute_of(var, which, draw(st.integers(1, 3)) if which is Which.NTH else None)
