@@ -510,10 +510,9 @@ def _pattern(draw: Any, leaves: int, names: Any, absent: Any, depth: int) -> s.P
     if leaves >= 2 and depth > 0:
         shapes = ["seq", "seq", "seq", "or", "and", *shapes]
     shape = draw(st.sampled_from(shapes))
-    if shape == "single":
-        return s.Single(draw(st.sampled_from(TYPES)), next(names))
-    if shape == "kleene":
-        return s.Kleene(draw(st.sampled_from(TYPES)), next(names))
+    if shape in ("single", "kleene"):
+        leaf = (s.Single if shape == "single" else s.Kleene)(draw(st.sampled_from(TYPES)), next(names))
+        return draw(_sequence([leaf], absent)) if draw(st.integers(0, 5)) == 0 else leaf
     left = draw(st.integers(1, leaves - 1))
     shares = [left, leaves - left]
     if shape == "seq" and leaves >= 3 and draw(st.booleans()):
@@ -539,7 +538,7 @@ def _sharing(draw: Any, arms: list[s.Pattern]) -> tuple[s.Pattern, ...]:
 @st.composite
 def _sequence(draw: Any, parts: list[s.Pattern], absent: Any) -> s.Pattern:
     """Put NOTs between and around the parts, or make them untyped variables, at times."""
-    if all(isinstance(part, s.Single) for part in parts) and draw(st.integers(0, 3)) == 0:
+    if len(parts) > 1 and all(isinstance(part, s.Single) for part in parts) and draw(st.integers(0, 3)) == 0:
         return s.Seq(tuple(s.Single(None, part.var) for part in parts))
     made: list[s.Pattern] = []
     for i in range(len(parts) + 1):
@@ -548,7 +547,7 @@ def _sequence(draw: Any, parts: list[s.Pattern], absent: Any) -> s.Pattern:
             singles = [s.Single(draw(st.sampled_from(TYPES)), next(absent)) for _ in range(count)]
             made.append(s.Absent(tuple(singles)))
         made += parts[i : i + 1]
-    return s.Seq(tuple(made))
+    return s.Seq(tuple(made)) if len(made) > 1 else made[0]
 
 
 @st.composite

@@ -139,9 +139,7 @@ class World:
         spots = {var: range(len(events)) for var, events in bound.items() if var in conjunct.variables}
         for combination in itertools.product(*spots.values()):
             at = dict(zip(spots, combination, strict=True))
-            chosen = [
-                pick(reference, bound[reference[0]], at[reference[0]]) for reference in conjunct.references
-            ]
+            chosen = [pick(reference, bound[reference[0]], at[reference[0]]) for reference in conjunct.references]
             if "no such pair" not in chosen and conjunct.test(tuple(chosen)) is not True:
                 return False
         return True
@@ -203,10 +201,7 @@ class World:
         last = prefix[-1][0]
         for size in range(len(names(reading)) + 1):
             for variables in itertools.permutations(sorted(names(reading)), size):
-                more = [
-                    (replace(last, time=last.time + i + 1, type=IMAGINARY), v)
-                    for i, v in enumerate(variables)
-                ]
+                more = [(replace(last, time=last.time + i + 1, type=IMAGINARY), v) for i, v in enumerate(variables)]
                 whole = (*prefix, *more)
                 if {var for _, var in whole} == names(reading) and has_shape(reading, whole):
                     yield whole
@@ -217,9 +212,7 @@ class World:
                 if single.var in conjunct.variables:
                     for var, which, nth in conjunct.references:
                         count = sum(name == var for _, name in prefix)
-                        picked = (which is Which.FIRST and count) or (
-                            which is Which.NTH and count >= (nth or 0)
-                        )
+                        picked = (which is Which.FIRST and count) or (which is Which.NTH and count >= (nth or 0))
                         if var != single.var and var in growing and not picked:
                             return False
         return True
@@ -265,9 +258,7 @@ def brute(drawn: Case) -> dict[tuple, set[tuple]]:
         query = replace(query, pattern=replace(query.pattern, type=None))
     types = {leaf.var: {leaf.type} for leaf in (*leaves(query.pattern), *absents(query.pattern))}
     conjuncts = [
-        compile_conjunct(c, types, data, options["params"])
-        for c in query.where
-        if not isinstance(c, s.Partition)
+        compile_conjunct(c, types, data, options["params"]) for c in query.where if not isinstance(c, s.Partition)
     ]
     attributes = [n.value for c in query.where if isinstance(c, s.Partition) for n in c.attributes]
     size, slide = (

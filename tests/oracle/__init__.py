@@ -32,13 +32,14 @@ from .windows import Window, length, worlds
 __all__ = ["Answer", "Event", "OracleError", "OracleOverflow", "Trend", "run"]
 
 
+RESERVED = (syntax.Star, syntax.Maybe, syntax.Group, syntax.Prefix)
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a query gives."""
 
-    trends: list[
-        Trend
-    ]  # after HAVING, in the order (window, partition, rank); ORDER BY and LIMIT not applied
+    trends: list[Trend]  # after HAVING, in the order (window, partition, rank); ORDER BY and LIMIT not applied
     rows: list[dict[str, Any]]  # the output, after ORDER BY, LIMIT and OFFSET
     aggregates: list[dict[str, Any]] | None  # the rows of AGGREGATE; None where the query has none
     counts: list[tuple[Window | None, tuple[Any, ...], int]] = field(default_factory=list)
@@ -69,6 +70,8 @@ def run(
     that is all NULL, the scale of a decimal.
     """
     given = params or {}
+    if any(isinstance(node, RESERVED) for node in syntax.walk(query)):
+        raise OracleError("the query uses what is reserved")
     data = read(tables, time=time, type=type, event_id=event_id, schema=schema)
     pattern = _pattern(query.pattern, data)
     types = _types(pattern)
@@ -84,9 +87,7 @@ def run(
         span = size if slide is None else None
         found = Matcher(pattern, conjuncts, world.events, query.select, span).trends()
         results = ranked(having(reported(found, mode), query.having), names)
-        trends += [
-            make_trend(world.window, world.partition, rank, pairs) for rank, pairs in enumerate(results)
-        ]
+        trends += [make_trend(world.window, world.partition, rank, pairs) for rank, pairs in enumerate(results)]
         if results:
             counts.append((world.window, world.partition, len(results)))
 

@@ -215,9 +215,7 @@ def column_kind(var: str, attr: str, types: Mapping[str, set[str | None]], data:
     if var not in types:
         raise OracleError(f"the pattern has no variable {var}")
     tables = {table for type_name in types[var] for table in data.tables_of(type_name)}
-    known = [
-        columns for columns in (data.kinds[table] for table in sorted(tables)) if set(columns) - {"time"}
-    ]
+    known = [columns for columns in (data.kinds[table] for table in sorted(tables)) if set(columns) - {"time"}]
     if known and not any(attr in columns for columns in known):
         raise OracleError(f"no column {attr} for {var}")
     kinds = {columns[attr] for columns in known if attr in columns} - {"null"}

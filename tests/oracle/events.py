@@ -142,9 +142,7 @@ def _kind_of_value(value: Any) -> str:
 def _scale(name: str | None, values: Sequence[Any]) -> int:
     if name is not None and "," in name:
         return int(name.split(",")[1].strip(" )"))
-    return max(
-        (-int(v.as_tuple().exponent) for v in values if isinstance(v, Decimal) and v.is_finite()), default=0
-    )
+    return max((-int(v.as_tuple().exponent) for v in values if isinstance(v, Decimal) and v.is_finite()), default=0)
 
 
 def condition_value(value: Any, kind: str) -> Any:

@@ -160,9 +160,7 @@ class Matcher:
                     if var == single.var or var not in open_variables:
                         continue
                     known = len(bound.get(var, ()))
-                    if not (which is Which.FIRST and known) and not (
-                        which is Which.NTH and known >= (nth or 0)
-                    ):
+                    if not (which is Which.FIRST and known) and not (which is Which.NTH and known >= (nth or 0)):
                         return False
         return True
 

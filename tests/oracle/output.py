@@ -50,9 +50,7 @@ class Trend:
 def make_trend(window: Window | None, partition: tuple[Any, ...], rank: int, pairs: Pairs) -> Trend:
     """Give a match its address."""
     members = tuple(event for event, _ in pairs)
-    return Trend(
-        window, partition, rank, tuple(e.id for e in members), tuple(var for _, var in pairs), members
-    )
+    return Trend(window, partition, rank, tuple(e.id for e in members), tuple(var for _, var in pairs), members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +76,7 @@ def compile_item(node: syntax.Expression, setting: Setting) -> Typed:
             case syntax.Length():
                 return Typed("int", lambda trend: trend.length)
             case syntax.Variable(var):
-                return Typed(
-                    "array" if var in kleene else "id", lambda trend: _ids(trend, var, var in kleene)
-                )
+                return Typed("array" if var in kleene else "id", lambda trend: _ids(trend, var, var in kleene))
             case syntax.Attribute(which=Which.EACH, var=var) if var in kleene:
                 return Typed("array", lambda trend: _array(trend, inner))
             case syntax.Attribute():
@@ -155,10 +151,9 @@ def show_item(node: syntax.Expression, typed: Typed, trend: Trend) -> Any:
         event = _named_event(trend, node)
         return None if event is None else event.raw.get(node.attr)
     value = shown(typed.evaluate(trend), typed.kind)
-    extreme = isinstance(node, syntax.Aggregate) and node.function in ("MIN", "MAX")
-    if extreme and isinstance(node.argument, syntax.Attribute):
-        raws = [event.raw.get(node.argument.attr) for event in trend.bound(node.argument.var)]
-        return as_date(value, raws)
+    match node:
+        case syntax.Aggregate("MIN" | "MAX", syntax.Attribute(var, attr)):
+            return as_date(value, [event.raw.get(attr) for event in trend.bound(var)])
     return value
 
 
@@ -197,15 +192,11 @@ def item_name(item: syntax.Item) -> str:
 
 def rows(trends: Sequence[Trend], setting: Setting) -> list[dict[str, Any]]:
     """Give the output rows, after ORDER BY, LIMIT and OFFSET."""
-    returned = [
-        (item_name(i), i.expression, compile_item(i.expression, setting)) for i in setting.query.returns
-    ]
+    returned = [(item_name(i), i.expression, compile_item(i.expression, setting)) for i in setting.query.returns]
     return [_row(trend, returned, setting) for trend in limited(trends, setting)]
 
 
-def _row(
-    trend: Trend, returned: list[tuple[str, syntax.Expression, Typed]], setting: Setting
-) -> dict[str, Any]:
+def _row(trend: Trend, returned: list[tuple[str, syntax.Expression, Typed]], setting: Setting) -> dict[str, Any]:
     first, last = trend.members[0], trend.members[-1]
     columns = [
         *address(trend.window, setting.partition, trend.partition, setting),
@@ -277,20 +268,10 @@ def _cut(trends: list[Trend], query: syntax.Query) -> list[Trend]:
 def _sorted(trends: Sequence[Trend], setting: Setting) -> list[Trend]:
     result = list(trends)
     for sort in reversed(setting.query.order_by):
-        node = _aliased(sort.expression, setting.query)
-        typed = compile_item(node, setting)
-        result.sort(key=partial(_sort_key, node, typed), reverse=sort.descending)
+        typed = compile_item(sort.expression, setting)
+        result.sort(key=partial(_sort_key, sort.expression, typed), reverse=sort.descending)
     return result
 
 
 def _sort_key(node: syntax.Expression, typed: Typed, trend: Trend) -> tuple:
     return order_key(show_item(node, typed, trend))
-
-
-def _aliased(node: syntax.Expression, query: syntax.Query) -> syntax.Expression:
-    """Follow a name that RETURN gives to an item."""
-    named = {item.alias: item.expression for item in query.returns if item.alias is not None}
-    match node:
-        case syntax.Variable(name) | syntax.Parameter(name) if name not in variables(query.pattern):
-            return named.get(name, node)
-    return node

@@ -183,9 +183,7 @@ def parameter(name: str, params: Mapping[str, Any]) -> Typed:
 def settle(*operands: Typed) -> tuple[Typed, ...]:
     """Decide what literals with a point are: decimals beside a decimal, else doubles."""
     beside_decimal = any(operand.kind == "decimal" for operand in operands)
-    return tuple(
-        _settled(operand, beside_decimal) if operand.kind == "point" else operand for operand in operands
-    )
+    return tuple(_settled(operand, beside_decimal) if operand.kind == "point" else operand for operand in operands)
 
 
 def _settled(point: Typed, beside_decimal: bool) -> Typed:

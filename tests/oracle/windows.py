@@ -74,9 +74,7 @@ def windows_of(time: Any, size: Any, slide: Any, time_kind: str) -> list[Window 
         return [None]
     first = math.floor((exact(time) - size) / Fraction(slide)) + 1
     last = math.floor(exact(time) / Fraction(slide))
-    return [
-        (_number(k * slide, time_kind), _number(k * slide + size, time_kind)) for k in range(first, last + 1)
-    ]
+    return [(_number(k * slide, time_kind), _number(k * slide + size, time_kind)) for k in range(first, last + 1)]
 
 
 def _number(value: Any, time_kind: str) -> Any:

@@ -51,9 +51,45 @@ def _rounded_sum(partials, n):
 
 
 @njit(cache=True, nogil=True)
-def sum_floats(ends, values, valid):
-    """Return sums of float64 values a row, exact and rounded once, and which rows have any value."""
-    sums = np.zeros(ends.shape[0], np.float64)
+def _add_exactly(partials, n, x):
+    """Add a number to non-overlapping partials (Shewchuk's way); return how many there are now."""
+    kept = 0
+    for j in range(n):
+        y = partials[j]
+        if abs(x) < abs(y):
+            x, y = y, x
+        high = x + y
+        low = y - (high - x)
+        if low != 0.0:
+            partials[kept] = low
+            kept += 1
+        x = high
+    partials[kept] = x
+    return kept + 1
+
+
+@njit(cache=True, nogil=True)
+def _mean(partials, n, count):
+    """Divide the exact sum of partials by a count: a double quotient, corrected by what it leaves over."""
+    total = _rounded_sum(partials, n)
+    quotient = total / count
+    if count == 1 or not np.isfinite(quotient) or quotient == 0.0:
+        return quotient
+    split = quotient * 134217729.0
+    if not np.isfinite(split):
+        return quotient
+    high = split - (split - quotient)
+    low = quotient - high
+    # quotient * count is the exact sum of these two, since a count has few bits
+    n = _add_exactly(partials, n, -high * count)
+    n = _add_exactly(partials, n, -low * count)
+    return quotient + _rounded_sum(partials, n) / count
+
+
+@njit(cache=True, nogil=True)
+def fold_floats(ends, values, valid, mean):
+    """Return sums (or means) of float64 values a row, rounded once, and how many values each row has."""
+    results = np.zeros(ends.shape[0], np.float64)
     counts = np.zeros(ends.shape[0], np.int64)
     partials = np.zeros(1100, np.float64)
     begin = 0
@@ -61,29 +97,20 @@ def sum_floats(ends, values, valid):
         n = 0
         special = 0.0
         for i in range(begin, ends[row]):
-            if not valid[i]:
-                continue
-            counts[row] += 1
-            x = values[i]
-            if np.isinf(x):
-                special += x
-                continue
-            kept = 0
-            for j in range(n):
-                y = partials[j]
-                if abs(x) < abs(y):
-                    x, y = y, x
-                high = x + y
-                low = y - (high - x)
-                if low != 0.0:
-                    partials[kept] = low
-                    kept += 1
-                x = high
-            partials[kept] = x
-            n = kept + 1
-        sums[row] = special if special != 0.0 else _rounded_sum(partials, n)
+            if valid[i]:
+                counts[row] += 1
+                if np.isinf(values[i]):
+                    special += values[i]
+                else:
+                    n = _add_exactly(partials, n, values[i])
+        if special != 0.0:
+            results[row] = special
+        elif mean and counts[row] > 0:
+            results[row] = _mean(partials, n, counts[row])
+        else:
+            results[row] = _rounded_sum(partials, n)
         begin = ends[row]
-    return sums, counts
+    return results, counts
 
 
 @njit(cache=True, nogil=True)

@@ -4,21 +4,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from trellis.errors import ReservedError, UsageError, did_you_mean
+from trellis.errors import BindError, ReservedError, UsageError, did_you_mean
 from trellis.language import syntax as s
 from trellis.language.bound import (
-    BoundQuery, Column, Condition, ConditionKind, NamedOutput, OutputColumn, Value, Variable, Window, WindowKind,
+    BoundQuery,
+    Column,
+    Condition,
+    ConditionKind,
+    NamedOutput,
+    OutputColumn,
+    Value,
+    Variable,
+    Window,
+    WindowKind,
     columns_of,
 )  # fmt: skip
-from trellis.language.outputs import aggregate_columns, bind_aggregate, bind_order, bind_output, id_type, name_outputs, type_text
+from trellis.language.outputs import (
+    aggregate_columns,
+    bind_aggregate,
+    bind_order,
+    bind_output,
+    id_type,
+    name_outputs,
+    type_text,
+)
 from trellis.language.parameters import read_parameters
 from trellis.language.printer import condition_text
 from trellis.language.schema import Kind, Schema, Type
-from trellis.language.values import Scope, bind_condition
+from trellis.language.values import INT64, Scope, bind_condition
 
 
 def bind(
@@ -52,11 +68,15 @@ def bind(
     partition = _partition(query, scope)
     conditions = tuple(_condition(c, scope) for c in query.where if not isinstance(c, s.Partition))
     window = _window(query.within, scope)
-    group_by = tuple(_grouping(name, partition, scope) for name in query.group_by)
+    group_by = tuple(dict.fromkeys(_grouping(name, partition, scope) for name in query.group_by))
     lead = _leading_columns(query, window, partition, group_by, scope)
     taken = [c.name for c in lead]
-    returns = name_outputs(query.returns, [bind_output(i.expression, scope) for i in query.returns], taken, scope)
-    aggregates = name_outputs(query.aggregates, [bind_aggregate(i, scope) for i in query.aggregates], taken, scope)
+    returned = [bind_output(i.expression, scope) for i in query.returns]
+    returns = name_outputs(query.returns, returned, taken, scope)
+    aggregated = [bind_aggregate(i, scope) for i in query.aggregates]
+    aggregates = name_outputs(query.aggregates, aggregated, taken, scope, texts=True)
+    columns = lead + _result_columns(query, variables, returns, aggregates, scope)
+    _check_columns(columns, query, scope)
     order_by = bind_order(query.order_by, scope)
     _check_unused(scope)
     return BoundQuery(
@@ -64,7 +84,7 @@ def bind(
         partition=partition, window=window, select=query.select, report=_report(report_mode, query),
         having=query.having, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,
         limit=query.limit, per_window=query.per_window, offset=query.offset,
-        columns=tuple(lead + _result_columns(query, variables, returns, aggregates, scope)),
+        columns=tuple(columns),
         parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)),
     )  # fmt: skip
 
@@ -75,16 +95,15 @@ def bind(
 def _variables(pattern: s.Pattern, text: str) -> tuple[Variable, ...]:
     """Return the variables in the order of the pattern; refuse what is reserved and what is declared twice."""
     found: dict[str, Variable] = {}
+    absent = {id(e) for node in s.walk(pattern) if isinstance(node, s.Absent) for e in node.events}
     for node in s.walk(pattern):
         _refuse_reserved(node, text)
         if isinstance(node, s.Single | s.Kleene):
-            variable = Variable(node.var, node.type, isinstance(node, s.Kleene))
-            other = found.setdefault(node.var, variable)
-            if (other.type, other.kleene) != (variable.type, variable.kleene):
-                raise _twice(node, text, "with another type or operator")
-    absent = {e.var for node in s.walk(pattern) if isinstance(node, s.Absent) for e in node.events}
+            variable = Variable(node.var, node.type, isinstance(node, s.Kleene), id(node) in absent)
+            if found.setdefault(node.var, variable) != variable:
+                raise _twice(node, text, ", not in the same way")
     _occurrences(pattern, text)
-    return tuple(replace(v, absent=v.name in absent) for v in found.values())
+    return tuple(found.values())
 
 
 def _refuse_reserved(node: s.Node, text: str) -> None:
@@ -95,12 +114,14 @@ def _refuse_reserved(node: s.Node, text: str) -> None:
                                 "Today a pattern may use `E v`, `E+ v[]`, SEQ, OR, AND and NOT.")  # fmt: skip
 
 
-def _twice(node: s.Single | s.Kleene, text: str, how: str) -> Exception:
-    from trellis.errors import BindError
-
-    return BindError(f"the variable `{node.var}` is declared twice, {how}" if how
-                     else f"the variable `{node.var}` is declared twice", text, node.span.start, node.span.end,
-                     "Give each its own name; only the arms of an OR may share one.")  # fmt: skip
+def _twice(node: s.Single | s.Kleene, text: str, how: str = "") -> BindError:
+    return BindError(
+        f"the variable `{node.var}` is declared twice{how}",
+        text,
+        node.span.start,
+        node.span.end,
+        "Give each its own name; only the arms of an OR may share one.",
+    )
 
 
 def _occurrences(pattern: s.Node, text: str) -> Counter[str]:
@@ -113,7 +134,7 @@ def _occurrences(pattern: s.Node, text: str) -> Counter[str]:
         for name, number in counts.items():
             if number > 1:
                 node = next(n for n in s.walk(child) if isinstance(n, s.Single | s.Kleene) and n.var == name)
-                raise _twice(node, text, "")
+                raise _twice(node, text)
     return counts
 
 
@@ -131,8 +152,10 @@ def _check_types(pattern: s.Pattern, scope: Scope) -> None:
     elif schema.type is None:
         for node in typed:
             if node.type != typed[0].type:
-                scope.fail(f"the pattern names two types, `{typed[0].type}` and `{node.type}`, but no column tells them apart",
-                           node, "Name the column that holds the type with type= or --type.")  # fmt: skip
+                what = (
+                    f"the pattern names two types, `{typed[0].type}` and `{node.type}`, but no column tells them apart"
+                )
+                scope.fail(what, node, "Name the column that holds the type with type= or --type.")
 
 
 # --- Conditions -------------------------------------------------------------------------------------------------
@@ -143,11 +166,22 @@ def _partition(query: s.Query, scope: Scope) -> tuple[tuple[str, Type], ...]:
     for condition in query.where:
         if isinstance(condition, s.Partition):
             for name in condition.attributes:
-                types = [scope.column(v, name.value, name)[1] for v in scope.variables.values()]
-                if types[0].kind is Kind.OTHER:
-                    scope.fail(f"`{name.value}` is {types[0].described()}, which cannot be a partition", name)
-                found[name.value] = types[0]
+                column, type_ = _shared_column(name, scope)
+                found[column] = type_
     return tuple(found.items())
+
+
+def _shared_column(name: s.Name, scope: Scope) -> tuple[str, Type]:
+    """Return the column, and its type, that the events of all variables have."""
+    columns = [scope.column(v, name.value, name) for v in scope.variables.values()]
+    types = {c[1] for c in columns}
+    if len(types) > 1:
+        kinds = " and ".join(sorted(str(t) for t in types))
+        scope.fail(f"the tables disagree on the type of `{name.value}`: {kinds}", name)
+    column, type_ = columns[0]
+    if type_.kind is Kind.OTHER:
+        scope.fail(f"`{name.value}` is {type_.described()}, which cannot be a partition", name)
+    return column, type_
 
 
 def _condition(condition: s.Condition, scope: Scope) -> Condition:
@@ -169,11 +203,12 @@ def _kind(columns: list[Column], variables: tuple[str, ...]) -> ConditionKind:
 
 def _grouping(name: s.Name, partition: tuple[tuple[str, Type], ...], scope: Scope) -> str:
     names = [n for n, _ in partition]
-    if name.value not in names:
+    column = _shared_column(name, scope)[0] if names else name.value
+    if column not in names:
         known = f"The partition is [{', '.join(names)}]." if names else "Add it to WHERE as a partition, `[attribute]`."
         scope.fail(f"GROUP BY names `{name.value}`, which is not among the partition's attributes", name,
                    did_you_mean(name.value, names, known))  # fmt: skip
-    return name.value
+    return column
 
 
 # --- Windows ----------------------------------------------------------------------------------------------------
@@ -186,31 +221,50 @@ def _window(within: s.Within | None, scope: Scope) -> Window:
     if within.slide is None:
         return Window(WindowKind.SPAN, size)
     slide = _duration(within.slide, "SLIDE", scope)
+    if _has_unit(within.size, scope) != _has_unit(within.slide, scope):
+        scope.fail("WITHIN and SLIDE must both have a unit, or neither", within.slide)
     if slide > size:
-        scope.fail("SLIDE is longer than WITHIN, so events would lie in no window", within.slide,
-                   "Make SLIDE at most as long as WITHIN.")  # fmt: skip
+        hint = "Make SLIDE at most as long as WITHIN."
+        scope.fail("SLIDE is longer than WITHIN, so events would lie in no window", within.slide, hint)
     return Window(WindowKind.SLIDING, size, slide)
 
 
+def _given_duration(e: s.Expression, scope: Scope) -> s.Node:
+    return scope.parameter(e).literal if isinstance(e, s.Parameter) else e
+
+
+def _has_unit(e: s.Expression, scope: Scope) -> bool:
+    return isinstance(_given_duration(e, scope), s.Duration)
+
+
 def _duration(e: s.Expression, clause: str, scope: Scope) -> int | float | Decimal:
-    literal: s.Node = scope.parameter(e).literal if isinstance(e, s.Parameter) else e
-    if isinstance(literal, s.Negative) or getattr(literal, "value", getattr(literal, "micros", 1)) == 0:
+    literal = _given_duration(e, scope)
+    amount = literal.operand if isinstance(literal, s.Negative) else literal
+    if not isinstance(amount, s.Integer | s.Real | s.Duration):
+        hint = "Write it as `10 min`, or as a number where time is a number."
+        scope.fail(f"{clause} takes a duration", e, hint)
+    length = amount.micros if isinstance(amount, s.Duration) else amount.value
+    if amount is not literal or length == 0:
         scope.fail(f"{clause} must be positive", e)
-    if not isinstance(literal, s.Integer | s.Real | s.Duration):
-        scope.fail(f"{clause} takes a duration", e, "Write it as `10 min`, or as a number where time is a number.")
-    time = scope.schema.time_type if scope.schema else None
-    if isinstance(literal, s.Duration):
-        if time is not None and time.numeric:
-            scope.fail(f"{clause} has a unit, but the time column `{scope.schema.time}` is a number", e,  # type: ignore[union-attr]
-                       "Write the number alone, in the unit of that column.")  # fmt: skip
-        return literal.micros
-    if time is not None and time.temporal:
-        shown = literal.value
-        scope.fail(f"{clause} has no unit, but the time column `{scope.schema.time}` is {time.described()}", e,  # type: ignore[union-attr]
-                   f"Write `{clause} {shown} s`, or another unit.")  # fmt: skip
-    if isinstance(literal, s.Integer):
-        return literal.value
-    return float(literal.value) if time is None or time.kind is Kind.DOUBLE else literal.value
+    if scope.schema is not None:
+        _check_unit(amount, e, clause, scope.schema, scope)
+    if isinstance(length, int) and length not in INT64:
+        scope.fail(f"{clause} does not fit 64 bits", e)
+    if isinstance(length, int) or (scope.schema and scope.schema.time_type.kind is not Kind.DOUBLE):
+        return length
+    return float(length)
+
+
+def _check_unit(
+    amount: s.Integer | s.Real | s.Duration, e: s.Expression, clause: str, schema: Schema, scope: Scope
+) -> None:
+    time = f"the time column `{schema.time}` is {schema.time_type.described()}"
+    if isinstance(amount, s.Duration):
+        if schema.time_type.numeric:
+            hint = "Write the number alone, in the unit of that column."
+            scope.fail(f"{clause} has a unit, but {time}", e, hint)
+    elif schema.time_type.temporal:
+        scope.fail(f"{clause} has no unit, but {time}", e, f"Write `{clause} {amount.value} s`, or another unit.")
 
 
 # --- Output -----------------------------------------------------------------------------------------------------
@@ -228,10 +282,8 @@ def _leading_columns(
     lead += [OutputColumn(n, type_text(t)) for n, t in partition if n in kept]
     if query.aggregates:
         return lead
-    return lead + [
-        OutputColumn("rank", "int64"), OutputColumn("length", "int64"),
-        OutputColumn("start_time", time), OutputColumn("end_time", time),
-    ]  # fmt: skip
+    numbers = [OutputColumn("rank", "int64"), OutputColumn("length", "int64")]
+    return [*lead, *numbers, OutputColumn("start_time", time), OutputColumn("end_time", time)]
 
 
 def _result_columns(
@@ -248,6 +300,18 @@ def _result_columns(
         return [OutputColumn(v.name, type_text(ids)) for v in bound]
     columns = [OutputColumn("events", type_text(ids, True))]
     return columns + ([OutputColumn("bindings", "array<string>")] if len(bound) > 1 else [])
+
+
+def _check_columns(columns: list[OutputColumn], query: s.Query, scope: Scope) -> None:
+    """Refuse a partition or variable that is called like another column of the result."""
+    counts = Counter(c.name for c in columns)
+    repeated = {name for name, number in counts.items() if number > 1}
+    for node in s.walk(query):
+        name = {s.Name: "value", s.Single: "var"}.get(type(node))
+        if name is not None and getattr(node, name) in repeated:
+            what = f"two columns of the result would be called `{getattr(node, name)}`"
+            hint = "Use another variable." if isinstance(node, s.Single) else "Rename the column of the events."
+            scope.fail(what, node, hint)
 
 
 def _report(mode: str | None, query: s.Query) -> s.Report:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, NoReturn, cast
 
 from lark import Token, Transformer
@@ -55,21 +54,6 @@ def span_of(token: Token) -> s.Span:
 def at(meta: Any) -> s.Span:
     """Return the place of a rule."""
     return s.Span(meta.start_pos, meta.end_pos)
-
-
-def rebuild(node: s.Node, change: Callable[[s.Node], s.Node | None]) -> s.Node:
-    """Return `node` with every node for which `change` gives one replaced by it, parents first."""
-    changed = change(node)
-    if changed is not None:
-        return changed
-    updates: dict[str, Any] = {}
-    for f in fields(node):
-        value = getattr(node, f.name)
-        if isinstance(value, s.Node):
-            updates[f.name] = rebuild(value, change)
-        elif isinstance(value, tuple):
-            updates[f.name] = tuple(rebuild(v, change) if isinstance(v, s.Node) else v for v in value)
-    return replace(node, **updates) if updates else node
 
 
 class Builder(Transformer[Token, Any]):

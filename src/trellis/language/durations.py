@@ -29,8 +29,11 @@ _SPELLINGS = {
 }
 
 UNITS = {word: unit for unit, words in _SPELLINGS.items() for word in words.split()}
-_UNEVEN = "mo mon month months quarter quarters y yr yrs year years".split()
-_AFTER_NUMBERS = "AND OR WHERE HAVING SELECT REPORT WITHIN SLIDE RETURN AGGREGATE GROUP ORDER LIMIT OFFSET".split()
+_UNEVEN = ("mo", "month", "months", "quarter", "quarters", "y", "yr", "yrs", "year", "years")
+_AFTER_NUMBERS = (
+    "AND", "OR", "WHERE", "HAVING", "SELECT", "REPORT", "WITHIN", "SLIDE", "RETURN", "AGGREGATE", "GROUP", "ORDER",
+    "LIMIT", "OFFSET",
+)  # fmt: skip
 
 
 def to_micros(amount: Decimal | int, unit: str) -> int | None:

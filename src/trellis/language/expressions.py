@@ -13,7 +13,7 @@ from lark import Token, v_args
 
 from trellis.errors import did_you_mean
 from trellis.language import syntax as s
-from trellis.language.building import MOST_DIGITS, Bare, Indexed, at, name_of, rebuild, span_of
+from trellis.language.building import MOST_DIGITS, Bare, Indexed, at, name_of, span_of
 from trellis.language.durations import LONGEST, UNITS, no_unit, to_micros
 from trellis.language.patterns import PatternBuilder
 from trellis.language.printer import KEYWORDS
@@ -257,7 +257,7 @@ class ExpressionBuilder(PatternBuilder):
             if "next" in used and "i-1" in used:
                 what = f"`NEXT({var})` and `{var}[i-1]` are two notations for neighbours"
                 self.fail(what, used["next"].span, "Use one of them in a condition.")
-        return cast(s.Condition, rebuild(condition, lambda n: self._in_condition(n, forms)))
+        return cast(s.Condition, s.rebuild(condition, lambda n: self._in_condition(n, forms)))
 
     def _in_condition(self, node: s.Node, forms: Mapping[str, Mapping[str, Indexed]]) -> s.Node | None:
         match node:
@@ -295,7 +295,7 @@ class ExpressionBuilder(PatternBuilder):
 
     def output(self, node: s.Node) -> Any:
         """Resolve the references in RETURN, AGGREGATE and ORDER BY."""
-        return rebuild(self.value(node), self._in_output)
+        return s.rebuild(self.value(node), self._in_output)
 
     def _in_output(self, node: s.Node) -> s.Node | None:
         if isinstance(node, Bare):

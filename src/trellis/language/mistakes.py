@@ -26,7 +26,7 @@ OPERATORS = {
     "^": "Operators are + - * / and %.",
     "**": "Operators are + - * / and %.",
 }
-QUOTES = "\"“”„‘’"
+QUOTES = '"“”„‘’'
 BRACKETS = {"LPAR": "(", "LSQB": "["}
 
 
@@ -243,9 +243,9 @@ def _missing_parentheses(stop: Stop) -> Diagnosis | None:
     last = getattr(stop.read[-1], "type", "").removeprefix("_") if stop.read else ""
     if stop.expected != {"LPAR"} or last not in ("SEQ", "OR", "AND", "NOT", "IN"):
         return None
-    inside = {"NOT": "E v", "IN": "1, 2"}.get(last, "A a, B b")
+    inside = {"NOT": "NOT(E v)", "IN": "IN (1, 2)"}.get(last, f"{last}(A a, B b)")
     stands = f"unexpected `{stop.found}`, expected `(`" if stop.found else "the query ends here, but `(` was expected"
-    return stop.here(stands, f"Write `{last}({inside})`.")
+    return stop.here(stands, f"Write `{inside}`.")
 
 
 def _end(stop: Stop) -> Diagnosis | None:

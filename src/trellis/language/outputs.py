@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from trellis.language import syntax as s
-from trellis.language.bound import Column, Constant, NamedOutput, Ordering, Output, OutputColumn, OutputKind, Value, Variable
-from trellis.language.schema import DOUBLE, INTEGER, UNKNOWN, Kind, Schema, Type, decimal
-from trellis.language.values import Scope, bind_value
+from trellis.language.bound import (
+    Column,
+    Constant,
+    NamedOutput,
+    Ordering,
+    Output,
+    OutputColumn,
+    OutputKind,
+    Value,
+    Variable,
+)
+from trellis.language.schema import DOUBLE, INTEGER, TIMESTAMP, UNKNOWN, Kind, Schema, Type, decimal
+from trellis.language.values import Scope, bind_column, bind_value, comparable
 
 COUNT_TYPE = "decimal(38,0)"
+ONE_VALUE = "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value."
 
 
 def bind_output(e: s.Expression, scope: Scope) -> Output:
@@ -23,16 +34,24 @@ def bind_output(e: s.Expression, scope: Scope) -> Output:
         case s.Aggregate(function=function, argument=s.Attribute() as argument):
             return _aggregate(function, argument, scope)
         case s.Aggregate():
-            scope.fail(f"`{scope.source(e)}` speaks of all trends; RETURN and ORDER BY of one", e,
-                       "Use AGGREGATE, or LENGTH for the number of events.")  # fmt: skip
+            what = f"`{scope.source(e)}` speaks of all trends; RETURN and ORDER BY of one"
+            scope.fail(what, e, "Use AGGREGATE, or LENGTH for the number of events.")
+        case s.Negative(operand=s.Integer() | s.Real()):
+            return _constant(e, scope)
         case s.Arithmetic() | s.Negative() | s.Call():
             return _expression(e, scope)
         case s.Parameter():
             scope.fail("parameters stand in conditions", e)
         case _:
-            value = bind_value(e, scope)
-            assert isinstance(value, Constant)
-            return Output(OutputKind.CONSTANT, value.type, constant=value)
+            return _constant(e, scope)
+
+
+def _constant(e: s.Expression, scope: Scope) -> Output:
+    value = bind_value(e, scope)
+    assert isinstance(value, Constant)
+    if value.type.kind is Kind.DURATION:
+        scope.fail("a duration cannot be a result", e, "Write it as a number.")
+    return Output(OutputKind.CONSTANT, value.type, constant=value)
 
 
 def _bindable(variable: Variable, node: s.Node, scope: Scope) -> Variable:
@@ -43,12 +62,9 @@ def _bindable(variable: Variable, node: s.Node, scope: Scope) -> Variable:
 
 def _attribute(e: s.Attribute, scope: Scope) -> Output:
     variable = _bindable(scope.variable(e.var, e), e, scope)
-    name, type_ = scope.column(variable, e.attr, e)
-    which = e.which if variable.kleene else s.Which.EACH
-    return Output(
-        OutputKind.ATTRIBUTE, type_, variable.kleene and which is s.Which.EACH,
-        column=Column(e.var, name, which, e.nth, type_), variable=e.var,
-    )  # fmt: skip
+    column = bind_column(e, scope)
+    several = variable.kleene and column.which is s.Which.EACH
+    return Output(OutputKind.ATTRIBUTE, column.type, several, column=column, variable=e.var)
 
 
 def _aggregate(function: str, argument: s.Attribute, scope: Scope) -> Output:
@@ -64,20 +80,32 @@ def _aggregate(function: str, argument: s.Attribute, scope: Scope) -> Output:
 
 
 def _expression(e: s.Arithmetic | s.Negative | s.Call, scope: Scope) -> Output:
-    if isinstance(e, s.Arithmetic):
-        function, operands = e.op, (e.left, e.right)
-    elif isinstance(e, s.Negative):
-        function, operands = "negative", (e.operand,)
-    else:
-        function, operands = e.function.lower(), e.arguments
+    function, operands = _parts(e)
     arguments = tuple(bind_output(x, scope) for x in operands)
     for operand, argument in zip(operands, arguments, strict=True):
         if argument.list:
-            scope.fail(f"`{scope.source(operand)}` is an array, one value an event", operand,
-                       "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value.")  # fmt: skip
-        if not (argument.type.numeric or argument.type.kind is Kind.UNKNOWN) and function != "coalesce":
-            scope.fail(f"`{scope.source(operand)}` is {argument.type.described()}; arithmetic takes numbers", operand)
+            what = f"`{scope.source(operand)}` is an array, one value an event"
+            scope.fail(what, operand, ONE_VALUE)
+        if function == "coalesce":
+            _check_coalesced(arguments[0].type, argument.type, operand, scope)
+        elif not (argument.type.numeric or argument.type.kind is Kind.UNKNOWN):
+            what = f"`{scope.source(operand)}` is {argument.type.described()}; arithmetic takes numbers here"
+            scope.fail(what, operand)
     return Output(OutputKind.EXPRESSION, _result(function, arguments), function=function, arguments=arguments)
+
+
+def _parts(e: s.Arithmetic | s.Negative | s.Call) -> tuple[str, tuple[s.Expression, ...]]:
+    if isinstance(e, s.Arithmetic):
+        return e.op, (e.left, e.right)
+    if isinstance(e, s.Negative):
+        return "negative", (e.operand,)
+    return e.function.lower(), e.arguments
+
+
+def _check_coalesced(first: Type, other: Type, node: s.Node, scope: Scope) -> None:
+    if not comparable(first, other):
+        what = f"COALESCE mixes {first.described()} and {other.described()}"
+        scope.fail(what, node, "All its values are of one type.")
 
 
 def _result(function: str, arguments: tuple[Output, ...]) -> Type:
@@ -89,15 +117,15 @@ def _result(function: str, arguments: tuple[Output, ...]) -> Type:
     if any(t.kind is Kind.DECIMAL for t in types):
         scales = [t.scale for t in types]
         return decimal(sum(scales) if function == "*" else max(scales))
-    return types[0]
+    return TIMESTAMP if types[0].temporal else types[0]
 
 
 def bind_aggregate(item: s.Item, scope: Scope) -> Output:
     """Return an item of AGGREGATE, which speaks of all trends of a window and partition."""
     e = item.expression
     if not isinstance(e, s.Aggregate):
-        scope.fail("AGGREGATE takes COUNT, SUM, MIN, MAX and AVG", e,
-                   "Write `COUNT(*)`, `SUM(v.attribute)`, or use RETURN for single trends.")  # fmt: skip
+        hint = "Write `COUNT(*)`, `SUM(v.attribute)`, or use RETURN for single trends."
+        scope.fail("AGGREGATE takes COUNT, SUM, MIN, MAX and AVG", e, hint)
     if e.argument is None:
         return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT")
     if isinstance(e.argument, s.Variable):
@@ -108,16 +136,21 @@ def bind_aggregate(item: s.Item, scope: Scope) -> Output:
     return _aggregate(e.function, e.argument, scope)
 
 
-def name_outputs(items: tuple[s.Item, ...], outputs: list[Output], taken: list[str], scope: Scope) -> tuple[NamedOutput, ...]:
-    """Give every output its column name, and refuse a name used twice."""
+def name_outputs(
+    items: tuple[s.Item, ...], outputs: list[Output], taken: list[str], scope: Scope, texts: bool = False
+) -> tuple[NamedOutput, ...]:
+    """Give every output its column name, and refuse a name used twice; `texts` where exact ones have a text beside."""
     named, seen = [], set(taken)
     for item, output in zip(items, outputs, strict=True):
         name = item.alias or _default_name(item.expression)
         if name is None:
             scope.fail(f"`{scope.source(item.expression)}` needs a name", item, "Add `AS name`.")
-        if name in seen:
-            scope.fail(f"two columns are called `{name}`", item, "Give one of them another name with AS.")
-        seen.add(name)
+        for column in [name, f"{name}_text"] if texts and exact(output) else [name]:
+            if column in taken:
+                scope.fail(f"the result has a column `{column}` already", item, "Give it another name with AS.")
+            if column in seen:
+                scope.fail(f"two columns are called `{column}`", item, "Give one of them another name with AS.")
+            seen.add(column)
         named.append(NamedOutput(name, output))
     return tuple(named)
 
@@ -149,8 +182,7 @@ def bind_order(keys: tuple[s.Sort, ...], scope: Scope) -> tuple[Ordering, ...]:
     for key in keys:
         output = bind_output(key.expression, scope)
         if output.list:
-            scope.fail(f"`{scope.source(key.expression)}` is an array and cannot order trends", key,
-                       "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value.")  # fmt: skip
+            scope.fail(f"`{scope.source(key.expression)}` is an array and cannot order trends", key, ONE_VALUE)
         bound.append(Ordering(output, key.descending))
     return tuple(bound)
 
@@ -168,16 +200,21 @@ def type_text(type_: Type, is_list: bool = False) -> str:
     return f"array<{text}>" if is_list else text
 
 
+def exact(output: Output) -> bool:
+    """Whether an aggregate is a whole or decimal number of any size, which has its digits as text beside it."""
+    sums = output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.UNKNOWN)
+    return output.function == "COUNT" or sums
+
+
 def aggregate_columns(outputs: tuple[NamedOutput, ...]) -> list[OutputColumn]:
     """Return the columns of AGGREGATE; counts and exact sums have a text beside them."""
     columns = []
-    for named in outputs:
-        output = named.output
-        count = output.function == "COUNT"
-        exact = count or output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.UNKNOWN)
-        columns.append(OutputColumn(named.name, f"decimal(38,{output.type.scale})" if exact else type_text(output.type)))
-        if exact:
-            columns.append(OutputColumn(f"{named.name}_text", "string"))
+    for name, output in ((named.name, named.output) for named in outputs):
+        if exact(output):
+            columns.append(OutputColumn(name, f"decimal(38,{output.type.scale})"))
+            columns.append(OutputColumn(f"{name}_text", "string"))
+        else:
+            columns.append(OutputColumn(name, type_text(output.type)))
     return columns
 
 

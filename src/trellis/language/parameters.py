@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -34,31 +35,51 @@ def read_parameters(values: Mapping[str, Any] | None) -> dict[str, Given]:
 
 def _read(name: str, value: Any) -> Given:
     if isinstance(value, str):
-        return Given(parse_literal(value) or s.String(value), value, value)
+        text = str(value)
+        return Given(parse_literal(text) or s.String(text), text, text)
     return Given(_literal(name, value), None, str(value))
 
 
 def _literal(name: str, value: Any) -> s.Literal | s.Negative:
-    if hasattr(value, "item") and not isinstance(value, datetime | date):
-        value = value.item()
-    match value:
-        case bool():
-            return s.Boolean(value)
-        case int():
-            return s.Integer(value) if value >= 0 else s.Negative(s.Integer(-value))
-        case float() | Decimal():
-            number = Decimal(repr(value)) if isinstance(value, float) else value
-            if not number.is_finite():
-                raise UsageError(f"the parameter `{name}` is {value}; a number is expected")
-            return s.Negative(s.Real(-number)) if number < 0 else s.Real(number)
-        case timedelta():
-            return s.Duration(value // timedelta(microseconds=1))
-        case datetime():
-            moment = value.replace(tzinfo=UTC) if value.tzinfo is None else value
-            return s.Timestamp((moment - EPOCH) // timedelta(microseconds=1))
-        case date():
-            return _literal(name, datetime(value.year, value.month, value.day, tzinfo=UTC))
+    match _plain(value):
+        case bool() as truth:
+            return s.Boolean(truth)
+        case int() as number:
+            if not -(2**63) <= number < 2**63:
+                raise UsageError(f"the parameter `{name}` does not fit 64 bits", "Give it as a float.")
+            return _signed(number < 0, s.Integer(abs(number)))
+        case float() | Decimal() as number:
+            exact = Decimal(repr(number)) if isinstance(number, float) else number
+            if not math.isfinite(exact) or math.isinf(float(exact)):
+                raise UsageError(f"the parameter `{name}` is {value}; a finite number is expected")
+            return _signed(exact < 0, s.Real(exact.copy_abs()))
+        case timedelta() as duration:
+            return _signed(duration < timedelta(0), s.Duration(abs(duration) // timedelta(microseconds=1)))
+        case datetime() as moment if moment == moment:
+            aware = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+            return s.Timestamp((aware - EPOCH) // timedelta(microseconds=1))
+        case date() as day if day == day:
+            return _literal(name, datetime(day.year, day.month, day.day, tzinfo=UTC))
     raise UsageError(
-        f"the parameter `{name}` is a {type(value).__name__}",
+        f"the parameter `{name}` cannot be {_shown(value)}",
         "Parameters are numbers, strings, booleans, durations (timedelta) and times (datetime).",
     )
+
+
+def _signed(negative: bool, literal: s.Literal) -> s.Literal | s.Negative:
+    return s.Negative(literal) if negative else literal
+
+
+def _plain(value: Any) -> Any:
+    """Return the Python value of a NumPy scalar, times in microseconds; anything else as it is."""
+    dtype: Any = getattr(value, "dtype", None)
+    if dtype is None or value.shape:
+        return value
+    if dtype.kind in "mM":
+        moment = value.astype(f"{dtype.kind}8[us]").item()
+        return moment if isinstance(moment, datetime | timedelta) else None
+    return value.item()
+
+
+def _shown(value: Any) -> str:
+    return str(value) if value is None or value != value else f"a {type(value).__name__}"

@@ -1,5 +1,4 @@
 """Query text to syntax tree: the clauses of a query, and the way into the parser."""
-# ruff: noqa: D102 (methods are named after the rules of the grammar)
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from lark.exceptions import VisitError
 
 from trellis.errors import QuerySyntaxError, TrellisError
 from trellis.language import syntax as s
-from trellis.language.building import Bare, at, name_of, rebuild, span_of
+from trellis.language.building import Bare, at, name_of, span_of
 from trellis.language.expressions import ExpressionBuilder
 from trellis.language.mistakes import explain_unexpected
 
@@ -57,9 +56,7 @@ def _built(text: str, start: str) -> s.Node:
 @cache
 def _lark() -> Lark:
     grammar = files("trellis.language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(
-        grammar, start=["query", "literal"], parser="lalr", propagate_positions=True, maybe_placeholders=False
-    )
+    return Lark(grammar, start=["query", "literal"], parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
 def _check_depth(tree: Tree[Token], text: str) -> None:
@@ -156,4 +153,4 @@ def _with_aliases(query: s.Query) -> s.Query:
             return None
         return replace(aliases[node.var], span=node.span)
 
-    return replace(query, order_by=tuple(cast(s.Sort, rebuild(k, resolve)) for k in query.order_by))
+    return replace(query, order_by=tuple(cast(s.Sort, s.rebuild(k, resolve)) for k in query.order_by))

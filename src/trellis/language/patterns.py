@@ -9,7 +9,7 @@ from typing import Any, cast
 from lark import Token, v_args
 
 from trellis.language import syntax as s
-from trellis.language.building import Builder, Lone, at, name_of, rebuild, span_of
+from trellis.language.building import Builder, Lone, at, name_of, span_of
 
 
 @v_args(meta=True)
@@ -43,9 +43,7 @@ class PatternBuilder(Builder):
     def quantified(self, meta: Any, c: list[Token]) -> s.Node:
         if c[1] == "?":
             return s.Maybe(name_of(c[0]), name_of(c[2]), span=at(meta))
-        self.fail(
-            "a Kleene variable is written with brackets", span_of(c[2]), f"Write `{c[0]}{c[1]} {c[2]}[]`."
-        )
+        self.fail("a Kleene variable is written with brackets", span_of(c[2]), f"Write `{c[0]}{c[1]} {c[2]}[]`.")
 
     def quantified_list(self, meta: Any, c: list[Token]) -> s.Node:
         if c[1] == "+":
@@ -96,9 +94,7 @@ class PatternBuilder(Builder):
         arms, quantifier = self._parts(c)
         for arm in arms:
             if isinstance(arm, s.Absent):
-                self.fail(
-                    f"NOT stands inside a SEQ, not inside {word}", arm.span, "Write `SEQ(A a, NOT(B b), C c)`."
-                )
+                self.fail(f"NOT stands inside a SEQ, not inside {word}", arm.span, "Write `SEQ(A a, NOT(B b), C c)`.")
         return self._grouped(self._alone(arms) or kind(_patterns(arms), span=at(meta)), quantifier)
 
     @staticmethod
@@ -149,7 +145,7 @@ class PatternBuilder(Builder):
             seen[node.var] = seen.get(node.var, 0) + 1
             return replace(node, var=f"{node.var}_{seen[node.var]}") if seen[node.var] > 1 else node
 
-        return cast(s.Pattern, rebuild(tree, number))
+        return cast(s.Pattern, s.rebuild(tree, number))
 
 
 def _quantifier(c: list[Any]) -> Token | None:

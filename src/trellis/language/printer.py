@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
+from typing import cast
 
 from trellis.language import syntax as s
 from trellis.language.durations import to_text
 from trellis.language.times import format_timestamp
 
-KEYWORDS = frozenset(
-    "PATTERN WHERE HAVING SELECT REPORT WITHIN SLIDE RETURN AGGREGATE GROUP ORDER BY LIMIT PER OFFSET AS IN BETWEEN "
-    "LIKE IS NULL WINDOW SEQ OR AND NOT TRUE FALSE LENGTH ASC DESC ANY MAXIMAL UNEXTENDABLE CONTIGUOUS".split()
-)
+KEYWORDS = frozenset([
+    "PATTERN", "WHERE", "HAVING", "SELECT", "REPORT", "WITHIN", "SLIDE", "RETURN", "AGGREGATE", "GROUP", "ORDER", "BY",
+    "LIMIT", "PER", "OFFSET", "AS", "IN", "BETWEEN", "LIKE", "IS", "NULL", "WINDOW", "SEQ", "OR", "AND", "NOT", "TRUE",
+    "FALSE", "LENGTH", "ASC", "DESC", "ANY", "MAXIMAL", "UNEXTENDABLE", "CONTIGUOUS",
+])  # fmt: skip
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 
 
@@ -20,10 +24,11 @@ def to_query_text(query: s.Query) -> str:
     """Return the query as text, a clause a line."""
     lines = [f"PATTERN {pattern_text(query.pattern)}"]
     if query.where:
-        several = len(query.where) > 1
-        terms = [f"({t})" if several and isinstance(c, s.Disjunction) else t
-                 for c, t in ((c, condition_text(c)) for c in query.where)]  # fmt: skip
-        lines.append("WHERE " + "\n  AND ".join(terms))
+        alone = len(query.where) == 1
+        terms = ((c, condition_text(c)) for c in query.where)
+        lines.append("WHERE " + "\n  AND ".join(
+            t if alone or not isinstance(c, s.Disjunction) else f"({t})" for c, t in terms
+        ))  # fmt: skip
     if query.having:
         lines.append("HAVING " + " AND ".join(f"LENGTH {b.op} {b.value}" for b in query.having))
     if query.select is not s.Select.ANY:
@@ -46,8 +51,7 @@ def _output_lines(query: s.Query) -> list[str]:
     if query.group_by:
         lines.append("GROUP BY " + ", ".join(name_text(a.value) for a in query.group_by))
     if query.order_by:
-        keys = (value_text(k.expression) + (" DESC" if k.descending else "") for k in query.order_by)
-        lines.append("ORDER BY " + ", ".join(keys))
+        lines.append("ORDER BY " + ", ".join(_key(k, query.returns) for k in query.order_by))
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit}" + (" PER WINDOW" if query.per_window else ""))
     if query.offset:
@@ -57,6 +61,17 @@ def _output_lines(query: s.Query) -> list[str]:
 
 def _item(item: s.Item) -> str:
     return value_text(item.expression) + (f" AS {name_text(item.alias)}" if item.alias is not None else "")
+
+
+def _key(key: s.Sort, returns: tuple[s.Item, ...]) -> str:
+    """Return a key of ORDER BY, by the names that RETURN gives: they hide variables of the same name."""
+    given = {i.alias: i.expression for i in returns if i.alias is not None}
+
+    def by_name(node: s.Node) -> s.Node | None:
+        return next((s.Variable(alias) for alias, expression in given.items() if expression == node), None)
+
+    expression = cast(s.Expression, s.rebuild(key.expression, by_name))
+    return value_text(expression) + (" DESC" if key.descending else "")
 
 
 def name_text(name: str) -> str:
@@ -69,72 +84,89 @@ def _after_dot(name: str) -> str:
     return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name}`"
 
 
-def pattern_text(pattern: s.Pattern, nested: bool = False, chained: bool = False) -> str:
-    """Return a pattern as text; `chained` where it stands between semicolons."""
+def pattern_text(pattern: s.Pattern) -> str:
+    """Return a pattern as text."""
+    named = Counter(n.var for n in s.walk(pattern) if isinstance(n, s.Single) and n.type == n.var)
+    return _pattern(pattern, frozenset(name for name, times in named.items() if times == 1), nested=False)
+
+
+def _pattern(pattern: s.Pattern, short: frozenset[str], nested: bool = True, chained: bool = False) -> str:
+    """Return a pattern as text.
+
+    `short` holds the types that may stand for their variable too: those that do so once, as repeated ones would be
+    numbered. `chained` is true between semicolons, where a lone name is a variable of any type.
+    """
     match pattern:
         case s.Single(type=None, var=var):
             return name_text(var)
-        case s.Single(type=kind, var=var) if kind == var and not chained:
-            return name_text(var)
         case s.Single(type=kind, var=var):
-            return f"{name_text(kind or '')} {name_text(var)}"
+            lone = kind == var and var in short and not chained
+            return name_text(var) if lone else f"{name_text(kind or '')} {name_text(var)}"
         case s.Kleene(type=kind, var=var) | s.Star(type=kind, var=var):
             sign = "+" if isinstance(pattern, s.Kleene) else "*"
             return f"{name_text(kind or '')}{sign} {name_text(var)}[]"
         case s.Maybe(type=kind, var=var):
             return f"{name_text(kind)}? {name_text(var)}"
         case s.Seq(parts=parts) if any(isinstance(p, s.Single) and p.type is None for p in parts):
-            text = "; ".join(pattern_text(p, nested=True, chained=True) for p in parts)
+            text = "; ".join(_pattern(p, short, chained=True) for p in parts)
             return f"({text})" if nested else text
         case s.Seq(parts=parts):
-            return _call("SEQ", parts)
+            return _call("SEQ", parts, short)
         case s.Or(arms=parts):
-            return _call("OR", parts)
+            return _call("OR", parts, short)
         case s.And(arms=parts):
-            return _call("AND", parts)
-        case s.Absent(events=parts):
-            return _call("NOT", parts)
+            return _call("AND", parts, short)
+        case s.Absent(events=events):
+            return _call("NOT", events, short)
         case s.Group(pattern=inner, operator=operator):
-            text = pattern_text(inner, nested=True)
-            grouped = isinstance(inner, s.Seq | s.Or | s.And)
-            return f"{text if grouped else f'({text})'}{operator}"
+            text = _pattern(inner, short)
+            return f"{text if isinstance(inner, s.Seq | s.Or | s.And) else f'({text})'}{operator}"
 
 
-def _call(word: str, parts: tuple[s.Pattern, ...] | tuple[s.Single, ...]) -> str:
-    return f"{word}({', '.join(pattern_text(p, nested=True) for p in parts)})"
+def _call(word: str, parts: Sequence[s.Pattern], short: frozenset[str]) -> str:
+    return f"{word}({', '.join(_pattern(p, short) for p in parts)})"
 
 
 def condition_text(condition: s.Condition) -> str:
     """Return a conjunct as text."""
-    earlier = {n.var for n in s.walk(condition) if isinstance(n, s.Attribute) and n.which is s.Which.EARLIER}
-    return _condition(condition, frozenset(earlier))
+    attributes = [n for n in s.walk(condition) if isinstance(n, s.Attribute)]
+    return _condition(condition, frozenset(a.var for a in attributes if a.which is s.Which.EARLIER))
 
 
-def _condition(c: s.Condition, earlier: frozenset[str]) -> str:
-    def value(e: s.Expression, least: int = 0) -> str:
-        return value_text(e, earlier, least)
+def _condition(c: s.Condition, earlier: frozenset[str], no: str = "") -> str:
+    """Return a condition as text; `no` is `NOT ` where one stands inside it, as in `x NOT IN (1, 2)`."""
+
+    def value(e: s.Expression) -> str:
+        return value_text(e, earlier)
 
     match c:
         case s.Comparison(op=op, left=left, right=right):
             return f"{value(left)} {op} {value(right)}"
         case s.In(operand=x, items=items):
-            return f"{value(x)} IN ({', '.join(value(i) for i in items)})"
+            return f"{value(x)} {no}IN ({', '.join(value(i) for i in items)})"
         case s.Between(operand=x, low=low, high=high):
-            return f"{value(x)} BETWEEN {value(low)} AND {value(high)}"
+            return f"{value(x)} {no}BETWEEN {value(low)} AND {value(high)}"
         case s.IsNull(operand=x):
-            return f"{value(x)} IS NULL"
+            return f"{value(x)} IS {no}NULL"
         case s.Like(operand=x, pattern=pattern):
-            return f"{value(x)} LIKE {value(pattern)}"
+            return f"{value(x)} {no}LIKE {value(pattern)}"
         case s.Truth(operand=x):
             return value(x)
         case s.Conjunction(terms=terms):
-            return " AND ".join(f"({_condition(t, earlier)})" for t in terms)
+            return " AND ".join(_term(t, earlier) for t in terms)
         case s.Disjunction(terms=terms):
-            return " OR ".join(f"({_condition(t, earlier)})" for t in terms)
+            return " OR ".join(_term(t, earlier) for t in terms)
+        case s.Negation(term=s.In() | s.Between() | s.IsNull() | s.Like() as term):
+            return _condition(term, earlier, "NOT ")
         case s.Negation(term=term):
             return f"NOT ({_condition(term, earlier)})"
         case s.Partition(attributes=names):
             return f"[{', '.join(name_text(n.value) for n in names)}]"
+
+
+def _term(c: s.Condition, earlier: frozenset[str]) -> str:
+    text = _condition(c, earlier)
+    return f"({text})" if isinstance(c, s.Conjunction | s.Disjunction) else text
 
 
 def value_text(e: s.Expression, earlier: frozenset[str] = frozenset(), least: int = 0) -> str:

@@ -86,15 +86,16 @@ class Schema:
     event_id: str | None = None
 
     def __post_init__(self) -> None:
+        if not self.tables:
+            raise UsageError("there are no events", "Give at least one table.")
         for table in self.tables:
             for role, name in (("time", self.time), ("type", self.type), ("event id", self.event_id)):
                 if name is not None and name not in table.columns:
                     raise missing_column(name, table, role)
             _check_time(self.time, table.columns[self.time])
-            if self.type is not None and table.columns[self.type].kind is not Kind.STRING:
-                raise UsageError(
-                    f"the type column `{self.type}` is {table.columns[self.type].described()}, not a string"
-                )
+            _check_type(self.type, table)
+            _check_id(self.event_id, table)
+        _check_tables(self)
 
     @property
     def time_type(self) -> Type:
@@ -110,11 +111,9 @@ class Schema:
 
 def missing_column(name: str, table: Table, role: str) -> UsageError:
     """Return the error for a column that an option names and the events do not have."""
-    where = f"the table of `{table.type}`" if table.type else "the events"
+    where = f"the table of `{table.type}` has" if table.type else "the events have"
     known = f"Columns are {', '.join(table.columns)}."
-    return UsageError(f"{where} have no column `{name}` for the {role}" if not table.type
-                      else f"{where} has no column `{name}` for the {role}",
-                      did_you_mean(name, table.columns, known))  # fmt: skip
+    return UsageError(f"{where} no column `{name}` for the {role}", did_you_mean(name, table.columns, known))
 
 
 def choose_time(columns: Iterable[str], given: str | None) -> str:
@@ -139,3 +138,25 @@ def _check_time(name: str, type_: Type) -> None:
         raise UsageError(
             f"the time column `{name}` is {type_.described()}; a time is a timestamp, a date or a number", hint
         )
+
+
+def _check_type(name: str | None, table: Table) -> None:
+    if name is not None and table.columns[name].kind not in (Kind.STRING, Kind.UNKNOWN):
+        raise UsageError(f"the type column `{name}` is {table.columns[name].described()}, not a string")
+
+
+def _check_id(name: str | None, table: Table) -> None:
+    if name is not None and table.columns[name].kind is Kind.OTHER:
+        raise UsageError(f"the event id column `{name}` is {table.columns[name].described()}, which cannot be an id")
+
+
+def _check_tables(schema: Schema) -> None:
+    """Either all tables hold one event type or none does, and they agree on the types of time and id."""
+    first, *others = schema.tables
+    if len({t.type is None for t in schema.tables}) > 1:
+        raise UsageError("some tables have an event type and some have none", "Write --events Check=a.parquet.")
+    for table in others:
+        for role, name in (("time", schema.time), ("event id", schema.event_id)):
+            if name is not None and table.columns[name].kind is not first.columns[name].kind:
+                types = f"{first.columns[name].described()} and {table.columns[name].described()}"
+                raise UsageError(f"the tables disagree on the {role} column `{name}`: {types}")

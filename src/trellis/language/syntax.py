@@ -6,10 +6,11 @@ Every node carries the `Span` of text it came from, which equality ignores. Two 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from enum import StrEnum
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,21 @@ def walk(node: Node) -> Iterator[Node]:
         yield from walk(child)
 
 
+def rebuild(node: Node, change: Callable[[Node], Node | None]) -> Node:
+    """Return `node` with every node for which `change` gives one replaced by it, parents first."""
+    changed = change(node)
+    if changed is not None:
+        return changed
+    updates: dict[str, Any] = {}
+    for f in fields(node):
+        value = getattr(node, f.name)
+        if isinstance(value, Node):
+            updates[f.name] = rebuild(value, change)
+        elif isinstance(value, tuple):
+            updates[f.name] = tuple(rebuild(v, change) if isinstance(v, Node) else v for v in value)
+    return replace(node, **updates) if updates else node
+
+
 @dataclass(frozen=True, slots=True)
 class Name(Node):
     """A column named without a variable, as in `[id]` and GROUP BY."""
@@ -75,21 +91,21 @@ class Kleene(Node):
 
 @dataclass(frozen=True, slots=True)
 class Seq(Node):
-    """`SEQ(p, ...)` or `p; ...`: the parts one after another. Has at least two parts that are not NOT."""
+    """`SEQ(p, ...)` or `p; ...`: the parts, two or more, one after another; not all of them NOT."""
 
     parts: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Node):
-    """`OR(p, ...)`: one of the arms."""
+    """`OR(p, ...)`: one of the arms, two or more."""
 
     arms: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class And(Node):
-    """`AND(p, ...)`: all arms, in any order, interleaved."""
+    """`AND(p, ...)`: all arms, two or more, in any order, interleaved."""
 
     arms: tuple[Pattern, ...]
 
@@ -355,9 +371,7 @@ class Partition(Node):
     attributes: tuple[Name, ...]
 
 
-Condition = (
-    Comparison | In | Between | IsNull | Like | Truth | Conjunction | Disjunction | Negation | Partition
-)
+Condition = Comparison | In | Between | IsNull | Like | Truth | Conjunction | Disjunction | Negation | Partition
 
 
 # --- Clauses ----------------------------------------------------------------------------------------------------
@@ -415,7 +429,8 @@ class Sort(Node):
 class Query(Node):
     """A whole query.
 
-    `where` is the list of conjuncts, split at AND. At most one of `returns` and `aggregates` is not empty.
+    `where` is the list of conjuncts, split at AND. At most one of `returns` and `aggregates` is not empty. In
+    `order_by` a name that RETURN gives with AS has been replaced by what it stands for.
     """
 
     pattern: Pattern

@@ -19,9 +19,11 @@ def parse_timestamp(text: str) -> int | None:
     if match is None:
         return None
     year, _, month, day, hour, minute, second, fraction, zone = match.groups()
-    clock = (int(part or 0) for part in (hour, minute, second))
+    micros = int((fraction or "").ljust(6, "0"))
     try:
-        local = datetime(int(year), int(month), int(day), *clock, int((fraction or "").ljust(6, "0")), UTC)
+        local = datetime(
+            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), micros, UTC
+        )
         moment = local - _offset(zone)
     except (ValueError, OverflowError):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -13,7 +14,19 @@ from trellis.language import syntax as s
 from trellis.language.bound import Column, Constant, Operation, Value, Variable
 from trellis.language.parameters import Given
 from trellis.language.printer import value_text
-from trellis.language.schema import BOOLEAN, DOUBLE, DURATION, INTEGER, STRING, TIMESTAMP, UNKNOWN, Kind, Schema, Type, decimal
+from trellis.language.schema import (
+    BOOLEAN,
+    DOUBLE,
+    DURATION,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    UNKNOWN,
+    Kind,
+    Schema,
+    Type,
+    decimal,
+)
 from trellis.language.times import parse_timestamp
 
 INT64 = range(-(2**63), 2**63)
@@ -28,6 +41,7 @@ class Scope:
     schema: Schema | None
     parameters: Mapping[str, Given]
     used: set[str] = field(default_factory=set)
+    values: dict[tuple[int, Type | None], tuple[s.Node, Value]] = field(default_factory=dict)
 
     def fail(self, what: str, node: s.Node, hint: str | None = None) -> NoReturn:
         """Raise the error for a mistake at a node."""
@@ -41,11 +55,13 @@ class Scope:
         """Return a declared variable, or fail."""
         if name in self.variables:
             return self.variables[name]
+        if name in self.parameters:
+            self.fail(f"`{name}` is a parameter, not a variable", node, "Parameters stand in WHERE and WITHIN.")
         known = f"Variables are {', '.join(self.variables)}."
         self.fail(f"the pattern declares no variable `{name}`", node, did_you_mean(name, self.variables, known))
 
     def column(self, variable: Variable, attr: str, node: s.Node) -> tuple[str, Type]:
-        """Return name and type of a column of a variable's events; `time` is the time column unless one has the name."""
+        """Return name and type of a column of a variable's events; `time` is the time column if none has the name."""
         if self.schema is None:
             return attr, UNKNOWN
         found: tuple[str, Type] | None = None
@@ -64,11 +80,11 @@ class Scope:
         """Return the value of a parameter, or fail."""
         self.used.add(node.name)
         if node.name not in self.parameters:
-            hint = did_you_mean(node.name, self.parameters) or (
-                f"Give it with params={{'{node.name}': ...}} or --param {node.name}=VALUE."
-            )
             if node.name in self.variables:
-                hint = f"`{node.name}` is a variable; write `{node.name}.attribute`."
+                hint = f"Write `{node.name}.attribute`."
+                self.fail(f"`{node.name}` is a variable; a condition compares its attributes", node, hint)
+            give = f"Give it with params={{'{node.name}': ...}} or --param {node.name}=VALUE."
+            hint = did_you_mean(node.name, self.parameters, give) or give
             self.fail(f"the parameter `{node.name}` has no value", node, hint)
         return self.parameters[node.name]
 
@@ -127,37 +143,50 @@ def _liked(x: s.Expression, pattern: s.Expression, node: s.Node, scope: Scope) -
     if value.type.kind not in (Kind.STRING, Kind.UNKNOWN):
         scope.fail(f"LIKE compares strings; `{scope.source(x)}` is {value.type.described()}", x)
     if not isinstance(shape, Constant) or not isinstance(shape.value, str):
-        scope.fail("the pattern of LIKE is a string", pattern)
+        scope.fail("the pattern of LIKE is a string", pattern, "Write it as 'Goo%', in single quotes.")
+    if not re.fullmatch(r"(?:[^\\]|\\[\\%_])*", shape.value, re.DOTALL):
+        scope.fail(
+            "a backslash in LIKE stands before `%`, `_` or another one", pattern, "Write it twice to mean itself."
+        )
     return Operation("like", (value, shape), source=scope.source(node))
 
 
 def _compared(op: str, left: s.Expression, right: s.Expression, node: s.Node, scope: Scope) -> Value:
     a, b = bind_value(left, scope), bind_value(right, scope)
     a, b = bind_value(left, scope, beside=b.type), bind_value(right, scope, beside=a.type)
-    if not _comparable(a.type, b.type):
-        scope.fail(
-            f"cannot compare `{scope.source(left)}`, {a.type.described()}, with `{scope.source(right)}`, "
-            f"{b.type.described()}", node, _comparison_hint(a.type, b.type),
-        )  # fmt: skip
+    if not comparable(a.type, b.type):
+        described = [f"`{scope.source(x)}`, {v.type.described()}" for x, v in ((left, a), (right, b))]
+        scope.fail(f"cannot compare {described[0]}, with {described[1]}", node, _comparison_hint(a, b))
     if a.type.kind is Kind.BOOLEAN and op not in ("=", "!="):
         scope.fail("booleans have no order", node, "Compare them with = or !=.")
     return Operation(op, (a, b), source=scope.source(node))
 
 
-def _comparable(a: Type, b: Type) -> bool:
+def comparable(a: Type, b: Type) -> bool:
+    """Whether values of two types can be compared, and stand for each other in COALESCE."""
     if Kind.UNKNOWN in (a.kind, b.kind):
         return Kind.OTHER not in (a.kind, b.kind)
-    if a.numeric and b.numeric or a.temporal and b.temporal:
+    if (a.numeric and b.numeric) or (a.temporal and b.temporal):
         return True
     return a.kind is b.kind and a.kind is not Kind.OTHER
 
 
-def _comparison_hint(a: Type, b: Type) -> str | None:
-    kinds = {a.kind, b.kind}
-    if Kind.DURATION in kinds and kinds & {Kind.INTEGER, Kind.DOUBLE}:
+def _comparison_hint(a: Value, b: Value) -> str | None:
+    kinds = {v.type.kind: v for v in (a, b)}
+    if Kind.DURATION in kinds and (a.type.numeric or b.type.numeric):
+        if isinstance(kinds[Kind.DURATION], Constant):
+            return "Write a number without a unit."
         return "A duration has a unit, such as `5 min`."
-    if Kind.STRING in kinds and kinds & {Kind.INTEGER, Kind.DOUBLE, Kind.DECIMAL}:
-        return "Numbers are written without quotes."
+    if Kind.STRING in kinds and (a.type.numeric or b.type.numeric):
+        return (
+            "Numbers are written without quotes."
+            if isinstance(kinds[Kind.STRING], Constant)
+            else (
+                "Strings are written in single quotes." if isinstance(a, Constant) or isinstance(b, Constant) else None
+            )
+        )
+    if Kind.BOOLEAN in kinds and Kind.STRING in kinds:
+        return "Booleans are TRUE and FALSE, without quotes."
     return None
 
 
@@ -165,7 +194,18 @@ def _comparison_hint(a: Type, b: Type) -> str | None:
 
 
 def bind_value(e: s.Expression, scope: Scope, beside: Type | None = None) -> Value:
-    """Return a value as a bound tree; `beside` is the type it is compared or computed with, which literals follow."""
+    """Return a value as a bound tree; `beside` is the type it is compared or computed with, which literals follow.
+
+    As an operand is bound first without and then with the type beside it, values are kept: otherwise the work would
+    double with every level of nesting.
+    """
+    known = scope.values.get((id(e), beside))
+    if known is None:
+        known = scope.values[id(e), beside] = (e, _bound(e, scope, beside))  # keeps `e`, and so its id
+    return known[1]
+
+
+def _bound(e: s.Expression, scope: Scope, beside: Type | None) -> Value:
     match e:
         case s.Attribute():
             return _column(e, scope)
@@ -174,7 +214,7 @@ def bind_value(e: s.Expression, scope: Scope, beside: Type | None = None) -> Val
         case s.Negative(operand=s.Integer(value=number)):
             return _integer(-number, e, scope)
         case s.Negative(operand=s.Real(value=number)):
-            return _real(-number, beside)
+            return _real(number.copy_negate(), beside)
         case s.Negative(operand=x):
             return _negative(x, e, scope, beside)
         case s.Integer(value=number):
@@ -203,19 +243,24 @@ def bind_value(e: s.Expression, scope: Scope, beside: Type | None = None) -> Val
 
 
 def _column(e: s.Attribute, scope: Scope) -> Value:
+    column = bind_column(e, scope)
+    if column.type.kind is Kind.OTHER:
+        scope.fail(f"`{scope.source(e)}` is {column.type.described()}, which conditions cannot use", e)
+    return column
+
+
+def bind_column(e: s.Attribute, scope: Scope) -> Column:
+    """Return the column that an attribute of a variable names."""
     variable = scope.variable(e.var, e)
-    which = e.which
-    if not variable.kleene:
-        if which in (s.Which.EARLIER, s.Which.LATER):
-            scope.fail(f"`{e.var}` is one event and has no neighbours", e,
-                       "NEXT and [i-1] are for Kleene variables, declared as `E+ v[]`.")  # fmt: skip
-        if which is s.Which.NTH:
-            scope.fail(f"`{e.var}` is one event; it has no `[{e.nth}]`", e, f"Write `{e.var}.{e.attr}`.")
-        which = s.Which.EACH
     name, type_ = scope.column(variable, e.attr, e)
-    if type_.kind is Kind.OTHER:
-        scope.fail(f"`{scope.source(e)}` is {type_.described()}, which conditions cannot use", e)
-    return Column(e.var, name, which, e.nth, type_)
+    if variable.kleene:
+        return Column(e.var, name, e.which, e.nth, type_)
+    if e.which in (s.Which.EARLIER, s.Which.LATER):
+        hint = "NEXT and [i-1] are for Kleene variables, declared as `E+ v[]`."
+        scope.fail(f"`{e.var}` is one event and has no neighbours", e, hint)
+    if e.which is s.Which.NTH:
+        scope.fail(f"`{e.var}` is one event; it has no `[{e.nth}]`", e, f"Write `{e.var}.{e.attr}`.")
+    return Column(e.var, name, s.Which.EACH, None, type_)
 
 
 def _given(e: s.Parameter, scope: Scope, beside: Type | None) -> Value:
@@ -234,9 +279,17 @@ def _integer(number: int, e: s.Node, scope: Scope) -> Value:
 
 def _real(number: Decimal, beside: Type | None) -> Value:
     if beside is not None and beside.kind is Kind.DECIMAL:
-        exponent = number.normalize().as_tuple().exponent
-        return Constant(number, decimal(max(0, -int(exponent))))
+        scale = _scale(number)
+        if scale + max(0, number.adjusted() + 1) <= 38:
+            return Constant(number, decimal(scale))
     return Constant(float(number), DOUBLE)
+
+
+def _scale(number: Decimal) -> int:
+    """The digits behind the point, without zeros at the end."""
+    _, digits, exponent = number.as_tuple()
+    zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
+    return max(0, -(int(exponent) + zeros))
 
 
 def _string(text: str, e: s.Node, scope: Scope, beside: Type | None) -> Value:
@@ -267,8 +320,12 @@ def _coalesced(arguments: tuple[s.Expression, ...], e: s.Node, scope: Scope, bes
     hint = next((v.type for v in first if not isinstance(v, Constant)), first[0].type)
     values = [bind_value(a, scope, beside=hint) for a in arguments]
     for argument, value in zip(arguments, values, strict=True):
-        if not _comparable(hint, value.type):
-            scope.fail(f"COALESCE mixes {hint.described()} and {value.type.described()}", argument)
+        if not comparable(hint, value.type):
+            scope.fail(
+                f"COALESCE mixes {hint.described()} and {value.type.described()}",
+                argument,
+                "All its values are of one type.",
+            )
     type_ = reduce(_merged, (v.type for v in values))
     return Operation("coalesce", tuple(values), type_, scope.source(e))
 
@@ -294,8 +351,16 @@ def _arithmetic(op: str, left: s.Expression, right: s.Expression, e: s.Node, sco
     a, b = bind_value(left, scope, beside=b.type), bind_value(right, scope, beside=a.type)
     type_ = _computed(op, a.type, b.type)
     if type_ is None:
-        scope.fail(f"`{op}` does not apply to {a.type.described()} and {b.type.described()}", e)
+        scope.fail(f"`{op}` does not apply to {a.type.described()} and {b.type.described()}", e, _unit_hint(a, b))
     return Operation(op, (a, b), type_, scope.source(e))
+
+
+def _unit_hint(a: Value, b: Value) -> str | None:
+    if a.type.temporal and b.type.numeric:
+        return "A duration has a unit, such as `5 min`."
+    if a.type.numeric and b.type.kind is Kind.DURATION:
+        return "Where time is a number, durations are numbers without a unit."
+    return None
 
 
 def _computed(op: str, a: Type, b: Type) -> Type | None:
@@ -308,10 +373,13 @@ def _computed(op: str, a: Type, b: Type) -> Type | None:
             return decimal(a.scale + b.scale)
         return _promoted(a, b)
     if Kind.UNKNOWN in kinds:
-        return UNKNOWN
+        other = b if a.kind is Kind.UNKNOWN else a
+        return None if other.kind in (Kind.STRING, Kind.BOOLEAN) else UNKNOWN
     if op == "-" and a.temporal and b.temporal:
         return DURATION
-    if op in "+-" and a.temporal and b.kind is Kind.DURATION or op == "+" and a.kind is Kind.DURATION and b.temporal:
+    if op in "+-" and a.temporal and b.kind is Kind.DURATION:
+        return TIMESTAMP
+    if op == "+" and a.kind is Kind.DURATION and b.temporal:
         return TIMESTAMP
     if a.kind is Kind.DURATION and b.kind is Kind.DURATION:
         return {"+": DURATION, "-": DURATION, "%": DURATION, "/": DOUBLE}.get(op)

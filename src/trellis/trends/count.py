@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
 
 import numpy as np
@@ -14,7 +15,7 @@ from trellis.trends.slice import Slice
 from trellis.trends.tasks import NO_BOUND, Tasks
 
 EXACT = 2.0**53
-NO_WEIGHTS = np.empty((0, 0), np.uint64)
+Weights = Callable[[int], Residues]
 
 
 class Counter:
@@ -56,7 +57,7 @@ class Counter:
         large = np.flatnonzero(approximate >= EXACT) if not self.restricted else np.flatnonzero(approximate > 0)
         counts = [int(c) if c < EXACT else 0 for c in approximate.tolist()]
         if len(large):
-            exact = self.sums(large, NO_WEIGHTS, self.count_bits(approximate[large], large))[0]
+            exact = self.sums(large, None, self.count_bits(approximate[large], large))[0]
             for group, number in zip(large.tolist(), exact, strict=True):
                 counts[group] = number
         return counts
@@ -69,17 +70,17 @@ class Counter:
         return ceil(self.log2(self.tasks.of_groups(groups))) + 2
 
     def sums(
-        self, groups: NDArray[np.int64], weights: np.ndarray, bits: int, signed: bool = False
+        self, groups: NDArray[np.int64], weights: Weights | None, bits: int, signed: bool = False
     ) -> list[list[int]]:
         """Return exact sums over all trends of each of some groups: first their number, then one row a weight.
 
-        `weights` maps a prime to weights modulo it: an array (kinds, events), or a function that makes it.
+        `weights` gives for a prime the weights of all events modulo it, one row a kind of weight.
         """
         tasks = self.tasks.of_groups(groups)
         place = np.searchsorted(groups, tasks.group)
 
         def residues(prime: int) -> Residues:
-            table = weights(prime) if callable(weights) else np.zeros((0, len(self.events)), np.uint64)
+            table = np.zeros((0, len(self.events)), np.uint64) if weights is None else weights(prime)
             return _by_group(self._residues(np.uint64(prime), tasks, table), place, len(groups), prime)
 
         return reconstruct(bits, residues, signed)
@@ -126,9 +127,16 @@ class Counter:
                 longest[group] = max(longest[group], int(lengths[-1]))
         return shortest, longest
 
-    def members(self) -> NDArray[np.bool_]:
-        """Return which events lie on a trend, for each group one row after another: see `group_members`."""
-        raise NotImplementedError
+    def members(self, group: int) -> NDArray[np.int64]:
+        """Return the events that lie on a trend of a group."""
+        lo, hi = int(self.events.groups.lo[group]), int(self.events.groups.hi[group])
+        if not self.restricted:
+            return lo + np.flatnonzero(self.events.usable[lo:hi])
+        found = np.zeros(len(self.events), np.bool_)
+        tasks = self.tasks.of_groups(np.array([group]))
+        if self.least <= self.most:
+            paths.members(self.least, self.most, *self._arguments(tasks), found)
+        return lo + np.flatnonzero(found[lo:hi])
 
 
 def _by_group(table: Residues, place: NDArray[np.int64], groups: int, prime: int) -> Residues:

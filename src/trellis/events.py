@@ -1,0 +1,87 @@
+"""What an event table is: rows with a time, an optional type, an optional id, and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from trellis.columns.types import from_arrow
+from trellis.errors import DataError, UsageError
+from trellis.io.times import parse_times
+from trellis.language.schema import Kind, Schema, Table, choose_time
+
+TYPE = "__type"  # the column that tells the type where events come from several tables
+Tables = dict[str | None, pa.Table]
+
+
+def as_tables(data: Any) -> Tables:
+    """Return events as Arrow tables, by type where several are given.
+
+    Parameters
+    ----------
+    data
+        An Arrow table or record batch, a pandas or polars frame, or a dictionary of such by event type.
+    """
+    if isinstance(data, Mapping):
+        if not data:
+            raise UsageError("no table of events was given")
+        return {str(name): _as_table(table) for name, table in data.items()}
+    return {None: _as_table(data)}
+
+
+def _as_table(data: Any) -> pa.Table:
+    if isinstance(data, pa.Table):
+        table = data
+    elif isinstance(data, pa.RecordBatch):
+        table = pa.Table.from_batches([data])
+    elif isinstance(data, pa.RecordBatchReader):
+        table = data.read_all()
+    elif type(data).__module__.startswith("pandas") and hasattr(data, "columns"):
+        table = pa.Table.from_pandas(data, preserve_index=False)
+    elif hasattr(data, "__arrow_c_stream__"):
+        table = pa.table(data)
+    else:
+        raise UsageError(
+            f"events cannot be read from a {type(data).__name__}",
+            "Give a Spark, pandas or polars DataFrame, an Arrow table, a path, or a dictionary of these by type.",
+        )
+    repeated = {n for n in table.column_names if table.column_names.count(n) > 1}
+    if repeated:
+        raise DataError(f"the events have two columns called `{sorted(repeated)[0]}`", "Rename one of them.")
+    return table
+
+
+def with_readable_times(tables: Tables, time: str | None, time_format: str | None = None) -> tuple[Tables, str]:
+    """Return the tables with a text time column read as timestamps, and the name of the time column."""
+    chosen = choose_time(next(iter(tables.values())).column_names, time)
+    result: Tables = {}
+    for name, table in tables.items():
+        if chosen in table.column_names and from_arrow(table.schema.field(chosen).type).kind is Kind.STRING:
+            place = table.column_names.index(chosen)
+            table = table.set_column(place, chosen, parse_times(table[chosen], time_format))
+        result[name] = table
+    return result, chosen
+
+
+def schema_of(tables: Tables, time: str, type: str | None, event_id: str | None) -> Schema:
+    """Return what the binder needs to know of the tables."""
+    described = tuple(Table(name, {f.name: from_arrow(f.type) for f in table.schema}) for name, table in tables.items())
+    if described[0].type is not None and type is not None:
+        raise UsageError("types come from several tables and from a column", "Leave out one of the two.")
+    return Schema(described, time, type, event_id)
+
+
+def union(tables: Tables) -> pa.Table:
+    """Return all tables as one; a column that a table does not have is NULL there, `TYPE` tells the table."""
+    if None in tables:
+        return tables[None]
+    named = [
+        table.append_column(TYPE, pa.repeat(pa.scalar(name, pa.string()), table.num_rows))
+        for name, table in sorted(tables.items(), key=lambda item: str(item[0]).encode())
+    ]
+    try:
+        return pa.concat_tables(named, promote_options="permissive")
+    except pa.ArrowTypeError as problem:
+        raise DataError(f"the tables do not fit together: {problem}") from None

@@ -1,0 +1,110 @@
+"""Results as files in a directory that appears wholly or not at all."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+
+from trellis.errors import DataError, UsageError, did_you_mean
+
+FORMATS = ("parquet", "csv", "json")
+
+
+def check_target(path: str, format: str, overwrite: bool) -> None:
+    """Refuse an unknown format, and a directory that exists unless it may be replaced."""
+    if format not in FORMATS:
+        raise UsageError(f"there is no output format `{format}`", did_you_mean(format, FORMATS, f"Formats are {', '.join(FORMATS)}."))
+    target = Path(path)
+    if target.exists() and not overwrite:
+        raise UsageError(f"the output `{path}` exists", "Choose another one, or replace it with overwrite=True or --overwrite.")
+    if target.exists() and not target.is_dir():
+        raise UsageError(f"the output `{path}` is a file", "Results are written into a directory.")
+
+
+@contextmanager
+def whole_directory(path: str, overwrite: bool) -> Iterator[Path]:
+    """Give a directory to write into, which takes the name `path` when all went well and vanishes when not."""
+    target = Path(path)
+    hidden = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}"
+    try:
+        hidden.mkdir(parents=True)
+        yield hidden
+        if overwrite and target.exists():
+            shutil.rmtree(target)
+        hidden.rename(target)
+    except OSError as problem:
+        raise DataError(f"the output `{path}` cannot be written: {problem.strerror or problem}") from None
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
+def write_results(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str, format: str = "parquet", overwrite: bool = False
+) -> None:
+    """Write record batches as one file in a directory, wholly or not at all."""
+    check_target(path, format, overwrite)
+    writers: dict[str, Callable[[Iterable[pa.RecordBatch], pa.Schema, Path], None]] = {
+        "parquet": _write_parquet,
+        "csv": _write_csv,
+        "json": _write_json,
+    }
+    with whole_directory(path, overwrite) as directory:
+        try:
+            writers[format](batches, schema, directory / f"part-00000.{format}")
+        except pa.ArrowException as problem:
+            raise DataError(f"the output `{path}` cannot be written: {problem}") from None
+
+
+def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path) -> None:
+    with pq.ParquetWriter(file, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path) -> None:
+    flat = pa.schema([pa.field(f.name, pa.string() if _is_text(f.type) else f.type) for f in schema])
+    with csv.CSVWriter(file, flat) as writer:
+        for batch in batches:
+            columns = [_as_text(c) if _is_text(c.type) else c for c in batch.columns]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=flat))
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return pa.types.is_list(type_) or pa.types.is_timestamp(type_) or pa.types.is_duration(type_)
+
+
+def _as_text(column: pa.Array) -> pa.Array:
+    """Arrays become JSON, timestamps ISO 8601."""
+    if pa.types.is_timestamp(column.type):
+        return pa.array([None if v is None else json_value(v) for v in column.to_pylist()], pa.string())
+    values = (json_value(v) for v in column.to_pylist())
+    return pa.array([None if v is None else json.dumps(v, ensure_ascii=False) for v in values], pa.string())
+
+
+def _write_json(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path) -> None:
+    with file.open("w", encoding="utf-8") as out:
+        for batch in batches:
+            for row in batch.to_pylist():
+                out.write(json.dumps({k: json_value(v) for k, v in row.items()}, ensure_ascii=False) + "\n")
+
+
+def json_value(value: Any) -> Any:
+    """Return a value as JSON has it: times in ISO 8601 with Z, decimals as text, NaN as None."""
+    if isinstance(value, list):
+        return [json_value(v) for v in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat().replace("+00:00", "Z")
+    return str(value)

@@ -1,0 +1,1 @@
+"""Run a plan in this process, on Arrow tables."""

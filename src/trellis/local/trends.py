@@ -1,0 +1,178 @@
+"""The trends of a query over events in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from trellis.errors import UsageError
+from trellis.limits import refuse_listing
+from trellis.local.prepare import Prepared, prepare
+from trellis.plan.plan import Plan
+from trellis.trends.arrange import GROUP, arrange, hidden_names, result_size, walk_limit
+from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
+from trellis.trends.operator import TrendOperator, check_supported
+from trellis.trends.output import RowMaker
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+class LocalTrends:
+    """What a query found, to be counted, listed, aggregated or written; nothing is listed before it is asked for."""
+
+    engine = "local"
+
+    def __init__(self, plan: Plan, table: pa.Table, max_trends: int, on_bad_rows: str = "error") -> None:
+        check_supported(plan.bound)
+        self.plan = plan
+        self.max_trends = max_trends
+        self._prepared: Prepared = prepare(plan, table, on_bad_rows)
+        self._operator = TrendOperator(plan, self._prepared.events)
+        self._maker = RowMaker(plan, self._prepared.events)
+
+    @property
+    def events(self) -> pa.Table:
+        """The events that can be in a trend, sorted by partition, time and id; `positions` refer to this table."""
+        return self._prepared.table
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        """Numbers of events read and dropped, windows and partitions."""
+        prepared = self._prepared
+        return {
+            "events": prepared.read,
+            "dropped": prepared.dropped,
+            "windows": len(np.unique(prepared.events.groups.number)),
+            "partitions": len(prepared.events.bounds) - 1,
+        }
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        return self._operator.counts
+
+    def count(self) -> int:
+        """Return the exact number of results; nothing is listed."""
+        return sum(self._counts)
+
+    def counts(self) -> pa.Table:
+        """Return the number of results of each window and partition that has any; nothing is listed."""
+        return count_rows(self._maker, self._counts)
+
+    def aggregates(self) -> pa.Table:
+        """Return the rows of the query's AGGREGATE; nothing is listed."""
+        if not self.plan.bound.aggregates:
+            raise UsageError("the query has no AGGREGATE", "Add one, or use trends.aggregate('count(*)').")
+        return aggregate_rows(self.plan, self._maker, self._operator.aggregate())
+
+    def batches(self, columns: Sequence[str] | None = None, positions: bool = False) -> Iterator[pa.RecordBatch]:
+        """Yield the results as record batches of bounded size, in the order of the result.
+
+        Parameters
+        ----------
+        columns
+            The columns wanted; all of them by default.
+        positions
+            Give int32 positions in `events` in place of event ids.
+
+        Raises
+        ------
+        ListingRefused
+            If there are more results than `max_trends`.
+        """
+        bound = self.plan.bound
+        if bound.aggregates:
+            yield from self.aggregates().to_batches()
+            return
+        names = self._chosen(columns)
+        listed = sum(self._counts) if bound.order_by else result_size(bound, self._counts)
+        refuse_listing(bound, listed, self.max_trends)
+        needed = names if names is None or not bound.per_window else [*names, "rank"]
+        maker = RowMaker(self.plan, self._prepared.events, positions)
+        rows = (maker.batch(walked, needed) for walked in self._operator.walk(walk_limit(bound)))
+        for batch in arrange(bound, rows):
+            yield batch if names is None else batch.select(names)
+
+    def _chosen(self, columns: Sequence[str] | None) -> list[str] | None:
+        if columns is None:
+            return None
+        known = self.schema.names
+        for name in columns:
+            if name not in known:
+                raise UsageError(f"the result has no column `{name}`", f"Columns are {', '.join(known)}.")
+        return list(columns)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return aggregate_schema(self.plan.bound) if self.plan.bound.aggregates else self._maker.schema
+
+    def to_arrow(self) -> pa.Table:
+        """Return all results as one Arrow table."""
+        return pa.Table.from_batches(list(self.batches()), schema=self.schema)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return all results as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """Return all results as a polars frame."""
+        import polars
+
+        frame = polars.from_arrow(self.to_arrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def explode(self) -> pa.Table:
+        """Return one row an event of a result, with window, partition, rank, its place from 1, and all its columns."""
+        bound = self.plan.bound
+        maker = RowMaker(self.plan, self._prepared.events, positions=True, plain=True)
+        lead = [f.name for f in maker.schema if f.name not in ("length", "start_time", "end_time", "events")]
+        refuse_listing(bound, sum(self._counts) if bound.order_by else result_size(bound, self._counts), self.max_trends)
+        rows = (maker.batch(walked) for walked in self._operator.walk(walk_limit(bound)))
+        parts = [self._exploded(batch, lead) for batch in arrange(bound, rows)]
+        return pa.concat_tables(parts) if parts else self._exploded(maker.empty(), lead)
+
+    def _exploded(self, batch: pa.RecordBatch, lead: list[str]) -> pa.Table:
+        events = batch.column("events")
+        positions = events.flatten()
+        lengths = events.value_lengths().to_numpy(zero_copy_only=False)
+        row = np.repeat(np.arange(len(events)), lengths)
+        begins = np.repeat(np.cumsum(lengths) - lengths, lengths)
+        columns = {name: batch.column(name).take(pa.array(row)) for name in lead}
+        columns["place"] = pa.array(np.arange(len(row)) - begins + 1)
+        for name, column in zip(self.events.column_names, self.events.columns, strict=True):
+            columns.setdefault(name, column.take(positions))
+        return pa.table(columns)
+
+    def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
+        """Write the results as files into a directory, wholly or not at all.
+
+        Parameters
+        ----------
+        path
+            The directory; it must not exist unless `overwrite`.
+        format
+            `parquet`, `csv` (arrays are JSON fields) or `json` (one object a line).
+        overwrite
+            Replace the directory.
+        """
+        from trellis.io.results import write_results
+
+        write_results(self.batches(), self.schema, path, format, overwrite)
+
+    def __repr__(self) -> str:
+        return f"<trends of {self.plan.bound.text.split()[1]}... over {self._prepared.read:,} events, local>"
+
+
+def local_trends(plan: Plan, table: pa.Table, **options: Any) -> LocalTrends:
+    """Return the trends of a plan over a table."""
+    return LocalTrends(plan, table, **options)
+
+
+__all__ = ["GROUP", "LocalTrends", "hidden_names", "local_trends"]

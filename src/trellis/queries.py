@@ -1,0 +1,86 @@
+"""A query: parsed once, explained, and run over any events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from trellis.language.binder import bind
+from trellis.language.parser import parse
+from trellis.language.printer import to_query_text
+from trellis.language.schema import Schema
+from trellis.limits import DEFAULT_MAX_TRENDS
+from trellis.plan.explain import explain_data, explain_text
+from trellis.plan.plan import Plan, make_plan
+
+if TYPE_CHECKING:
+    from trellis.local.trends import LocalTrends
+    from trellis.spark.trends import SparkTrends
+
+
+class Query:
+    """A query of the Trellis language; make one with `trellis.query(text)`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.syntax = parse(text)
+
+    def plan(
+        self, schema: Schema | None = None, params: Mapping[str, Any] | None = None, report_mode: str | None = None
+    ) -> Plan:
+        """Return the plan for events of a schema."""
+        return make_plan(bind(self.syntax, self.text, schema, params, report_mode))
+
+    def explain(self, params: Mapping[str, Any] | None = None, report_mode: str | None = None) -> str:
+        """Return what the query means and how it runs, as text."""
+        return explain_text(explain_data(self.plan(None, params, report_mode)))
+
+    def detect(
+        self,
+        data: Any,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        event_id: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        report_mode: str | None = None,
+        max_trends: int = DEFAULT_MAX_TRENDS,
+        on_bad_rows: str = "error",
+        engine: str | None = None,
+        spark: Any = None,
+    ) -> LocalTrends | SparkTrends:
+        """Find the trends of events; nothing is listed before it is asked for.
+
+        Parameters
+        ----------
+        data
+            A Spark, pandas or polars DataFrame, an Arrow table, a path (or several), or a dictionary of these by type.
+        time, type, event_id
+            The columns that hold time, type and id of an event. Without `time` the only column called `time`, `ts`,
+            `timestamp` or `event_time` is taken; without `event_id` events are numbered.
+        params
+            Values of the query's parameters.
+        report_mode
+            Overrides REPORT: `unextendable`, `maximal` or `any`.
+        max_trends
+            The bound on listing.
+        on_bad_rows
+            `error`, or `drop` to leave out rows without a readable time or id.
+        engine
+            `local` or `spark`; by default Arrow tables, pandas and polars frames run in this process, Spark frames and
+            paths on Spark.
+        spark
+            The Spark session to use; by default the active one, or a new local one.
+        """
+        from trellis.run import detect
+
+        return detect(
+            self, data, time=time, type=type, event_id=event_id, params=params, report_mode=report_mode,
+            max_trends=max_trends, on_bad_rows=on_bad_rows, engine=engine, spark=spark,
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return to_query_text(self.syntax)
+
+    def __repr__(self) -> str:
+        return f"trellis.query({self.text!r})"

@@ -1,0 +1,62 @@
+"""Chooses the engine for a query and its events."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from trellis.errors import UsageError, did_you_mean
+from trellis.events import as_tables, schema_of, union, with_readable_times
+from trellis.local.trends import LocalTrends
+from trellis.queries import Query
+
+if TYPE_CHECKING:
+    from trellis.spark.trends import SparkTrends
+
+ENGINES = ("local", "spark")
+
+
+def detect(query: Query, data: Any, *, engine: str | None, spark: Any, **options: Any) -> LocalTrends | SparkTrends:
+    """Run a query on the engine that fits its events, or the one asked for."""
+    if engine is not None and engine not in ENGINES:
+        raise UsageError(f"there is no engine `{engine}`", did_you_mean(engine, ENGINES, "Engines are local and spark."))
+    on_spark = engine == "spark" or (engine is None and (_is_spark(data) or _is_path(data)))
+    if on_spark:
+        from trellis.spark.trends import spark_trends
+
+        return spark_trends(query, data, spark=spark, **options)
+    return local_trends(query, data, **options)
+
+
+def local_trends(
+    query: Query, data: Any, *, time: str | None, type: str | None, event_id: str | None,
+    params: Mapping[str, Any] | None, report_mode: str | None, max_trends: int, on_bad_rows: str,
+    time_format: str | None = None,
+) -> LocalTrends:  # fmt: skip
+    """Run a query in this process."""
+    if _is_path(data):
+        from trellis.io.read import read_table
+
+        data = read_table(_paths(data), time=time, time_format=time_format)
+    elif _is_spark(data):
+        data = data.toArrow()
+    tables, time = with_readable_times(as_tables(data), time, time_format)
+    plan = query.plan(schema_of(tables, time, type, event_id), params, report_mode)
+    return LocalTrends(plan, union(tables), max_trends, on_bad_rows)
+
+
+def _paths(data: Any) -> list[str]:
+    return [os.fspath(data)] if isinstance(data, str | os.PathLike) else [os.fspath(p) for p in data]
+
+
+def _is_path(data: Any) -> bool:
+    if isinstance(data, str | os.PathLike):
+        return True
+    return isinstance(data, list | tuple) and bool(data) and all(isinstance(p, str | os.PathLike) for p in data)
+
+
+def _is_spark(data: Any) -> bool:
+    if isinstance(data, Mapping):
+        return bool(data) and all(_is_spark(v) for v in data.values())
+    return data.__class__.__module__.startswith("pyspark.")

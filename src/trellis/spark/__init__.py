@@ -1,0 +1,1 @@
+"""Trellis on Spark: sessions, files, and conditions as Spark columns."""

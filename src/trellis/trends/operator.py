@@ -1,0 +1,108 @@
+"""The trend operator: counts, aggregates and lists the trends of a slice; it never knows which engine runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.errors import TrellisError
+from trellis.kernels import walk as kernel
+from trellis.language.bound import BoundQuery
+from trellis.plan.plan import Plan
+from trellis.trends.aggregate import Numbers, aggregate
+from trellis.trends.count import Counter
+from trellis.trends.graph import EventGraph, build_graph
+from trellis.trends.slice import Slice
+from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds, make_tasks
+
+BATCH_VALUES = 1 << 18
+
+
+@dataclass(frozen=True)
+class Walked:
+    """Some trends in rank order: the positions of their events one after another, and where each trend ends."""
+
+    positions: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    ranks: NDArray[np.int64]
+    groups: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+
+def check_supported(bound: BoundQuery) -> None:
+    """Refuse patterns that the trend operator does not run."""
+    if len(bound.variables) != 1 or not bound.variables[0].kleene:
+        raise TrellisError(
+            "this pattern can be explained but not run: detection takes patterns of one Kleene variable, `E+ v[]`",
+            "Patterns of several variables and fixed sequences are the next to be built.",
+        )
+    other = [c for c in bound.conditions if c.kind in ("across", "rest")]
+    if other:
+        raise TrellisError(
+            f"the condition `{other[0].text}` ties together events that are no neighbours, which detection cannot run",
+            "Conditions on single events, on neighbours and partitions run.",
+        )
+
+
+class TrendOperator:
+    """What can be asked of the trends of one slice."""
+
+    def __init__(self, plan: Plan, events: Slice) -> None:
+        self.plan, self.events = plan, events
+
+    @cached_property
+    def graph(self) -> EventGraph:
+        """The event graph."""
+        return build_graph(self.plan, self.events)
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """What is counted and walked together."""
+        return make_tasks(self.plan, self.events, self.graph)
+
+    @cached_property
+    def counter(self) -> Counter:
+        """Counts without listing."""
+        return Counter(self.events, self.graph, self.tasks, *length_bounds(self.plan.bound.having))
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The exact number of trends of each group."""
+        return self.counter.counts()
+
+    def aggregate(self) -> list[Numbers]:
+        """Return what AGGREGATE says of each group."""
+        return aggregate(self.plan, self.counter)
+
+    def walk(self, limit: int | None = None) -> Iterator[Walked]:
+        """Yield all trends in the order (group, rank), or the first `limit` of each group, in bounded batches."""
+        tasks, graph, events = self.tasks, self.graph, self.events
+        if not len(tasks.lo):
+            return
+        deepest = int((tasks.hi - tasks.lo).max()) + 1
+        least, most = length_bounds(self.plan.bound.having)
+        pruned = least > 1 or most < NO_BOUND or (tasks.single and not tasks.every)
+        state = np.zeros(kernel.STATE_SIZE, np.int64)
+        state[kernel.GROUP] = -1
+        nodes, places = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64)
+        left = np.zeros(len(events) if pruned else 0, np.uint64)
+        longest = np.zeros(len(events) if pruned else 0, np.int64)
+        size = max(BATCH_VALUES, deepest)
+        while True:
+            values, ends = np.empty(size, np.int32), np.empty(size, np.int32)
+            ranks, groups = np.empty(size, np.int64), np.empty(size, np.int64)
+            kernel.walk(
+                state, nodes, places, tasks.lo, tasks.hi, tasks.first_end, tasks.group, tasks.single, tasks.every,
+                graph.offsets, graph.successors, graph.latest, events.usable, least, most, pruned, left, longest,
+                NO_BOUND if limit is None else limit, values, ends, ranks, groups,
+            )  # fmt: skip
+            rows, used = int(state[kernel.ROWS]), int(state[kernel.VALUES])
+            if not rows:
+                return
+            yield Walked(values[:used], ends[:rows], ranks[:rows], groups[:rows])

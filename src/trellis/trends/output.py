@@ -1,0 +1,274 @@
+"""Trends as rows: positions of events become the columns of the result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from functools import cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from trellis.columns.evaluate import evaluate
+from trellis.columns.ordering import rank_codes
+from trellis.errors import OverflowInCondition
+from trellis.kernels import rows as kernel
+from trellis.language.bound import BoundQuery, Column, Operation, Output, OutputKind, WindowKind
+from trellis.language.schema import Kind, Type
+from trellis.language.syntax import Which
+from trellis.plan.plan import Plan
+from trellis.trends.arrange import hidden_names
+from trellis.trends.clock import UTC_MICROS, Clock
+from trellis.trends.operator import Walked
+from trellis.trends.slice import Slice
+
+COUNT = pa.decimal128(38, 0)
+
+
+def arrow_type(type_: Type) -> pa.DataType:
+    """Return the Arrow type in which values of a type come out."""
+    simple = {
+        Kind.INTEGER: pa.int64(), Kind.DOUBLE: pa.float64(), Kind.STRING: pa.string(), Kind.BOOLEAN: pa.bool_(),
+        Kind.TIMESTAMP: UTC_MICROS, Kind.DATE: pa.date32(), Kind.DURATION: pa.duration("us"),
+        Kind.UNKNOWN: pa.null(),
+    }  # fmt: skip
+    return pa.decimal128(38, type_.scale) if type_.kind is Kind.DECIMAL else simple[type_.kind]
+
+
+def output_type(output: Output) -> pa.DataType:
+    """Return the Arrow type of an item of RETURN; sums of integers have room for 38 digits."""
+    summed = output.kind is OutputKind.AGGREGATE and output.function == "SUM" and output.type.kind is Kind.INTEGER
+    value = COUNT if summed else arrow_type(output.type)
+    return pa.list_(value) if output.list else value
+
+
+def present(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """Return a normalised array as readers see it."""
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return array if array.type == type_ else array.cast(type_)
+
+
+def lead_schema(bound: BoundQuery, names: list[str] | None = None) -> list[pa.Field]:
+    """Return the fields that tell window and partition."""
+    assert bound.schema is not None
+    fields = []
+    if bound.window.kind is WindowKind.SLIDING:
+        bounds = Clock(bound.window, bound.schema.time_type).bound_type
+        fields += [pa.field("window_start", bounds), pa.field("window_end", bounds)]
+    return fields + [pa.field(n, arrow_type(t)) for n, t in bound.partition if names is None or n in names]
+
+
+def row_schema(bound: BoundQuery) -> pa.Schema:
+    """Return the schema of the listed rows."""
+    assert bound.schema is not None
+    time = arrow_type(bound.schema.time_type)
+    fields = lead_schema(bound) + [
+        pa.field("rank", pa.int64()), pa.field("length", pa.int64()),
+        pa.field("start_time", time), pa.field("end_time", time),
+    ]  # fmt: skip
+    if bound.returns:
+        return pa.schema(fields + [pa.field(n.name, output_type(n.output)) for n in bound.returns])
+    return pa.schema([*fields, pa.field("events", pa.list_(id_arrow_type(bound)))])
+
+
+def id_arrow_type(bound: BoundQuery) -> pa.DataType:
+    """Return the Arrow type of event ids."""
+    schema = bound.schema
+    assert schema is not None
+    return pa.int64() if schema.event_id is None else arrow_type(schema.tables[0].columns[schema.event_id])
+
+
+class RowMaker:
+    """Makes record batches of walked trends."""
+
+    def __init__(self, plan: Plan, events: Slice, positions: bool = False, plain: bool = False) -> None:
+        """Give ids or, with `positions`, the places of events in the slice; `plain` rows leave RETURN aside."""
+        self.bound, self.events, self.positions = plan.bound, events, positions
+        self.schema = row_schema(replace(plan.bound, returns=()) if plain else plan.bound)
+        self.codes = cache(self._codes)
+
+    def empty(self) -> pa.RecordBatch:
+        """Return a batch without rows."""
+        none = np.empty(0, np.int64)
+        return self.batch(Walked(none.astype(np.int32), none.astype(np.int32), none, none))
+
+    def _codes(self, name: str) -> NDArray[np.int64]:
+        return rank_codes([self.events.columns[name]])[0]
+
+    def batch(self, walked: Walked, names: list[str] | None = None) -> pa.RecordBatch:
+        """Return the rows of some trends: the columns called for (all of them), and the hidden ones of ORDER BY."""
+        rows = _Rows(walked)
+        wanted = [f for f in self.schema if names is None or f.name in names]
+        arrays = [self._column(f, rows) for f in wanted]
+        hidden = hidden_names(self.bound)
+        if hidden:
+            arrays += [pa.array(walked.groups), *(self.item(o.output, rows) for o in self.bound.order_by)]
+        return pa.RecordBatch.from_arrays(arrays, names=[f.name for f in wanted] + hidden)
+
+    def _column(self, field: pa.Field, rows: _Rows) -> pa.Array:
+        """Return one column of the output."""
+        returned = {n.name: n.output for n in self.bound.returns}
+        if field.name in returned and field.name in self.schema.names[-len(returned) :]:
+            return present(self.item(returned[field.name], rows), field.type)
+        lead = [f.name for f in lead_schema(self.bound)]
+        if field.name in lead:
+            return self.lead(rows.walked.groups)[lead.index(field.name)]
+        if field.name == "events":
+            return self.ids(rows)
+        if field.name in ("rank", "length"):
+            return pa.array(rows.walked.ranks if field.name == "rank" else rows.lengths)
+        assert self.bound.schema is not None
+        place = rows.first if field.name == "start_time" else rows.last
+        return present(self.events.columns[self.bound.schema.time].take(pa.array(place)), field.type)
+
+    def lead(self, groups: NDArray[np.int64]) -> list[pa.Array]:
+        """Return the columns that tell window and partition of groups."""
+        bound, events = self.bound, self.events
+        assert bound.schema is not None
+        columns: list[pa.Array] = []
+        if bound.window.kind is WindowKind.SLIDING:
+            columns += Clock(bound.window, bound.schema.time_type).bounds(events.groups.number[groups])
+        firsts = pa.array(events.groups.lo[groups])
+        return columns + [present(events.columns[n].take(firsts), arrow_type(t)) for n, t in bound.partition]
+
+    def ids(self, rows: _Rows) -> pa.Array:
+        """Return the event ids of every trend as lists."""
+        values = rows.positions
+        if not self.positions:
+            values = present(self.events.ids.take(rows.positions), id_arrow_type(self.bound))
+        return pa.ListArray.from_arrays(rows.offsets, values)
+
+    def item(self, output: Output, rows: _Rows) -> pa.Array:
+        """Return an item of RETURN or ORDER BY for every trend."""
+        match output.kind:
+            case OutputKind.IDS:
+                return self.ids(rows)
+            case OutputKind.LENGTH:
+                return pa.array(rows.lengths)
+            case OutputKind.CONSTANT:
+                assert output.constant is not None
+                return evaluate(output.constant, _no_columns, len(rows.lengths))
+            case OutputKind.ATTRIBUTE:
+                return self._attribute(output, rows)
+            case OutputKind.AGGREGATE:
+                return self._aggregate(output, rows)
+            case OutputKind.EXPRESSION:
+                return self._expression(output, rows)
+
+    def _attribute(self, output: Output, rows: _Rows) -> pa.Array:
+        assert output.column is not None
+        column = self.events.columns[output.column.name]
+        if output.list:
+            values = present(column.take(rows.positions), arrow_type(output.type))
+            return pa.ListArray.from_arrays(rows.offsets, values)
+        if output.column.which is Which.FIRST:
+            return column.take(pa.array(rows.first))
+        if output.column.which is Which.LAST:
+            return column.take(pa.array(rows.last))
+        nth = (output.column.nth or 1) - 1
+        place = np.where(rows.lengths > nth, rows.begins + nth, 0)
+        picked = rows.walked.positions[place] if len(place) else place
+        return column.take(pa.array(picked, mask=rows.lengths <= nth))
+
+    def _aggregate(self, output: Output, rows: _Rows) -> pa.Array:
+        assert output.column is not None
+        ends, positions = rows.walked.ends, rows.walked.positions
+        if output.function in ("MIN", "MAX"):
+            places = kernel.extreme_places(ends, self.codes(output.column.name)[positions], output.function == "MAX")
+            picked = np.where(places >= 0, positions[places], 0)
+            return self.events.columns[output.column.name].take(pa.array(picked, mask=places < 0))
+        values = self.events.columns[output.column.name].take(rows.positions)
+        if output.function == "AVG":
+            return _means(values, ends)
+        return _sums(values, ends)
+
+    def _expression(self, output: Output, rows: _Rows) -> pa.Array:
+        names = [f"_{i}" for i in range(len(output.arguments))]
+        values = {n: _narrow(self.item(a, rows), a) for n, a in zip(names, output.arguments, strict=True)}
+        columns = tuple(
+            Column("", n, Which.EACH, None, a.type) for n, a in zip(names, output.arguments, strict=True)
+        )
+        operation = Operation(output.function, columns, output.type, output.function)
+        return evaluate(operation, lambda c: values[c.name], len(rows.lengths))
+
+
+class _Rows:
+    """Handy views of walked trends."""
+
+    def __init__(self, walked: Walked) -> None:
+        self.walked = walked
+        ends = walked.ends.astype(np.int64)
+        self.begins = np.concatenate([[0], ends[:-1]])
+        self.lengths = ends - self.begins
+        self.first = walked.positions[self.begins] if len(ends) else ends
+        self.last = walked.positions[ends - 1] if len(ends) else ends
+        self.positions = pa.array(walked.positions)
+        self.offsets = pa.array(np.concatenate([[0], walked.ends]).astype(np.int32))
+
+
+def _no_columns(column: Column) -> pa.Array:
+    raise AssertionError(f"a constant reads no column, but this one reads {column.name}")
+
+
+def _narrow(array: pa.Array, output: Output) -> pa.Array:
+    """Bring a sum of integers back to 64 bits for further arithmetic."""
+    if output.type.kind is not Kind.INTEGER or not pa.types.is_decimal(array.type):
+        return array
+    try:
+        return array.cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise OverflowInCondition("a SUM in an expression does not fit 64 bits") from None
+
+
+def _sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
+    if pa.types.is_floating(values.type):
+        return _folded_floats(values, ends, mean=False)
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_integer(values.type):
+        numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
+        sums, found, overflow = kernel.sum_integers(ends, numbers, valid)
+        if overflow < 0:
+            return pa.array(sums, mask=~found).cast(COUNT)
+    return _wide_sums(values, ends)
+
+
+def _wide_sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
+    """Sum what does not fit 64 bits: Arrow adds decimals of 38 digits exactly, row by row."""
+    scale = values.type.scale if pa.types.is_decimal(values.type) else 0
+    wide = values.cast(pa.decimal128(38, scale))
+    row_of = np.repeat(np.arange(len(ends)), np.diff(np.concatenate([[0], ends])))
+    table = pa.table({"row": row_of, "value": wide})
+    sums = table.group_by("row", use_threads=False).aggregate([("value", "sum")]).sort_by("row")
+    return sums["value_sum"].combine_chunks().cast(pa.decimal128(38, scale))
+
+
+def _means(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
+    """Return exact means, rounded once."""
+    if pa.types.is_floating(values.type):
+        return _folded_floats(values, ends, mean=True)
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    sums = _sums(values, ends)
+    counts = np.add.reduceat(valid.astype(np.int64), np.concatenate([[0], ends[:-1]])) if len(ends) else ends
+    return _quotients(sums, counts)
+
+
+def _quotients(sums: pa.Array, counts: NDArray[np.int64]) -> pa.Array:
+    """Divide decimals by whole numbers: in doubles where both are exact there, else exactly."""
+    scale = sums.type.scale
+    whole = pc.multiply(sums, pa.scalar(Decimal(10) ** scale, pa.decimal128(38, 0))) if scale else sums
+    numbers = [None if v is None else int(v) for v in whole.to_pylist()]
+    unit = 10**scale
+    return pa.array(
+        [None if v is None or not c else v / (c * unit) for v, c in zip(numbers, counts.tolist(), strict=True)],
+        pa.float64(),
+    )
+
+
+def _folded_floats(values: pa.Array, ends: NDArray[np.int32], mean: bool) -> pa.Array:
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
+    results, counts = kernel.fold_floats(ends, numbers, valid & ~np.isnan(numbers), mean)
+    return pa.array(results, mask=(counts == 0) | np.isnan(results))

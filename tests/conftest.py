@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one Spark session of the tests: local, quiet, in UTC."""
+    from trellis.spark.session import get_session, stop_session
+
+    session = get_session("local[2]", {"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g"})
+    yield session
+    stop_session(session)

@@ -1,0 +1,30 @@
+"""What is printed parses to an equal tree, whatever the tree."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+
+from tests.language.trees import conjuncts, patterns, queries
+from trellis.language import syntax as s
+from trellis.language.parser import parse
+from trellis.language.printer import condition_text, pattern_text, to_query_text
+
+quick = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@quick
+@given(queries())
+def test_queries(query: s.Query):
+    assert parse(to_query_text(query)) == query
+
+
+@quick
+@given(patterns())
+def test_patterns(pattern: s.Pattern):
+    assert parse(f"PATTERN {pattern_text(pattern)}").pattern == pattern
+
+
+@quick
+@given(conjuncts())
+def test_conditions(condition: s.Condition):
+    assert parse(f"PATTERN A WHERE {condition_text(condition)}").where == (condition,)
