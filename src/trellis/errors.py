@@ -11,6 +11,9 @@ import unicodedata
 from collections.abc import Iterable
 
 
+WIDEST = 120  # characters of a line that a message shows
+
+
 class TrellisError(Exception):
     """A mistake that the user can mend: in a query, an option, a file or the data.
 
@@ -77,6 +80,9 @@ class QueryError(TrellisError):
         stop = self.text.find("\n", self.start)
         line = self.text[begin : stop if stop >= 0 else len(self.text)].rstrip("\r")
         place = self.start - begin
+        left = max(0, place - WIDEST // 2) if len(line) > WIDEST else 0
+        if len(line) > WIDEST:
+            line, place = _cut(line, left), place - left + (left > 0)
         indent = "".join("\t" if c == "\t" else " " * _width(c) for c in line[:place])
         caret = "^" * max(1, sum(_width(c) for c in line[place : place + self.end - self.start]))
         number = str(self.line)
@@ -88,6 +94,11 @@ class QueryError(TrellisError):
         if self.hint is not None:
             rows.append(self.hint)
         return "\n".join(rows)
+
+
+def _cut(line: str, left: int) -> str:
+    """Return the part of a long line that begins at `left`, with dots where something is left out."""
+    return ("…" if left else "") + line[left : left + WIDEST] + ("…" if left + WIDEST < len(line) else "")
 
 
 def _width(character: str) -> int:

@@ -19,7 +19,7 @@ from trellis.errors import OverflowInCondition
 from trellis.language.bound import Constant, Operation, Value
 from trellis.language.schema import BOOLEAN, DOUBLE, DURATION, INTEGER, STRING, TIMESTAMP, Type, decimal
 
-MANY = settings(max_examples=700, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def plain(array: pa.Array) -> list[Any]:
@@ -121,8 +121,8 @@ def test_times() -> None:
     ("function", "arguments", "type_", "said"),
     [
         ("+", (number(2**63 - 1), number(1)), INTEGER, "9223372036854775807 + 1"),
-        ("negative", (number(-(2**63)),), INTEGER, "negative -9223372036854775808"),
-        ("abs", (number(-(2**63)),), INTEGER, "abs -9223372036854775808"),
+        ("negative", (number(-(2**63)),), INTEGER, "-(-9223372036854775808)"),
+        ("abs", (number(-(2**63)),), INTEGER, "ABS(-9223372036854775808)"),
         ("+", (Constant(2**63 - 1, TIMESTAMP), Constant(1, DURATION)), TIMESTAMP, "+ 1 microseconds"),
         ("-", (Constant(-(2**63), TIMESTAMP), Constant(0, TIMESTAMP)), DURATION, None),
         ("-", (Constant(-(2**63), TIMESTAMP), Constant(1, TIMESTAMP)), DURATION, "- 1970-01-01 00:00:00.000001"),
@@ -168,6 +168,12 @@ def test_like(pattern: str) -> None:
     value = Operation("like", (BOUND["s"], Constant(pattern, STRING)))
     expected = [trees.like(word, pattern) for word in [*trees.WORDS, None]]
     assert evaluate(value, lambda _: column, len(column)).to_pylist() == expected
+
+
+def test_like_takes_a_last_backslash_for_itself() -> None:
+    column = pa.array(["a\\", "a"], pa.large_string())
+    value = Operation("like", (BOUND["s"], Constant("a\\", STRING)))
+    assert evaluate(value, lambda _: column, 2).to_pylist() == [True, False]
 
 
 def test_nan_is_null() -> None:

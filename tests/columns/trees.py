@@ -133,11 +133,11 @@ def conditions(draw: Any, depth: int = 2) -> Value:
     function = draw(st.sampled_from(["compare"] * 5 + ["is null", "like", "truth"]))
     if function == "truth":
         return BOUND[draw(st.sampled_from("bn"))]
-    first = draw(values())
+    first = draw(values(2))
     if function == "like" and first.type.kind in (Kind.STRING, Kind.UNKNOWN):
         return Operation("like", (first, Constant(draw(st.sampled_from(PATTERNS)), STRING)))
     if function == "compare":
-        second = next((x for x in (draw(values()) for _ in range(4)) if comparable(first.type, x.type)), first)
+        second = next((x for x in (draw(values(1)) for _ in range(3)) if comparable(first.type, x.type)), first)
         ordered = Kind.BOOLEAN not in (first.type.kind, second.type.kind)
         op = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">="] if ordered else ["=", "!="]))
         return Operation(op, (first, second))

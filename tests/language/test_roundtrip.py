@@ -10,6 +10,7 @@ from trellis.language.parser import parse
 from trellis.language.printer import condition_text, pattern_text, to_query_text
 
 quick = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quicker = settings(quick, max_examples=150)
 
 
 @quick
@@ -18,13 +19,13 @@ def test_queries(query: s.Query):
     assert parse(to_query_text(query)) == query
 
 
-@quick
+@quicker
 @given(patterns())
 def test_patterns(pattern: s.Pattern):
     assert parse(f"PATTERN {pattern_text(pattern)}").pattern == pattern
 
 
-@quick
+@quicker
 @given(conjuncts())
 def test_conditions(condition: s.Condition):
     assert parse(f"PATTERN A WHERE {condition_text(condition)}").where == (condition,)

@@ -32,7 +32,12 @@ EPOCH = dt.datetime(1970, 1, 1)
 BIG = 2**53
 SETTINGS = [
     {"spark.sql.ansi.enabled": "true", "spark.sql.session.timeZone": "UTC"},
-    {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "America/New_York"},
+    {
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.session.timeZone": "America/New_York",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    },
 ]
 SCHEMA = "i long, j int, x double, y float, d decimal(20,4), e decimal(9,2), s string, u string, b boolean, " \
     "t timestamp, n timestamp_ntz, a date, p interval day to second"  # fmt: skip
@@ -178,10 +183,13 @@ def test_same_as_plain_python(spark: SparkSession, frame: DataFrame, wanted: dic
     with settings(spark, wanted):
         found = frame.select(compiled).toArrow().to_pydict()
     dicts = [dict(zip(NAMES, row, strict=True)) for row in ROWS]
-    for i, (condition, value) in enumerate(zip(conditions(), values, strict=True)):
-        expected = [reference(value, row) for row in dicts]
-        wrong = [(r, x, y) for r, x, y in zip(dicts, found[f"c{i}"], expected, strict=True) if x is not y]
-        assert not wrong, f"{condition}: {wrong[0]}"
+    wrong = [
+        (condition, row, found[f"c{i}"][k])
+        for i, (condition, value) in enumerate(zip(conditions(), values, strict=True))
+        for k, row in enumerate(dicts)
+        if found[f"c{i}"][k] is not reference(value, row)
+    ]
+    assert not wrong, f"{wrong[0]}, and in {len(wrong)} cases of {sorted({w[0] for w in wrong})}"
 
 
 def test_times_do_not_depend_on_the_zone(spark: SparkSession, frame: DataFrame) -> None:
@@ -200,7 +208,7 @@ def test_times_do_not_depend_on_the_zone(spark: SparkSession, frame: DataFrame) 
 OVERFLOWS = [
     ("e.i * 2 > 0", "`e.i * 2` does not fit 64 bits in a row where it is 9223372036854775807 * 2"),
     ("e.b OR e.i + 1 > e.x", "`e.i + 1` does not fit 64 bits in a row where it is 9223372036854775807 + 1"),
-    ("-(e.i - 1) + 1 > 0", "`e.i - 1` does not fit 64 bits in a row where it is -9223372036854775808 - 1"),
+    ("-(e.i - 1) + 1 > 0", "`(e.i - 1)` does not fit 64 bits in a row where it is -9223372036854775808 - 1"),
     ("COALESCE(1, ABS(e.i)) = 1", "`ABS(e.i)` does not fit 64 bits in a row where it is abs -9223372036854775808"),
     ("e.j IS NULL OR -e.i > 0", "`-e.i` does not fit 64 bits in a row where it is negative -9223372036854775808"),
     ("e.p * 9223372036854775807 > 0 s",
@@ -233,10 +241,10 @@ def test_other_errors_are_not_ours() -> None:
 
 
 def test_a_long_sum_stays_quick(spark: SparkSession, frame: DataFrame) -> None:
-    condition = " + ".join(["e.j"] * 20) + " > 100"
+    condition = " + ".join(["e.j"] * 12) + " > 55"
     compiled = compile_condition(bound(condition, frame), lambda c: f.col(c.name))
-    assert frame.where(compiled).count() == sum(row[1] is not None and row[1] > 5 for row in ROWS)
-    assert not can_compile(bound(" + ".join(["e.j"] * 200) + " > 100", frame))
+    assert frame.where(compiled).count() == sum(row[1] == 5 for row in ROWS)
+    assert not can_compile(bound(" + ".join(["e.j"] * 60) + " > 55", frame))
 
 
 def test_collations_do_not_matter(spark: SparkSession) -> None:

@@ -7,7 +7,18 @@ from collections.abc import Callable
 import numpy as np
 
 from trellis.columns import decimals
-from trellis.columns.arrow import Operand, at_least_one, from_numbers, is_scalar, is_valid, null, numbers, pa, pc
+from trellis.columns.arrow import (
+    Operand,
+    at_least_one,
+    from_numbers,
+    is_micros,
+    is_scalar,
+    is_valid,
+    null,
+    numbers,
+    pa,
+    pc,
+)
 from trellis.columns.types import physical
 from trellis.errors import OverflowInCondition
 from trellis.language.bound import Operation
@@ -124,7 +135,7 @@ def _nonzero(x: Operand) -> Operand:
 
 def _integer(x: Operand) -> Operand:
     """Times and durations as integers; what is a number stays."""
-    if not pa.types.is_temporal(x.type):
+    if not is_micros(x):
         return x
     return x.cast(pa.int64()) if is_scalar(x) else x.view(pa.int64())
 
@@ -142,13 +153,18 @@ def _as(type_: Type, x: Operand) -> Operand:
 
 def _overflow(operation: Operation, function: Callable[..., Operand], operands: list[Operand]) -> OverflowInCondition:
     row = _first_misfit(function, operands)
-    values = [_shown(x if is_scalar(x) else x[row]) for x in operands]
-    what = f"{operation.function} {values[0]}" if len(values) == 1 else f" {operation.function} ".join(values)
+    written = _written(operation.function, [_shown(x if is_scalar(x) else x[row]) for x in operands])
     room = f"{decimals.WIDEST} digits" if operation.type.kind is Kind.DECIMAL else "64 bits"
     return OverflowInCondition(
-        f"`{operation.source or operation.function}` does not fit {room} in a row where it is {what}",
-        "Multiply by 1.0 first to compute with doubles." if operation.type.numeric else None,
+        f"`{operation.source or operation.function}` does not fit {room} in a row where it is {written}",
+        "Multiply by 1.0 first to compute with doubles." if operation.type.kind is Kind.INTEGER else None,
     )
+
+
+def _written(function: str, values: list[str]) -> str:
+    if len(values) == 2:
+        return f"{values[0]} {function} {values[1]}"
+    return {"negative": f"-({values[0]})", "abs": f"ABS({values[0]})"}.get(function, values[0])
 
 
 def _first_misfit(function: Callable[..., Operand], operands: list[Operand]) -> int:

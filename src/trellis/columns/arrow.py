@@ -37,14 +37,19 @@ def null(type_: DataType) -> Operand:
     return pa.scalar(None, type_)
 
 
+def is_micros(x: Operand) -> bool:
+    """Whether an operand counts microseconds: a timestamp or a duration, normalised."""
+    return bool(pa.types.is_timestamp(x.type) or pa.types.is_duration(x.type))
+
+
 def at_least_one(x: Operand) -> Array:
     """An operand as an array; a scalar becomes one row, which NumPy broadcasts."""
-    return pa.array([x.as_py()], x.type) if is_scalar(x) else x
+    return pa.repeat(x, 1) if is_scalar(x) else x
 
 
 def numbers(x: Array, fill: float) -> Numbers:
-    """The values of an integer, double or temporal array (as integers), with `fill` in place of NULL."""
-    if pa.types.is_temporal(x.type):
+    """The values of an array of numbers or microseconds, with `fill` in place of NULL."""
+    if is_micros(x):
         x = x.view(pa.int64())
     filled = x if x.null_count == 0 else pc.fill_null(x, pa.scalar(fill, x.type))
     values: Numbers = filled.to_numpy(zero_copy_only=False)

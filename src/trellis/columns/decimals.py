@@ -138,11 +138,16 @@ def to_double(x: Operand) -> Operand:
     return _decimals_to_double(x)
 
 
+def fit_doubles(values: npt.NDArray[np.int64]) -> bool:
+    """Whether doubles hold all these integers exactly."""
+    return bool(values.min(initial=0) >= -_EXACT_INTEGERS and values.max(initial=0) <= _EXACT_INTEGERS)
+
+
 def _decimals_to_double(x: Array) -> Array:
     scale = x.type.scale
     if pa.types.is_decimal256(x.type) and 0 <= scale <= _EXACT_POWERS_OF_TEN:
         whole = as_int64(x)
-        if whole is not None and (len(whole) == 0 or max(whole.max(), -whole.min()) <= _EXACT_INTEGERS):
+        if whole is not None and fit_doubles(whole):
             return from_numbers(whole / 10.0**scale, is_valid(x), (x,))
     return x.cast(pa.string()).cast(
         pa.float64()

@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis.columns import decimals
-from trellis.columns.arrow import Array, is_valid, numbers, pa, pc
+from trellis.columns.arrow import Array, is_micros, is_valid, numbers, pa, pc
 from trellis.columns.mixed import residuals
 from trellis.columns.types import from_arrow, normalise
 from trellis.errors import DataError
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 
-_EXACT_INTEGERS = 2**53
 _NONE = -1
 
 
@@ -115,7 +114,7 @@ def _joint(columns: list[Array]) -> list[Codes]:
     column = pa.concat_arrays(columns)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int64())
-    counted = pa.types.is_integer(column.type) or pa.types.is_temporal(column.type)
+    counted = pa.types.is_integer(column.type) or is_micros(column)
     return _split(_ranked_integers(column) if counted else _ranked_words(column), columns)
 
 
@@ -143,10 +142,7 @@ def _joint_numbers(columns: list[Array]) -> list[Codes]:
 
 def _small(column: Array) -> bool:
     """Whether a column's numbers are integers that doubles hold exactly."""
-    if not pa.types.is_integer(column.type):
-        return False
-    values = numbers(column, 0)
-    return bool(values.min(initial=0) >= -_EXACT_INTEGERS and values.max(initial=0) <= _EXACT_INTEGERS)
+    return pa.types.is_integer(column.type) and decimals.fit_doubles(numbers(column, 0))
 
 
 def _together(columns: list[Array]) -> Array | None:

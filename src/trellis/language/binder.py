@@ -101,7 +101,7 @@ def _variables(pattern: s.Pattern, text: str) -> tuple[Variable, ...]:
         if isinstance(node, s.Single | s.Kleene):
             variable = Variable(node.var, node.type, isinstance(node, s.Kleene), id(node) in absent)
             if found.setdefault(node.var, variable) != variable:
-                raise _twice(node, text, ", not in the same way")
+                raise _twice(node, text)
     _occurrences(pattern, text)
     return tuple(found.values())
 
@@ -114,13 +114,13 @@ def _refuse_reserved(node: s.Node, text: str) -> None:
                                 "Today a pattern may use `E v`, `E+ v[]`, SEQ, OR, AND and NOT.")  # fmt: skip
 
 
-def _twice(node: s.Single | s.Kleene, text: str, how: str = "") -> BindError:
+def _twice(node: s.Single | s.Kleene, text: str) -> BindError:
     return BindError(
-        f"the variable `{node.var}` is declared twice{how}",
+        f"the variable `{node.var}` is declared twice",
         text,
         node.span.start,
         node.span.end,
-        "Give each its own name; only the arms of an OR may share one.",
+        "Give each its own name; only the arms of an OR may share one, declared alike.",
     )
 
 

@@ -46,8 +46,8 @@ def bind_output(e: s.Expression, scope: Scope) -> Output:
             return _constant(e, scope)
 
 
-def _constant(e: s.Expression, scope: Scope) -> Output:
-    value = bind_value(e, scope)
+def _constant(e: s.Expression, scope: Scope, beside: Type | None = None) -> Output:
+    value = bind_value(e, scope, beside)
     assert isinstance(value, Constant)
     if value.type.kind is Kind.DURATION:
         scope.fail("a duration cannot be a result", e, "Write it as a number.")
@@ -82,6 +82,12 @@ def _aggregate(function: str, argument: s.Attribute, scope: Scope) -> Output:
 def _expression(e: s.Arithmetic | s.Negative | s.Call, scope: Scope) -> Output:
     function, operands = _parts(e)
     arguments = tuple(bind_output(x, scope) for x in operands)
+    beside = next((a.type for a in arguments if a.type.kind is Kind.DECIMAL and a.kind is not OutputKind.CONSTANT), None)
+    if beside is not None:
+        arguments = tuple(
+            _constant(x, scope, beside) if a.kind is OutputKind.CONSTANT else a
+            for x, a in zip(operands, arguments, strict=True)
+        )
     for operand, argument in zip(operands, arguments, strict=True):
         if argument.list:
             what = f"`{scope.source(operand)}` is an array, one value an event"

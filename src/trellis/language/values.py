@@ -47,6 +47,12 @@ class Scope:
         """Raise the error for a mistake at a node."""
         raise BindError(what, self.text, node.span.start, node.span.end, hint)
 
+    def part(self, node: s.Node, name: str, last: bool = False) -> s.Node:
+        """Return the name alone, as a place, within what is written for a node."""
+        written = self.text[node.span.start : node.span.end]
+        start = (written.rfind if last else written.find)(name)
+        return s.Name(name, span=s.Span(node.span.start + start, node.span.start + start + len(name)))
+
     def source(self, node: s.Node) -> str:
         """Return the text of a node as it was written, on one line."""
         return " ".join(self.text[node.span.start : node.span.end].split())
@@ -56,9 +62,11 @@ class Scope:
         if name in self.variables:
             return self.variables[name]
         if name in self.parameters:
-            self.fail(f"`{name}` is a parameter, not a variable", node, "Parameters stand in WHERE and WITHIN.")
+            hint = "Parameters stand in WHERE and WITHIN."
+            self.fail(f"`{name}` is a parameter, not a variable", self.part(node, name), hint)
         known = f"Variables are {', '.join(self.variables)}."
-        self.fail(f"the pattern declares no variable `{name}`", node, did_you_mean(name, self.variables, known))
+        hint = did_you_mean(name, self.variables, known)
+        self.fail(f"the pattern declares no variable `{name}`", self.part(node, name), hint)
 
     def column(self, variable: Variable, attr: str, node: s.Node) -> tuple[str, Type]:
         """Return name and type of a column of a variable's events; `time` is the time column if none has the name."""
@@ -69,9 +77,9 @@ class Scope:
             name = self.schema.time if attr == "time" and "time" not in table.columns else attr
             if name not in table.columns:
                 where = f" in the table of `{table.type}`" if table.type else ""
-                known = f"Columns are {', '.join(table.columns)}."
-                self.fail(f"`{variable.name}` has no attribute `{attr}`{where}", node,
-                          did_you_mean(attr, table.columns, known))  # fmt: skip
+                hint = did_you_mean(attr, table.columns, f"Columns are {', '.join(table.columns)}.")
+                place = self.part(node, attr, last=True)
+                self.fail(f"`{variable.name}` has no attribute `{attr}`{where}", place, hint)
             found = (name, _common(self, found[1], table.columns[name], node) if found else table.columns[name])
         assert found is not None
         return found
@@ -94,7 +102,7 @@ def _common(scope: Scope, one: Type, other: Type, node: s.Node) -> Type:
         return one
     if one.numeric and other.numeric:
         return _promoted(one, other)
-    scope.fail(f"the tables disagree on the type: {one} and {other}", node)
+    scope.fail(f"the tables disagree on the type of `{scope.source(node)}`: {one} and {other}", node)
 
 
 # --- Conditions -------------------------------------------------------------------------------------------------
@@ -106,9 +114,10 @@ def bind_condition(c: s.Condition, scope: Scope) -> Value:
         case s.Comparison(op=op, left=left, right=right):
             return _compared(op, left, right, c, scope)
         case s.In(operand=x, items=items):
-            return _folded("or", [_compared("=", x, item, c, scope) for item in items], c, scope)
+            return _folded("or", [_compared("=", x, item, c, scope, item) for item in items], c, scope)
         case s.Between(operand=x, low=low, high=high):
-            return _folded("and", [_compared(">=", x, low, c, scope), _compared("<=", x, high, c, scope)], c, scope)
+            bounds = ((">=", low), ("<=", high))
+            return _folded("and", [_compared(op, x, bound, c, scope, bound) for op, bound in bounds], c, scope)
         case s.IsNull(operand=x):
             return Operation("is null", (bind_value(x, scope),), source=scope.source(c))
         case s.Like(operand=x, pattern=pattern):
@@ -143,7 +152,7 @@ def _liked(x: s.Expression, pattern: s.Expression, node: s.Node, scope: Scope) -
     if value.type.kind not in (Kind.STRING, Kind.UNKNOWN):
         scope.fail(f"LIKE compares strings; `{scope.source(x)}` is {value.type.described()}", x)
     if not isinstance(shape, Constant) or not isinstance(shape.value, str):
-        scope.fail("the pattern of LIKE is a string", pattern, "Write it as 'Goo%', in single quotes.")
+        scope.fail("the pattern of LIKE is a constant string", pattern, "Write it as 'Goo%', in single quotes.")
     if not re.fullmatch(r"(?:[^\\]|\\[\\%_])*", shape.value, re.DOTALL):
         scope.fail(
             "a backslash in LIKE stands before `%`, `_` or another one", pattern, "Write it twice to mean itself."
@@ -151,14 +160,14 @@ def _liked(x: s.Expression, pattern: s.Expression, node: s.Node, scope: Scope) -
     return Operation("like", (value, shape), source=scope.source(node))
 
 
-def _compared(op: str, left: s.Expression, right: s.Expression, node: s.Node, scope: Scope) -> Value:
+def _compared(
+    op: str, left: s.Expression, right: s.Expression, node: s.Node, scope: Scope, place: s.Node | None = None
+) -> Value:
     a, b = bind_value(left, scope), bind_value(right, scope)
     a, b = bind_value(left, scope, beside=b.type), bind_value(right, scope, beside=a.type)
     if not comparable(a.type, b.type):
         described = [f"`{scope.source(x)}`, {v.type.described()}" for x, v in ((left, a), (right, b))]
-        scope.fail(f"cannot compare {described[0]}, with {described[1]}", node, _comparison_hint(a, b))
-    if a.type.kind is Kind.BOOLEAN and op not in ("=", "!="):
-        scope.fail("booleans have no order", node, "Compare them with = or !=.")
+        scope.fail(f"cannot compare {described[0]}, with {described[1]}", place or node, _comparison_hint(a, b))
     return Operation(op, (a, b), source=scope.source(node))
 
 
@@ -172,20 +181,18 @@ def comparable(a: Type, b: Type) -> bool:
 
 
 def _comparison_hint(a: Value, b: Value) -> str | None:
-    kinds = {v.type.kind: v for v in (a, b)}
-    if Kind.DURATION in kinds and (a.type.numeric or b.type.numeric):
-        if isinstance(kinds[Kind.DURATION], Constant):
-            return "Write a number without a unit."
-        return "A duration has a unit, such as `5 min`."
-    if Kind.STRING in kinds and (a.type.numeric or b.type.numeric):
-        return (
-            "Numbers are written without quotes."
-            if isinstance(kinds[Kind.STRING], Constant)
-            else (
-                "Strings are written in single quotes." if isinstance(a, Constant) or isinstance(b, Constant) else None
-            )
-        )
-    if Kind.BOOLEAN in kinds and Kind.STRING in kinds:
+    by_kind = {v.type.kind: v for v in (a, b)}
+    number = next((v for v in (a, b) if v.type.numeric), None)
+    if number is not None and Kind.DURATION in by_kind:
+        literal = isinstance(by_kind[Kind.DURATION], Constant)
+        return "Write a number without a unit." if literal else "A duration has a unit, such as `5 min`."
+    if number is not None and Kind.STRING in by_kind:
+        if isinstance(by_kind[Kind.STRING], Constant):
+            return "Numbers are written without quotes."
+        return "Strings are written in single quotes." if isinstance(number, Constant) else None
+    if isinstance(number, Constant) and (a.type.temporal or b.type.temporal):
+        return "Write TIMESTAMP '2024-01-31 09:30:00'."
+    if Kind.BOOLEAN in by_kind and Kind.STRING in by_kind:
         return "Booleans are TRUE and FALSE, without quotes."
     return None
 
@@ -237,7 +244,8 @@ def _bound(e: s.Expression, scope: Scope, beside: Type | None) -> Value:
             return _coalesced(arguments, e, scope, beside)
         case s.Prefix():
             what = f"conditions over a prefix, such as `{scope.source(e)}`, are reserved for later"
-            raise ReservedError(what, scope.text, e.span.start, e.span.end)
+            hint = "Today a condition may compare neighbours, `v[i]` with `v[i-1]`."
+            raise ReservedError(what, scope.text, e.span.start, e.span.end, hint)
         case _:
             scope.fail(f"`{value_text(e)}` cannot stand here", e)
 

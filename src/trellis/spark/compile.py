@@ -31,7 +31,7 @@ Resolve = Callable[[Column], SparkColumn]
 MARKER = "[TRELLIS_OVERFLOW]"
 _END = "[/TRELLIS]"
 _WIDEST_DECIMAL = 38
-_LARGEST_EXPRESSION = 10_000
+_LARGEST_EXPRESSION = 3_000
 _MICROS_A_DAY = 86_400_000_000
 _LONG_KINDS = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
 _KNOWN_KINDS = (*_LONG_KINDS, Kind.DOUBLE, Kind.DECIMAL, Kind.STRING, Kind.BOOLEAN)
@@ -336,7 +336,7 @@ class _Compiler:
         rounded, compare = whole.cast("double"), _COMPARE[op]
         return (
             f.when(rounded != real, compare(rounded, real))
-            .when(real >= f.lit(2.0**63), compare(f.lit(0), f.lit(1)))
+            .when(whole.isNotNull() & (real >= f.lit(2.0**63)), compare(f.lit(0), f.lit(1)))
             .otherwise(compare(whole, real.try_cast("bigint")))
         )
 

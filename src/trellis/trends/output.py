@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from decimal import Decimal
 from functools import cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.columns.evaluate import evaluate
@@ -23,6 +21,7 @@ from trellis.trends.arrange import hidden_names
 from trellis.trends.clock import UTC_MICROS, Clock
 from trellis.trends.operator import Walked
 from trellis.trends.slice import Slice
+from trellis.trends.weights import decimal_words
 
 COUNT = pa.decimal128(38, 0)
 
@@ -256,15 +255,15 @@ def _means(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
 
 
 def _quotients(sums: pa.Array, counts: NDArray[np.int64]) -> pa.Array:
-    """Divide decimals by whole numbers: in doubles where both are exact there, else exactly."""
-    scale = sums.type.scale
-    whole = pc.multiply(sums, pa.scalar(Decimal(10) ** scale, pa.decimal128(38, 0))) if scale else sums
-    numbers = [None if v is None else int(v) for v in whole.to_pylist()]
-    unit = 10**scale
-    return pa.array(
-        [None if v is None or not c else v / (c * unit) for v, c in zip(numbers, counts.tolist(), strict=True)],
-        pa.float64(),
-    )
+    """Divide decimals by whole numbers, rounding once: in doubles where both sides are exact there."""
+    high, low = decimal_words(sums)
+    known = sums.is_valid().to_numpy(zero_copy_only=False) & (counts > 0)
+    whole, divisor = low.view(np.int64), counts * 10**sums.type.scale
+    small = (high == whole >> 63) & (np.abs(whole) < 1 << 53) & (divisor < 1 << 53)
+    quotients = whole / np.maximum(divisor, 1)
+    for row in np.flatnonzero(known & ~small):
+        quotients[row] = ((int(high[row]) << 64) + int(low[row])) / int(divisor[row])
+    return pa.array(quotients, mask=~known)
 
 
 def _folded_floats(values: pa.Array, ends: NDArray[np.int32], mean: bool) -> pa.Array:

@@ -45,12 +45,13 @@ def weigh(column: pa.Array) -> Weight:
         values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
         return Weight(values >> 63, values.view(np.uint64), flat, Fraction(1), 64, present, none)
     if pa.types.is_decimal(column.type):
-        high, low = _decimal_words(column)
+        high, low = decimal_words(column)
         return Weight(high, low, flat, Fraction(1, 10**column.type.scale), 128, present, none)
     return _weigh_doubles(column, present)
 
 
-def _decimal_words(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+def decimal_words(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return decimals, without their point, as high and low words of 128 bits; NULL is 0."""
     column = pa.concat_arrays([column.cast(pa.decimal128(38, column.type.scale)).fill_null(0)])
     words = np.frombuffer(column.buffers()[1], np.int64, 2 * len(column), column.offset * 16).reshape(-1, 2)
     return words[:, 1].copy(), words[:, 0].copy().view(np.uint64)
@@ -63,9 +64,7 @@ def _weigh_doubles(column: pa.Array, present: NDArray[np.bool_]) -> Weight:
     mantissa, exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))
     whole = (mantissa * 2.0**53).astype(np.int64)
     used = whole != 0
-    lowest = int(exponent[used].min(initial=0)) if used.any() else 0
-    if used.any():
-        lowest = int(exponent[used].min())
+    lowest = int(exponent[used].min()) if used.any() else 0
     shift = np.where(used, exponent - lowest, 0).astype(np.int64)
     unit = Fraction(2) ** (lowest - 53)
     return Weight(whole >> 63, whole.view(np.uint64), shift, unit, 54 + int(shift.max(initial=0)), present, infinite)

@@ -1,0 +1,94 @@
+"""Comparing an engine's result with the oracle's, row by row and value by value."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+import trellis
+from tests import oracle
+from tests.strategies import Case, arrow_table
+from trellis.errors import OverflowInCondition
+from trellis.language.printer import to_query_text
+
+OVERFLOW = "overflow"
+
+
+def plain(value: Any) -> Any:
+    """Make values comparable with ==: NaN is a word, dates are datetimes, decimals and ints are what they equal."""
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
+    if isinstance(value, dt.datetime):
+        return value.replace(tzinfo=dt.UTC) if value.tzinfo is None else value.astimezone(dt.UTC)
+    if isinstance(value, dt.date):
+        return dt.datetime(value.year, value.month, value.day, tzinfo=dt.UTC)
+    if isinstance(value, Decimal):
+        return value.normalize()
+    return value
+
+
+def plain_rows(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Make rows comparable."""
+    return [{name: plain(value) for name, value in row.items()} for row in rows]
+
+
+def expected(case: Case) -> oracle.Answer | str:
+    """Ask the oracle."""
+    try:
+        return oracle.run(case.query, case.rows, schema=case.schema, **case.options)
+    except oracle.OracleOverflow:
+        return OVERFLOW
+
+
+def detect(case: Case, data: Any = None, **options: Any) -> Any:
+    """Ask an engine, through the text of the query."""
+    query = trellis.query(to_query_text(case.query))
+    table = arrow_table(case.rows, case.schema) if data is None else data
+    return query.detect(table, **{**case.options, **options})
+
+
+def assert_same(case: Case, data: Any = None, ordered: bool = True, **options: Any) -> None:
+    """Compare rows, ranks, counts and aggregates of an engine with the oracle's."""
+    answer = expected(case)
+    if isinstance(answer, str):
+        try:
+            trends = detect(case, data, **options)
+            trends.count()
+            rows_of(trends)
+        except OverflowInCondition:
+            return
+        raise AssertionError("the oracle overflows, the engine does not")
+    trends = detect(case, data, **options)
+    assert trends.count() == answer.count
+    counts = [row for row in plain_rows(trends.counts().to_pylist())]
+    assert [int(row["count_text"]) for row in in_order(counts, ordered)] == [
+        c for _, _, c in in_order_counts(answer, ordered)
+    ]
+    wanted = answer.rows if answer.aggregates is None else answer.aggregates
+    found = rows_of(trends)
+    if found:
+        assert list(found[0]) == [c.name for c in trends.plan.bound.columns]
+    assert in_order(plain_rows(found), ordered) == in_order(plain_rows(wanted), ordered)
+
+
+def in_order(rows: list[dict[str, Any]], ordered: bool) -> list[dict[str, Any]]:
+    """Leave rows as they are, or sort them where an engine promises no order."""
+    return rows if ordered else sorted(rows, key=repr)
+
+
+def in_order_counts(answer: oracle.Answer, ordered: bool) -> list[Any]:
+    """The oracle's counts in order; without an order only their sizes can be compared."""
+    return answer.counts if ordered else sorted(answer.counts, key=lambda c: c[2])
+
+
+def rows_of(trends: Any) -> list[dict[str, Any]]:
+    """List all rows of a result."""
+    table: pa.Table = trends.to_arrow()
+    return table.to_pylist()
