@@ -496,16 +496,27 @@ def across_one(draw: Any, var: str, clock: Clock) -> s.Condition:
 TYPES = ("A", "B")
 
 
+class Absents:
+    """How often NOT is drawn, and fresh names for its variables."""
+
+    def __init__(self, nots: int) -> None:
+        self.here = st.integers(1, nots).map(lambda place: place == 1)
+        self.names = (f"z{i}" for i in itertools.count())
+
+
 @st.composite
-def patterns(draw: Any, most_leaves: int = 4) -> s.Pattern:
-    """Draw a pattern of at most `most_leaves` leaves (those of NOT apart), each with a name of its own."""
+def patterns(draw: Any, most_leaves: int = 4, nots: int = 5) -> s.Pattern:
+    """Draw a pattern of at most `most_leaves` leaves (those of NOT apart), each with a name of its own.
+
+    One in `nots` places of a SEQ has a NOT.
+    """
     names = iter("abcdefgh")
-    absent = (f"z{i}" for i in itertools.count())
+    absent = Absents(nots)
     return draw(_pattern(most_leaves, names, absent, depth=2))
 
 
 @st.composite
-def _pattern(draw: Any, leaves: int, names: Any, absent: Any, depth: int) -> s.Pattern:
+def _pattern(draw: Any, leaves: int, names: Any, absent: Absents, depth: int) -> s.Pattern:
     shapes = ["single", "kleene"]
     if leaves >= 2 and depth > 0:
         shapes = ["seq", "seq", "seq", "or", "and", *shapes]
@@ -536,24 +547,24 @@ def _sharing(draw: Any, arms: list[s.Pattern]) -> tuple[s.Pattern, ...]:
 
 
 @st.composite
-def _sequence(draw: Any, parts: list[s.Pattern], absent: Any) -> s.Pattern:
+def _sequence(draw: Any, parts: list[s.Pattern], absent: Absents) -> s.Pattern:
     """Put NOTs between and around the parts, or make them untyped variables, at times."""
     if len(parts) > 1 and all(isinstance(part, s.Single) for part in parts) and draw(st.integers(0, 3)) == 0:
         return s.Seq(tuple(s.Single(None, part.var) for part in parts))
     made: list[s.Pattern] = []
     for i in range(len(parts) + 1):
-        if draw(st.integers(0, 4)) == 0:
-            count = draw(st.integers(1, 2))
-            singles = [s.Single(draw(st.sampled_from(TYPES)), next(absent)) for _ in range(count)]
+        if draw(absent.here):
+            count = draw(st.sampled_from([1, 1, 2]))
+            singles = [s.Single(draw(st.sampled_from(TYPES)), next(absent.names)) for _ in range(count)]
             made.append(s.Absent(tuple(singles)))
         made += parts[i : i + 1]
     return s.Seq(tuple(made)) if len(made) > 1 else made[0]
 
 
 @st.composite
-def general_case(draw: Any, *, most: int = 5, most_leaves: int = 3) -> Case:
-    """Draw a query over a general pattern and a table with a type column for it."""
-    pattern = draw(patterns(most_leaves))
+def general_case(draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 5) -> Case:
+    """Draw a query over a general pattern and a table with a type column for it; see `patterns`."""
+    pattern = draw(patterns(most_leaves, nots))
     table = draw(tables(types=[*TYPES * 3, "C"], most=most))
     conditions = draw(general_conditions(pattern, table.clock))
     if draw(st.integers(0, 4)) == 0:

@@ -306,6 +306,15 @@ def test_an_all_null_decimal_column_keeps_its_type_by_schema() -> None:
     assert found("PATTERN E+ s[] WHERE COALESCE(s.d, 0.1) + 0.2 = 0.3", rows) == []
 
 
+def test_schema_order_decides_positions() -> None:
+    rows = at(0, 0, x=[2, 1], k=["a", "b"])
+    text = "PATTERN E+ s[] RETURN s.x"
+    assert [row["s_x"] for row in ask(text, rows).rows] == [[1], [2]]
+    schema = {"t": "int64", "k": "string", "x": "int64"}
+    assert [row["s_x"] for row in ask(text, rows, schema=schema).rows] == [[2], [1]]
+    assert [row["s_x"] for row in ask(text, rows, schema={"k": "string"}).rows] == [[1], [2]]
+
+
 def test_parameters() -> None:
     text = "PATTERN S+ s[] WHERE s[i].p > ratio * s[i-1].p WITHIN size"
     assert found(text, prices(2, 3, 4), params={"ratio": 1.4, "size": 2}) == [(0, 1), (0, 2)]
@@ -477,6 +486,19 @@ def test_skip_till_next_asks_last_when_the_variable_is_complete() -> None:
     assert pairs(text, rows, type="type") == ["b0 b1 c3", "b1 c3"]
 
 
+def test_a_later_event_of_a_variable_may_still_come() -> None:
+    rows = at(0, 1, 2, x=[0, 5, 0])
+    for policy in ("skip-till-any", "skip-till-next", "contiguous"):
+        assert found(f"PATTERN E+ s[] WHERE s[2].x > 1 SELECT {policy}", rows) == [(0, 1, 2)]
+
+
+def test_not_at_an_edge_does_not_steer_skip_till_next() -> None:
+    rows = letters("BACC", x=[7, 1, 7, 8])
+    text = "PATTERN SEQ(NOT(B b), A a, C c) WHERE b.x = c.x"
+    assert pairs(text, rows, type="type") == ["a1 c3"]
+    assert pairs(f"{text} SELECT skip-till-next", rows, type="type") == []
+
+
 def test_skip_till_next_and_not() -> None:
     rows = letters("ABCAC", x=[1, 7, 7, 1, 8])
     text = "PATTERN SEQ(A a, NOT(B b), C c) WHERE b.x = c.x SELECT skip-till-next"
@@ -603,6 +625,19 @@ def test_not_with_conditions() -> None:
         assert pairs(base.format(condition), rows, type="type") == expected
 
 
+def test_not_with_conditions_on_what_comes_later() -> None:
+    rows = letters("ABCD", x=[0, 1, 0, 2])
+    for part in ("C c", "C+ c[]"):
+        base = f"PATTERN SEQ(A a, NOT(B b), {part}, D d) WHERE b.x {{}} d.x SELECT {{}}"
+        for policy in (s.Select.ANY, s.Select.NEXT):
+            assert pairs(base.format("!=", policy), rows, type="type") == []
+            assert pairs(base.format("=", policy), rows, type="type") == ["a0 c2 d3"]
+    # c[1] alone lets b satisfy its condition, c[1] and c[2] together do not: every event of c is meant.
+    rows = letters("ABCC", x=[0, 2, 3, 1])
+    text = "PATTERN SEQ(A a, NOT(B b), C+ c[]) WHERE b.x < c.x REPORT any"
+    assert pairs(text, rows, type="type") == ["a0 c2 c3", "a0 c3"]
+
+
 def test_not_at_the_edges_is_bounded_by_the_window() -> None:
     leading, trailing = "PATTERN SEQ(NOT(B b), A a, C c)", "PATTERN SEQ(A a, C c, NOT(B b))"
     assert pairs(leading, letters("BAC"), type="type") == []
@@ -645,6 +680,10 @@ def test_not_around_kleene_variables() -> None:
 def test_nested_sequences_are_flat() -> None:
     rows = letters("ABC")
     assert pairs("PATTERN SEQ(A a, SEQ(NOT(B b), C c, C d))", letters("ABCC"), type="type") == []
+    assert pairs("PATTERN SEQ(A a, SEQ(NOT(B b), C c, C d))", letters("BACC"), type="type") == ["a1 c2 d3"]
+    for text in ("SEQ(SEQ(A a, NOT(B b)), C c)", "SEQ(AND(SEQ(A a, NOT(B b)), D d), C c)"):
+        assert pairs(f"PATTERN {text}", letters("DABC"), type="type") == []
+        assert len(pairs(f"PATTERN {text}", letters("DBACB"), type="type")) == 1
     assert pairs("PATTERN SEQ(A a, SEQ(B b, C c))", rows, type="type") == ["a0 b1 c2"]
 
 

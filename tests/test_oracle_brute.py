@@ -333,13 +333,19 @@ def check(drawn: Case) -> None:
     assert actual == expected
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(general_case())
 def test_general_patterns(drawn: Case) -> None:
     check(drawn)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
+@given(general_case(nots=2))
+def test_patterns_with_many_nots(drawn: Case) -> None:
+    check(drawn)
+
+
+@settings(max_examples=200, deadline=None)
 @given(case(most=6, across=True, clauses=False))
 def test_one_kleene_variable(drawn: Case) -> None:
     check(drawn)

@@ -10,7 +10,6 @@ import difflib
 import unicodedata
 from collections.abc import Iterable
 
-
 WIDEST = 120  # characters of a line that a message shows
 
 
@@ -142,7 +141,7 @@ class ListingRefused(TrellisError):
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Return the known name that `name` was probably meant to be, or None where none is as near as `cutoff`."""
-    candidates = sorted(set(known))
+    candidates = sorted(c for c in set(known) if 0.6 * len(c) <= len(name) <= len(c) / 0.6)
     folded = {c.casefold(): c for c in reversed(candidates)}
     if name.casefold() in folded:
         return folded[name.casefold()]

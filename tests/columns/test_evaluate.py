@@ -151,6 +151,28 @@ def test_overflow_of_decimals() -> None:
     assert one("*", BOUND["w"], number(9), type_=decimal(0), rows=3, w=wide)[2] == 9 * Decimal(10) ** 75
 
 
+def test_decimals_fill_all_their_digits() -> None:
+    nines = pa.array([Decimal("9" * 75 + "8"), None], pa.decimal256(76, 0))
+    assert one("+", BOUND["w"], number(1), type_=decimal(0), rows=2, w=nines) == [Decimal("9" * 76), None]
+    cents = Constant(Decimal("-1.00"), decimal(2))
+    tens = pa.array([Decimal(10) ** 74], pa.decimal256(76, 0))
+    assert one("+", BOUND["w"], cents, type_=decimal(2), w=tens) == [Decimal("9" * 74)]
+
+
+@pytest.mark.parametrize(
+    "a", ["7", "-7", "12345678901234567890.5", "-12345678901234567890123456789012345.67", "9" * 60]
+)
+@pytest.mark.parametrize("b", ["2", "-0.3", "1234567890123456789012.5", "9" * 70])
+def test_remainder_of_decimals(a: str, b: str) -> None:
+    x, y = (Constant(Decimal(text), decimal(2)) for text in (a, b))
+    expected = trees.EXACT.remainder(Decimal(a), Decimal(b))
+    assert one("%", x, y, type_=decimal(2)) == [expected]
+    column = pa.array([Decimal(a), None], pa.decimal256(76, 2))
+    assert one("%", BOUND["w"], y, type_=decimal(2), rows=2, w=column) == [expected, None]
+    column = pa.array([Decimal(b), Decimal(0)], pa.decimal256(76, 2))
+    assert one("%", x, BOUND["w"], type_=decimal(2), rows=2, w=column) == [expected, None]
+
+
 def test_what_lies_under_null_does_not_overflow() -> None:
     hidden = pa.Array.from_buffers(
         pa.int64(), 2, [pa.py_buffer(b"\x01"), pa.py_buffer(np.array([1, 2**63 - 1]))], null_count=1

@@ -91,6 +91,15 @@ def test_numbers_of_different_types_share_ranks() -> None:
     assert [c.tolist() for c in codes] == [[5, 4, 3, -1], [4, 2, -1, 0, 0], [1, 0]]
 
 
+def test_numbers_nearest_to_one_double_stay_apart() -> None:
+    integers = pa.array([2**60 + 2, 2**60 + 1, 2**60, 2**60 - 1, 2**60 - 2, 2**60 + 1])
+    codes = rank_codes([integers, pa.array([2.0**60])])
+    assert [c.tolist() for c in codes] == [[4, 3, 2, 1, 0, 3], [2]]
+    nearly = [Decimal("0.1"), Decimal("0.100000000000000005"), Decimal("0.100000000000000006")]
+    codes = rank_codes([pa.array([0.1]), pa.array(nearly, pa.decimal128(38, 18))])
+    assert [c.tolist() for c in codes] == [[2], [0, 1, 3]]
+
+
 def test_nan_and_null_are_groups() -> None:
     codes, first = group_codes([pa.array([math.nan, None, -0.0, 0.0, math.nan, None])])
     assert codes.tolist() == [2, 0, 1, 1, 2, 0]

@@ -12,12 +12,22 @@ from trellis.errors import TrellisError, UsageError, did_you_mean, nearest
 from trellis.language.binder import bind
 from trellis.language.parser import parse
 from trellis.language.schema import (
-    BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP, Kind, Schema, Table, Type, choose_time, decimal,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    Kind,
+    Schema,
+    Table,
+    Type,
+    choose_time,
+    decimal,
 )  # fmt: skip
 
 COLUMNS = {
-    "ts": TIMESTAMP, "id": INTEGER, "name": STRING, "price": DOUBLE, "size": INTEGER, "fee": decimal(2), "flag": BOOLEAN,
-    "day": Type(Kind.DATE), "tags": Type(Kind.OTHER, name="array<string>"), "rank": INTEGER,
+    "ts": TIMESTAMP, "id": INTEGER, "name": STRING, "price": DOUBLE, "size": INTEGER, "fee": decimal(2),
+    "flag": BOOLEAN, "day": Type(Kind.DATE), "tags": Type(Kind.OTHER, name="array<string>"), "rank": INTEGER,
 }  # fmt: skip
 CHECKS = Table("Check", {"ts": TIMESTAMP, "id": INTEGER, "amount": DOUBLE, "code": STRING})
 STOCKS = Table("Stock", {"ts": TIMESTAMP, "id": INTEGER, "price": DOUBLE, "code": INTEGER})

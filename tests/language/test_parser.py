@@ -16,7 +16,8 @@ from trellis.language.printer import condition_text, pattern_text, to_query_text
 from trellis.language.schema import BOOLEAN, DOUBLE, INTEGER, STRING, TIMESTAMP, Schema, Table, Type, decimal
 
 COLUMNS = {
-    "ts": TIMESTAMP, "id": INTEGER, "name": STRING, "price": DOUBLE, "size": INTEGER, "fee": decimal(2), "flag": BOOLEAN,
+    "ts": TIMESTAMP, "id": INTEGER, "name": STRING, "price": DOUBLE, "size": INTEGER, "fee": decimal(2),
+    "flag": BOOLEAN,
 }  # fmt: skip
 EVENTS = Schema((Table(None, COLUMNS),), "ts")
 
@@ -353,6 +354,15 @@ def test_order_by_knows_the_names_that_return_gives():
 def test_a_name_that_return_gives_hides_a_variable():
     query = parse("PATTERN SEQ(A a, B b) RETURN b AS a, a AS b ORDER BY a")
     assert query.order_by == (s.Sort(s.Variable("b")),)
+    assert parse(to_query_text(query)) == query
+
+
+def test_a_name_that_return_gives_is_no_variable_of_an_aggregate():
+    query = parse("PATTERN A+ a[] RETURN LENGTH AS a ORDER BY MIN(LENGTH), COUNT(a)")
+    assert query.order_by == (
+        s.Sort(s.Aggregate("MIN", s.Length())),
+        s.Sort(s.Aggregate("COUNT", s.Variable("a"))),
+    )
     assert parse(to_query_text(query)) == query
 
 

@@ -69,8 +69,8 @@ class Drawer:
         return (*self.some(part, 1, 3), self.pattern(depth))
 
     def event(self) -> s.Pattern:
-        kind = self.one([s.Single, s.Single, s.Kleene, s.Star, s.Maybe])
-        type_ = self.one(TYPES)
+        kind = self.one([s.Single, s.Single, s.Single, s.Kleene, s.Star, s.Maybe])
+        type_ = self.one(["A", "A", *TYPES])
         return kind(type_, type_ if self.one([False, True]) else self.name())
 
     # Values
@@ -166,7 +166,7 @@ class Drawer:
     def output(self) -> s.Expression:
         def leaf() -> s.Expression:
             plain = [
-                lambda: s.Variable(self.name()), lambda: s.Attribute(self.name(), self.name()), s.Length,
+                lambda: s.Variable(self.one(["a", "b"])), lambda: s.Variable(self.name()), lambda: s.Attribute(self.name(), self.name()), s.Length,
                 self.aggregate, self.fixed, self.literal, self.prefix,
             ]  # fmt: skip
             return self.one(plain)()
@@ -184,13 +184,15 @@ class Drawer:
         return s.Aggregate(self.one(["SUM", "MIN", "MAX", "AVG"]), s.Attribute(self.name(), self.name()))
 
     def items(self) -> tuple[s.Item, ...]:
-        return self.some(lambda: s.Item(self.output(), self.perhaps(self.name, None)), 1, 3)
+        return self.some(lambda: s.Item(self.output(), self.one([None, "a", "b", self.name()])), 1, 3)
 
     def keys(self, returns: tuple[s.Item, ...]) -> tuple[s.Sort, ...]:
         """Keys of ORDER BY: a name that RETURN gives stands for its expression, never for a variable."""
         given = {item.alias: item.expression for item in returns if item.alias is not None}
 
         def expand(node: s.Node) -> s.Node | None:
+            if isinstance(node, s.Aggregate):
+                return node
             return given.get(node.var) if isinstance(node, s.Variable) else None
 
         def key() -> s.Sort:

@@ -181,7 +181,7 @@ def read(
     found: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
     for name, rows in named.items():
         declared = schemas.get(name, {})
-        columns = list(declared) or (list(rows[0]) if rows else [])
+        columns = _names(rows, declared)
         kinds[name], scales[name] = _columns(columns, declared, rows)
         for row in rows:
             raw = {c: aware(row[c]) if isinstance(row[c], dt.datetime) else row[c] for c in columns}
@@ -207,6 +207,14 @@ def read(
         kind = name if several else raw[type] if type is not None else None
         events.append(Event(moment, ids[i], kind, name, raw, values, position))
     return Input(tuple(events), kinds, scales, time_kind, several or type is not None)
+
+
+def _names(rows: Rows, declared: Schema) -> list[str]:
+    """Give the columns in schema order; a schema that leaves columns out says nothing of the order."""
+    present = list(rows[0]) if rows else []
+    if set(present) <= set(declared):
+        return [name for name in declared if not rows or name in present]
+    return present
 
 
 def _columns(columns: list[str], declared: Schema, rows: Rows) -> tuple[dict[str, str], dict[str, int]]:

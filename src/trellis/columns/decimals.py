@@ -119,9 +119,10 @@ def _from_int64(values: npt.NDArray[np.int64], nulls_of: Array, scale: int) -> A
 
 def as_int64(x: Array) -> npt.NDArray[np.int64] | None:
     """Return the digits as integers (0 for NULL), or None where one does not fit 64 bits."""
+    if len(x) == 0:
+        return np.empty(0, np.int64)
     filled = x if x.null_count == 0 else pc.fill_null(x, pa.scalar(Decimal(0), x.type))
-    buffer = np.frombuffer(filled.buffers()[1], np.int64, 4 * len(x), 32 * filled.offset) if len(x) else np.empty(0)
-    limbs = buffer.reshape(-1, 4).astype(np.int64, copy=False)
+    limbs = np.frombuffer(filled.buffers()[1], np.int64, 4 * len(x), 32 * filled.offset).reshape(-1, 4)
     sign = limbs[:, 0] >> 63
     fits = (limbs[:, 1] == sign) & (limbs[:, 2] == sign) & (limbs[:, 3] == sign)
     return np.ascontiguousarray(limbs[:, 0]) if fits.all() else None
@@ -180,16 +181,26 @@ def remainder(a: Operand, b: Operand) -> Operand:
     scale = max(a.type.scale, b.type.scale)
     b = pc.if_else(pc.equal(b, pa.scalar(Decimal(0), b.type)), null(b.type), b)
     try:
-        columns = at_least_one(rescaled(a, scale)), at_least_one(rescaled(b, scale))
+        long_a, long_b = rescaled(a, scale), rescaled(b, scale)
     except TooWide:
         return _one_by_one(_EXACT.remainder, a, b, scale)
+    columns = at_least_one(long_a), at_least_one(long_b)
     dividend, divisor = (as_int64(column) for column in columns)
     if dividend is None or divisor is None:
-        return _one_by_one(_EXACT.remainder, a, b, scale)
+        return _long_remainder(long_a, long_b)
     rest = np.fmod(dividend, np.where(divisor == 0, 1, divisor))
     valid = is_valid(columns[0]) & is_valid(columns[1])
     whole = _from_int64(rest, pa.array(rest, mask=~valid), scale)
     return whole[0] if is_scalar(a) and is_scalar(b) else whole
+
+
+def _long_remainder(a: Operand, b: Operand) -> Operand:
+    """Compute a % b, of one scale, as a - b * (the whole part of a / b)."""
+    wide = digits(a), digits(b)
+    if wide[0] + max(4, wide[1] + 1) > WIDEST:  # the precision of Arrow's quotient
+        return _one_by_one(_EXACT.remainder, a, b, a.type.scale)
+    quotient = pc.trunc(pc.divide(declared(a, wide[0], 0), declared(b, wide[1], 0))).cast(type_of(0))
+    return subtract(a, multiply(quotient, b))
 
 
 def _sum(fast: Callable[..., Operand], exact: Callable[..., Decimal], a: Operand, b: Operand) -> Operand:

@@ -1,4 +1,4 @@
-"""Integers and decimals against doubles, compared exactly: 2^53 + 1 is not the double 2^53, and 0.1 is not 0.1e0.
+"""Integers and decimals against doubles, compared exactly: the decimal 0.1 is less than the double 0.1.
 
 Rounding to the nearest double keeps the order, so a number's nearest double decides, unless it is the very double that
 the number is compared with; then the sign of what rounding took away does.

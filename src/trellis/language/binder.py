@@ -124,18 +124,18 @@ def _twice(node: s.Single | s.Kleene, text: str) -> BindError:
     )
 
 
-def _occurrences(pattern: s.Node, text: str) -> Counter[str]:
+def _occurrences(pattern: s.Node, text: str) -> set[str]:
+    """Return the variables below a node; those of the arms of an OR count once."""
     if isinstance(pattern, s.Single | s.Kleene):
-        return Counter([pattern.var])
-    counts: Counter[str] = Counter()
+        return {pattern.var}
+    found: set[str] = set()
     for child in s.children(pattern):
         inner = _occurrences(child, text)
-        counts = counts | inner if isinstance(pattern, s.Or) else counts + inner
-        for name, number in counts.items():
-            if number > 1:
-                node = next(n for n in s.walk(child) if isinstance(n, s.Single | s.Kleene) and n.var == name)
-                raise _twice(node, text)
-    return counts
+        if not isinstance(pattern, s.Or) and not found.isdisjoint(inner):
+            declared = (n for n in s.walk(child) if isinstance(n, s.Single | s.Kleene))
+            raise _twice(next(n for n in declared if n.var in found), text)
+        found |= inner
+    return found
 
 
 def _check_types(pattern: s.Pattern, scope: Scope) -> None:

@@ -22,6 +22,7 @@ from trellis.language.times import MICROS_A_DAY, parse_timestamp
 VALUE_FUNCTIONS = ("ABS", "COALESCE")
 PICKS = {"NEXT": "next", "FIRST": s.Which.FIRST, "LAST": s.Which.LAST}
 AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG")
+DOUBLES = "Doubles reach from 5e-324 to 1.8e308."
 FUNCTIONS = "Functions are ABS, COALESCE, FIRST, LAST, NEXT, COUNT, SUM, MIN, MAX and AVG."
 
 
@@ -38,8 +39,11 @@ class ExpressionBuilder(PatternBuilder):
     def value(self, node: s.Node) -> Any:
         """Return a node that must be a value."""
         if isinstance(node, s.Condition):
-            kind = "a partition" if isinstance(node, s.Partition) else "a condition"
-            self.fail(f"{kind} stands where a value is expected", node.span)
+            if isinstance(node, s.Partition):
+                hint = "Write `WHERE [id] AND ...`; an attribute is written `v.id`."
+                self.fail("a partition stands where a value is expected", node.span, hint)
+            hint = "Conditions stand in WHERE, joined with AND and OR."
+            self.fail("a condition stands where a value is expected", node.span, hint)
         return node
 
     def parenthesis(self, meta: Any, c: list[s.Node]) -> s.Node:
@@ -104,7 +108,7 @@ class ExpressionBuilder(PatternBuilder):
         if len(digits) > MOST_DIGITS:
             self.fail(f"a number of {len(digits)} digits is too long", at(meta))
         if math.isinf(double) or (double == 0 and digits.strip("0.")):
-            self.fail(f"`{c[0]}` is beyond what a double can hold", at(meta))
+            self.fail(f"`{c[0]}` is beyond what a double can hold", at(meta), DOUBLES)
         return s.Real(Decimal(str(c[0])), span=at(meta))
 
     def quantity(self, meta: Any, c: list[Any]) -> s.Node:
@@ -240,7 +244,8 @@ class ExpressionBuilder(PatternBuilder):
                 return s.Aggregate(function, argument, span=span)
         wanted = {"COUNT": "`*` or a variable", "SUM": "an attribute such as `v.price`"}
         takes = wanted.get(function, "an attribute such as `v.price`, or LENGTH")
-        self.fail(f"{function} takes {takes}", argument.span)
+        hint = "Write `COUNT(*)` for trends, `COUNT(v)` for events." if function == "COUNT" else None
+        self.fail(f"{function} takes {takes}", argument.span, hint)
 
     # What a reference means in its place
 

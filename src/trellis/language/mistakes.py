@@ -185,6 +185,8 @@ def _quote_inside(stop: Stop) -> Diagnosis | None:
     if not isinstance(last, Token) or last.type != "STRING" or last.end_pos != stop.start or not stop.word:
         return None
     hint = "Inside a string a quote is written twice, as in 'it''s'."
+    if "\n" in last:
+        hint = f"The string begins in {_place(stop.text, last.start_pos or 0)}; put a `'` where it should end."
     return stop.here(f"unexpected `{stop.found}` behind a string", hint)
 
 
@@ -234,6 +236,8 @@ def _chained_comparison(stop: Stop) -> Diagnosis | None:
         return None
     if stop.read[-1:] and getattr(stop.read[-1], "type", "") == "NOT":
         return stop.here(f"NOT cannot stand before `{stop.found}`", "Write `!=`, or NOT before the comparison.")
+    if stop.read[-1:] and getattr(stop.read[-1], "type", "") == "COMPARATOR":
+        return stop.here(f"unexpected `{stop.found}` behind `{stop.read[-1]}`", "Comparisons are = != < <= > and >=.")
     if not any(getattr(x, "type", "") == "COMPARATOR" for x in stop.read[-3:]):
         return None
     return stop.here("a comparison has two sides", "Join two with AND, or write `x BETWEEN low AND high`.")
@@ -288,7 +292,8 @@ def _particular(stop: Stop) -> str | None:
         case "," if clause == "PATTERN" and stop.open_bracket is None:
             return "Write `SEQ(A a, B b)` for one after the other."
         case "." if stop.after_number:
-            return "Write digits behind the point, as in `1.0`."
+            more = stop.text[stop.start + 1 : stop.start + 2].isdigit()
+            return "Write a whole number." if more else "Write digits behind the point, as in `1.0`."
         case ";" if "$END" in stop.expected:
             return "A query ends without `;`."
         case "{" | "}":
@@ -334,6 +339,8 @@ def _mistaken(stop: Stop) -> str | None:
 
 
 def _missing_comma(stop: Stop) -> str | None:
+    if "AS" in stop.expected and stop.word and stop.word not in KEYWORDS:
+        return f"Write `AS {stop.found}` to name the column."
     if "COMMA" not in stop.expected or not stop.word or stop.word in KEYWORDS:
         return None
     return f"Is a `,` missing before `{stop.found}`?"

@@ -82,7 +82,9 @@ def _aggregate(function: str, argument: s.Attribute, scope: Scope) -> Output:
 def _expression(e: s.Arithmetic | s.Negative | s.Call, scope: Scope) -> Output:
     function, operands = _parts(e)
     arguments = tuple(bind_output(x, scope) for x in operands)
-    beside = next((a.type for a in arguments if a.type.kind is Kind.DECIMAL and a.kind is not OutputKind.CONSTANT), None)
+    beside = next(
+        (a.type for a in arguments if a.type.kind is Kind.DECIMAL and a.kind is not OutputKind.CONSTANT), None
+    )
     if beside is not None:
         arguments = tuple(
             _constant(x, scope, beside) if a.kind is OutputKind.CONSTANT else a

@@ -149,6 +149,8 @@ def _with_aliases(query: s.Query) -> s.Query:
     aliases = {i.alias: i.expression for i in query.returns if i.alias is not None}
 
     def resolve(node: s.Node) -> s.Node | None:
+        if isinstance(node, s.Aggregate):
+            return node  # COUNT(v) means a variable
         if not isinstance(node, s.Variable) or node.var not in aliases:
             return None
         return replace(aliases[node.var], span=node.span)

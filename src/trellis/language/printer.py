@@ -68,7 +68,8 @@ def _key(key: s.Sort, returns: tuple[s.Item, ...]) -> str:
     given = {i.alias: i.expression for i in returns if i.alias is not None}
 
     def by_name(node: s.Node) -> s.Node | None:
-        return next((s.Variable(alias) for alias, expression in given.items() if expression == node), None)
+        whole = node if isinstance(node, s.Aggregate) else None
+        return next((s.Variable(alias) for alias, expression in given.items() if expression == node), whole)
 
     expression = cast(s.Expression, s.rebuild(key.expression, by_name))
     return value_text(expression) + (" DESC" if key.descending else "")

@@ -49,9 +49,10 @@ class Scope:
 
     def part(self, node: s.Node, name: str, last: bool = False) -> s.Node:
         """Return the name alone, as a place, within what is written for a node."""
-        written = self.text[node.span.start : node.span.end]
-        start = (written.rfind if last else written.find)(name)
-        return s.Name(name, span=s.Span(node.span.start + start, node.span.start + start + len(name)))
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        places = [m.span() for m in word.finditer(self.text, node.span.start, node.span.end)]
+        start, end = places[-1 if last else 0] if places else (node.span.start, node.span.end)
+        return s.Name(name, span=s.Span(start, end))
 
     def source(self, node: s.Node) -> str:
         """Return the text of a node as it was written, on one line."""
@@ -64,9 +65,8 @@ class Scope:
         if name in self.parameters:
             hint = "Parameters stand in WHERE and WITHIN."
             self.fail(f"`{name}` is a parameter, not a variable", self.part(node, name), hint)
-        known = f"Variables are {', '.join(self.variables)}."
-        hint = did_you_mean(name, self.variables, known)
-        self.fail(f"the pattern declares no variable `{name}`", self.part(node, name), hint)
+        known = did_you_mean(name, self.variables, f"Variables are {', '.join(self.variables)}.")
+        self.fail(f"the pattern declares no variable `{name}`", self.part(node, name), known)
 
     def column(self, variable: Variable, attr: str, node: s.Node) -> tuple[str, Type]:
         """Return name and type of a column of a variable's events; `time` is the time column if none has the name."""

@@ -20,7 +20,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as f
 from pyspark.sql.types import DayTimeIntervalType, DecimalType, StringType
 
-from trellis.errors import OverflowInCondition, TrellisError
+from trellis.errors import DataError, OverflowInCondition, TrellisError
 from trellis.language.bound import Column, Constant, Operation, Value
 from trellis.language.schema import Kind, Type
 from trellis.language.times import format_timestamp
@@ -29,6 +29,7 @@ from trellis.spark.schema import precision_of
 Resolve = Callable[[Column], SparkColumn]
 
 MARKER = "[TRELLIS_OVERFLOW]"
+_DATA_MARKER = "[TRELLIS_DATA]"
 _END = "[/TRELLIS]"
 _WIDEST_DECIMAL = 38
 _LARGEST_EXPRESSION = 3_000
@@ -134,16 +135,26 @@ def translate_error(error: BaseException) -> TrellisError | None:
     Parameters
     ----------
     error
-        What Spark raised, while it computed compiled conditions.
+        What Spark raised, while it read events or computed compiled conditions.
 
     Returns
     -------
     trellis.errors.TrellisError or None
-        `OverflowInCondition` where an integer did not fit 64 bits.
+        `OverflowInCondition` where an integer did not fit 64 bits; `DataError` for what `raise_data_error` raised
+        and where a file could not be read.
     """
-    _, marker, rest = str(error).partition(MARKER)
-    about, _, values = rest.partition(_END)[0].rpartition("} ")
-    return _overflow(json.loads(about + "}"), values.split()) if marker else None
+    said = str(error)
+    for marker, translate in ((MARKER, _overflow), (_DATA_MARKER, _data_error)):
+        if marker in said:
+            about, _, values = said.partition(marker)[2].partition(_END)[0].rpartition("} ")
+            return translate(json.loads(about + "}"), values.split())
+    unread = re.search(r"FAILED_READ_FILE[.\w]*\].* reading file (?:file:/*(?=/))?(\S+?)\.(?:\s|$)", said)
+    return None if unread is None else DataError(f"{unread[1]} cannot be read: its content is damaged or has changed.")
+
+
+def raise_data_error(what: str, hint: str | None = None) -> SparkColumn:
+    """Return a column that raises where it is evaluated; `translate_error` makes it a `DataError` again."""
+    return f.raise_error(_message({"what": what, "hint": hint}, marker=_DATA_MARKER))
 
 
 # --- What Spark can do exactly ----------------------------------------------------------------------------------
@@ -397,9 +408,13 @@ class _Compiler:
 # --- What goes wrong --------------------------------------------------------------------------------------------
 
 
-def _message(about: dict[str, Any], *values: SparkColumn) -> SparkColumn:
+def _message(about: dict[str, Any], *values: SparkColumn, marker: str = MARKER) -> SparkColumn:
     parts = [part for x in values for part in (x.cast("string"), f.lit(" "))]
-    return f.concat(f.lit(f"{MARKER} {json.dumps(about)} "), *parts, f.lit(_END))
+    return f.concat(f.lit(f"{marker} {json.dumps(about)} "), *parts, f.lit(_END))
+
+
+def _data_error(about: dict[str, Any], _: list[str]) -> DataError:
+    return DataError(about["what"], about["hint"])
 
 
 def _raising(failures: Sequence[_Failure], column: SparkColumn) -> SparkColumn:

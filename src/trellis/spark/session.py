@@ -42,6 +42,7 @@ logger.task.level = off
 logger.executor.name = org.apache.spark.executor.Executor
 logger.executor.level = off
 """
+_UTC = "-Duser.timezone=UTC"  # ORC tells times in the zone of the JVM
 _GIGABYTE = 1 << 30
 
 _ours: list[SparkSession] = []
@@ -136,6 +137,9 @@ def _defaults(master: str) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
+        "spark.executor.extraJavaOptions": _UTC,
+        "spark.sql.caseSensitive": "true",  # as names of columns are in queries
+        "spark.sql.legacy.parquet.nanosAsLong": "true",  # or files with such times could not be read at all
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.executorEnv.NUMBA_CACHE_DIR": os.environ["NUMBA_CACHE_DIR"],
@@ -257,13 +261,14 @@ def _java_version(home: Path) -> int | None:
 
 
 def _java_options(settings: Mapping[str, str]) -> str:
-    """Return the options of the JVM: the user's, and our quiet logs unless these say otherwise."""
+    """Return the options of the JVM: the user's, and UTC and quiet logs unless these say otherwise."""
     given = settings.get("spark.driver.extraJavaOptions", "")
-    if "log4j" in given:
-        return given
-    file = _temporary_directory() / "log4j2.properties"
-    file.write_text(_LOG4J)
-    return f'{given} -Dlog4j2.configurationFile="{file.as_uri()}"'.strip()
+    options = [given] if "user.timezone" in given else [_UTC, given]
+    if "log4j" not in given:
+        file = _temporary_directory() / "log4j2.properties"
+        file.write_text(_LOG4J)
+        options.append(f'-Dlog4j2.configurationFile="{file.as_uri()}"')
+    return " ".join(options)
 
 
 # --- What the JVM says on its own -------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trellis.columns.evaluate import evaluate
 from trellis.columns.ordering import rank_codes
+from trellis.columns.types import normalise
 from trellis.errors import OverflowInCondition
 from trellis.kernels import rows as kernel
 from trellis.language.bound import BoundQuery, Column, Operation, Output, OutputKind, WindowKind
@@ -186,7 +187,10 @@ class RowMaker:
 
     def _expression(self, output: Output, rows: _Rows) -> pa.Array:
         names = [f"_{i}" for i in range(len(output.arguments))]
-        values = {n: _narrow(self.item(a, rows), a) for n, a in zip(names, output.arguments, strict=True)}
+        values = {
+            n: normalise(_narrow(self.item(a, rows), a), a.type)
+            for n, a in zip(names, output.arguments, strict=True)
+        }
         columns = tuple(
             Column("", n, Which.EACH, None, a.type) for n, a in zip(names, output.arguments, strict=True)
         )

@@ -1,0 +1,178 @@
+"""The operator in Spark's Python workers: sorted rows in, results out, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.columns.evaluate import evaluate
+from trellis.columns.ordering import group_codes
+from trellis.columns.types import from_arrow, normalise
+from trellis.kernels import worlds as kernel
+from trellis.language.bound import Condition, WindowKind
+from trellis.limits import refuse_listing
+from trellis.local.prepare import repeated_id
+from trellis.plan.plan import Plan
+from trellis.spark.failures import in_task
+from trellis.spark.split import ID, TIME, USABLE, WINDOW, group_keys, partition_name
+from trellis.trends.adjacency import is_true
+from trellis.trends.arrange import GROUP, KEY, arrange, result_size, walk_limit
+from trellis.trends.clock import Clock
+from trellis.trends.numbers import aggregate_rows, count_rows
+from trellis.trends.operator import TrendOperator
+from trellis.trends.output import RowMaker
+from trellis.trends.slice import Groups, Slice
+
+ROWS_AT_ONCE = 1 << 16
+
+Answer = Callable[[TrendOperator, RowMaker], Iterable[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a task does with its groups: `count`, `aggregate` or `list`."""
+
+    plan: Plan
+    late: tuple[Condition, ...]
+    what: str
+    max_trends: int
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take the rows of a task, in the order (group, time, id), and give the results of its groups."""
+        with in_task():
+            for table in whole_groups(batches, self._boundary):
+                events = make_slice(self.plan, self.late, table)
+                operator = TrendOperator(self.plan, events)
+                yield from ANSWERS[self.what](self, operator, RowMaker(self.plan, events))
+
+    @property
+    def _boundary(self) -> list[str]:
+        """The columns that must not change inside what is worked on together."""
+        bound = self.plan.bound
+        if self.what != "aggregate" or not bound.group_by:
+            return group_keys(bound)
+        return [k for k in group_keys(bound) if k == WINDOW or k in {partition_name(n) for n in bound.group_by}]
+
+
+def whole_groups(batches: Iterable[pa.RecordBatch], keys: list[str]) -> Iterator[pa.Table]:
+    """Yield the rows as tables that each hold whole groups, many small ones together."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows < ROWS_AT_ONCE or not keys:
+            continue
+        table = pa.Table.from_batches(held).combine_chunks()
+        begins = group_begins(table, keys)
+        last = int(begins[-1])
+        if last:
+            yield table.slice(0, last)
+        held, rows = table.slice(last).to_batches(), table.num_rows - last
+    if rows:
+        yield pa.Table.from_batches(held).combine_chunks()
+
+
+def group_begins(table: pa.Table, keys: list[str]) -> NDArray[np.int64]:
+    """Return the first rows of groups of adjacent rows with equal keys."""
+    if not table.num_rows:
+        return np.zeros(0, np.int64)
+    if not keys:
+        return np.zeros(1, np.int64)
+    columns = [normalise(table[k], from_arrow(table[k].type)) for k in keys]
+    codes = group_codes(columns)[0]
+    return np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
+
+
+def make_slice(plan: Plan, late: tuple[Condition, ...], table: pa.Table) -> Slice:
+    """Return the slice of a table of whole groups."""
+    bound = plan.bound
+    assert bound.schema is not None
+    clock = Clock(bound.window, bound.schema.time_type)
+    columns = {n: normalise(table[n], from_arrow(table[n].type)) for n in plan.columns}
+    columns |= {
+        n: normalise(table[partition_name(n)], from_arrow(table[partition_name(n)].type)) for n, _ in bound.partition
+    }
+    usable = _usable(late, table, columns)
+    if late and not plan.keep_failing:
+        keep = pa.array(usable)
+        table = table.filter(keep).combine_chunks()
+        columns = {n: c.filter(keep) for n, c in columns.items()}
+        usable = np.ones(table.num_rows, np.bool_)
+    times = table[TIME].to_numpy()
+    begins = group_begins(table, group_keys(bound))
+    bounds = np.concatenate([begins, [table.num_rows]]) if table.num_rows else np.zeros(1, np.int64)
+    ids = normalise(table[ID], from_arrow(table[ID].type))
+    if bound.schema.event_id is not None:
+        _refuse_repeated(ids, bounds, bound.schema.event_id)
+    span = bound.window.kind is WindowKind.SPAN
+    until = kernel.span_ends(times, bounds, clock.size) if span else kernel.world_ends(bounds, len(times))
+    sliding = bound.window.kind is WindowKind.SLIDING and table.num_rows
+    number = table[WINDOW].to_numpy()[begins] if sliding else np.zeros(len(bounds) - 1, np.int64)
+    return Slice(columns, ids, times, usable, bounds, Groups(bounds[:-1], bounds[1:], number), until)
+
+
+def _usable(late: tuple[Condition, ...], table: pa.Table, columns: dict[str, pa.Array]) -> NDArray[np.bool_]:
+    usable = np.ones(table.num_rows, np.bool_)
+    if USABLE in table.column_names:
+        usable = table[USABLE].to_numpy().astype(np.bool_)
+    for condition in late:
+        usable = usable & is_true(evaluate(condition.value, lambda c: columns[c.name], table.num_rows))
+    return usable
+
+
+def _refuse_repeated(ids: pa.Array, bounds: NDArray[np.int64], column: str) -> None:
+    codes = group_codes([ids])[0] if len(ids) else np.zeros(0, np.int64)
+    world = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    order = np.lexsort((codes, world))
+    same = (np.diff(codes[order]) == 0) & (np.diff(world[order]) == 0)
+    if same.any():
+        raise repeated_id(column, ids[int(order[np.flatnonzero(same)[0]])].as_py(), int(same.sum()))
+
+
+# --- What is asked of a slice -----------------------------------------------------------------------------------
+
+
+def _count(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    yield from count_rows(maker, operator.counts).to_batches()
+
+
+def _aggregate(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    yield from aggregate_rows(work.plan, maker, operator.aggregate()).to_batches()
+
+
+def _list(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    """List the groups; LIMIT PER WINDOW is applied here, what goes over groups by Spark."""
+    bound = work.plan.bound
+    for count in operator.counts:
+        refuse_listing(bound, count if bound.order_by else result_size(bound, [count]), work.max_trends)
+    rows = (maker.batch(walked) for walked in operator.walk(walk_limit(bound)))
+    if bound.per_window:
+        yield from arrange(bound, rows)
+    else:
+        yield from (_without_group(batch) for batch in rows)
+
+
+def _without_group(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Keep the keys of ORDER BY for Spark, with one zero only, and drop the number of the group."""
+    names = [n for n in batch.schema.names if n != GROUP]
+    columns = [_one_zero(batch.column(n)) if n.startswith(KEY) else batch.column(n) for n in names]
+    return pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def _one_zero(column: pa.Array) -> pa.Array:
+    if not pa.types.is_floating(column.type):
+        return column
+    return pa.array(column.to_numpy(zero_copy_only=False) + 0.0, mask=column.is_null().to_numpy(zero_copy_only=False))
+
+
+ANSWERS = {"count": _count, "aggregate": _aggregate, "list": _list}
+
+
+def listing_work(work: Work) -> Work:
+    """Return the same work, listing."""
+    return replace(work, what="list")

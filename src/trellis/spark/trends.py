@@ -1,0 +1,353 @@
+"""The trends of a query over events on Spark."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as dataset
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from trellis.errors import UsageError
+from trellis.events import TYPE
+from trellis.io.results import check_target, whole_directory
+from trellis.language.bound import BoundQuery, WindowKind
+from trellis.language.schema import Schema, Table, choose_time
+from trellis.limits import refuse_listing
+from trellis.local.prepare import bad_rows, warn_of_case
+from trellis.plan.plan import Plan
+from trellis.spark.failures import in_driver
+from trellis.spark.operate import Work
+from trellis.spark.schema import from_spark
+from trellis.spark.session import get_session
+from trellis.spark.split import ID, WINDOW, Split, partition_name, split
+from trellis.trends.aggregate import join
+from trellis.trends.arrange import KEY, result_size
+from trellis.trends.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
+from trellis.trends.operator import check_supported
+from trellis.trends.output import arrow_type, lead_schema, row_schema
+
+if TYPE_CHECKING:
+    import pandas
+
+    from trellis.queries import Query
+
+
+class SparkTrends:
+    """What a query found, to be counted, listed, aggregated or written; Spark works when an answer is asked for."""
+
+    engine = "spark"
+
+    def __init__(self, plan: Plan, frame: DataFrame, max_trends: int, on_bad_rows: str = "error") -> None:
+        check_supported(plan.bound)
+        self.plan = plan
+        self.max_trends = max_trends
+        with in_driver():
+            self._read, self._dropped, frame = _checked(plan.bound, frame, on_bad_rows)
+            self._split: Split = split(plan, frame)
+            if on_bad_rows == "drop" and plan.bound.schema and plan.bound.schema.event_id:
+                from trellis.spark.repeated import without_repeated
+
+                self._split = without_repeated(self._split)
+
+    @cached_property
+    def statistics(self) -> dict[str, int]:
+        """Numbers of events read and dropped, windows and partitions."""
+        bound = self.plan.bound
+        parts = [f.col(partition_name(n)) for n, _ in bound.partition]
+        windows = f.count_distinct(f.col(WINDOW)) if bound.window.kind is WindowKind.SLIDING else f.lit(1)
+        partitions = f.count_distinct(f.struct(*parts)) if parts else f.lit(1)
+        with in_driver():
+            row = self._split.rows.agg(windows.alias("w"), partitions.alias("p"), f.count(f.lit(1)).alias("n")).first()
+        assert row is not None
+        some = 1 if row["n"] else 0
+        return {
+            "events": self._read,
+            "dropped": self._dropped,
+            "windows": int(row["w"]) * some,
+            "partitions": int(row["p"]) * some,
+        }
+
+    def _run(self, what: str, schema: pa.Schema) -> DataFrame:
+        work = Work(self.plan, self._split.late, what, self.max_trends)
+        return self._split.grouped().mapInArrow(work, from_arrow_schema(schema))
+
+    @cached_property
+    def _total(self) -> int:
+        with in_driver():
+            frame = self._run("count", count_schema(self.plan.bound)).select("count_text")
+            return sum(int(text) for text in frame.toArrow()["count_text"].to_pylist())
+
+    def count(self) -> int:
+        """Return the exact number of results; nothing is listed."""
+        return self._total
+
+    def counts(self) -> DataFrame:
+        """Return the number of results of each window and partition that has any; nothing is listed."""
+        schema = count_schema(self.plan.bound)
+        names = [fld.name for fld in schema if fld.name not in ("count", "count_text")]
+        return self._run("count", schema).orderBy(*map(_quoted, names)) if names else self._run("count", schema)
+
+    def aggregates(self) -> DataFrame:
+        """Return the rows of the query's AGGREGATE; nothing is listed."""
+        bound = self.plan.bound
+        if not bound.aggregates:
+            raise UsageError("the query has no AGGREGATE", "Add one, or use trends.aggregate('count(*)').")
+        schema = aggregate_schema(bound)
+        rows = self._run("aggregate", schema)
+        if always_one_row(bound) and not self._any_row():
+            empty = aggregate_table(self.plan, [], [join(self.plan, [])])
+            return self._session.createDataFrame(empty, from_arrow_schema(schema))
+        names = [fld.name for fld in lead_schema(bound, list(bound.group_by) or None)]
+        return rows.orderBy(*map(_quoted, names)) if names else rows
+
+    def _any_row(self) -> bool:
+        with in_driver():
+            return not self._split.rows.isEmpty()
+
+    @property
+    def _session(self) -> SparkSession:
+        return self._split.rows.sparkSession
+
+    def to_spark(self) -> DataFrame:
+        """Return the results as a Spark data frame, one row a trend; lazy: Spark works when the frame is used.
+
+        A window and partition with more than `max_trends` results fails where it is listed.
+        """
+        bound = self.plan.bound
+        if bound.aggregates:
+            return self.aggregates()
+        schema = row_schema(bound)
+        if bound.per_window or not (bound.order_by or bound.limit is not None or bound.offset):
+            return self._run("list", schema)
+        return self._merged(schema)
+
+    def _merged(self, schema: pa.Schema) -> DataFrame:
+        """Apply ORDER BY, LIMIT and OFFSET over all groups."""
+        bound = self.plan.bound
+        keys = [pa.field(f"{KEY}{i}", arrow_type(o.output.type)) for i, o in enumerate(bound.order_by)]
+        keys = [_key_field(field, o.output) for field, o in zip(keys, bound.order_by, strict=True)]
+        frame = self._run("list", pa.schema([*schema, *keys]))
+        order: list[Column] = [
+            f.col(k.name).desc_nulls_last() if o.descending else f.col(k.name).asc_nulls_first()
+            for k, o in zip(keys, bound.order_by, strict=True)
+        ]
+        frame = frame.orderBy(*order, *self._natural_order())
+        if bound.offset:
+            frame = frame.offset(bound.offset)
+        if bound.limit is not None:
+            frame = frame.limit(bound.limit)
+        return frame.drop(*(k.name for k in keys))
+
+    def _natural_order(self) -> list[Column]:
+        names = [fld.name for fld in lead_schema(self.plan.bound)] + ["rank"]
+        return [f.col(_quoted(n)).asc_nulls_first() for n in names]
+
+    def _listed(self) -> DataFrame:
+        """Count, refuse what is too much, and return the results in their order."""
+        bound = self.plan.bound
+        if bound.aggregates:
+            return self.aggregates()
+        counts = [self._total] if not bound.per_window else self._group_counts()
+        refuse_listing(bound, sum(counts) if bound.order_by else result_size(bound, counts), self.max_trends)
+        frame = self.to_spark()
+        if bound.per_window and bound.order_by:
+            return frame  # each group is in its order; groups follow one another inside a task
+        return frame if bound.order_by else frame.orderBy(*self._natural_order())
+
+    def _group_counts(self) -> list[int]:
+        with in_driver():
+            frame = self._run("count", count_schema(self.plan.bound)).select("count_text")
+            return [int(text) for text in frame.toArrow()["count_text"].to_pylist()]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema of the result."""
+        return aggregate_schema(self.plan.bound) if self.plan.bound.aggregates else row_schema(self.plan.bound)
+
+    def to_arrow(self) -> pa.Table:
+        """Return all results as one Arrow table in this process, in the order of the result."""
+        with in_driver():
+            return self._listed().toArrow().cast(self.schema)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return all results as a pandas frame in this process."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """Return all results as a polars frame in this process."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow())
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the results as record batches of bounded size, through a temporary directory.
+
+        Parameters
+        ----------
+        columns
+            The columns wanted; all of them by default.
+        """
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "results")
+            with in_driver():
+                self._listed().write.parquet(path)
+            found = dataset.dataset(path, format="parquet")
+            for batch in found.to_batches(columns=list(columns) if columns else self.schema.names):
+                if batch.num_rows:
+                    yield batch
+
+    def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
+        """Write the results as files into a directory, wholly or not at all.
+
+        Parameters
+        ----------
+        path
+            The directory; it must not exist unless `overwrite`.
+        format
+            `parquet`, `csv` (arrays are JSON fields) or `json` (one object a line).
+        overwrite
+            Replace the directory.
+        """
+        check_target(path, format, overwrite)
+        bound = self.plan.bound
+        with in_driver():
+            if not bound.aggregates:
+                counts = [self._total] if not bound.per_window else self._group_counts()
+                refuse_listing(bound, sum(counts) if bound.order_by else result_size(bound, counts), self.max_trends)
+            frame = self.to_spark()
+            with whole_directory(path, overwrite) as directory:
+                target = str(directory.absolute() / "files")
+                _writer(frame, format)(target)
+                for file in os.listdir(target):
+                    if not file.startswith("."):
+                        os.rename(os.path.join(target, file), directory / file)
+                for file in os.listdir(target):
+                    os.remove(os.path.join(target, file))
+                os.rmdir(target)
+
+    def __repr__(self) -> str:
+        return f"<trends of {self.plan.bound.text.split()[1]}... over {self._read:,} events, on Spark>"
+
+
+def _key_field(field: pa.Field, output: Any) -> pa.Field:
+    from trellis.trends.output import output_type
+
+    return pa.field(field.name, output_type(output))
+
+
+def _writer(frame: DataFrame, format: str) -> Any:
+    if format == "parquet":
+        return frame.write.parquet
+    if format == "json":
+        return frame.write.option("ignoreNullFields", "false").json
+    flat = [
+        f.to_json(f.col(_quoted(fld.name))).alias(fld.name) if fld.dataType.typeName() == "array" else f.col(_quoted(fld.name))
+        for fld in frame.schema.fields
+    ]
+    return frame.select(*flat).write.option("header", "true").option("escape", '"').csv
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+# --- From data to a plan ----------------------------------------------------------------------------------------
+
+
+def spark_trends(
+    query: Query, data: Any, *, spark: SparkSession | None, time: str | None, type: str | None, event_id: str | None,
+    params: Mapping[str, Any] | None, report_mode: str | None, max_trends: int, on_bad_rows: str,
+) -> SparkTrends:  # fmt: skip
+    """Run a query on Spark."""
+    frames = _frames(data, spark, time)
+    time = choose_time(next(iter(frames.values())).columns, time)
+    tables = tuple(
+        Table(name, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields}) for name, frame in frames.items()
+    )
+    if tables[0].type is not None and type is not None:
+        raise UsageError("types come from several tables and from a column", "Leave out one of the two.")
+    plan = query.plan(Schema(tables, time, type, event_id), params, report_mode)
+    return SparkTrends(plan, _union(frames), max_trends, on_bad_rows)
+
+
+def _frames(data: Any, spark: SparkSession | None, time: str | None) -> dict[str | None, DataFrame]:
+    if isinstance(data, Mapping):
+        return {str(name): _frame(table, spark, time) for name, table in data.items()}
+    return {None: _frame(data, spark, time)}
+
+
+def _frame(data: Any, spark: SparkSession | None, time: str | None) -> DataFrame:
+    if data.__class__.__module__.startswith("pyspark."):
+        return data
+    session = spark or get_session()
+    if isinstance(data, str | os.PathLike | list | tuple):
+        from trellis.spark.read import read
+
+        paths = [os.fspath(data)] if isinstance(data, str | os.PathLike) else [os.fspath(p) for p in data]
+        return read(session, paths, time=time)
+    from trellis.events import as_tables
+
+    return session.createDataFrame(as_tables(data)[None])
+
+
+def _union(frames: dict[str | None, DataFrame]) -> DataFrame:
+    if None in frames:
+        return frames[None]
+    named = [
+        frame.withColumn(TYPE, f.lit(name))
+        for name, frame in sorted(frames.items(), key=lambda item: str(item[0]).encode())
+    ]
+    whole = named[0]
+    for frame in named[1:]:
+        whole = whole.unionByName(frame, allowMissingColumns=True)
+    return whole
+
+
+def _checked(bound: BoundQuery, frame: DataFrame, on_bad_rows: str) -> tuple[int, int, DataFrame]:
+    """Count the rows and the bad ones; refuse or drop these."""
+    schema = bound.schema
+    assert schema is not None
+    if on_bad_rows not in ("error", "drop"):
+        raise UsageError(f"on_bad_rows is `{on_bad_rows}`", "It is `error` or `drop`.")
+    roles = [("time", schema.time)] + ([("id", schema.event_id)] if schema.event_id else [])
+    bad = {role: ~_readable(frame, name) for role, name in roles}
+    wanted, name = bound.variables[0].type, TYPE if TYPE in frame.columns else schema.type
+    checks = [f.count(f.lit(1)).alias("rows"), *(f.count_if(c).alias(role) for role, c in bad.items())]
+    if name is not None and wanted is not None:
+        same = f.col(_quoted(name)) == f.lit(wanted)
+        alike = f.lower(f.col(_quoted(name))) == f.lit(wanted.lower())
+        checks += [f.count_if(same).alias("typed"), f.collect_set(f.when(alike & ~same, f.col(_quoted(name)))).alias("alike")]
+    row = frame.agg(*checks).first()
+    assert row is not None
+    if name is not None and wanted is not None and row["rows"] and not row["typed"]:
+        warn_of_case(wanted, list(row["alike"]))
+    dropped = 0
+    for role, column in roles:
+        if row[role] and on_bad_rows == "error":
+            example = frame.where(bad[role]).first()
+            assert example is not None
+            raise bad_rows(row[role], role, column, example.asDict())
+    if any(row[role] for role, _ in roles):
+        good = frame
+        for role, _ in roles:
+            good = good.where(~bad[role])
+        dropped = row["rows"] - good.count()
+        frame = good
+    return row["rows"], dropped, frame
+
+
+def _readable(frame: DataFrame, name: str) -> Column:
+    column = f.col(_quoted(name))
+    if frame.schema[name].dataType.typeName() in ("double", "float"):
+        return column.isNotNull() & ~f.isnan(column) & (f.abs(column) != f.lit(float("inf")))
+    return column.isNotNull()
+
+
+__all__ = ["ID", "SparkTrends", "spark_trends"]
