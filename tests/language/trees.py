@@ -166,8 +166,8 @@ class Drawer:
     def output(self) -> s.Expression:
         def leaf() -> s.Expression:
             plain = [
-                lambda: s.Variable(self.one(["a", "b"])), lambda: s.Variable(self.name()), lambda: s.Attribute(self.name(), self.name()), s.Length,
-                self.aggregate, self.fixed, self.literal, self.prefix,
+                lambda: s.Variable(self.one(["a", "b"])), lambda: s.Variable(self.name()), s.Length, self.aggregate,
+                lambda: s.Attribute(self.name(), self.name()), self.fixed, self.literal, self.prefix,
             ]  # fmt: skip
             return self.one(plain)()
 

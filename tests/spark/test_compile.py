@@ -48,7 +48,7 @@ DOUBLES = [None, math.nan, math.inf, -math.inf, -0.0, 0.0, 5.5, -7.0, float(BIG)
 FLOATS = [None, math.nan, 0.5, -0.0, math.inf]
 DECIMALS = [None, *map(Decimal, ("0", "5.5", "-7.0001", "9999999999999999.9999", "0.0001"))]
 SHORT_DECIMALS = [None, *map(Decimal, ("0", "5.50", "-7.00", "9999999.99"))]
-STRINGS = [None, "", "a", "A", "it's \"q\"\n\\", "ﬀ", "😀é", "a%_b", "z\0z"]
+STRINGS = [None, "", "a", "A", 'it\'s "q"\n\\', "ﬀ", "😀é", "a%_b", "z\0z"]
 BOOLEANS = [None, True, False]
 ZONELESS = [
     None, dt.datetime(2024, 3, 10, 2, 30, 0, 123456), dt.datetime(2024, 11, 3, 1, 30), dt.datetime(1, 1, 1),
@@ -60,15 +60,18 @@ SPANS = [None, dt.timedelta(), dt.timedelta(days=-3, microseconds=7), dt.timedel
 CONDITIONS = """
 e.i = e.x; e.i != e.x; e.i < e.x; e.i <= e.x; e.x < e.i; e.x >= e.i; e.i > 2.5; e.i <= -7.0; e.x = 0; e.i < 1e30
 e.x = 9007199254740993; e.x < 9007199254740993; e.i = 9223372036854775808.0; e.i >= -9223372036854775808.0
-e.x = e.y; e.x != e.x; e.x < e.y; e.x - e.x = 0.0; e.x / e.y > 1; e.x % e.y = 0.0; e.x * 0.0 = 0.0; -e.x < 0; ABS(e.x) > 6
-e.i / e.j > 1; e.i % e.j = 0; e.j % 2 = 1; e.i = e.j; e.j * 3 - 1 > 7; ABS(e.j) - -e.j > 0; e.j / 0 = 1; e.j % 0 IS NULL
+e.x = e.y; e.x != e.x; e.x < e.y; e.x - e.x = 0.0; e.x / e.y > 1; e.x % e.y = 0.0; e.x * 0.0 = 0.0; -e.x < 0
+ABS(e.x) > 6; e.i / e.j > 1; e.i % e.j = 0; e.j % 2 = 1; e.i = e.j; e.j * 3 - 1 > 7; ABS(e.j) - -e.j > 0; e.j / 0 = 1; e.j % 0 IS NULL
 e.d = e.e; e.d < e.e; e.d >= e.i; e.e + e.d > 5.5; e.e * e.e < 100; e.d - e.e = 0.0001; e.d % e.e = 0; e.d / e.e > 0.5
-e.d > 5.49; e.e = 5.5; e.e = 5.501; -e.d < 0; ABS(e.d) > 7; e.d * e.x > 1; e.d + 1 < 3; e.e * 2 > 10; COALESCE(e.d, e.e, 1) = 1
+e.d > 5.49; e.e = 5.5; e.e = 5.501; -e.d < 0; ABS(e.d) > 7; e.d * e.x > 1; e.d + 1 < 3; e.e * 2 > 10
+COALESCE(e.d, e.e, 1) = 1
 e.s = e.u; e.s < e.u; e.s >= 'a'; e.s != ''; e.s IN ('a', '😀é', 'ﬀ'); e.s LIKE '%\\%\\_b'; e.s LIKE '_'
-e.s LIKE '😀_'; e.s LIKE '%\\\\'; e.s LIKE ''; e.s LIKE '%z'; e.u LIKE '%'; e.s BETWEEN 'A' AND 'b'; COALESCE(e.s, e.u) = 'a'
+e.s LIKE '😀_'; e.s LIKE '%\\\\'; e.s LIKE ''; e.s LIKE '%z'; e.u LIKE '%'; e.s BETWEEN 'A' AND 'b'
+COALESCE(e.s, e.u) = 'a'
 e.b = true; e.b; NOT e.b; e.b AND e.i > 0; e.b OR e.x > 0; NOT (e.b OR e.s IS NULL) AND e.x < 5; e.b != false
 e.x IS NULL; e.x IS NOT NULL; e.x / e.x IS NULL; NOT e.x > e.y; COALESCE(e.x, e.i) > 0; COALESCE(e.i, 4) = 4
-e.t = e.n; e.t > e.a; e.n <= e.a; e.a = '2024-03-10'; e.t >= '2024-03-10 02:30:00.123456'; e.n < '2024-11-03T01:30:00-05:00'
+e.t = e.n; e.t > e.a; e.n <= e.a; e.a = '2024-03-10'; e.t >= '2024-03-10 02:30:00.123456'
+e.n < '2024-11-03T01:30:00-05:00'
 e.t - e.n > 1 hour; e.n - e.a > e.p; e.t + 1 day > e.n; e.n - 5 min < e.a; e.p > 0 s; e.p * 2 > 1 day; e.p / 1 day > 0.5
 e.p % 7 s = 0 s; ABS(e.p) > 3 days; -e.p < 0 s; e.p - 1 us = e.p + e.p; COALESCE(e.t, e.a, e.n) > '2024-01-01'
 """

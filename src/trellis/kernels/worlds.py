@@ -116,3 +116,17 @@ def window_ends(first, last, bounds):
                 y += 1
             ends[x] = y
     return ends
+
+
+@njit(cache=True, nogil=True)
+def drop_repeated(first, last, bounds):
+    """Return which events to keep of each world, all of one id: those that share no window with one kept before."""
+    keep = np.ones(first.shape[0], np.bool_)
+    for world in range(bounds.shape[0] - 1):
+        kept = bounds[world]
+        for x in range(bounds[world] + 1, bounds[world + 1]):
+            if first[x] <= last[kept]:
+                keep[x] = False
+            else:
+                kept = x
+    return keep

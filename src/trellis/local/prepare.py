@@ -229,7 +229,8 @@ def _first_of_ids(
         first = last = np.zeros(len(order), np.int64)
     for run in np.split(by_id, np.flatnonzero(~same) + 1):
         if len(run) > 1:
-            _drop_repeated(_by_columns(run, order, times, table), first, last, keep)
+            run = _by_columns(run, order, times, table)
+            keep[run] = kernel.drop_repeated(first[run], last[run], np.array([0, len(run)]))
     if not keep.all() and on_bad_rows == "error":
         raise repeated_id(schema.event_id, ids[int(order[np.flatnonzero(~keep)[0]])].as_py(), int((~keep).sum()))
     return keep
@@ -245,15 +246,6 @@ def _by_columns(run: Ints, order: Ints, times: np.ndarray, table: pa.Table) -> I
         if from_arrow(rows[n].type).kind is not Kind.OTHER
     ]
     return run[sort_indices(columns)]
-
-
-def _drop_repeated(run: Ints, first: Ints, last: Ints, keep: NDArray[np.bool_]) -> None:
-    kept = run[0]
-    for event in run[1:]:
-        if first[event] <= last[kept]:
-            keep[event] = False
-        else:
-            kept = event
 
 
 def repeated_id(column: str, value: object, number: int) -> DataError:

@@ -16,6 +16,8 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as f
 from pyspark.sql.types import DayTimeIntervalType, DecimalType, StringType
@@ -27,6 +29,9 @@ from trellis.language.times import format_timestamp
 from trellis.spark.schema import precision_of
 
 Resolve = Callable[[Column], SparkColumn]
+
+SPARK_ERRORS = (PySparkException, Py4JError)
+"""What a failed job may raise: pyspark does not translate all that Java throws."""
 
 MARKER = "[TRELLIS_OVERFLOW]"
 _DATA_MARKER = "[TRELLIS_DATA]"

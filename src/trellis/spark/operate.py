@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,8 @@ from trellis.limits import refuse_listing
 from trellis.local.prepare import repeated_id
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
-from trellis.spark.split import ID, TIME, USABLE, WINDOW, group_keys, partition_name
+from trellis.spark.rows import ID, TIME, USABLE, WINDOW, group_begins, partition_name, whole_groups
+from trellis.spark.split import group_keys
 from trellis.trends.adjacency import is_true
 from trellis.trends.arrange import GROUP, KEY, arrange, result_size, walk_limit
 from trellis.trends.clock import Clock
@@ -27,9 +28,7 @@ from trellis.trends.operator import TrendOperator
 from trellis.trends.output import RowMaker
 from trellis.trends.slice import Groups, Slice
 
-ROWS_AT_ONCE = 1 << 16
-
-Answer = Callable[[TrendOperator, RowMaker], Iterable[pa.RecordBatch]]
+PLACE = "__place"  # a number that rises with the rows of a group
 
 
 @dataclass(frozen=True)
@@ -56,36 +55,6 @@ class Work:
         if self.what != "aggregate" or not bound.group_by:
             return group_keys(bound)
         return [k for k in group_keys(bound) if k == WINDOW or k in {partition_name(n) for n in bound.group_by}]
-
-
-def whole_groups(batches: Iterable[pa.RecordBatch], keys: list[str]) -> Iterator[pa.Table]:
-    """Yield the rows as tables that each hold whole groups, many small ones together."""
-    held: list[pa.RecordBatch] = []
-    rows = 0
-    for batch in batches:
-        held.append(batch)
-        rows += batch.num_rows
-        if rows < ROWS_AT_ONCE or not keys:
-            continue
-        table = pa.Table.from_batches(held).combine_chunks()
-        begins = group_begins(table, keys)
-        last = int(begins[-1])
-        if last:
-            yield table.slice(0, last)
-        held, rows = table.slice(last).to_batches(), table.num_rows - last
-    if rows:
-        yield pa.Table.from_batches(held).combine_chunks()
-
-
-def group_begins(table: pa.Table, keys: list[str]) -> NDArray[np.int64]:
-    """Return the first rows of groups of adjacent rows with equal keys."""
-    if not table.num_rows:
-        return np.zeros(0, np.int64)
-    if not keys:
-        return np.zeros(1, np.int64)
-    columns = [normalise(table[k], from_arrow(table[k].type)) for k in keys]
-    codes = group_codes(columns)[0]
-    return np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1])
 
 
 def make_slice(plan: Plan, late: tuple[Condition, ...], table: pa.Table) -> Slice:
@@ -152,7 +121,10 @@ def _list(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.R
         refuse_listing(bound, count if bound.order_by else result_size(bound, [count]), work.max_trends)
     rows = (maker.batch(walked) for walked in operator.walk(walk_limit(bound)))
     if bound.per_window:
-        yield from arrange(bound, rows)
+        place = 0
+        for batch in arrange(bound, rows):
+            yield batch.append_column(PLACE, pa.array(np.arange(place, place + batch.num_rows)))
+            place += batch.num_rows
     else:
         yield from (_without_group(batch) for batch in rows)
 
@@ -171,8 +143,3 @@ def _one_zero(column: pa.Array) -> pa.Array:
 
 
 ANSWERS = {"count": _count, "aggregate": _aggregate, "list": _list}
-
-
-def listing_work(work: Work) -> Work:
-    """Return the same work, listing."""
-    return replace(work, what="list")

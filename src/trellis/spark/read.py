@@ -16,7 +16,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -27,10 +26,11 @@ from trellis.io.failures import reading
 from trellis.io.formats import format_of
 from trellis.io.sources import Paths, Source, expand, open_source
 from trellis.io.times import java_pattern_to_regex
-from trellis.spark.compile import raise_data_error
+from trellis.spark.compile import SPARK_ERRORS, raise_data_error
 from trellis.spark.schema import NUMBERS, Looks, convert_text, looks, looks_like_time, parse_times, text_type
 
 _CORRUPT = "_trellis_corrupt"
+_FIELD = "_trellis_field"
 _EMPTY = "\x00trellis-empty\x00"  # what a quoted empty field is at first, to tell it from NULL
 _EXPLAINABLE = 2 << 30
 _SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -133,7 +133,7 @@ def _read_elsewhere(spark: SparkSession, names: list[str], input_format: str | N
         raise DataError(f"{names[0]} is not a local file; only Parquet and ORC are read from elsewhere.")
     try:
         return spark.read.format(kind).load(names)
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         raise DataError(f"{names[0]} cannot be read as {kind}: {_first_line(error)}.") from None
 
 
@@ -145,7 +145,7 @@ def _explained(job: _Job) -> Iterator[None]:
     """Turn what Spark says into one sentence."""
     try:
         yield
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         raise _explanation(job, _first_line(error)) from None
 
 
@@ -159,8 +159,10 @@ def _explanation(job: _Job, otherwise: str, hint: str | None = None) -> DataErro
     return DataError(f"{job.sources[0].path} cannot be read as {job.format} on Spark: {otherwise.rstrip('.')}.", hint)
 
 
-def _first_line(error: PySparkException) -> str:
-    line = (str(error).strip() or type(error).__name__).splitlines()[0]
+def _first_line(error: Exception) -> str:
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    line = next((x for x in lines if "Exception: " in x), lines[0])
+    line = re.sub(r"^.*?Exception: ", "", line)
     line = re.sub(r"^(\[[\w.]+\]\s*)+|\s*SQLSTATE: \w+$", "", line)
     return line[:300].rstrip(".")
 
@@ -300,7 +302,8 @@ def _read_csv(job: _Job) -> DataFrame:
     multi_line = _needs_multi_line(job)
     checked = _csv_frame(job, headers, multi_line, checked=True)
     kinds = [looks(_csv_text(name)).alias(name) for name in headers[0] if _is_inferred(job, name)]
-    found, first = _survey(checked.select(*kinds, _CORRUPT), job.time)
+    some_field = _column(headers[0][0]).alias(_FIELD)  # Spark refuses to read nothing but what is corrupt
+    found, first = _survey(checked.select(*kinds, _CORRUPT, some_field), job.time)
     if first[_CORRUPT] is not None:
         raise _explanation(job, f"this row has too few or too many fields: {first[_CORRUPT]!r}")
     frame = _csv_frame(job, headers, multi_line, checked=False)
@@ -377,8 +380,7 @@ def _csv_part(job: _Job, names: Sequence[str], files: list[str], multi_line: boo
 
 
 def _csv_text(name: str) -> Column:
-    text = _column(name)
-    return f.when(text == f.lit(_EMPTY), f.lit("")).otherwise(text)
+    return f.replace(_column(name), f.lit(_EMPTY), f.lit(""))
 
 
 def _csv_column(job: _Job, name: str, found: _Found | None) -> Column:

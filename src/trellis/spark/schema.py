@@ -12,7 +12,7 @@ from pyspark.sql import types as t
 from trellis.io.infer import BOOLEAN as BOOLEAN_TEXT
 from trellis.io.infer import INTEGER as INTEGER_TEXT
 from trellis.io.infer import NUMBER as NUMBER_TEXT
-from trellis.io.times import ISO, SLASHED, java_pattern_to_regex
+from trellis.io.times import ISO, java_pattern_to_regex
 from trellis.language.schema import (
     BOOLEAN,
     DOUBLE,
@@ -26,6 +26,12 @@ from trellis.language.schema import (
 )
 
 _WIDEST = 38
+
+
+def _for_java(pattern: str) -> str:
+    """Return a regular expression with groups named as Java wants it."""
+    return pattern.replace("(?P<", "(?<")
+
 
 _KINDS: tuple[tuple[type[t.DataType], Type], ...] = (
     (t.ByteType, INTEGER),
@@ -146,11 +152,18 @@ def convert_text(text: Column, target: str) -> Column:
 
 
 # --- Text that tells a time -------------------------------------------------------------------------------------
+#
+# All forms are first rewritten to one, `2024-01-31T09:30:00.5+01:00`, step by step; each step names its input only
+# once, so that the expressions stay small.
 
-_FIRST_MICROS = -62_135_596_800_000_000
-_END_MICROS = 253_402_300_800_000_000
+_FIRST = "0001-01-01T00:00:00Z"
+_LAST = "9999-12-31T23:59:59.999999Z"
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_ZONE_AT_END = r"(Z|[+-][0-9]{2}:[0-9]{2})\z"
+_SLASHED_PARTS = r"\A([0-9]{4})/([0-9]{2})/([0-9]{2}) ([0-9:]+)\z"
+_DATE_ONLY = r"\A(.{10})\z"
+_NO_SECOND = r"\A(.{16})(|Z|[+-].{5})\z"
+_NO_ZONE = r"\A(.{19}(?:\.[0-9]+)?)\z"
+_ISO = _for_java(ISO)
 
 
 def parse_times(text: Column, time_format: str | None = None) -> Column:
@@ -174,74 +187,60 @@ def parse_times(text: Column, time_format: str | None = None) -> Column:
         If the pattern is wrong.
     """
     if time_format is not None:
-        return _by_parts(text, java_pattern_to_regex(time_format))
-    dashed = f.when(text.rlike(SLASHED), f.translate(text, "/", "-")).otherwise(text)
-    moment = f.when(dashed.rlike(_for_java(ISO)), _completed(dashed)).try_cast("timestamp")
-    return f.when(_in_range(f.unix_micros(moment)), moment)
+        return _parse_full(_from_parts(text, java_pattern_to_regex(time_format)))
+    dashed = f.regexp_replace(text, _SLASHED_PARTS, "$1-$2-$3 $4")
+    timed = f.regexp_replace(dashed, _DATE_ONLY, "$1T00:00:00Z")
+    exact = f.regexp_replace(timed, _NO_SECOND, "$1:00$2")
+    return _parse_full(f.regexp_replace(exact, _NO_ZONE, "$1Z"))
 
 
-def _for_java(pattern: str) -> str:
-    return pattern.replace("(?P<", "(?<")
+def _parse_full(iso: Column) -> Column:
+    """Parse what has all parts, a zone too; NULL for anything else and outside the years 1 to 9999."""
+    moment = f.regexp_extract(iso, _ISO, 0).try_cast("timestamp")
+    return f.when(moment.between(f.lit(_FIRST).cast("timestamp"), f.lit(_LAST).cast("timestamp")), moment)
 
 
-def _completed(iso: Column) -> Column:
-    """Add to an ISO time what Spark's own parser wants: seconds and a zone."""
-    seconds = f.when(f.length(iso) == f.lit(10), f.concat(iso, f.lit("T00:00:00")))
-    seconds = seconds.when(f.substring(iso, 17, 1) == f.lit(":"), iso)
-    full = seconds.otherwise(f.concat(f.substring(iso, 1, 16), f.lit(":00"), f.substring(iso, 17, 6)))
-    return f.when(full.rlike(_ZONE_AT_END), full).otherwise(f.concat(full, f.lit("Z")))
-
-
-def _in_range(micros: Column) -> Column:
-    return (micros >= f.lit(_FIRST_MICROS)) & (micros < f.lit(_END_MICROS))
-
-
-def _by_parts(text: Column, pattern: str) -> Column:
-    """Cut each text into year, month, ... by the groups of `pattern`, and compute."""
-    java = _for_java(pattern)
+def _from_parts(text: Column, pattern: str) -> Column:
+    """Rewrite a text to the one form, by the groups of `pattern`."""
     names = re.findall(r"\(\?P<(\w+)>", pattern)
+    java = _for_java(pattern)
     parts = {name: f.regexp_extract(text, java, i) for i, name in enumerate(names, start=1)}
-    hour, minute, second = _hour(parts), _number(parts, "mi", 0), _number(parts, "s", 0)
-    offset, is_zone = _offset(parts)
-    seconds = f.unix_date(_date(parts)).cast("bigint") * 86_400 + hour * 3_600 + minute * 60 + second - offset
-    fraction = f.rpad(parts["f"], 6, "0").try_cast("bigint") if "f" in parts else f.lit(0)
-    micros = seconds * 1_000_000 + fraction
-    fits = (hour < 24) & (minute < 60) & (second < 60) & is_zone & _in_range(micros)
-    return f.when(text.rlike(java) & fits, f.timestamp_micros(micros))
+    fraction = f.rpad(parts["f"], 6, "0") if "f" in parts else f.lit("0")
+    date = [_year(parts), f.lit("-"), _month(parts), f.lit("-"), _two(parts, "d", "1")]
+    time = [_hour(parts), f.lit(":"), _two(parts, "mi", "0"), f.lit(":"), _two(parts, "s", "0"), f.lit("."), fraction]
+    return f.when(text.rlike(java), f.concat(*date, f.lit("T"), *time, _zone(parts)))
 
 
-def _number(parts: dict[str, Column], name: str, default: int) -> Column:
+def _two(parts: dict[str, Column], name: str, default: str) -> Column:
+    """Return a part with two digits, or its default where the pattern or the text leaves it out."""
     if name not in parts:
-        return f.lit(default).cast("bigint")
-    return f.coalesce(parts[name].try_cast("bigint"), f.lit(default).cast("bigint"))
+        return f.lit(default.rjust(2, "0"))
+    return f.lpad(f.regexp_replace(parts[name], r"\A\z", default), 2, "0")
 
 
-def _date(parts: dict[str, Column]) -> Column:
-    year = _number(parts, "yy", 0) + 2000 if "yy" in parts else _number(parts, "y", 1970)
-    month = _number(parts, "mo", 1)
-    if "mon" in parts:
-        short = f.lower(f.substring(parts["mon"], 1, 3))
-        month = f.when(short == f.lit(""), f.lit(1)).otherwise(f.array_position(f.array(*map(f.lit, _MONTHS)), short))
-    padded = [f.lpad(year.cast("string"), 4, "0")]
-    padded += [f.lpad(x.cast("string"), 2, "0") for x in (month, _number(parts, "d", 1))]
-    return f.concat_ws("-", *padded).try_cast("date")
+def _year(parts: dict[str, Column]) -> Column:
+    if "yy" in parts:
+        return f.concat(f.lit("20"), f.lpad(parts["yy"], 2, "0"))
+    return f.regexp_replace(parts["y"], r"\A\z", "1970") if "y" in parts else f.lit("1970")
+
+
+def _month(parts: dict[str, Column]) -> Column:
+    if "mon" not in parts:
+        return _two(parts, "mo", "1")
+    short = f.regexp_replace(f.lower(f.substring(parts["mon"], 1, 3)), r"\A\z", _MONTHS[0])
+    return f.lpad(f.array_position(f.array(*map(f.lit, _MONTHS)), short).cast("string"), 2, "0")
 
 
 def _hour(parts: dict[str, Column]) -> Column:
     if "h12" not in parts:
-        return _number(parts, "h", 0)
-    hour = _number(parts, "h12", 12)
+        return _two(parts, "h", "0")
+    hour = _two(parts, "h12", "12").try_cast("int")
     afternoon = f.when(f.lower(parts["a"]) == f.lit("pm"), 12).otherwise(0) if "a" in parts else f.lit(0)
-    return f.when(hour.between(1, 12), hour % 12 + afternoon)
+    return f.when(hour.between(1, 12), f.lpad((hour % 12 + afternoon).cast("string"), 2, "0"))
 
 
-def _offset(parts: dict[str, Column]) -> tuple[Column, Column]:
-    """Return the seconds that the zone is ahead of UTC, and whether such a zone exists."""
+def _zone(parts: dict[str, Column]) -> Column:
     if "z" not in parts:
-        return f.lit(0), f.lit(True)
-    digits = f.rpad(f.regexp_replace(parts["z"], "[:Z]", ""), 5, "0")
-    number = f.coalesce(f.substring(digits, 2, 4).try_cast("bigint"), f.lit(0))
-    hours, minutes = f.floor(number / 100), number % 100
-    sign = f.when(digits.startswith("-"), -1).otherwise(1)
-    exists = (minutes < 60) & (hours * 60 + minutes <= 18 * 60)
-    return sign * (hours * 3_600 + minutes * 60), exists
+        return f.lit("Z")
+    offset = f.regexp_replace(f.rpad(f.replace(parts["z"], f.lit(":"), f.lit("")), 5, "0"), "(...)(..)", "$1:$2")
+    return f.when(parts["z"].isin("", "Z"), f.lit("Z")).otherwise(offset)

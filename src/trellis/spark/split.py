@@ -20,10 +20,10 @@ from trellis.events import TYPE
 from trellis.language.bound import BoundQuery, Condition, WindowKind
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
+from trellis.spark.repeated import FirstOfIds
 from trellis.spark.compile import can_compile, compile_condition, time_column
+from trellis.spark.rows import ID, TIME, USABLE, WINDOW, partition_name
 from trellis.trends.clock import Clock
-
-WINDOW, TIME, ID, USABLE = "__window", "__time", "__id", "__usable"
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,11 @@ def _shuffle_keys(bound: BoundQuery) -> list[str]:
     return ([WINDOW] if bound.window.kind is WindowKind.SLIDING else []) + kept
 
 
-def partition_name(name: str) -> str:
-    """Return the column of the split that holds a partition attribute."""
-    return f"__partition_{name}"
+def split(plan: Plan, frame: DataFrame, drop_repeated: bool = False) -> Split:
+    """Return the rows of a plan over events whose times and ids are all readable.
 
-
-def split(plan: Plan, frame: DataFrame) -> Split:
-    """Return the rows of a plan over events whose times and ids are all readable."""
+    With `drop_repeated` an event whose id occurred before in one of its windows is left out.
+    """
     bound = plan.bound
     schema = bound.schema
     assert schema is not None
@@ -82,9 +80,19 @@ def split(plan: Plan, frame: DataFrame) -> Split:
     if plan.keep_failing:
         columns.append((f.coalesce(meets, f.lit(False)) if meets is not None else f.lit(True)).alias(USABLE))
     rows = frame.select(*columns)
+    if drop_repeated and schema.event_id is not None:
+        rows = without_repeated(plan, rows)
     if bound.window.kind is WindowKind.SLIDING:
         rows = rows.withColumn(WINDOW, f.explode(_windows(f.col(TIME), Clock(bound.window, schema.time_type))))
     return Split(plan, rows, late)
+
+
+def without_repeated(plan: Plan, rows: DataFrame) -> DataFrame:
+    """Leave out rows whose id occurred before, in the order (time, other columns), in one of their windows."""
+    keys = [partition_name(n) for n, _ in plan.bound.partition]
+    others = [n for n in rows.columns if n not in (*keys, ID, TIME)]
+    gathered = rows.repartition(*keys, ID).sortWithinPartitions(*keys, ID, TIME, *map(_quoted, others))
+    return gathered.mapInArrow(FirstOfIds(plan, (*keys, ID)), rows.schema)
 
 
 def _quoted(name: str) -> str:

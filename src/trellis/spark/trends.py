@@ -23,15 +23,16 @@ from trellis.limits import refuse_listing
 from trellis.local.prepare import bad_rows, warn_of_case
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_driver
-from trellis.spark.operate import Work
+from trellis.spark.operate import PLACE, Work
 from trellis.spark.schema import from_spark
 from trellis.spark.session import get_session
-from trellis.spark.split import ID, WINDOW, Split, partition_name, split
+from trellis.spark.rows import WINDOW, partition_name
+from trellis.spark.split import Split, split
 from trellis.trends.aggregate import join
 from trellis.trends.arrange import KEY, result_size
 from trellis.trends.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
 from trellis.trends.operator import check_supported
-from trellis.trends.output import arrow_type, lead_schema, row_schema
+from trellis.trends.output import output_type, lead_schema, row_schema
 
 if TYPE_CHECKING:
     import pandas
@@ -50,11 +51,7 @@ class SparkTrends:
         self.max_trends = max_trends
         with in_driver():
             self._read, self._dropped, frame = _checked(plan.bound, frame, on_bad_rows)
-            self._split: Split = split(plan, frame)
-            if on_bad_rows == "drop" and plan.bound.schema and plan.bound.schema.event_id:
-                from trellis.spark.repeated import without_repeated
-
-                self._split = without_repeated(self._split)
+            self._split: Split = split(plan, frame, on_bad_rows == "drop")
 
     @cached_property
     def statistics(self) -> dict[str, int]:
@@ -123,31 +120,33 @@ class SparkTrends:
         bound = self.plan.bound
         if bound.aggregates:
             return self.aggregates()
-        schema = row_schema(bound)
-        if bound.per_window or not (bound.order_by or bound.limit is not None or bound.offset):
-            return self._run("list", schema)
-        return self._merged(schema)
+        if bound.per_window:
+            return self._per_window().drop(PLACE)
+        if bound.order_by or bound.limit is not None or bound.offset:
+            return self._merged(row_schema(bound))
+        return self._run("list", row_schema(bound))
+
+    def _per_window(self) -> DataFrame:
+        return self._run("list", row_schema(self.plan.bound).append(pa.field(PLACE, pa.int64())))
 
     def _merged(self, schema: pa.Schema) -> DataFrame:
         """Apply ORDER BY, LIMIT and OFFSET over all groups."""
         bound = self.plan.bound
-        keys = [pa.field(f"{KEY}{i}", arrow_type(o.output.type)) for i, o in enumerate(bound.order_by)]
-        keys = [_key_field(field, o.output) for field, o in zip(keys, bound.order_by, strict=True)]
+        keys = [pa.field(f"{KEY}{i}", output_type(o.output)) for i, o in enumerate(bound.order_by)]
         frame = self._run("list", pa.schema([*schema, *keys]))
         order: list[Column] = [
             f.col(k.name).desc_nulls_last() if o.descending else f.col(k.name).asc_nulls_first()
             for k, o in zip(keys, bound.order_by, strict=True)
         ]
-        frame = frame.orderBy(*order, *self._natural_order())
+        frame = frame.orderBy(*order, *self._lead_order(), "rank")
         if bound.offset:
             frame = frame.offset(bound.offset)
         if bound.limit is not None:
             frame = frame.limit(bound.limit)
         return frame.drop(*(k.name for k in keys))
 
-    def _natural_order(self) -> list[Column]:
-        names = [fld.name for fld in lead_schema(self.plan.bound)] + ["rank"]
-        return [f.col(_quoted(n)).asc_nulls_first() for n in names]
+    def _lead_order(self) -> list[Column]:
+        return [f.col(_quoted(fld.name)).asc_nulls_first() for fld in lead_schema(self.plan.bound)]
 
     def _listed(self) -> DataFrame:
         """Count, refuse what is too much, and return the results in their order."""
@@ -156,10 +155,10 @@ class SparkTrends:
             return self.aggregates()
         counts = [self._total] if not bound.per_window else self._group_counts()
         refuse_listing(bound, sum(counts) if bound.order_by else result_size(bound, counts), self.max_trends)
+        if bound.per_window:
+            return self._per_window().orderBy(*self._lead_order(), PLACE).drop(PLACE)
         frame = self.to_spark()
-        if bound.per_window and bound.order_by:
-            return frame  # each group is in its order; groups follow one another inside a task
-        return frame if bound.order_by else frame.orderBy(*self._natural_order())
+        return frame if bound.order_by else frame.orderBy(*self._lead_order(), "rank")
 
     def _group_counts(self) -> list[int]:
         with in_driver():
@@ -236,19 +235,15 @@ class SparkTrends:
         return f"<trends of {self.plan.bound.text.split()[1]}... over {self._read:,} events, on Spark>"
 
 
-def _key_field(field: pa.Field, output: Any) -> pa.Field:
-    from trellis.trends.output import output_type
-
-    return pa.field(field.name, output_type(output))
-
-
 def _writer(frame: DataFrame, format: str) -> Any:
     if format == "parquet":
         return frame.write.parquet
     if format == "json":
         return frame.write.option("ignoreNullFields", "false").json
     flat = [
-        f.to_json(f.col(_quoted(fld.name))).alias(fld.name) if fld.dataType.typeName() == "array" else f.col(_quoted(fld.name))
+        f.to_json(f.col(_quoted(fld.name))).alias(fld.name)
+        if fld.dataType.typeName() == "array"
+        else f.col(_quoted(fld.name))
         for fld in frame.schema.fields
     ]
     return frame.select(*flat).write.option("header", "true").option("escape", '"').csv
@@ -269,7 +264,8 @@ def spark_trends(
     frames = _frames(data, spark, time)
     time = choose_time(next(iter(frames.values())).columns, time)
     tables = tuple(
-        Table(name, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields}) for name, frame in frames.items()
+        Table(name, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields})
+        for name, frame in frames.items()
     )
     if tables[0].type is not None and type is not None:
         raise UsageError("types come from several tables and from a column", "Leave out one of the two.")
@@ -323,7 +319,10 @@ def _checked(bound: BoundQuery, frame: DataFrame, on_bad_rows: str) -> tuple[int
     if name is not None and wanted is not None:
         same = f.col(_quoted(name)) == f.lit(wanted)
         alike = f.lower(f.col(_quoted(name))) == f.lit(wanted.lower())
-        checks += [f.count_if(same).alias("typed"), f.collect_set(f.when(alike & ~same, f.col(_quoted(name)))).alias("alike")]
+        checks += [
+            f.count_if(same).alias("typed"),
+            f.collect_set(f.when(alike & ~same, f.col(_quoted(name)))).alias("alike"),
+        ]
     row = frame.agg(*checks).first()
     assert row is not None
     if name is not None and wanted is not None and row["rows"] and not row["typed"]:
@@ -348,6 +347,3 @@ def _readable(frame: DataFrame, name: str) -> Column:
     if frame.schema[name].dataType.typeName() in ("double", "float"):
         return column.isNotNull() & ~f.isnan(column) & (f.abs(column) != f.lit(float("inf")))
     return column.isNotNull()
-
-
-__all__ = ["ID", "SparkTrends", "spark_trends"]

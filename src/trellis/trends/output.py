@@ -105,7 +105,8 @@ class RowMaker:
         arrays = [self._column(f, rows) for f in wanted]
         hidden = hidden_names(self.bound)
         if hidden:
-            arrays += [pa.array(walked.groups), *(self.item(o.output, rows) for o in self.bound.order_by)]
+            keys = (present(self.item(o.output, rows), output_type(o.output)) for o in self.bound.order_by)
+            arrays += [pa.array(walked.groups), *keys]
         return pa.RecordBatch.from_arrays(arrays, names=[f.name for f in wanted] + hidden)
 
     def _column(self, field: pa.Field, rows: _Rows) -> pa.Array:
