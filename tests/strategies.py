@@ -596,8 +596,18 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
             found.append(draw(adjacent(var, clock)))
         else:
             other = draw(st.sampled_from([name for name in names if name == var or not {name, var} <= negated]))
-            found.append(draw(across_two(var, other, kleene, clock)))
+            mixed = var in kleene and other != var and draw(st.integers(0, 3)) == 0
+            found.append(draw(adjacent_and(var, other) if mixed else across_two(var, other, kleene, clock)))
     return found
+
+
+@st.composite
+def adjacent_and(draw: Any, var: str, other: str) -> s.Condition:
+    """Draw a condition on two consecutive events of one variable and the events of another."""
+    attr = draw(st.sampled_from("xyd"))
+    earlier, later = s.Attribute(var, attr, Which.EARLIER), s.Attribute(var, attr, Which.LATER)
+    bound = s.Arithmetic(draw(st.sampled_from("+-")), earlier, s.Attribute(other, attr))
+    return s.Comparison(draw(st.sampled_from(COMPARATORS)), later, bound)
 
 
 @st.composite

@@ -344,6 +344,13 @@ def test_first_last_and_nth() -> None:
     assert pairs(base.format("b[2].x IS NULL"), rows, type="type") == ["b0 c3", "b1 c3", "b2 c3"]
 
 
+def test_conditions_on_consecutive_events_and_another_variable() -> None:
+    rows = letters("BBBC", x=[0, 1, 5, 2])
+    text = "PATTERN SEQ(B+ b[], C c) WHERE b[i].x > b[i-1].x + c.x REPORT any"
+    # Every two consecutive events of b must be more than 2 apart; one event alone passes.
+    assert pairs(text, rows, type="type") == ["b0 b2 c3", "b0 c3", "b1 b2 c3", "b1 c3", "b2 c3"]
+
+
 def test_unextendable_looks_at_the_condition_on_the_last_event() -> None:
     # (0, 1) cannot be a trend and can still grow into one: several events may be put after the last.
     rows = at(0, 1, 2, x=[1, 0, 2])
@@ -410,7 +417,7 @@ def test_a_span_with_units() -> None:
 
 
 def test_partitions_with_null_nan_and_zeros() -> None:
-    rows = at(*range(8), g=[None, math.nan, 0.0, -0.0, math.nan, None, 1.0, -1.0])
+    rows = at(*range(8), g=[None, float("nan"), 0.0, -0.0, float("nan"), None, 1.0, -1.0])
     answer = ask("PATTERN E+ s[] WHERE [g]", rows)
     assert [(repr(trend.partition), trend.events, trend.rank) for trend in answer.trends] == [
         ("(None,)", (0, 5), 0),

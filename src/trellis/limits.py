@@ -38,6 +38,8 @@ def number_text(number: int) -> str:
         return f"{number:,}"
     digits = digits_of(number)
     exponent = len(digits) - 1
-    return f"{digits} (about {digits[0]}.{digits[1:3]}e{exponent})" if exponent < 60 else (
-        f"about {digits[0]}.{digits[1:3]}e{exponent}"
+    return (
+        f"{digits} (about {digits[0]}.{digits[1:3]}e{exponent})"
+        if exponent < 60
+        else (f"about {digits[0]}.{digits[1:3]}e{exponent}")
     )

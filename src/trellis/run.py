@@ -20,7 +20,9 @@ ENGINES = ("local", "spark")
 def detect(query: Query, data: Any, *, engine: str | None, spark: Any, **options: Any) -> LocalTrends | SparkTrends:
     """Run a query on the engine that fits its events, or the one asked for."""
     if engine is not None and engine not in ENGINES:
-        raise UsageError(f"there is no engine `{engine}`", did_you_mean(engine, ENGINES, "Engines are local and spark."))
+        raise UsageError(
+            f"there is no engine `{engine}`", did_you_mean(engine, ENGINES, "Engines are local and spark.")
+        )
     on_spark = engine == "spark" or (engine is None and (_is_spark(data) or _is_path(data)))
     if on_spark:
         from trellis.spark.trends import spark_trends

@@ -211,7 +211,7 @@ def _named(pattern: s.Pattern, names: Iterator[str]) -> s.Pattern:
 def test_accepts_exactly_the_words_of_the_pattern(pattern: s.Pattern) -> None:
     found = build_automaton(pattern)
     assert found.complete
-    longest = 6
+    longest = 5
     assert accepted(found, longest) == words(pattern, longest)
 
 

@@ -72,7 +72,8 @@ def test_times_do_not_depend_on_the_zone(spark: SparkSession, tmp_path: Path) ->
     file = tmp_path / "a.csv"
     texts = [
         "2024-03-10", "2024-03-10 02:30", "2024-03-10T02:30:59", "2024-11-03 01:30:00.5", "0001-01-01",
-        "9999-12-31T23:59",         "2024-03-10T02:30Z", "2024-03-10T02:30:00.1234560-08:00", "2024/03/10 02:30", "2024-01-01T00:00+18:00",
+        "9999-12-31T23:59", "2024-03-10T02:30Z", "2024-03-10T02:30:00.1234560-08:00", "2024/03/10 02:30",
+        "2024-01-01T00:00+18:00",
         "1890-05-05 05:05:05.000001",
     ]  # fmt: skip
     file.write_text("t\n" + "\n".join(texts) + "\n")
@@ -109,7 +110,7 @@ def test_a_time_column_tells_bad_times_by_null(spark: SparkSession, tmp_path: Pa
     ("time_format", "texts"),
     [
         ("dd.MM.yyyy HH:mm[:ss]", "01.02.2024 03:04|30.02.2024 03:04|31.12.1999 23:59:58|x|1.2.2024 3:04"),
-        ("MMM d yy hh:mm a XXX", "Feb 1 24 12:30 AM +05:30|dec 31 99 11:59 pm Z|Feb 1 24 13:30 AM Z|Foo 1 24 01:30 AM Z"),
+        ("MMM d yy hh:mm a XXX", "Feb 1 24 12:30 AM +05:30|dec 31 99 11:59 pm Z|Feb 1 24 13:30 AM Z|Foo 1 24"),
         ("yyyyMMdd", "20240229|20230229|20241301"),
         ("yyyy-MM-dd'T'HH:mm:ss.SSSXX", "2024-01-01T00:00:00.123+0530|2024-01-01T00:00:00.123-1900|2024-01-01"),
     ],

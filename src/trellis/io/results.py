@@ -22,10 +22,14 @@ FORMATS = ("parquet", "csv", "json")
 def check_target(path: str, format: str, overwrite: bool) -> None:
     """Refuse an unknown format, and a directory that exists unless it may be replaced."""
     if format not in FORMATS:
-        raise UsageError(f"there is no output format `{format}`", did_you_mean(format, FORMATS, f"Formats are {', '.join(FORMATS)}."))
+        raise UsageError(
+            f"there is no output format `{format}`", did_you_mean(format, FORMATS, f"Formats are {', '.join(FORMATS)}.")
+        )
     target = Path(path)
     if target.exists() and not overwrite:
-        raise UsageError(f"the output `{path}` exists", "Choose another one, or replace it with overwrite=True or --overwrite.")
+        raise UsageError(
+            f"the output `{path}` exists", "Choose another one, or replace it with overwrite=True or --overwrite."
+        )
     if target.exists() and not target.is_dir():
         raise UsageError(f"the output `{path}` is a file", "Results are written into a directory.")
 

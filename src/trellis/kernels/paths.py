@@ -144,7 +144,9 @@ def lengths_float(longest, lo, hi, first_end, single, every, offsets, successors
 
 
 @njit(cache=True, nogil=True)
-def lengths_modulo(prime, shortest, longest, lo, hi, first_end, single, every, offsets, successors, latest, ok, weights):
+def lengths_modulo(
+    prime, shortest, longest, lo, hi, first_end, single, every, offsets, successors, latest, ok, weights
+):
     """Return what `count_modulo` does, over the paths of length `shortest` to `longest` only."""
     kinds = weights.shape[0]
     totals = np.zeros((1 + kinds, lo.shape[0]), np.uint64)

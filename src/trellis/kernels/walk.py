@@ -45,7 +45,7 @@ def _can_be(before, bits, high, least, most):
         return False
     if top >= 64 and high >= low and (bits >> FAR) & np.uint64(1):
         return True
-    for j in range(low, min(top, 63) + 1):
+    for j in range(low, min(top, 63) + 1):  # noqa: SIM110 (Numba has no any())
         if (bits >> np.uint64(j - 1)) & np.uint64(1):
             return True
     return False

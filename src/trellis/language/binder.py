@@ -85,7 +85,7 @@ def bind(
         having=query.having, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,
         limit=query.limit, per_window=query.per_window, offset=query.offset,
         columns=tuple(columns),
-        parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)),
+        parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)), given=dict(params or {}),
     )  # fmt: skip
 
 
@@ -219,14 +219,14 @@ def _window(within: s.Within | None, scope: Scope) -> Window:
         return Window(WindowKind.WHOLE)
     size = _duration(within.size, "WITHIN", scope)
     if within.slide is None:
-        return Window(WindowKind.SPAN, size)
+        return Window(WindowKind.SPAN, size, has_unit=_has_unit(within.size, scope))
     slide = _duration(within.slide, "SLIDE", scope)
     if _has_unit(within.size, scope) != _has_unit(within.slide, scope):
         scope.fail("WITHIN and SLIDE must both have a unit, or neither", within.slide)
     if slide > size:
         hint = "Make SLIDE at most as long as WITHIN."
         scope.fail("SLIDE is longer than WITHIN, so events would lie in no window", within.slide, hint)
-    return Window(WindowKind.SLIDING, size, slide)
+    return Window(WindowKind.SLIDING, size, slide, _has_unit(within.size, scope))
 
 
 def _given_duration(e: s.Expression, scope: Scope) -> s.Node:

@@ -6,10 +6,11 @@ Values and conditions are trees of three nodes, `Column`, `Constant` and `Operat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
+from typing import Any
 
 from trellis.language import syntax as s
 from trellis.language.schema import BOOLEAN, Schema, Type
@@ -104,6 +105,7 @@ class Window:
     kind: WindowKind
     size: int | float | Decimal | None = None
     slide: int | float | Decimal | None = None
+    has_unit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query bound to a schema and parameters."""
+    """A query bound to a schema and parameters; `parameters` as people see them, `given` as they were given."""
 
     text: str
     syntax: s.Query
@@ -183,6 +185,7 @@ class BoundQuery:
     offset: int
     columns: tuple[OutputColumn, ...]
     parameters: tuple[tuple[str, str], ...]
+    given: Mapping[str, Any]
 
     @property
     def fixed(self) -> bool:

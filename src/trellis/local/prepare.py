@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -63,6 +63,12 @@ def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> Prepared
         meets = np.ones(len(ids), np.bool_)
     events, table, repeated = _sorted(plan, table, ids, columns, meets, on_bad_rows)
     return Prepared(events, table, read, unreadable + repeated)
+
+
+def with_columns(prepared: Prepared, plan: Plan) -> Slice:
+    """Return the slice with all columns that a plan reads."""
+    table = prepared.table
+    return replace(prepared.events, columns={n: normalise(table[n], from_arrow(table[n].type)) for n in plan.columns})
 
 
 # --- Bad rows and identity --------------------------------------------------------------------------------------
@@ -160,28 +166,41 @@ def warn_of_case(wanted: str, found: list[str]) -> None:
     similar = [t for t in found if t != wanted and t.casefold() == wanted.casefold()]
     if similar:
         names = ", ".join(f"`{t}`" for t in sorted(similar))
-        warnings.warn(f"no event has the type `{wanted}`, but some have {names}: types are case-sensitive", stacklevel=2)
+        warnings.warn(
+            f"no event has the type `{wanted}`, but some have {names}: types are case-sensitive", stacklevel=2
+        )
 
 
 # --- Order, windows, groups -------------------------------------------------------------------------------------
 
 
 def _sorted(
-    plan: Plan, table: pa.Table, ids: pa.Array, columns: Mapping[str, pa.Array], meets: NDArray[np.bool_], on_bad_rows: str
+    plan: Plan,
+    table: pa.Table,
+    ids: pa.Array,
+    columns: Mapping[str, pa.Array],
+    meets: NDArray[np.bool_],
+    on_bad_rows: str,
 ) -> tuple[Slice, pa.Table, int]:
     bound = plan.bound
     assert bound.schema is not None
     clock = Clock(bound.window, bound.schema.time_type)
     times = clock.numbers(columns[bound.schema.time])
     n = len(times)
-    partition = group_codes([columns[name] for name, _ in bound.partition])[0] if bound.partition else np.zeros(n, np.int64)
+    partition = (
+        group_codes([columns[name] for name, _ in bound.partition])[0] if bound.partition else np.zeros(n, np.int64)
+    )
     id_codes = group_codes([ids])[0]
     order = np.lexsort((id_codes, times, partition))
     keep = _first_of_ids(bound, clock, order, partition, times, ids, id_codes, table, on_bad_rows)
     order = order[keep]
     taken = pa.array(order)
     times, partition = times[order], partition[order]
-    bounds = np.concatenate([[0], np.flatnonzero(np.diff(partition)) + 1, [len(order)]]) if len(order) else np.zeros(1, np.int64)
+    bounds = (
+        np.concatenate([[0], np.flatnonzero(np.diff(partition)) + 1, [len(order)]])
+        if len(order)
+        else np.zeros(1, np.int64)
+    )
     groups, until = make_groups(bound, clock, times, bounds.astype(np.int64))
     events = Slice(
         columns={name: column.take(taken) for name, column in columns.items()}, ids=ids.take(taken), times=times,
@@ -191,7 +210,7 @@ def _sorted(
 
 
 def make_groups(bound: BoundQuery, clock: Clock, times: np.ndarray, bounds: Ints) -> tuple[Groups, Ints]:
-    """Return the windows of partitions in output order, and for each event the end of what it can be in a trend with."""
+    """Return the windows of partitions in output order, and for each event the end of its possible company."""
     if bound.window.kind is not WindowKind.SLIDING:
         until = (
             kernel.span_ends(times, bounds, clock.size)

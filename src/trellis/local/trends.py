@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from trellis.errors import UsageError
 from trellis.limits import refuse_listing
-from trellis.local.prepare import Prepared, prepare
-from trellis.plan.plan import Plan
-from trellis.trends.arrange import GROUP, arrange, hidden_names, result_size, walk_limit
+from trellis.local.prepare import Prepared, prepare, with_columns
+from trellis.plan.plan import Plan, with_all_columns
+from trellis.plan.variants import aggregate_plan
+from trellis.trends.arrange import arrange, result_size, walk_limit
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
 from trellis.trends.operator import TrendOperator, check_supported
-from trellis.trends.output import RowMaker
+from trellis.trends.output import RowMaker, exploded_schema
 
 if TYPE_CHECKING:
     import pandas
@@ -90,8 +91,7 @@ class LocalTrends:
             yield from self.aggregates().to_batches()
             return
         names = self._chosen(columns)
-        listed = sum(self._counts) if bound.order_by else result_size(bound, self._counts)
-        refuse_listing(bound, listed, self.max_trends)
+        self._refuse()
         needed = names if names is None or not bound.per_window else [*names, "rank"]
         maker = RowMaker(self.plan, self._prepared.events, positions)
         rows = (maker.batch(walked, needed) for walked in self._operator.walk(walk_limit(bound)))
@@ -128,27 +128,31 @@ class LocalTrends:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
-    def explode(self) -> pa.Table:
-        """Return one row an event of a result, with window, partition, rank, its place from 1, and all its columns."""
-        bound = self.plan.bound
-        maker = RowMaker(self.plan, self._prepared.events, positions=True, plain=True)
-        lead = [f.name for f in maker.schema if f.name not in ("length", "start_time", "end_time", "events")]
-        refuse_listing(bound, sum(self._counts) if bound.order_by else result_size(bound, self._counts), self.max_trends)
-        rows = (maker.batch(walked) for walked in self._operator.walk(walk_limit(bound)))
-        parts = [self._exploded(batch, lead) for batch in arrange(bound, rows)]
-        return pa.concat_tables(parts) if parts else self._exploded(maker.empty(), lead)
+    def aggregate(self, *items: str) -> pa.Table:
+        """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
+        plan = aggregate_plan(self.plan, items)
+        return aggregate_rows(plan, self._maker, self._with(plan).aggregate())
 
-    def _exploded(self, batch: pa.RecordBatch, lead: list[str]) -> pa.Table:
-        events = batch.column("events")
-        positions = events.flatten()
-        lengths = events.value_lengths().to_numpy(zero_copy_only=False)
-        row = np.repeat(np.arange(len(events)), lengths)
-        begins = np.repeat(np.cumsum(lengths) - lengths, lengths)
-        columns = {name: batch.column(name).take(pa.array(row)) for name in lead}
-        columns["place"] = pa.array(np.arange(len(row)) - begins + 1)
-        for name, column in zip(self.events.column_names, self.events.columns, strict=True):
-            columns.setdefault(name, column.take(positions))
-        return pa.table(columns)
+    def _with(self, plan: Plan) -> TrendOperator:
+        """Return the operator of a plan with the same graph: one that differs only in what comes out."""
+        operator = TrendOperator(plan, self._prepared.events)
+        operator.graph = self._operator.graph
+        return operator
+
+    def explode(self) -> pa.Table:
+        """Return one row an event of a result, with window, partition, rank, its place from 1, and its columns."""
+        plan = with_all_columns(self.plan)
+        events = with_columns(self._prepared, plan)
+        maker = RowMaker(plan, events, positions=True, plain=True)
+        self._refuse()
+        rows = (maker.batch(walked) for walked in self._operator.walk(walk_limit(plan.bound)))
+        parts = [maker.exploded(batch) for batch in arrange(plan.bound, rows)]
+        return pa.Table.from_batches(parts, schema=exploded_schema(plan.bound))
+
+    def _refuse(self) -> None:
+        bound = self.plan.bound
+        listed = sum(self._counts) if bound.order_by else result_size(bound, self._counts)
+        refuse_listing(bound, listed, self.max_trends)
 
     def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
         """Write the results as files into a directory, wholly or not at all.
@@ -168,11 +172,3 @@ class LocalTrends:
 
     def __repr__(self) -> str:
         return f"<trends of {self.plan.bound.text.split()[1]}... over {self._prepared.read:,} events, local>"
-
-
-def local_trends(plan: Plan, table: pa.Table, **options: Any) -> LocalTrends:
-    """Return the trends of a plan over a table."""
-    return LocalTrends(plan, table, **options)
-
-
-__all__ = ["GROUP", "LocalTrends", "hidden_names", "local_trends"]

@@ -66,7 +66,9 @@ def build_automaton(pattern: s.Pattern) -> Automaton:
     """Return the automaton of a pattern."""
     start: _Rest = (pattern,)
     numbers: dict[_Rest, int] = {start: 0}
-    queue, transitions, accepting = [start], [], []
+    queue = [start]
+    transitions: list[Transition] = []
+    accepting: list[Acceptance] = []
     while queue:
         state = queue.pop(0)
         for absent in _endings(state):

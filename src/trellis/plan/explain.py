@@ -7,7 +7,7 @@ from typing import Any
 
 from trellis.language.bound import BoundQuery, Condition, WindowKind
 from trellis.language.durations import to_text
-from trellis.language.printer import pattern_text, to_query_text
+from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
 from trellis.plan.automaton import Automaton
 from trellis.plan.plan import Plan
@@ -71,25 +71,14 @@ def _condition_data(conditions: tuple[Condition, ...]) -> list[dict[str, Any]]:
 
 
 def _window_data(bound: BoundQuery) -> dict[str, Any]:
-    window, timed = bound.window, bound.schema is None or bound.schema.time_type.temporal
-    written = bound.syntax.within
+    window = bound.window
 
     def shown(value: int | float | Decimal | None) -> str | None:
         if value is None:
             return None
-        has_unit = timed and isinstance(value, int) and (bound.schema is not None or _has_unit(bound, written))
-        return to_text(value) if has_unit and isinstance(value, int) else str(value)
+        return to_text(int(value)) if window.has_unit else str(value)
 
     return {"kind": str(window.kind), "size": shown(window.size), "slide": shown(window.slide)}
-
-
-def _has_unit(bound: BoundQuery, written: Any) -> bool:
-    from trellis.language.syntax import Duration, Parameter
-
-    size = written.size if written else None
-    if isinstance(size, Parameter):
-        return " " in dict(bound.parameters)[size.name].strip()
-    return isinstance(size, Duration)
 
 
 def _identity_data(bound: BoundQuery) -> str:
@@ -101,8 +90,6 @@ def _identity_data(bound: BoundQuery) -> str:
 
 
 def _order_text(bound: BoundQuery, i: int) -> str:
-    from trellis.language.printer import value_text
-
     key = bound.syntax.order_by[i]
     return value_text(key.expression) + (" DESC" if key.descending else "")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from trellis.language.bound import BoundQuery, Condition, ConditionKind, Operation, Output, columns_of
+from trellis.language.bound import BoundQuery, Condition, ConditionKind, Output, columns_of
+from trellis.language.schema import Kind
 from trellis.language.syntax import Select
 from trellis.plan.automaton import Automaton, build_automaton
 
@@ -51,12 +52,12 @@ def make_plan(bound: BoundQuery) -> Plan:
     )
 
 
-def separable(value: Operation) -> bool:
-    """Whether an adjacent condition compares something of the later event with something of the earlier one."""
-    if value.function not in ("=", "!=", "<", "<=", ">", ">="):
-        return False
-    left, right = ({c.which for c in columns_of(a)} for a in value.arguments)
-    return len(left) <= 1 and len(right) <= 1 and len(left | right) == 2
+def with_all_columns(plan: Plan) -> Plan:
+    """Return the plan, reading every column of the events that has a type conditions can use."""
+    assert plan.bound.schema is not None
+    tables = plan.bound.schema.tables
+    names = dict.fromkeys(n for table in tables for n, t in table.columns.items() if t.kind is not Kind.OTHER)
+    return replace(plan, columns=tuple(dict.fromkeys([*plan.columns, *names])))
 
 
 def _columns(bound: BoundQuery) -> tuple[str, ...]:

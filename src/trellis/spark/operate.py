@@ -142,4 +142,14 @@ def _one_zero(column: pa.Array) -> pa.Array:
     return pa.array(column.to_numpy(zero_copy_only=False) + 0.0, mask=column.is_null().to_numpy(zero_copy_only=False))
 
 
-ANSWERS = {"count": _count, "aggregate": _aggregate, "list": _list}
+def _explode(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    """List the groups with one row an event."""
+    bound = work.plan.bound
+    for count in operator.counts:
+        refuse_listing(bound, result_size(bound, [count]), work.max_trends)
+    plain = RowMaker(work.plan, operator.events, positions=True, plain=True)
+    rows = (plain.batch(walked) for walked in operator.walk(walk_limit(bound)))
+    yield from (plain.exploded(batch) for batch in arrange(bound, rows))
+
+
+ANSWERS = {"count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode}

@@ -20,8 +20,8 @@ from trellis.events import TYPE
 from trellis.language.bound import BoundQuery, Condition, WindowKind
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
-from trellis.spark.repeated import FirstOfIds
 from trellis.spark.compile import can_compile, compile_condition, time_column
+from trellis.spark.repeated import FirstOfIds
 from trellis.spark.rows import ID, TIME, USABLE, WINDOW, partition_name
 from trellis.trends.clock import Clock
 
@@ -45,7 +45,7 @@ class Split:
 
 
 def group_keys(bound: BoundQuery) -> list[str]:
-    """Return the columns that make a group, those of GROUP BY first, so that what is aggregated together is adjacent."""
+    """Return the columns that make a group, those of GROUP BY first: what is aggregated together is adjacent."""
     names = [n for n, _ in bound.partition]
     ordered = [n for n in names if n in bound.group_by] + [n for n in names if n not in bound.group_by]
     return ([WINDOW] if bound.window.kind is WindowKind.SLIDING else []) + [partition_name(n) for n in ordered]

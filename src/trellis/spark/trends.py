@@ -21,18 +21,19 @@ from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.schema import Schema, Table, choose_time
 from trellis.limits import refuse_listing
 from trellis.local.prepare import bad_rows, warn_of_case
-from trellis.plan.plan import Plan
+from trellis.plan.plan import Plan, with_all_columns
+from trellis.plan.variants import aggregate_plan
 from trellis.spark.failures import in_driver
 from trellis.spark.operate import PLACE, Work
+from trellis.spark.rows import WINDOW, partition_name
 from trellis.spark.schema import from_spark
 from trellis.spark.session import get_session
-from trellis.spark.rows import WINDOW, partition_name
 from trellis.spark.split import Split, split
 from trellis.trends.aggregate import join
 from trellis.trends.arrange import KEY, result_size
 from trellis.trends.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
 from trellis.trends.operator import check_supported
-from trellis.trends.output import output_type, lead_schema, row_schema
+from trellis.trends.output import exploded_schema, lead_schema, output_type, row_schema
 
 if TYPE_CHECKING:
     import pandas
@@ -50,8 +51,9 @@ class SparkTrends:
         self.plan = plan
         self.max_trends = max_trends
         with in_driver():
-            self._read, self._dropped, frame = _checked(plan.bound, frame, on_bad_rows)
-            self._split: Split = split(plan, frame, on_bad_rows == "drop")
+            self._drop = on_bad_rows == "drop"
+            self._read, self._dropped, self._frame = _checked(plan.bound, frame, on_bad_rows)
+            self._split: Split = split(plan, self._frame, self._drop)
 
     @cached_property
     def statistics(self) -> dict[str, int]:
@@ -71,9 +73,10 @@ class SparkTrends:
             "partitions": int(row["p"]) * some,
         }
 
-    def _run(self, what: str, schema: pa.Schema) -> DataFrame:
-        work = Work(self.plan, self._split.late, what, self.max_trends)
-        return self._split.grouped().mapInArrow(work, from_arrow_schema(schema))
+    def _run(self, what: str, schema: pa.Schema, rows: Split | None = None) -> DataFrame:
+        rows = rows or self._split
+        work = Work(rows.plan, rows.late, what, self.max_trends)
+        return rows.grouped().mapInArrow(work, from_arrow_schema(schema))
 
     @cached_property
     def _total(self) -> int:
@@ -93,16 +96,38 @@ class SparkTrends:
 
     def aggregates(self) -> DataFrame:
         """Return the rows of the query's AGGREGATE; nothing is listed."""
-        bound = self.plan.bound
-        if not bound.aggregates:
+        if not self.plan.bound.aggregates:
             raise UsageError("the query has no AGGREGATE", "Add one, or use trends.aggregate('count(*)').")
+        return self._aggregated(self._split)
+
+    def aggregate(self, *items: str) -> DataFrame:
+        """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
+        plan = aggregate_plan(self.plan, items)
+        return self._aggregated(split(plan, self._frame, self._drop))
+
+    def _aggregated(self, rows: Split) -> DataFrame:
+        bound = rows.plan.bound
         schema = aggregate_schema(bound)
-        rows = self._run("aggregate", schema)
         if always_one_row(bound) and not self._any_row():
-            empty = aggregate_table(self.plan, [], [join(self.plan, [])])
+            empty = aggregate_table(rows.plan, [], [join(rows.plan, [])])
             return self._session.createDataFrame(empty, from_arrow_schema(schema))
+        frame = self._run("aggregate", schema, rows)
         names = [fld.name for fld in lead_schema(bound, list(bound.group_by) or None)]
-        return rows.orderBy(*map(_quoted, names)) if names else rows
+        return frame.orderBy(*map(_quoted, names)) if names else frame
+
+    def explode(self) -> DataFrame:
+        """Return one row an event of a result, with window, partition, rank, its place from 1, and its columns; lazy.
+
+        ORDER BY, and a LIMIT or OFFSET that is not PER WINDOW, must be applied to the frame itself.
+        """
+        bound = self.plan.bound
+        if bound.order_by or (not bound.per_window and (bound.limit is not None or bound.offset)):
+            raise UsageError(
+                "explode() on Spark takes a query without ORDER BY, and LIMIT and OFFSET only PER WINDOW",
+                "Leave them out, and order or limit the data frame.",
+            )
+        plan = with_all_columns(self.plan)
+        return self._run("explode", exploded_schema(bound), split(plan, self._frame, self._drop))
 
     def _any_row(self) -> bool:
         with in_driver():

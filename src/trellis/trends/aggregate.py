@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from trellis.columns.ordering import rank_codes
-from trellis.language.bound import NamedOutput, Output
+from trellis.language.bound import Output
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
 from trellis.trends.count import Counter
@@ -66,16 +66,8 @@ def aggregate(plan: Plan, counter: Counter) -> list[Numbers]:
     """Return the numbers of every group of a slice."""
     outputs = plan.bound.aggregates
     counts = counter.counts()
-    columns = [_column_states(named.output, counter, counts) for named in _needed(outputs)]
-    by_output = dict(zip([n.name for n in _needed(outputs)], columns, strict=True))
-    return [
-        Numbers(count, tuple(by_output[named.name][group] for named in outputs))
-        for group, count in enumerate(counts)
-    ]
-
-
-def _needed(outputs: tuple[NamedOutput, ...]) -> list[NamedOutput]:
-    return list(outputs)
+    columns = [_column_states(named.output, counter, counts) for named in outputs]
+    return [Numbers(count, tuple(column[group] for column in columns)) for group, count in enumerate(counts)]
 
 
 def _column_states(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
@@ -156,9 +148,7 @@ def _extremes(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
 def join(plan: Plan, parts: list[Numbers]) -> Numbers:
     """Return the numbers of several groups taken together."""
     outputs = plan.bound.aggregates
-    states = tuple(
-        _joined(named.output, [p.states[i] for p in parts if p.count]) for i, named in enumerate(outputs)
-    )
+    states = tuple(_joined(named.output, [p.states[i] for p in parts if p.count]) for i, named in enumerate(outputs))
     return Numbers(sum(p.count for p in parts), states)
 
 

@@ -7,6 +7,7 @@ kernels see int64 or float64 and nothing else.
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from trellis.language.bound import Window
 from trellis.language.schema import Kind, Type
 
 UTC_MICROS = pa.timestamp("us", tz="UTC")
-Times = NDArray[np.int64] | NDArray[np.float64]
+Times = NDArray[Any]
 
 
 class Clock:
@@ -47,7 +48,9 @@ class Clock:
         try:
             wide = column.cast(pa.decimal128(38, self.digits))
         except pa.ArrowInvalid:
-            raise DataError("a time has too many digits", "Times must fit 64 bits with their digits behind the point.") from None
+            raise DataError(
+                "a time has too many digits", "Times must fit 64 bits with their digits behind the point."
+            ) from None
         words = np.frombuffer(wide.buffers()[1], np.int64, 2 * len(wide), wide.offset * 16).reshape(-1, 2)
         if ((words[:, 0] >> 63) != words[:, 1]).any():
             raise DataError("a time has too many digits", "Times must fit 64 bits with their digits behind the point.")

@@ -41,7 +41,7 @@ class Counter:
     def approximate(self) -> NDArray[np.float64]:
         """Return the number of trends of each group whatever their length: exact below 2**53, else rounded or inf."""
         totals = paths.count_float(*self._arguments(self.tasks), np.empty(len(self.events), np.float64))
-        return np.bincount(self.tasks.group, totals, self.groups)
+        return np.bincount(self.tasks.group, totals, self.groups).astype(np.float64)
 
     def log2(self, tasks: Tasks) -> float:
         """Return the binary logarithm of the greatest number of trends of any group of the tasks."""
@@ -117,7 +117,9 @@ class Counter:
             size = int(tasks.hi[i] - tasks.lo[i])
             one = slice(i, i + 1)
             totals = np.zeros((1, max(size, 1)), np.float64)
-            part = Tasks(tasks.lo[one], tasks.hi[one], tasks.first_end[one], tasks.group[one], tasks.single, tasks.every)
+            part = Tasks(
+                tasks.lo[one], tasks.hi[one], tasks.first_end[one], tasks.group[one], tasks.single, tasks.every
+            )
             paths.lengths_float(min(self.most, size), *self._arguments(part), totals)
             lengths = np.flatnonzero(totals[0] > 0) + 1
             lengths = lengths[(lengths >= self.least) & (lengths <= self.most)]

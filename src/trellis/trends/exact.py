@@ -40,7 +40,8 @@ def _is_prime(n: int) -> bool:
 
 def primes_for(bits: int) -> list[int]:
     """Return enough primes for signed numbers whose magnitude has at most `bits` bits."""
-    primes, product = [], 1
+    primes: list[int] = []
+    product = 1
     while product.bit_length() <= bits + 1:
         primes.append(prime_below_2_31(len(primes)))
         product *= primes[-1]
@@ -66,9 +67,7 @@ def reconstruct(bits: int, residues: Callable[[int], Residues], signed: bool = F
         product *= p
     parts = [product // p * pow(product // p, -1, p) for p in primes]
     rows, columns = tables[0].shape
-    return [
-        list(_combined([table[row] for table in tables], parts, product, columns, signed)) for row in range(rows)
-    ]
+    return [list(_combined([table[row] for table in tables], parts, product, columns, signed)) for row in range(rows)]
 
 
 def _combined(tables: list[Residues], parts: list[int], product: int, columns: int, signed: bool) -> Iterator[int]:

@@ -103,7 +103,8 @@ def aggregate_table(plan: Plan, lead: list[pa.Array], numbers: Sequence[Numbers]
 
 def _exact(values: Sequence[Any], scale: int) -> list[pa.Array]:
     """Return exact numbers as decimals (NULL beyond 38 digits) and as text with all digits."""
-    decimals, texts = [], []
+    decimals: list[Decimal | None] = []
+    texts: list[str | None] = []
     for value in values:
         if value is None:
             decimals.append(None)

@@ -65,13 +65,27 @@ def row_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of the listed rows."""
     assert bound.schema is not None
     time = arrow_type(bound.schema.time_type)
-    fields = lead_schema(bound) + [
-        pa.field("rank", pa.int64()), pa.field("length", pa.int64()),
-        pa.field("start_time", time), pa.field("end_time", time),
-    ]  # fmt: skip
+    fields = [*lead_schema(bound), pa.field("rank", pa.int64()), pa.field("length", pa.int64())]
+    fields += [pa.field("start_time", time), pa.field("end_time", time)]
     if bound.returns:
         return pa.schema(fields + [pa.field(n.name, output_type(n.output)) for n in bound.returns])
     return pa.schema([*fields, pa.field("events", pa.list_(id_arrow_type(bound)))])
+
+
+def exploded_schema(bound: BoundQuery) -> pa.Schema:
+    """Return the schema of one row an event: window, partition, rank, place in the trend from 1, the event's columns.
+
+    Columns of types that conditions cannot use are left out.
+    """
+    assert bound.schema is not None
+    fields = [*lead_schema(bound), pa.field("rank", pa.int64()), pa.field("place", pa.int64())]
+    taken = {f.name for f in fields} | {"length", "start_time", "end_time", "events"}
+    for table in bound.schema.tables:
+        for name, type_ in table.columns.items():
+            if name not in taken and type_.kind is not Kind.OTHER:
+                fields.append(pa.field(name, arrow_type(type_)))
+                taken.add(name)
+    return pa.schema(fields)
 
 
 def id_arrow_type(bound: BoundQuery) -> pa.DataType:
@@ -124,6 +138,23 @@ class RowMaker:
         assert self.bound.schema is not None
         place = rows.first if field.name == "start_time" else rows.last
         return present(self.events.columns[self.bound.schema.time].take(pa.array(place)), field.type)
+
+    def exploded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return one row an event of plain rows with positions: see `exploded_schema`."""
+        lists = batch.column("events")
+        lengths = lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+        row = pa.array(np.repeat(np.arange(len(lists)), lengths))
+        place = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1
+        schema = exploded_schema(self.bound)
+        columns = []
+        for field in schema:
+            if field.name == "place":
+                columns.append(pa.array(place))
+            elif field.name in self.schema.names:
+                columns.append(batch.column(field.name).take(row))
+            else:
+                columns.append(present(self.events.columns[field.name].take(lists.flatten()), field.type))
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     def lead(self, groups: NDArray[np.int64]) -> list[pa.Array]:
         """Return the columns that tell window and partition of groups."""
@@ -189,12 +220,9 @@ class RowMaker:
     def _expression(self, output: Output, rows: _Rows) -> pa.Array:
         names = [f"_{i}" for i in range(len(output.arguments))]
         values = {
-            n: normalise(_narrow(self.item(a, rows), a), a.type)
-            for n, a in zip(names, output.arguments, strict=True)
+            n: normalise(_narrow(self.item(a, rows), a), a.type) for n, a in zip(names, output.arguments, strict=True)
         }
-        columns = tuple(
-            Column("", n, Which.EACH, None, a.type) for n, a in zip(names, output.arguments, strict=True)
-        )
+        columns = tuple(Column("", n, Which.EACH, None, a.type) for n, a in zip(names, output.arguments, strict=True))
         operation = Operation(output.function, columns, output.type, output.function)
         return evaluate(operation, lambda c: values[c.name], len(rows.lengths))
 
@@ -255,7 +283,8 @@ def _means(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
         return _folded_floats(values, ends, mean=True)
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     sums = _sums(values, ends)
-    counts = np.add.reduceat(valid.astype(np.int64), np.concatenate([[0], ends[:-1]])) if len(ends) else ends
+    begins = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+    counts = np.add.reduceat(valid.astype(np.int64), begins) if len(ends) else np.zeros(0, np.int64)
     return _quotients(sums, counts)
 
 

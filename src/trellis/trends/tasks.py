@@ -30,9 +30,7 @@ class Tasks:
     def of_groups(self, wanted: Ints) -> Tasks:
         """Return the tasks of some groups."""
         keep = np.isin(self.group, wanted)
-        return Tasks(
-            self.lo[keep], self.hi[keep], self.first_end[keep], self.group[keep], self.single, self.every
-        )
+        return Tasks(self.lo[keep], self.hi[keep], self.first_end[keep], self.group[keep], self.single, self.every)
 
 
 def make_tasks(plan: Plan, events: Slice, graph: EventGraph) -> Tasks:

@@ -1,0 +1,245 @@
+"""The options that commands share, and what they say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from trellis.errors import UsageError
+from trellis.language.syntax import Report
+
+
+class Engine(StrEnum):
+    """Where a query runs."""
+
+    LOCAL = "local"
+    SPARK = "spark"
+
+
+class BadRows(StrEnum):
+    """What happens with rows that have no readable time or id."""
+
+    ERROR = "error"
+    DROP = "drop"
+
+
+class OutputFormat(StrEnum):
+    """The formats of `--out`."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+
+
+_EVENTS, _RUN, _OUTPUT = "Events", "How it runs", "Output"
+
+QueryText = Annotated[str, typer.Argument(metavar="QUERY", help="A file that holds the query, or its text.")]
+EventPaths = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="EVENTS...", help="Files, directories or globs of Parquet, CSV, JSON lines or ORC."),
+]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--events",
+        metavar="TYPE=PATH",
+        help="A table of the events of one type; once for each type.",
+        rich_help_panel=_EVENTS,
+    ),
+]
+Time = Annotated[
+    str | None,
+    typer.Option(
+        "--time",
+        metavar="COLUMN",
+        help="The column of times; without it the only one called time, ts, timestamp or event_time.",
+        rich_help_panel=_EVENTS,
+    ),
+]
+TypeColumn = Annotated[
+    str | None,
+    typer.Option("--type", metavar="COLUMN", help="The column of event types.", rich_help_panel=_EVENTS),
+]
+EventId = Annotated[
+    str | None,
+    typer.Option(
+        "--event-id",
+        metavar="COLUMN",
+        help="The column of event ids; without it events are numbered, which costs a sort of them all.",
+        rich_help_panel=_EVENTS,
+    ),
+]
+TimeFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--time-format",
+        metavar="FORMAT",
+        help="The format of times that are text, such as dd.MM.yyyy HH:mm; without it ISO 8601 and yyyy/MM/dd HH:mm.",
+        rich_help_panel=_EVENTS,
+    ),
+]
+InputFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--input-format",
+        metavar="FORMAT",
+        help="parquet, csv, tsv, json or orc; without it the extensions of the files tell.",
+        rich_help_panel=_EVENTS,
+    ),
+]
+OnBadRows = Annotated[
+    BadRows,
+    typer.Option(
+        "--on-bad-rows",
+        help="Whether rows without a readable time or id are an error or are left out.",
+        rich_help_panel=_EVENTS,
+    ),
+]
+Params = Annotated[
+    list[str] | None,
+    typer.Option("--param", metavar="NAME=VALUE", help="A value for a parameter of the query; may be repeated."),
+]
+ReportMode = Annotated[
+    Report | None, typer.Option("--report-mode", help="Which trends are results; overrides REPORT of the query.")
+]
+EngineName = Annotated[
+    Engine,
+    typer.Option("--engine", help="Run on Spark, or in this process.", rich_help_panel=_RUN),
+]
+Master = Annotated[
+    str | None,
+    typer.Option(
+        "--master",
+        metavar="URL",
+        help="The Spark master: local[N], spark://HOST:PORT, sc://HOST; without it local[*].",
+        rich_help_panel=_RUN,
+    ),
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.", rich_help_panel=_RUN),
+]
+Out = Annotated[
+    str | None,
+    typer.Option(
+        "--out",
+        metavar="PATH",
+        help="Write the rows into this directory, wholly or not at all.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+Format = Annotated[OutputFormat, typer.Option("--format", help="The format of the files.", rich_help_panel=_OUTPUT)]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.", rich_help_panel=_OUTPUT)]
+ShowProgress = Annotated[
+    bool,
+    typer.Option("--progress/--no-progress", help="Show on a terminal what is being done.", rich_help_panel=_OUTPUT),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", help="Print no tables and no summary.", rich_help_panel=_OUTPUT),
+]
+Json = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=_OUTPUT),
+]
+
+
+@dataclass(frozen=True)
+class EventOptions:
+    """What was said about the events.
+
+    Attributes
+    ----------
+    paths
+        Where they are, if they are one table.
+    tables
+        Where they are by type, if they are several.
+    """
+
+    paths: tuple[str, ...]
+    tables: dict[str, list[str]]
+    time: str | None = None
+    type: str | None = None
+    event_id: str | None = None
+    time_format: str | None = None
+    input_format: str | None = None
+    on_bad_rows: str = "error"
+
+    @property
+    def given(self) -> bool:
+        """Whether there are any."""
+        return bool(self.paths or self.tables)
+
+    @property
+    def described(self) -> str:
+        """The paths, for a line of text."""
+        named = [f"{name}={path}" for name, paths in self.tables.items() for path in paths]
+        return ", ".join([*self.paths, *named])
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """What was said about where to run."""
+
+    engine: Engine = Engine.SPARK
+    master: str | None = None
+    conf: tuple[str, ...] = ()
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings of Spark."""
+        return pairs("--conf", self.conf)
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What was said about what comes out."""
+
+    out: str | None = None
+    format: str = "parquet"
+    overwrite: bool = False
+    progress: bool = True
+    quiet: bool = False
+    json: bool = False
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether progress is wanted, if stderr is a terminal."""
+        return self.progress and not self.quiet and not self.json
+
+
+def pairs(option: str, values: Iterable[str] | None) -> dict[str, str]:
+    """Return NAME=VALUE options as a dictionary.
+
+    Raises
+    ------
+    UsageError
+        If one has no `=` or no name, or a name comes twice.
+    """
+    found: dict[str, str] = {}
+    for name, value in _split(option, values):
+        if name in found:
+            raise UsageError(f"{option} gives `{name}` twice", "Give one value.")
+        found[name] = value
+    return found
+
+
+def event_tables(values: Iterable[str] | None) -> dict[str, list[str]]:
+    """Return `--events TYPE=PATH` options as paths by type; a type may have several."""
+    found: dict[str, list[str]] = {}
+    for name, path in _split("--events", values):
+        found.setdefault(name, []).append(path)
+    return found
+
+
+def _split(option: str, values: Iterable[str] | None) -> list[tuple[str, str]]:
+    split = [(text, *text.partition("=")) for text in values or ()]
+    for text, name, equals, value in split:
+        if not name or not equals or (option == "--events" and not value):
+            form = {"--events": "TYPE=PATH", "--conf": "KEY=VALUE"}.get(option, "NAME=VALUE")
+            raise UsageError(f"`{option} {text}` is not of the form {form}")
+    return [(name, value) for _, name, _, value in split]
