@@ -40,7 +40,7 @@ _EVENTS, _RUN, _OUTPUT = "Events", "How it runs", "Output"
 QueryText = Annotated[str, typer.Argument(metavar="QUERY", help="A file that holds the query, or its text.")]
 EventPaths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="EVENTS...", help="Files, directories or globs of Parquet, CSV, JSON lines or ORC."),
+    typer.Argument(metavar="EVENTS", help="Files, directories or globs of Parquet, CSV, JSON lines or ORC."),
 ]
 Tables = Annotated[
     list[str] | None,

@@ -70,7 +70,7 @@ def get_session(master: str | None = None, conf: Mapping[str, Any] | None = None
         If there is no Java, Spark does not start, or a setting is refused.
     """
     settings = {key: _text(value) for key, value in (conf or {}).items()}
-    active = SparkSession.getActiveSession()
+    active = _active()
     if active is not None:
         _apply(active, settings)
         return active
@@ -84,6 +84,14 @@ def stop_session(session: SparkSession) -> None:
     if session in _ours:
         _ours.remove(session)
         session.stop()
+
+
+def _active() -> SparkSession | None:
+    """Return the session of this thread or, where it has none, of the process."""
+    try:
+        return SparkSession.active()
+    except PySparkException:
+        return None
 
 
 def _text(value: Any) -> str:

@@ -59,7 +59,8 @@ class Clock:
     def windows(self, times: Times) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the numbers of the first and the last window that hold each time."""
         if self.time.kind is not Kind.DOUBLE:
-            return (times - self.size) // self.slide + 1, times // self.slide
+            size, slide = int(self.size), int(self.slide)
+            return (times - size) // slide + 1, times // slide
         last = np.floor(times / self.slide)
         last -= last * self.slide > times
         last += (last + 1) * self.slide <= times

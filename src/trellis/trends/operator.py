@@ -14,8 +14,9 @@ from trellis.kernels import walk as kernel
 from trellis.language.bound import BoundQuery
 from trellis.plan.plan import Plan
 from trellis.trends.aggregate import Numbers, aggregate
-from trellis.trends.count import Counter
+from trellis.trends.count import Counter, IndexedCounter
 from trellis.trends.graph import EventGraph, build_graph
+from trellis.trends.index import build_index
 from trellis.trends.slice import Slice
 from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds, make_tasks
 
@@ -64,12 +65,16 @@ class TrendOperator:
     @cached_property
     def tasks(self) -> Tasks:
         """What is counted and walked together."""
-        return make_tasks(self.plan, self.events, self.graph)
+        return make_tasks(self.plan, self.events, lambda: self.graph)
 
     @cached_property
     def counter(self) -> Counter:
         """Counts without listing."""
-        return Counter(self.events, self.graph, self.tasks, *length_bounds(self.plan.bound.having))
+        least, most = length_bounds(self.plan.bound.having)
+        index = build_index(self.plan, self.events) if (least, most) == (1, NO_BOUND) else None
+        if index is not None:
+            return IndexedCounter(self.events, lambda: self.graph, self.tasks, index)
+        return Counter(self.events, lambda: self.graph, self.tasks, least, most)
 
     @cached_property
     def counts(self) -> list[int]:

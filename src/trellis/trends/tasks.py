@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +34,7 @@ class Tasks:
         return Tasks(self.lo[keep], self.hi[keep], self.first_end[keep], self.group[keep], self.single, self.every)
 
 
-def make_tasks(plan: Plan, events: Slice, graph: EventGraph) -> Tasks:
+def make_tasks(plan: Plan, events: Slice, graph: Callable[[], EventGraph]) -> Tasks:
     """Return the tasks of a slice, in the order of the output."""
     groups = events.groups
     every = plan.bound.report is Report.ANY
@@ -41,7 +42,7 @@ def make_tasks(plan: Plan, events: Slice, graph: EventGraph) -> Tasks:
         return Tasks(groups.lo, groups.hi, groups.lo, np.arange(len(groups)), False, every)
     starts = np.flatnonzero(events.usable)
     group = np.searchsorted(groups.lo, starts, side="right") - 1
-    first_end = first_ends(graph.latest, events.until)
+    first_end = first_ends(graph().latest, events.until)
     return Tasks(starts, events.until[starts], first_end[starts], group, True, every)
 
 

@@ -1,0 +1,106 @@
+"""`trellis count`: how many trends a query has, and its aggregates; nothing is listed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trellis.cli import options as o
+from trellis.cli.console import Step, out, progress
+from trellis.cli.queries import read_query
+from trellis.cli.running import Asked, Clock, aggregates, counts, running, total_of
+from trellis.cli.show import plural, print_rows
+from trellis.cli.summary import Summary, query_text
+
+ROWS = 20
+
+
+def count(
+    query: o.QueryText,
+    events: o.EventPaths = None,
+    tables: o.Tables = None,
+    time: o.Time = None,
+    type: o.TypeColumn = None,
+    event_id: o.EventId = None,
+    time_format: o.TimeFormat = None,
+    input_format: o.InputFormat = None,
+    on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
+    param: o.Params = None,
+    report_mode: o.ReportMode = None,
+    engine: o.EngineName = o.Engine.SPARK,
+    master: o.Master = None,
+    conf: o.Conf = None,
+    output: o.Out = None,
+    format: o.Format = o.OutputFormat.PARQUET,
+    overwrite: o.Overwrite = False,
+    progress: o.ShowProgress = True,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
+) -> None:
+    """Count the results of a query for each window and partition, exactly; nothing is listed.
+
+    With AGGREGATE the query's aggregates are printed too, and `--out` gets them in place of the counts.
+    """
+    asked = Asked(
+        read_query(query),
+        o.EventOptions(
+            tuple(events or ()), o.event_tables(tables), time, type, event_id, time_format, input_format, on_bad_rows
+        ),
+        o.EngineOptions(engine, master, tuple(conf or ())),
+        o.pairs("--param", param),
+        report_mode,
+    )
+    run_count(asked, o.OutputOptions(output, format, overwrite, progress, quiet, json))
+
+
+def run_count(asked: Asked, output: o.OutputOptions) -> None:
+    """Do what `trellis count` was asked."""
+    from trellis.cli.output import checked_target
+
+    clock = Clock()
+    with checked_target(output), progress(output.shows_progress) as step, running(asked, step) as trends:
+        summary, counted, aggregated = _counted(trends, output, step, clock)
+    if output.json:
+        from trellis.io.results import json_value
+
+        rows = None if aggregated is None else aggregated.to_pylist()
+        more = {} if rows is None else {"aggregates": [{k: json_value(v) for k, v in row.items()} for row in rows]}
+        summary.print_json(**more)
+    elif output.quiet:
+        out().print(str(summary.results))
+    else:
+        _print(asked, summary, counted, aggregated)
+
+
+def _counted(trends: Any, output: o.OutputOptions, step: Step, clock: Clock) -> tuple[Summary, Any, Any]:
+    step("counting the results")
+    counted, aggregated = counts(trends), None
+    if trends.plan.bound.aggregates:
+        step("aggregating")
+        aggregated = aggregates(trends)
+    if output.out is not None:
+        from trellis.io.results import write_results
+
+        rows = counted if aggregated is None else aggregated
+        step("writing")
+        write_results(rows.to_batches(), rows.schema, output.out, output.format, output.overwrite)
+    step("summing up")
+    summary = Summary(query_text(trends), trends.statistics, total_of(counted), clock.seconds, output.out)
+    return summary, counted, aggregated
+
+
+def _print(asked: Asked, summary: Summary, counted: Any, aggregated: Any) -> None:
+    console = out()
+    console.print(f"{summary.query}\nover {asked.events.described}, engine {asked.engine.engine}", style="bold")
+    if len(counted.column_names) > 2:  # a query with neither windows nor partition has only the total
+        _print_some(counted, "with results")
+    if aggregated is not None:
+        _print_some(aggregated, "of aggregates")
+    summary.print_facts()
+
+
+def _print_some(rows: Any, what: str) -> None:
+    console = out()
+    if rows.num_rows:
+        print_rows(console, rows.slice(0, ROWS))
+    if rows.num_rows > ROWS:
+        console.print(f"and {plural(rows.num_rows - ROWS, 'more row', 'more rows')} {what}\n")

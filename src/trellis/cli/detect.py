@@ -1,0 +1,113 @@
+"""`trellis detect`: find the trends of a query, show the first, write them all."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from trellis.cli import options as o
+from trellis.cli.console import Step, out, progress
+from trellis.cli.queries import read_query
+from trellis.cli.running import Asked, Clock, aggregates, first_rows, listed_size, running
+from trellis.cli.show import plural, print_rows
+from trellis.cli.summary import Summary, query_text
+from trellis.limits import DEFAULT_MAX_TRENDS
+
+ROWS = 10
+
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", min=0, metavar="N", help="At most so many results; overrides LIMIT of the query."),
+]
+MaxTrends = Annotated[
+    int,
+    typer.Option(
+        "--max-trends",
+        min=0,
+        metavar="N",
+        help="The bound on listing: a query with more results is refused, with their exact number.",
+        rich_help_panel="How it runs",
+    ),
+]
+
+
+def detect(
+    query: o.QueryText,
+    events: o.EventPaths = None,
+    tables: o.Tables = None,
+    time: o.Time = None,
+    type: o.TypeColumn = None,
+    event_id: o.EventId = None,
+    time_format: o.TimeFormat = None,
+    input_format: o.InputFormat = None,
+    on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
+    param: o.Params = None,
+    report_mode: o.ReportMode = None,
+    limit: Limit = None,
+    max_trends: MaxTrends = DEFAULT_MAX_TRENDS,
+    engine: o.EngineName = o.Engine.SPARK,
+    master: o.Master = None,
+    conf: o.Conf = None,
+    output: o.Out = None,
+    format: o.Format = o.OutputFormat.PARQUET,
+    overwrite: o.Overwrite = False,
+    progress: o.ShowProgress = True,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
+) -> None:
+    """Find the trends of a query: print the first and a summary, and write them all into a directory."""
+    asked = Asked(
+        read_query(query, limit),
+        o.EventOptions(
+            tuple(events or ()), o.event_tables(tables), time, type, event_id, time_format, input_format, on_bad_rows
+        ),
+        o.EngineOptions(engine, master, tuple(conf or ())),
+        o.pairs("--param", param),
+        report_mode,
+        max_trends,
+    )
+    run_detect(asked, o.OutputOptions(output, format, overwrite, progress, quiet, json))
+
+
+def run_detect(asked: Asked, output: o.OutputOptions) -> None:
+    """Do what `trellis detect` was asked."""
+    from trellis.cli.output import checked_target
+
+    clock = Clock()
+    with checked_target(output), progress(output.shows_progress) as step, running(asked, step) as trends:
+        summary, rows = _found(trends, output, step, clock)
+    if output.json:
+        summary.print_json()
+    elif not output.quiet:
+        _print(asked, summary, rows, bool(trends.plan.bound.aggregates))
+
+
+def _found(trends: Any, output: o.OutputOptions, step: Step, clock: Clock) -> tuple[Summary, Any]:
+    step("counting the results")
+    found, rows = trends.count(), None
+    if trends.plan.bound.aggregates:
+        size = found
+        rows = aggregates(trends)
+    else:
+        size = listed_size(trends)
+        if not (output.json or output.quiet):
+            step("listing the first results")
+            rows = first_rows(trends, ROWS)
+    if output.out is not None:
+        step(f"writing {plural(size, 'result')}")
+        trends.write(output.out, format=output.format, overwrite=output.overwrite)
+    step("summing up")
+    return Summary(query_text(trends), trends.statistics, size, clock.seconds, output.out, found), rows
+
+
+def _print(asked: Asked, summary: Summary, rows: Any, aggregated: bool) -> None:
+    console = out()
+    console.print(f"{summary.query}\nover {asked.events.described}, engine {asked.engine.engine}", style="bold")
+    if rows.num_rows:
+        print_rows(console, rows.slice(0, ROWS))
+        shown = min(rows.num_rows, ROWS)
+        whole = rows.num_rows if aggregated else summary.results
+        if whole > shown:
+            console.print(f"the first {shown} of {plural(whole, 'row' if aggregated else 'result')}\n")
+    summary.print_facts()

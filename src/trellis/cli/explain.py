@@ -1,0 +1,103 @@
+"""`trellis explain`: what a query means and how it runs; with events, how many of what there are."""
+
+from __future__ import annotations
+
+import json as json_text
+from typing import TYPE_CHECKING, Any
+
+from trellis.cli import options as o
+from trellis.cli.console import out
+from trellis.cli.console import progress as shown_progress
+from trellis.cli.queries import read_query
+
+if TYPE_CHECKING:
+    from trellis.cli.running import Asked
+
+
+def explain(
+    query: o.QueryText,
+    events: o.EventPaths = None,
+    tables: o.Tables = None,
+    time: o.Time = None,
+    type: o.TypeColumn = None,
+    event_id: o.EventId = None,
+    time_format: o.TimeFormat = None,
+    input_format: o.InputFormat = None,
+    on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
+    param: o.Params = None,
+    report_mode: o.ReportMode = None,
+    engine: o.EngineName = o.Engine.SPARK,
+    master: o.Master = None,
+    conf: o.Conf = None,
+    progress: o.ShowProgress = True,
+    json: o.Json = False,
+) -> None:
+    """Explain a query: its pattern, conditions, windows and output; with events, its operator and exact counts too."""
+    parsed = read_query(query)
+    given = o.EventOptions(
+        tuple(events or ()), o.event_tables(tables), time, type, event_id, time_format, input_format, on_bad_rows
+    )
+    params = o.pairs("--param", param)
+    if given.given:
+        from trellis.cli.running import Asked
+
+        where = o.EngineOptions(engine, master, tuple(conf or ()))
+        data = _with_events(Asked(parsed, given, where, params, report_mode), progress and not json)
+    else:
+        from trellis.plan.explain import explain_data
+
+        data = explain_data(parsed.plan(None, params, report_mode))
+    _print(data, json)
+
+
+def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
+    """Return the plan for the events, and what is known of them."""
+    from trellis.cli.events import check_given, schema_of
+    from trellis.cli.running import detected, engine_and_events
+    from trellis.errors import TrellisError
+    from trellis.plan.explain import explain_data
+    from trellis.trends.operator import check_supported
+
+    check_given(asked.events)
+    unbound = asked.query.plan(None, asked.params, asked.report_mode)
+    with shown_progress(progress) as step, engine_and_events(asked, step) as (spark, data):
+        try:
+            check_supported(unbound.bound)
+        except TrellisError as error:
+            schema = schema_of(data, asked.events, spark)
+            plan = asked.query.plan(schema, asked.params, asked.report_mode)
+            return explain_data(plan) | {"operator": {"engine": str(asked.engine.engine), "not_run": error.what}}
+        step("preparing the events")
+        trends = detected(asked, data, spark)
+        step("counting the results")
+        count = trends.count()
+        known = {"read": trends.statistics["events"], **trends.statistics, "trends": str(count)}
+        known.pop("events")
+        return explain_data(trends.plan) | {"operator": _operator(trends), "events": known}
+
+
+def _operator(trends: Any) -> dict[str, Any]:
+    from trellis.language.syntax import Report, Select
+
+    bound = trends.plan.bound
+    reduced = bound.report is Report.MAXIMAL and bound.select is Select.ANY
+    return {
+        "engine": trends.engine,
+        "graph": "event graph" + (", without edges that have a detour (its transitive reduction)" if reduced else ""),
+        "counts": "from the last event backwards, exactly; nothing is listed",
+        "lists": "depth first, in rank order, in batches of bounded size",
+    }
+
+
+def _print(data: dict[str, Any], json: bool) -> None:
+    from trellis.plan.explain import explain_text
+
+    if json:
+        out().print(json_text.dumps(data, ensure_ascii=False, indent=2, default=str))
+        return
+    known = data.get("events")
+    if known is not None:
+        from trellis.cli.show import all_digits
+
+        data = data | {"events": {name: all_digits(int(value)) for name, value in known.items()}}
+    out().print(explain_text(data))

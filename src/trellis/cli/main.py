@@ -1,0 +1,142 @@
+"""`trellis`: the commands, and what the process says and returns when something goes wrong."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import trellis
+from trellis.cli.console import DEBUG, debugging, err, give_up_stdout, print_error, print_warning
+from trellis.cli.count import count
+from trellis.cli.demo import demo
+from trellis.cli.detect import detect
+from trellis.cli.explain import explain
+from trellis.cli.generate import generate_app
+from trellis.errors import TrellisError
+
+WORKED, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
+# The class that is above all mistakes in the use of options, wherever Typer keeps it.
+_OptionMistake: type[Exception] = typer.BadParameter.__bases__[0]
+
+
+class Commands(TyperGroup):
+    """The commands; `main` turns exceptions into a sentence and an exit code."""
+
+    def main(
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, *more: Any, standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:  # fmt: skip
+        """Run a command and, if standalone, exit with its code."""
+
+        def work() -> Any:
+            return super(Commands, self).main(args, prog_name or "trellis", *more, standalone_mode=False, **extra)
+
+        with _warnings_and_logs():
+            code = _code_of(work)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+
+def _code_of(work: Any) -> int:
+    """Run a command and return its exit code; say on stderr why, if it is not 0."""
+    try:
+        code = work() or WORKED
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except BrokenPipeError:
+        give_up_stdout()
+        return WORKED
+    except TrellisError as error:
+        return _told(str(error), MISTAKE)
+    except _OptionMistake as error:
+        return _told(_option_mistake(error), MISTAKE)
+    except Exception as error:
+        return _told(_unexpected(error), FAILED)
+    if code == INTERRUPTED:
+        err().print("interrupted")
+    return int(code)
+
+
+def _told(message: str, code: int) -> int:
+    if debugging():
+        traceback.print_exc()
+    print_error(message)
+    return code
+
+
+def _option_mistake(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    hint = f"\nTry `{context.command_path} --help`." if context is not None else ""
+    return f"{error.format_message()}{hint}"
+
+
+def _unexpected(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [""]
+    what = f"{type(error).__name__}: {lines[0]}".rstrip(": ")
+    return what if debugging() else f"{what}\nThis should not happen; {DEBUG}=1 in the environment shows where it did."
+
+
+@contextmanager
+def _warnings_and_logs() -> Iterator[None]:
+    """Print our own warnings as lines, and keep those of others and their logs to themselves unless the user debugs."""
+    with warnings.catch_warnings():
+        if not debugging():
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("always", category=UserWarning, module=r"trellis\.")
+            logging.getLogger().addHandler(_NOWHERE)
+        warnings.showwarning = lambda message, *_, **__: print_warning(message)
+        try:
+            yield
+        finally:
+            logging.getLogger().removeHandler(_NOWHERE)
+
+
+_NOWHERE = logging.NullHandler()
+
+app = typer.Typer(
+    cls=Commands, invoke_without_command=True, add_completion=False, rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)  # fmt: skip
+app.command()(explain)
+app.command()(detect)
+app.command()(count)
+app.add_typer(generate_app(), name="generate")
+app.command()(demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"trellis {trellis.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _trellis(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Find event trends in event data of any size, on Spark or in this process."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+def main() -> None:
+    """Run the command line."""
+    sys.set_int_max_str_digits(0)  # exact counts may have more digits than Python prints by default
+    app()
+
+
+if __name__ == "__main__":
+    main()

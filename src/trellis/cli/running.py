@@ -1,0 +1,149 @@
+"""From what was asked to the trends of a query, for the commands that run one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from trellis.cli.console import Step
+from trellis.cli.engine import started
+from trellis.cli.events import check_given, read_events
+from trellis.cli.options import EngineOptions, EventOptions
+from trellis.cli.text_columns import text_columns
+from trellis.limits import DEFAULT_MAX_TRENDS, refuse_listing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from trellis.queries import Query
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query, and what it is to run over and how."""
+
+    query: Query
+    events: EventOptions
+    engine: EngineOptions
+    params: dict[str, str] = field(default_factory=dict)
+    report_mode: str | None = None
+    max_trends: int = DEFAULT_MAX_TRENDS
+
+
+@contextmanager
+def running(asked: Asked, step: Step) -> Iterator[Any]:
+    """Give the trends of a query; the engine goes on until the end of the block."""
+    check_given(asked.events)
+    # What is wrong with the query itself is found before anything is started or read.
+    asked.query.plan(None, asked.params, asked.report_mode)
+    with engine_and_events(asked, step) as (spark, data):
+        step("preparing the events")
+        yield detected(asked, data, spark)
+
+
+@contextmanager
+def engine_and_events(asked: Asked, step: Step) -> Iterator[tuple[Any, Any]]:
+    """Start the engine and read the events."""
+    step(f"starting {asked.engine.engine}")
+    with started(asked.engine) as spark:
+        step("reading the events")
+        yield spark, read_events(asked.events, text_columns(asked.query.syntax, asked.params), spark)
+
+
+def detected(asked: Asked, data: Any, spark: Any) -> Any:
+    """Return the trends of a query over events that were read."""
+    events = asked.events
+    return asked.query.detect(
+        data, time=events.time, type=events.type, event_id=events.event_id, params=asked.params,
+        report_mode=asked.report_mode, max_trends=asked.max_trends, on_bad_rows=events.on_bad_rows,
+        engine=str(asked.engine.engine), spark=spark,
+    )  # fmt: skip
+
+
+# --- What is asked of trends, the same for both engines ---------------------------------------------------------
+
+
+def counts(trends: Any) -> pa.Table:
+    """Return the number of results of each window and partition, in this process."""
+    return _collected(trends.counts())
+
+
+def aggregates(trends: Any) -> pa.Table:
+    """Return the rows of AGGREGATE, in this process."""
+    return _collected(trends.aggregates())
+
+
+def total_of(counted: pa.Table) -> int:
+    """Return the sum of counts."""
+    return sum(int(text) for text in counted["count_text"].to_pylist())
+
+
+def listed_size(trends: Any) -> int:
+    """Return how many rows the result has, LIMIT and OFFSET applied.
+
+    Raises
+    ------
+    ListingRefused
+        If that, or with ORDER BY what has to be gone through for it, is more than the bound.
+    """
+    from trellis.trends.arrange import result_size
+
+    bound = trends.plan.bound
+    sizes = [int(t) for t in counts(trends)["count_text"].to_pylist()] if bound.per_window else [trends.count()]
+    size = result_size(bound, sizes)
+    refuse_listing(bound, sum(sizes) if bound.order_by else size, trends.max_trends)
+    return size
+
+
+def first_rows(trends: Any, number: int) -> pa.Table:
+    """Return the first rows of the result without listing the others."""
+    import pyarrow as pa
+
+    shortened = _with_limit(trends, number)
+    if trends.engine == "spark":
+        if not trends.plan.bound.per_window:
+            return shortened.to_arrow()
+        return _collected(shortened.to_spark().limit(number))
+    batches, rows = [], 0
+    for batch in shortened.batches():
+        batches.append(batch.slice(0, number - rows))
+        rows += batches[-1].num_rows
+        if rows == number:
+            break
+    return pa.Table.from_batches(batches, schema=trends.schema)
+
+
+def _with_limit(trends: Any, number: int) -> Any:
+    """Return the same trends under a LIMIT, with all that is known of them already."""
+    plan = trends.plan
+    limit = number if plan.bound.limit is None else min(number, plan.bound.limit)
+    shortened = copy.copy(trends)
+    shortened.plan = replace(plan, bound=replace(plan.bound, limit=limit))
+    return shortened
+
+
+def _collected(rows: Any) -> pa.Table:
+    import pyarrow as pa
+
+    if isinstance(rows, pa.Table):
+        return rows
+    from trellis.spark.failures import in_driver
+
+    with in_driver():
+        return rows.toArrow()
+
+
+class Clock:
+    """How long it took."""
+
+    def __init__(self) -> None:
+        self._start = perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start, to the millisecond."""
+        return round(perf_counter() - self._start, 3)

@@ -1,0 +1,69 @@
+"""The summary of a command: the same facts for people and, as JSON, for programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from trellis.cli.console import out, shown_path
+from trellis.cli.show import all_digits, number, one_line, print_facts
+from trellis.language.printer import to_query_text
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a command has done.
+
+    Attributes
+    ----------
+    results
+        The number of results.
+    found
+        The number before LIMIT and OFFSET.
+    more
+        What else is told, by name.
+    """
+
+    query: str
+    statistics: dict[str, int]
+    results: int
+    seconds: float
+    output: str | None = None
+    found: int | None = None
+
+    def print_json(self, **more: Any) -> None:
+        """Print the summary as one JSON object."""
+        keys = ("events", "windows", "partitions")
+        dropped = self.statistics.get("dropped", 0)
+        data = {
+            "query": self.query,
+            **{key: self.statistics[key] for key in keys},
+            "results": str(self.results),
+            "seconds": self.seconds,
+            "output": self.output,
+            **({"dropped": dropped} if dropped else {}),
+            **more,
+        }
+        out().print(json.dumps(data, ensure_ascii=False))
+
+    def print_facts(self) -> None:
+        """Print the summary as lines."""
+        dropped = self.statistics.get("dropped", 0)
+        facts = {
+            "events": number(self.statistics["events"]) + (f" ({number(dropped)} bad ones dropped)" if dropped else ""),
+            "windows": number(self.statistics["windows"]),
+            "partitions": number(self.statistics["partitions"]),
+            "results": all_digits(self.results),
+            "seconds": f"{self.seconds:,.2f}",
+        }
+        if self.found is not None and self.found != self.results:
+            facts["results"] += f" of {all_digits(self.found)}"
+        if self.output is not None:
+            facts["output"] = shown_path(self.output)
+        print_facts(out(), facts)
+
+
+def query_text(trends: Any) -> str:
+    """Return the query of trends on one line."""
+    return one_line(to_query_text(trends.plan.bound.syntax))
