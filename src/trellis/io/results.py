@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
 from trellis.errors import DataError, UsageError, did_you_mean
+from trellis.io.json_text import json_lines, json_values, time_text
 
 FORMATS = ("parquet", "csv", "json")
 
@@ -89,26 +91,30 @@ def _is_text(type_: pa.DataType) -> bool:
 def _as_text(column: pa.Array) -> pa.Array:
     """Arrays become JSON, timestamps ISO 8601."""
     if pa.types.is_timestamp(column.type):
-        return pa.array([None if v is None else json_value(v) for v in column.to_pylist()], pa.string())
-    values = (json_value(v) for v in column.to_pylist())
-    return pa.array([None if v is None else json.dumps(v, ensure_ascii=False) for v in values], pa.string())
+        return time_text(column)
+    return pc.if_else(pc.is_valid(column), json_values(column), pa.scalar(None, pa.string()))
 
 
 def _write_json(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path) -> None:
-    with file.open("w", encoding="utf-8") as out:
+    with file.open("wb") as out:
         for batch in batches:
-            for row in batch.to_pylist():
-                out.write(json.dumps({k: json_value(v) for k, v in row.items()}, ensure_ascii=False) + "\n")
+            if batch.num_rows:
+                out.write(_one_text(json_lines(batch)))
+
+
+def _one_text(lines: pa.Array) -> bytes:
+    whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
+    return pc.binary_join(whole, "\n")[0].as_buffer().to_pybytes() + b"\n"
 
 
 def json_value(value: Any) -> Any:
-    """Return a value as JSON has it: times in ISO 8601 with Z, decimals as text, NaN as None."""
+    """Return one value as `json.dumps` takes it: times in ISO 8601 with Z, decimals, NaN and infinities as text."""
     if isinstance(value, list):
         return [json_value(v) for v in value]
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
-        return value if value == value and abs(value) != float("inf") else str(value)
+        return value if isfinite(value) else str(value)
     if hasattr(value, "isoformat"):
         return value.isoformat().replace("+00:00", "Z")
     return str(value)

@@ -263,15 +263,16 @@ class SparkTrends:
 def _writer(frame: DataFrame, format: str) -> Any:
     if format == "parquet":
         return frame.write.parquet
+    times = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'", "timeZone": "UTC"}
     if format == "json":
-        return frame.write.option("ignoreNullFields", "false").json
+        return frame.write.options(ignoreNullFields="false", **times).json
     flat = [
-        f.to_json(f.col(_quoted(fld.name))).alias(fld.name)
+        f.to_json(f.col(_quoted(fld.name)), times).alias(fld.name)
         if fld.dataType.typeName() == "array"
         else f.col(_quoted(fld.name))
         for fld in frame.schema.fields
     ]
-    return frame.select(*flat).write.option("header", "true").option("escape", '"').csv
+    return frame.select(*flat).write.options(header="true", escape='"', **times).csv
 
 
 def _quoted(name: str) -> str:
