@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -11,6 +12,9 @@ from trellis.columns.types import from_arrow
 from trellis.errors import DataError, UsageError
 from trellis.io.times import parse_times
 from trellis.language.schema import Kind, Schema, Table, choose_time
+
+if TYPE_CHECKING:
+    import pandas
 
 TYPE = "__type"  # the column that tells the type where events come from several tables
 Tables = dict[str | None, pa.Table]
@@ -39,7 +43,7 @@ def _as_table(data: Any) -> pa.Table:
     elif isinstance(data, pa.RecordBatchReader):
         table = data.read_all()
     elif type(data).__module__.startswith("pandas") and hasattr(data, "columns"):
-        table = pa.Table.from_pandas(data, preserve_index=False)
+        table = _from_pandas(data)
     elif hasattr(data, "__arrow_c_stream__"):
         table = pa.table(data)
     else:
@@ -47,10 +51,23 @@ def _as_table(data: Any) -> pa.Table:
             f"events cannot be read from a {type(data).__name__}",
             "Give a Spark, pandas or polars DataFrame, an Arrow table, a path, or a dictionary of these by type.",
         )
-    repeated = {n for n in table.column_names if table.column_names.count(n) > 1}
-    if repeated:
-        raise DataError(f"the events have two columns called `{sorted(repeated)[0]}`", "Rename one of them.")
+    check_names(table.column_names)
     return table
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse events with two columns of one name."""
+    repeated = sorted(n for n, times in Counter(names).items() if times > 1)
+    if repeated:
+        raise DataError(f"the events have two columns called `{repeated[0]}`", "Rename one of them.")
+
+
+def _from_pandas(frame: pandas.DataFrame) -> pa.Table:
+    check_names([str(name) for name in frame.columns])
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except pa.ArrowException as problem:
+        raise DataError(f"the pandas frame cannot be read: {problem.args[-1]}", "Give its values one type.") from None
 
 
 def with_readable_times(tables: Tables, time: str | None, time_format: str | None = None) -> tuple[Tables, str]:
@@ -78,10 +95,18 @@ def union(tables: Tables) -> pa.Table:
     if None in tables:
         return tables[None]
     named = [
-        table.append_column(TYPE, pa.repeat(pa.scalar(name, pa.string()), table.num_rows))
+        _in_utc(table).append_column(TYPE, pa.repeat(pa.scalar(name, pa.string()), table.num_rows))
         for name, table in sorted(tables.items(), key=lambda item: str(item[0]).encode())
     ]
     try:
         return pa.concat_tables(named, promote_options="permissive")
     except pa.ArrowTypeError as problem:
         raise DataError(f"the tables do not fit together: {problem}") from None
+
+
+def _in_utc(table: pa.Table) -> pa.Table:
+    """Give timestamps the zone UTC, so that tables with and without a zone fit together."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            table = table.set_column(i, field.name, table[field.name].cast(pa.timestamp(field.type.unit, "UTC")))
+    return table

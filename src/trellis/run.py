@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trellis.errors import UsageError, did_you_mean
@@ -23,7 +24,8 @@ def detect(query: Query, data: Any, *, engine: str | None, spark: Any, **options
         raise UsageError(
             f"there is no engine `{engine}`", did_you_mean(engine, ENGINES, "Engines are local and spark.")
         )
-    on_spark = engine == "spark" or (engine is None and (_is_spark(data) or _is_path(data)))
+    tables = data.values() if isinstance(data, Mapping) else [data]
+    on_spark = engine == "spark" or (engine is None and any(_is_spark(t) or _is_path(t) for t in tables))
     if on_spark:
         from trellis.spark.trends import spark_trends
 
@@ -37,15 +39,20 @@ def local_trends(
     time_format: str | None = None,
 ) -> LocalTrends:  # fmt: skip
     """Run a query in this process."""
-    if _is_path(data):
-        from trellis.io.read import read_table
-
-        data = read_table(_paths(data), time=time, time_format=time_format)
-    elif _is_spark(data):
-        data = data.toArrow()
+    read = partial(_read_here, time=time, time_format=time_format)
+    data = {name: read(table) for name, table in data.items()} if isinstance(data, Mapping) else read(data)
     tables, time = with_readable_times(as_tables(data), time, time_format)
     plan = query.plan(schema_of(tables, time, type, event_id), params, report_mode)
     return LocalTrends(plan, union(tables), max_trends, on_bad_rows)
+
+
+def _read_here(data: Any, time: str | None, time_format: str | None) -> Any:
+    """Bring what lies in files or on Spark into this process."""
+    if _is_path(data):
+        from trellis.io.read import read_table
+
+        return read_table(_paths(data), time=time, time_format=time_format)
+    return data.toArrow() if _is_spark(data) else data
 
 
 def _paths(data: Any) -> list[str]:
@@ -59,6 +66,4 @@ def _is_path(data: Any) -> bool:
 
 
 def _is_spark(data: Any) -> bool:
-    if isinstance(data, Mapping):
-        return bool(data) and all(_is_spark(v) for v in data.values())
     return data.__class__.__module__.startswith("pyspark.")

@@ -57,7 +57,7 @@ BATCH = pa.RecordBatch.from_pydict(
 def test_csv_has_arrays_as_json_fields(tmp_path: Path) -> None:
     write_results([BATCH], BATCH.schema, str(tmp_path / "out"), "csv")
     (file,) = (tmp_path / "out").iterdir()
-    header, row = list(csv.reader(file.open(encoding="utf-8")))
+    header, row = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
     assert header == ["window_start", "count", "events"]
     assert row[:2] == ["2024-01-01T00:00:00.000000Z", "12"]
     assert json.loads(row[2]) == ["a", 'b"c']

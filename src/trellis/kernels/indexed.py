@@ -178,3 +178,56 @@ def count_modulo(
                     tree[own_end[y] - i, :] = np.uint64(0)
                     i += i & -i
     return totals
+
+
+@njit(cache=True, nogil=True)
+def count_modulo_large(
+    prime, lo, hi, every, later, segment_end, cut, place, own, own_end, gives, takes, nearest, latest, usable, tree
+):  # fmt: skip
+    """Return the number of paths of each task modulo a prime below 2**58; `tree` is all 0.
+
+    Only additions: 64 residues fit 64 bits together, so that one remainder an event is enough.
+    """
+    totals = np.zeros(lo.shape[0], np.uint64)
+    values = np.zeros(place.shape[0], np.uint64)
+    for task in range(lo.shape[0]):
+        x = hi[task] - 1
+        while x >= lo[task]:
+            first = x
+            while first > lo[task] and later[first - 1] == later[x]:
+                first -= 1
+            for y in range(first, x + 1):
+                value = np.uint64(0)
+                if usable[y]:
+                    if every or nearest[y] >= hi[task]:
+                        value = np.uint64(1)
+                    if gives[y]:
+                        end = segment_end[y]
+                        i = end - cut[y]
+                        while i > 0:
+                            value += tree[end - i]
+                            i &= i - 1
+                        value %= prime
+                    if every or latest[y] < lo[task]:
+                        totals[task] = (totals[task] + value) % prime
+                values[y] = value
+            for y in range(first, x + 1):
+                if takes[y] and values[y] != 0:
+                    end = own_end[y]
+                    size, i = end - own[y], end - place[y]
+                    while i <= size:
+                        total = tree[end - i] + values[y]
+                        tree[end - i] = total - prime if total >= prime else total
+                        i += i & -i
+            x = first - 1
+        if 4 * (hi[task] - lo[task]) > tree.shape[0]:
+            tree[:] = np.uint64(0)
+        else:
+            for y in range(lo[task], hi[task]):
+                if takes[y]:
+                    end = own_end[y]
+                    size, i = end - own[y], end - place[y]
+                    while i <= size:
+                        tree[end - i] = np.uint64(0)
+                        i += i & -i
+    return totals

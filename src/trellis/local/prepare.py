@@ -18,7 +18,7 @@ from trellis.errors import DataError, UsageError
 from trellis.events import TYPE
 from trellis.kernels import worlds as kernel
 from trellis.language.bound import BoundQuery, WindowKind
-from trellis.language.schema import Kind
+from trellis.language.schema import STRING, Kind
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import is_true
 from trellis.trends.clock import Clock
@@ -153,9 +153,8 @@ def _has_type(bound: BoundQuery, table: pa.Table) -> NDArray[np.bool_]:
     wanted = bound.variables[0].type
     if name is None or wanted is None:
         return np.ones(table.num_rows, np.bool_)
-    column = table[name]
-    same = pc.fill_null(pc.equal(column, pa.scalar(wanted, column.type)), False)
-    has = same.combine_chunks().to_numpy(zero_copy_only=False).astype(np.bool_)
+    column = normalise(table[name], STRING)
+    has = is_true(pc.equal(column, pa.scalar(wanted, column.type)))
     if table.num_rows and not has.any():
         warn_of_case(wanted, [v for v in pc.unique(column).to_pylist() if v is not None])
     return has

@@ -87,10 +87,11 @@ class LocalTrends:
             If there are more results than `max_trends`.
         """
         bound = self.plan.bound
-        if bound.aggregates:
-            yield from self.aggregates().to_batches()
-            return
         names = self._chosen(columns)
+        if bound.aggregates:
+            table = self.aggregates()
+            yield from (table if names is None else table.select(names)).to_batches()
+            return
         self._refuse()
         needed = names if names is None or not bound.per_window else [*names, "rank"]
         maker = RowMaker(self.plan, self._prepared.events, positions)
@@ -135,8 +136,9 @@ class LocalTrends:
 
     def _with(self, plan: Plan) -> TrendOperator:
         """Return the operator of a plan with the same graph: one that differs only in what comes out."""
-        operator = TrendOperator(plan, self._prepared.events)
-        operator.graph = self._operator.graph
+        operator = TrendOperator(plan, with_columns(self._prepared, plan))
+        if "graph" in vars(self._operator):
+            operator.graph = self._operator.graph
         return operator
 
     def explode(self) -> pa.Table:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.kernels import indexed, paths
-from trellis.trends.exact import Residues, reconstruct
+from trellis.trends.exact import LARGE, SMALL, Residues, reconstruct
 from trellis.trends.graph import EventGraph
 from trellis.trends.index import AttributeIndex
 from trellis.trends.slice import Slice
@@ -86,7 +86,10 @@ class Counter:
             table = np.zeros((0, len(self.events)), np.uint64) if weights is None else weights(prime)
             return _by_group(self._residues(np.uint64(prime), tasks, table), place, len(groups), prime)
 
-        return reconstruct(bits, residues, signed)
+        return reconstruct(bits, residues, signed, self._prime_size(weights))
+
+    def _prime_size(self, weights: Weights | None) -> int:
+        return SMALL
 
     def _residues(self, prime: np.uint64, tasks: Tasks, weights: np.ndarray) -> Residues:
         arguments = self._arguments(tasks)
@@ -171,5 +174,11 @@ class IndexedCounter(Counter):
         return float(logs.max(initial=0.0))
 
     def _residues(self, prime: np.uint64, tasks: Tasks, weights: np.ndarray) -> Residues:
-        tree = np.zeros((len(self.events), 1 + len(weights)), np.uint64)
-        return indexed.count_modulo(prime, *self._indexed(tasks), weights, tree)
+        if not len(weights):
+            tree = np.zeros(len(self.events), np.uint64)
+            return indexed.count_modulo_large(prime, *self._indexed(tasks), tree).reshape(1, -1)
+        columns = np.zeros((len(self.events), 1 + len(weights)), np.uint64)
+        return indexed.count_modulo(prime, *self._indexed(tasks), weights, columns)
+
+    def _prime_size(self, weights: Weights | None) -> int:
+        return LARGE if weights is None else SMALL

@@ -11,21 +11,24 @@ from numpy.typing import NDArray
 Residues = NDArray[np.uint64]
 
 
+SMALL, LARGE = 31, 58  # bits of the primes: products of two residues fit 64 bits, or sums of 64 residues
+
+
 @cache
-def prime_below_2_31(index: int) -> int:
-    """Return the prime number `index` below 2**31, counted downwards from 0."""
-    candidate = 2**31 - 1 if index == 0 else prime_below_2_31(index - 1) - 2
+def prime_below(bits: int, index: int) -> int:
+    """Return the prime number `index` below 2**bits, counted downwards from 0."""
+    candidate = 2**bits - 1 if index == 0 else prime_below(bits, index - 1) - 2
     while not _is_prime(candidate):
         candidate -= 2
     return candidate
 
 
 def _is_prime(n: int) -> bool:
-    """Miller and Rabin's test, exact below 3,215,031,751 with these bases."""
+    """Miller and Rabin's test, exact below 3 * 10**23 with these bases."""
     odd, twos = n - 1, 0
     while odd % 2 == 0:
         odd, twos = odd // 2, twos + 1
-    for base in (2, 3, 5, 7):
+    for base in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37):
         x = pow(base, odd, n)
         if x in (1, n - 1):
             continue
@@ -38,17 +41,19 @@ def _is_prime(n: int) -> bool:
     return True
 
 
-def primes_for(bits: int) -> list[int]:
-    """Return enough primes for signed numbers whose magnitude has at most `bits` bits."""
+def primes_for(bits: int, size: int = SMALL) -> list[int]:
+    """Return enough primes of `size` bits for signed numbers whose magnitude has at most `bits` bits."""
     primes: list[int] = []
     product = 1
     while product.bit_length() <= bits + 1:
-        primes.append(prime_below_2_31(len(primes)))
+        primes.append(prime_below(size, len(primes)))
         product *= primes[-1]
     return primes
 
 
-def reconstruct(bits: int, residues: Callable[[int], Residues], signed: bool = False) -> list[list[int]]:
+def reconstruct(
+    bits: int, residues: Callable[[int], Residues], signed: bool = False, size: int = SMALL
+) -> list[list[int]]:
     """Return the exact numbers behind an array of residues, row by row.
 
     Parameters
@@ -59,8 +64,10 @@ def reconstruct(bits: int, residues: Callable[[int], Residues], signed: bool = F
         Gives, for a prime, the numbers modulo it: an array of two dimensions.
     signed
         Whether numbers may be negative.
+    size
+        The bits of the primes: `SMALL`, or `LARGE` where residues are only added.
     """
-    primes = primes_for(bits)
+    primes = primes_for(bits, size)
     tables = [residues(p) for p in primes]
     product = 1
     for p in primes:

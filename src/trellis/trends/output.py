@@ -75,11 +75,11 @@ def row_schema(bound: BoundQuery) -> pa.Schema:
 def exploded_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of one row an event: window, partition, rank, place in the trend from 1, the event's columns.
 
-    Columns of types that conditions cannot use are left out.
+    Columns of types that conditions cannot use, and those whose names are taken, are left out.
     """
     assert bound.schema is not None
     fields = [*lead_schema(bound), pa.field("rank", pa.int64()), pa.field("place", pa.int64())]
-    taken = {f.name for f in fields} | {"length", "start_time", "end_time", "events"}
+    taken = {f.name for f in fields}
     for table in bound.schema.tables:
         for name, type_ in table.columns.items():
             if name not in taken and type_.kind is not Kind.OTHER:
@@ -146,11 +146,12 @@ class RowMaker:
         row = pa.array(np.repeat(np.arange(len(lists)), lengths))
         place = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1
         schema = exploded_schema(self.bound)
+        of_trend = [*(f.name for f in lead_schema(self.bound)), "rank"]
         columns = []
         for field in schema:
             if field.name == "place":
                 columns.append(pa.array(place))
-            elif field.name in self.schema.names:
+            elif field.name in of_trend:
                 columns.append(batch.column(field.name).take(row))
             else:
                 columns.append(present(self.events.columns[field.name].take(lists.flatten()), field.type))
