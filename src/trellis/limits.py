@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+
 from trellis.errors import ListingRefused
 from trellis.language.bound import BoundQuery
 
 DEFAULT_MAX_TRENDS = 100_000_000
 
 
-def refuse_listing(bound: BoundQuery, rows: int, max_trends: int) -> None:
-    """Raise `ListingRefused` where listing would give (or, for ORDER BY, go through) more than the bound.
+def refuse_listing(bound: BoundQuery, counts: Sequence[int], max_trends: int) -> None:
+    """Raise `ListingRefused` where listing groups of these sizes would give more results than the bound allows.
 
-    Parameters
-    ----------
-    bound
-        The query.
-    rows
-        The exact number of results.
-    max_trends
-        The bound.
+    ORDER BY with a LIMIT below the bound is not refused, but goes through all results: a warning says so where they
+    are more than the bound.
     """
+    from trellis.trends.arrange import result_size
+
+    rows = result_size(bound, counts)
     if rows <= max_trends:
+        total = sum(counts)
+        if bound.order_by and total > max_trends:
+            warnings.warn(f"ORDER BY goes through all {number_text(total)} results, which may take long", stacklevel=4)
         return
     raise ListingRefused(
         f"the query has {number_text(rows)} results, more than the bound of {max_trends:,} on listing",

@@ -23,7 +23,8 @@ from trellis.language.binder import bind
 from trellis.language.bound import Column, Constant, Operation, Value
 from trellis.language.parser import parse
 from trellis.language.schema import DOUBLE, INTEGER, Kind, Schema, Table, Type, decimal
-from trellis.spark.compile import can_compile, compile_condition, time_column, translate_error
+from trellis.spark.compile import compile_condition, time_column, translate_error
+from trellis.spark.exactness import can_compile
 from trellis.spark.schema import from_spark
 
 pytestmark = pytest.mark.spark

@@ -95,7 +95,7 @@ def listed_size(trends: Any) -> int:
     bound = trends.plan.bound
     sizes = [int(t) for t in counts(trends)["count_text"].to_pylist()] if bound.per_window else [trends.count()]
     size = result_size(bound, sizes)
-    refuse_listing(bound, sum(sizes) if bound.order_by else size, trends.max_trends)
+    refuse_listing(bound, sizes, trends.max_trends)
     return size
 
 

@@ -75,11 +75,12 @@ def read_table(
     sources = expand(paths, input_format)
     wanted = None if columns is None else list(dict.fromkeys(columns))
     read = _READERS[sources[0].format]
-    table = _concat(sources, [read(source, wanted) for source in sources], wanted)
+    table = concat(sources, [read(source, wanted) for source in sources], wanted)
     return _typed(table, sources[0].format, frozenset(text_columns), time, time_format)
 
 
-def _concat(sources: Sequence[Source], tables: Sequence[pa.Table], wanted: Sequence[str] | None) -> pa.Table:
+def concat(sources: Sequence[Source], tables: Sequence[pa.Table], wanted: Sequence[str] | None) -> pa.Table:
+    """Return the tables of several files as one, or say which file does not fit."""
     if sources[0].format == "json":
         names = list(dict.fromkeys(name for table in tables for name in table.column_names))
         if not names:

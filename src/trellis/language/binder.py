@@ -29,6 +29,7 @@ from trellis.language.outputs import (
     bind_output,
     id_type,
     name_outputs,
+    return_type,
     type_text,
 )
 from trellis.language.parameters import read_parameters
@@ -293,7 +294,7 @@ def _result_columns(
     if query.aggregates:
         return aggregate_columns(aggregates)
     if query.returns:
-        return [OutputColumn(n.name, type_text(n.output.type, n.output.list)) for n in returns]
+        return [OutputColumn(n.name, return_type(n.output)) for n in returns]
     ids = id_type(scope.schema)
     bound = [v for v in variables if not v.absent]
     if not any(v.kleene for v in bound):

@@ -208,6 +208,12 @@ def type_text(type_: Type, is_list: bool = False) -> str:
     return f"array<{text}>" if is_list else text
 
 
+def return_type(output: Output) -> str:
+    """Return the type of an item of RETURN; sums of integers have room for 38 digits."""
+    summed = output.kind is OutputKind.AGGREGATE and output.function == "SUM" and output.type.kind is Kind.INTEGER
+    return "decimal(38,0)" if summed else type_text(output.type, output.list)
+
+
 def exact(output: Output) -> bool:
     """Whether an aggregate is a whole or decimal number of any size, which has its digits as text beside it."""
     sums = output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.UNKNOWN)

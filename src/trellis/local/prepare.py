@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from trellis.columns.evaluate import evaluate
 from trellis.columns.ordering import group_codes, sort_indices
 from trellis.columns.types import from_arrow, normalise
-from trellis.errors import DataError, UsageError
+from trellis.errors import DataError, OverflowInCondition, UsageError
 from trellis.events import TYPE
 from trellis.kernels import worlds as kernel
-from trellis.language.bound import BoundQuery, WindowKind
+from trellis.language.bound import BoundQuery, Condition, WindowKind
 from trellis.language.schema import STRING, Kind
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import is_true
@@ -121,6 +121,14 @@ def _identified(table: pa.Table, bound: BoundQuery) -> tuple[pa.Table, pa.Array]
     return table, pa.array(positions)
 
 
+def unordered(name: str) -> UsageError:
+    """Return the error for a column by which events cannot be numbered."""
+    return UsageError(
+        f"events without an id are numbered by all their columns, but `{name}` has no order",
+        "Name an id column with event_id= or --event-id.",
+    )
+
+
 def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[pa.Array]:
     schema = bound.schema
     assert schema is not None
@@ -128,10 +136,7 @@ def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[pa.Array]:
     names += [n for n in table.column_names if n not in names]
     for name in names:
         if from_arrow(table[name].type).kind is Kind.OTHER:
-            raise UsageError(
-                f"events without an id are numbered by all their columns, but `{name}` has no order",
-                "Name an id column with event_id= or --event-id.",
-            )
+            raise unordered(name)
     return [normalise(table[n], from_arrow(table[n].type)) for n in names]
 
 
@@ -139,11 +144,23 @@ def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[pa.Array]:
 
 
 def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str, pa.Array]) -> NDArray[np.bool_]:
-    bound = plan.bound
-    meets = _has_type(bound, table)
+    meets = _has_type(plan.bound, table)
     for condition in plan.constant:
-        meets &= is_true(evaluate(condition.value, lambda c: columns[c.name], table.num_rows))
+        meets &= meets_condition(condition, columns, meets)
     return meets
+
+
+def meets_condition(
+    condition: Condition, columns: Mapping[str, pa.Array], asked: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return which events meet a condition; only those that are `asked` can be the cause of an overflow."""
+    try:
+        return is_true(evaluate(condition.value, lambda c: columns[c.name], len(asked)))
+    except OverflowInCondition:
+        rows = pa.array(np.flatnonzero(asked))
+        meets = np.zeros(len(asked), np.bool_)
+        meets[asked] = is_true(evaluate(condition.value, lambda c: columns[c.name].take(rows), len(rows)))
+        return meets
 
 
 def _has_type(bound: BoundQuery, table: pa.Table) -> NDArray[np.bool_]:
@@ -166,7 +183,7 @@ def warn_of_case(wanted: str, found: list[str]) -> None:
     if similar:
         names = ", ".join(f"`{t}`" for t in sorted(similar))
         warnings.warn(
-            f"no event has the type `{wanted}`, but some have {names}: types are case-sensitive", stacklevel=2
+            f"no event has the type `{wanted}`, but some have {names}: types are case-sensitive", stacklevel=6
         )
 
 

@@ -10,14 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.errors import UsageError
+from trellis.language.printer import pattern_text
 from trellis.limits import refuse_listing
 from trellis.local.prepare import Prepared, prepare, with_columns
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan
-from trellis.trends.arrange import arrange, result_size, walk_limit
+from trellis.trends.arrange import arrange, walk_limit
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
 from trellis.trends.operator import TrendOperator, check_supported
-from trellis.trends.output import RowMaker, exploded_schema
+from trellis.trends.output import RowMaker, chosen, exploded_schema
 
 if TYPE_CHECKING:
     import pandas
@@ -87,7 +88,7 @@ class LocalTrends:
             If there are more results than `max_trends`.
         """
         bound = self.plan.bound
-        names = self._chosen(columns)
+        names = None if columns is None else chosen(columns, self.schema.names)
         if bound.aggregates:
             table = self.aggregates()
             yield from (table if names is None else table.select(names)).to_batches()
@@ -98,15 +99,6 @@ class LocalTrends:
         rows = (maker.batch(walked, needed) for walked in self._operator.walk(walk_limit(bound)))
         for batch in arrange(bound, rows):
             yield batch if names is None else batch.select(names)
-
-    def _chosen(self, columns: Sequence[str] | None) -> list[str] | None:
-        if columns is None:
-            return None
-        known = self.schema.names
-        for name in columns:
-            if name not in known:
-                raise UsageError(f"the result has no column `{name}`", f"Columns are {', '.join(known)}.")
-        return list(columns)
 
     @property
     def schema(self) -> pa.Schema:
@@ -152,9 +144,7 @@ class LocalTrends:
         return pa.Table.from_batches(parts, schema=exploded_schema(plan.bound))
 
     def _refuse(self) -> None:
-        bound = self.plan.bound
-        listed = sum(self._counts) if bound.order_by else result_size(bound, self._counts)
-        refuse_listing(bound, listed, self.max_trends)
+        refuse_listing(self.plan.bound, self._counts, self.max_trends)
 
     def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
         """Write the results as files into a directory, wholly or not at all.
@@ -173,4 +163,4 @@ class LocalTrends:
         write_results(self.batches(), self.schema, path, format, overwrite)
 
     def __repr__(self) -> str:
-        return f"<trends of {self.plan.bound.text.split()[1]}... over {self._prepared.read:,} events, local>"
+        return f"<trends of `{pattern_text(self.plan.bound.pattern)}` over {self._prepared.read:,} events, local>"

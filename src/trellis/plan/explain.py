@@ -10,7 +10,7 @@ from trellis.language.durations import to_text
 from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
 from trellis.plan.automaton import Automaton
-from trellis.plan.plan import Plan
+from trellis.plan.plan import Plan, why_not_run
 
 MEANING = {
     Select.ANY: "an event may be skipped even where it would fit",
@@ -51,6 +51,7 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         "output": [{"name": c.name, "type": c.type} for c in bound.columns],
         "order": [_order_text(bound, i) for i in range(len(bound.order_by))],
         "limit": {"rows": bound.limit, "per_window": bound.per_window, "offset": bound.offset},
+        "not_run": why_not_run(bound),
     }
 
 
@@ -110,6 +111,7 @@ def explain_text(data: dict[str, Any]) -> str:
         ("Windows", [_window_line(data["windows"])]),
         ("Identity", [data["identity"]]),
         ("Output", _output_lines(data)),
+        ("Not run", [data["not_run"]] if data["not_run"] else []),
     ]
     sections += [(title, _extra_lines(data[key])) for title, key in EXTRA if key in data]
     return "\n".join(_section(title, lines) for title, lines in sections if lines)
@@ -143,7 +145,8 @@ def _pattern_lines(pattern: dict[str, Any]) -> list[str]:
 
 
 def _arrow(transition: dict[str, Any], state: int) -> str:
-    guard = f" [no {' and no '.join(transition['absent'])} between]" if transition["absent"] else ""
+    where = "before" if state == 0 else "between"
+    guard = f" [no {' and no '.join(transition['absent'])} {where}]" if transition["absent"] else ""
     target = "again" if transition["to"] == state else f"({transition['to']})"
     return f"--{transition['variable']}{guard}--> {target}"
 
@@ -167,7 +170,7 @@ def _window_line(window: dict[str, Any]) -> str:
 
 def _output_lines(data: dict[str, Any]) -> list[str]:
     width = max(len(c["name"]) for c in data["output"]) + 2
-    lines = [f"{c['name']:<{width}}{c['type']}" for c in data["output"]]
+    lines = [f"{c['name']:<{width}}{'' if 'unknown' in c['type'] else c['type']}".rstrip() for c in data["output"]]
     if data["order"]:
         lines.append(f"ordered by {', '.join(data['order'])}")
     limit = data["limit"]

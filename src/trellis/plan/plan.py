@@ -52,6 +52,16 @@ def make_plan(bound: BoundQuery) -> Plan:
     )
 
 
+def why_not_run(bound: BoundQuery) -> str | None:
+    """Return why detection cannot run a query that can be explained, or None if it can."""
+    if len(bound.variables) != 1 or not bound.variables[0].kleene:
+        return "detection runs patterns of one Kleene variable, `E+ v[]`"
+    for condition in bound.conditions:
+        if condition.kind in (ConditionKind.ACROSS, ConditionKind.REST):
+            return f"`{condition.text}` ties together events that are no neighbours, which detection does not run"
+    return None
+
+
 def with_all_columns(plan: Plan) -> Plan:
     """Return the plan, reading every column of the events that has a type conditions can use."""
     assert plan.bound.schema is not None

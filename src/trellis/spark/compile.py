@@ -26,6 +26,7 @@ from trellis.errors import DataError, OverflowInCondition, TrellisError
 from trellis.language.bound import Column, Constant, Operation, Value
 from trellis.language.schema import Kind, Type
 from trellis.language.times import format_timestamp
+from trellis.spark.exactness import LONG_KINDS, can_compile, digits_of
 from trellis.spark.schema import precision_of
 
 Resolve = Callable[[Column], SparkColumn]
@@ -36,11 +37,7 @@ SPARK_ERRORS = (PySparkException, Py4JError)
 MARKER = "[TRELLIS_OVERFLOW]"
 _DATA_MARKER = "[TRELLIS_DATA]"
 _END = "[/TRELLIS]"
-_WIDEST_DECIMAL = 38
-_LARGEST_EXPRESSION = 3_000
 _MICROS_A_DAY = 86_400_000_000
-_LONG_KINDS = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
-_KNOWN_KINDS = (*_LONG_KINDS, Kind.DOUBLE, Kind.DECIMAL, Kind.STRING, Kind.BOOLEAN)
 
 _COMPARE: dict[str, Callable[[SparkColumn, SparkColumn], SparkColumn]] = {
     "=": lambda a, b: a == b,
@@ -63,25 +60,6 @@ _CHECKED: dict[str, Callable[[SparkColumn, SparkColumn], SparkColumn]] = {
     "-": f.try_subtract,
     "*": f.try_multiply,
 }
-
-
-def can_compile(value: Value) -> bool:
-    """Tell whether Spark can compute a value exactly.
-
-    It cannot where a decimal may need more than 38 digits, where decimals are compared with doubles, where a type is
-    unknown, and where the expression is very large.
-
-    Parameters
-    ----------
-    value
-        A condition or value of a bound query.
-
-    Returns
-    -------
-    bool
-        Whether `compile_condition` takes it.
-    """
-    return _is_exact(value) and _size(value) + _size_of_checks(value) <= _LARGEST_EXPRESSION
 
 
 def compile_condition(value: Value, resolve: Resolve) -> SparkColumn:
@@ -160,118 +138,6 @@ def translate_error(error: BaseException) -> TrellisError | None:
 def raise_data_error(what: str, hint: str | None = None) -> SparkColumn:
     """Return a column that raises where it is evaluated; `translate_error` makes it a `DataError` again."""
     return f.raise_error(_message({"what": what, "hint": hint}, marker=_DATA_MARKER))
-
-
-# --- What Spark can do exactly ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Digits:
-    """How many digits a decimal has before and behind its point, at most."""
-
-    before: int
-    behind: int
-
-    @property
-    def fit(self) -> bool:
-        return self.before + self.behind <= _WIDEST_DECIMAL
-
-    @property
-    def type(self) -> DecimalType:
-        return DecimalType(max(1, self.before + self.behind), self.behind)
-
-    def widened(self, other: _Digits) -> _Digits:
-        return _Digits(max(self.before, other.before), max(self.behind, other.behind))
-
-
-def _is_exact(value: Value) -> bool:
-    if value.type.kind not in _KNOWN_KINDS:
-        return False
-    if isinstance(value, Constant):
-        return value.type.kind is not Kind.DECIMAL or value.value is None or _digits(value).fit
-    if isinstance(value, Column):
-        return True
-    if not all(map(_is_exact, value.arguments)):
-        return False
-    if value.function in _COMPARE:
-        return _is_exact_comparison(*value.arguments)
-    return value.type.kind is not Kind.DECIMAL or _fits_spark(value)
-
-
-def _is_exact_comparison(a: Value, b: Value) -> bool:
-    kinds = {a.type.kind, b.type.kind}
-    if Kind.DECIMAL not in kinds:
-        return True
-    return Kind.DOUBLE not in kinds and _digits(a).widened(_digits(b)).fit
-
-
-def _fits_spark(value: Operation) -> bool:
-    """Tell whether a decimal result, in the type that Spark gives it, keeps all digits."""
-    if not _digits(value).fit:
-        return False
-    if value.function == "*":  # Spark adds a digit to a product's type
-        a, b = (_digits(x) for x in value.arguments)
-        return _Digits(a.before + b.before + 1, a.behind + b.behind).fit
-    if value.function == "%":
-        a, b = (_digits(x) for x in value.arguments)
-        return a.widened(b).fit
-    return True
-
-
-def _digits(value: Value) -> _Digits:
-    """Return the digits of an integer or decimal value."""
-    if isinstance(value, Constant):
-        return _digits_of_constant(value)
-    if value.type.kind is Kind.INTEGER:
-        return _Digits(19, 0)
-    if isinstance(value, Column):
-        return _Digits(precision_of(value.type) - value.type.scale, value.type.scale)
-    parts = [_digits(x) for x in value.arguments]
-    match value.function:
-        case "+" | "-":
-            wide = parts[0].widened(parts[1])
-            return _Digits(wide.before + 1, wide.behind)
-        case "*":
-            return _Digits(parts[0].before + parts[1].before, parts[0].behind + parts[1].behind)
-        case "%":
-            wide = parts[0].widened(parts[1])
-            return _Digits(min(parts[0].before, parts[1].before), wide.behind)
-        case "coalesce":
-            wide = parts[0]
-            for part in parts[1:]:
-                wide = wide.widened(part)
-            return wide
-        case _:
-            return parts[0]
-
-
-def _digits_of_constant(value: Constant) -> _Digits:
-    if value.value is None:
-        return _Digits(1, value.type.scale)
-    number = Decimal(value.value)
-    return _Digits(max(0, number.adjusted() + 1) if number else 1, value.type.scale)
-
-
-def _size(value: Value) -> int:
-    """Estimate the nodes of the compiled expression."""
-    if not isinstance(value, Operation):
-        return 4
-    inner = sum(map(_size, value.arguments))
-    kinds = {x.type.kind for x in value.arguments}
-    mixed = value.function in _COMPARE and kinds == {Kind.INTEGER, Kind.DOUBLE}
-    return inner * (4 if mixed else 3 if value.function == "abs" else 1) + 2
-
-
-def _size_of_checks(value: Value) -> int:
-    """Estimate the nodes of the tests for overflow: each has the operands again."""
-    if not isinstance(value, Operation):
-        return 0
-    own = 4 * sum(map(_size, value.arguments)) if _may_overflow(value) else 0
-    return own + sum(map(_size_of_checks, value.arguments))
-
-
-def _may_overflow(value: Operation) -> bool:
-    return value.type.kind in _LONG_KINDS and value.function in (*_CHECKED, "negative", "abs")
 
 
 # --- Compiling --------------------------------------------------------------------------------------------------
@@ -358,7 +224,7 @@ class _Compiler:
 
     def _signed(self, value: Operation) -> SparkColumn:
         inner = self.column(value.arguments[0])
-        if value.type.kind not in _LONG_KINDS:
+        if value.type.kind not in LONG_KINDS:
             return f.abs(inner) if value.function == "abs" else -inner
         opposite = f.try_subtract(_long(0), inner)
         self._check(value, opposite, inner)
@@ -400,13 +266,13 @@ class _Compiler:
 
     def _decimal(self, value: Value) -> SparkColumn:
         inner = self.column(value)
-        return inner.cast(_digits(value).type) if value.type.kind is Kind.INTEGER else inner
+        return inner.cast(digits_of(value).type) if value.type.kind is Kind.INTEGER else inner
 
     def _converted(self, value: Value, result: Operation) -> SparkColumn:
         if result.type.kind is Kind.DOUBLE:
             return self._double(value)
         if result.type.kind is Kind.DECIMAL:
-            return self._decimal(value).cast(_digits(result).type)
+            return self._decimal(value).cast(digits_of(result).type)
         return self.column(value)
 
 
@@ -521,7 +387,7 @@ def _constant(value: Constant) -> SparkColumn:
             return f.lit(None if number is None or math.isnan(number) else number).cast("double")
         case Kind.DECIMAL:
             digits = None if given is None else format(Decimal(given), "f")
-            return f.lit(digits).cast(_digits_of_constant(value).type)
+            return f.lit(digits).cast(digits_of(value).type)
         case Kind.STRING:
             return f.lit(given).cast(StringType())
         case Kind.BOOLEAN:

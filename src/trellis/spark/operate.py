@@ -9,19 +9,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.columns.evaluate import evaluate
 from trellis.columns.ordering import group_codes
 from trellis.columns.types import from_arrow, normalise
 from trellis.kernels import worlds as kernel
 from trellis.language.bound import Condition, WindowKind
 from trellis.limits import refuse_listing
-from trellis.local.prepare import repeated_id
+from trellis.local.prepare import meets_condition, repeated_id
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
 from trellis.spark.rows import ID, TIME, USABLE, WINDOW, group_begins, partition_name, whole_groups
 from trellis.spark.split import group_keys
-from trellis.trends.adjacency import is_true
-from trellis.trends.arrange import GROUP, KEY, arrange, result_size, walk_limit
+from trellis.trends.arrange import GROUP, KEY, arrange, walk_limit
 from trellis.trends.clock import Clock
 from trellis.trends.numbers import aggregate_rows, count_rows
 from trellis.trends.operator import TrendOperator
@@ -90,7 +88,7 @@ def _usable(late: tuple[Condition, ...], table: pa.Table, columns: dict[str, pa.
     if USABLE in table.column_names:
         usable = table[USABLE].to_numpy().astype(np.bool_)
     for condition in late:
-        usable = usable & is_true(evaluate(condition.value, lambda c: columns[c.name], table.num_rows))
+        usable = usable & meets_condition(condition, columns, usable)
     return usable
 
 
@@ -118,7 +116,7 @@ def _list(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.R
     """List the groups; LIMIT PER WINDOW is applied here, what goes over groups by Spark."""
     bound = work.plan.bound
     for count in operator.counts:
-        refuse_listing(bound, count if bound.order_by else result_size(bound, [count]), work.max_trends)
+        refuse_listing(bound, [count], work.max_trends)
     rows = (maker.batch(walked) for walked in operator.walk(walk_limit(bound)))
     if bound.per_window:
         place = 0
@@ -146,7 +144,7 @@ def _explode(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[p
     """List the groups with one row an event."""
     bound = work.plan.bound
     for count in operator.counts:
-        refuse_listing(bound, result_size(bound, [count]), work.max_trends)
+        refuse_listing(bound, [count], work.max_trends)
     plain = RowMaker(work.plan, operator.events, positions=True, plain=True)
     rows = (plain.batch(walked) for walked in operator.walk(walk_limit(bound)))
     yield from (plain.exploded(batch) for batch in arrange(bound, rows))

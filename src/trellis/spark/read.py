@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import json
 import os
 import re
 from collections import Counter
@@ -251,7 +253,7 @@ def _arrow_schema(source: Source) -> pa.Schema:
 
 
 def _check_together(job: _Job, schemas: Sequence[pa.Schema]) -> None:
-    local._concat(job.sources, [schema.empty_table() for schema in schemas], None)
+    local.concat(job.sources, [schema.empty_table() for schema in schemas], None)
 
 
 def _columnar_part(job: _Job, sources: Sequence[Source], schema: pa.Schema) -> DataFrame:
@@ -411,7 +413,20 @@ def _json_schema(job: _Job) -> t.StructType:
     fields = [field for field in inferred if field.name != _CORRUPT]
     if not fields:
         raise _explanation(job, "it is empty: no objects", _ONE_A_LINE)
+    written = _first_keys(job)
+    fields.sort(key=lambda field: written.index(field.name) if field.name in written else len(written))
     return t.StructType(fields)
+
+
+def _first_keys(job: _Job) -> list[str]:
+    """Return the keys of the first object as they are written: Spark has columns by name, the local reader does not."""
+    source = job.sources[0]
+    with gzip.open(source.path, "rb") if source.gzip else open(source.path, "rb") as lines:
+        try:
+            first = json.loads(next(line for line in lines if line.strip()))
+        except (ValueError, StopIteration):
+            return []
+    return list(first) if isinstance(first, dict) else []
 
 
 def _json_survey(job: _Job, texts: Sequence[str]) -> dict[str, _Found]:

@@ -19,11 +19,16 @@ from pyspark.sql.window import Window as Over
 from trellis.events import TYPE
 from trellis.language.bound import BoundQuery, Condition, WindowKind
 from trellis.language.schema import Kind
+from trellis.local.prepare import unordered
 from trellis.plan.plan import Plan
-from trellis.spark.compile import can_compile, compile_condition, time_column
+from trellis.spark.compile import compile_condition, raise_data_error, time_column
+from trellis.spark.exactness import can_compile
 from trellis.spark.repeated import FirstOfIds
 from trellis.spark.rows import ID, TIME, USABLE, WINDOW, partition_name
-from trellis.trends.clock import Clock
+from trellis.spark.schema import from_spark
+from trellis.trends.clock import TOO_LONG, Clock
+
+OTHER = "__other"  # columns that only order rows of one id
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,22 @@ def split(plan: Plan, frame: DataFrame, drop_repeated: bool = False) -> Split:
     bound = plan.bound
     schema = bound.schema
     assert schema is not None
+    rows, late = _narrowed(plan, frame, drop_repeated and schema.event_id is not None)
+    if bound.window.kind is WindowKind.SLIDING:
+        rows = rows.withColumn(WINDOW, f.explode(_windows(f.col(TIME), Clock(bound.window, schema.time_type))))
+    return Split(plan, rows, late)
+
+
+def number_repeated(plan: Plan, frame: DataFrame) -> int:
+    """Return how many rows `drop_repeated` leaves out."""
+    return _narrowed(plan, frame, False)[0].count() - _narrowed(plan, frame, True)[0].count()
+
+
+def _narrowed(plan: Plan, frame: DataFrame, drop_repeated: bool) -> tuple[DataFrame, tuple[Condition, ...]]:
+    """Return the rows before windows multiply them, and the conditions that are left."""
+    bound = plan.bound
+    schema = bound.schema
+    assert schema is not None
     if schema.event_id is None:
         frame = with_positions(frame, bound)
     early = [c for c in plan.constant if can_compile(c.value)]
@@ -79,20 +100,19 @@ def split(plan: Plan, frame: DataFrame, drop_repeated: bool = False) -> Split:
     columns += [_number(frame[_quoted(schema.time)], bound).alias(TIME), frame[_quoted(ident)].alias(ID)]
     if plan.keep_failing:
         columns.append((f.coalesce(meets, f.lit(False)) if meets is not None else f.lit(True)).alias(USABLE))
-    rows = frame.select(*columns)
-    if drop_repeated and schema.event_id is not None:
-        rows = without_repeated(plan, rows)
-    if bound.window.kind is WindowKind.SLIDING:
-        rows = rows.withColumn(WINDOW, f.explode(_windows(f.col(TIME), Clock(bound.window, schema.time_type))))
-    return Split(plan, rows, late)
+    return (_without_repeated(plan, frame, columns, late) if drop_repeated else frame.select(*columns)), late
 
 
-def without_repeated(plan: Plan, rows: DataFrame) -> DataFrame:
+def _without_repeated(plan: Plan, frame: DataFrame, columns: list[Column], late: tuple[Condition, ...]) -> DataFrame:
     """Leave out rows whose id occurred before, in the order (time, other columns), in one of their windows."""
     keys = [partition_name(n) for n, _ in plan.bound.partition]
-    others = [n for n in rows.columns if n not in (*keys, ID, TIME)]
-    gathered = rows.repartition(*keys, ID).sortWithinPartitions(*keys, ID, TIME, *map(_quoted, others))
-    return gathered.mapInArrow(FirstOfIds(plan, (*keys, ID)), rows.schema)
+    ordered = [fld for fld in frame.schema.fields if from_spark(fld.dataType).kind is not Kind.OTHER]
+    order = [_ordered(frame[_quoted(fld.name)], fld.dataType).alias(f"{OTHER}{i}") for i, fld in enumerate(ordered)]
+    whole = frame.select(*columns, *order)
+    others = [f"{OTHER}{i}" for i in range(len(order))]
+    gathered = whole.repartition(*map(_quoted, keys), ID)
+    rows = gathered.sortWithinPartitions(*map(_quoted, keys), ID, TIME, *others).drop(*others)
+    return rows.mapInArrow(FirstOfIds(plan, (*keys, ID), late), rows.schema)
 
 
 def _quoted(name: str) -> str:
@@ -130,8 +150,9 @@ def _number(column: Column, bound: BoundQuery) -> Column:
     if schema.time_type.kind is Kind.DOUBLE:
         return number + f.lit(0.0)
     if schema.time_type.kind is Kind.DECIMAL or clock.digits:
-        scaled = number.cast(t.DecimalType(38, clock.digits)) * f.lit(10**clock.digits).cast(t.DecimalType(20, 0))
-        return scaled.cast("bigint")
+        wide, unit = t.DecimalType(38, clock.digits), f.lit(10**clock.digits).cast(t.DecimalType(20, 0))
+        scaled = f.try_multiply(number.try_cast(wide), unit).try_cast("bigint")
+        return f.when(number.isNotNull() & scaled.isNull(), raise_data_error(*TOO_LONG)).otherwise(scaled)
     return number
 
 
@@ -173,6 +194,9 @@ def with_positions(frame: DataFrame, bound: BoundQuery) -> DataFrame:
     assert schema is not None
     names = [schema.time, TYPE] if TYPE in frame.columns else [schema.time]
     names += [n for n in frame.columns if n not in names]
+    for name in names:
+        if from_spark(frame.schema[name].dataType).kind is Kind.OTHER:
+            raise unordered(name)
     order = [f.asc_nulls_first(_ordered(frame[_quoted(n)], frame.schema[n].dataType)) for n in names]
     return frame.withColumn(ID, f.row_number().over(Over.orderBy(*order)).cast("bigint") - 1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,22 +19,23 @@ from trellis.errors import UsageError
 from trellis.events import TYPE
 from trellis.io.results import check_target, whole_directory
 from trellis.language.bound import BoundQuery, WindowKind
-from trellis.language.schema import Schema, Table, choose_time
+from trellis.language.printer import pattern_text
+from trellis.language.schema import Schema, Table
 from trellis.limits import refuse_listing
 from trellis.local.prepare import bad_rows, warn_of_case
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan
 from trellis.spark.failures import in_driver
+from trellis.spark.frames import read_frames, union
 from trellis.spark.operate import PLACE, Work
 from trellis.spark.rows import WINDOW, partition_name
 from trellis.spark.schema import from_spark
-from trellis.spark.session import get_session
-from trellis.spark.split import Split, split
+from trellis.spark.split import Split, number_repeated, split
 from trellis.trends.aggregate import join
-from trellis.trends.arrange import KEY, result_size
+from trellis.trends.arrange import KEY
 from trellis.trends.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
 from trellis.trends.operator import check_supported
-from trellis.trends.output import exploded_schema, lead_schema, output_type, row_schema
+from trellis.trends.output import chosen, exploded_schema, lead_schema, output_type, row_schema
 
 if TYPE_CHECKING:
     import pandas
@@ -64,14 +66,20 @@ class SparkTrends:
         partitions = f.count_distinct(f.struct(*parts)) if parts else f.lit(1)
         with in_driver():
             row = self._split.rows.agg(windows.alias("w"), partitions.alias("p"), f.count(f.lit(1)).alias("n")).first()
+            repeated = number_repeated(self.plan, self._frame) if self._drop and self._has_ids else 0
         assert row is not None
         some = 1 if row["n"] else 0
         return {
             "events": self._read,
-            "dropped": self._dropped,
+            "dropped": self._dropped + repeated,
             "windows": int(row["w"]) * some,
             "partitions": int(row["p"]) * some,
         }
+
+    @property
+    def _has_ids(self) -> bool:
+        schema = self.plan.bound.schema
+        return schema is not None and schema.event_id is not None
 
     def _run(self, what: str, schema: pa.Schema, rows: Split | None = None) -> DataFrame:
         rows = rows or self._split
@@ -179,7 +187,7 @@ class SparkTrends:
         if bound.aggregates:
             return self.aggregates()
         counts = [self._total] if not bound.per_window else self._group_counts()
-        refuse_listing(bound, sum(counts) if bound.order_by else result_size(bound, counts), self.max_trends)
+        refuse_listing(bound, counts, self.max_trends)
         if bound.per_window:
             return self._per_window().orderBy(*self._lead_order(), PLACE).drop(PLACE)
         frame = self.to_spark()
@@ -218,14 +226,16 @@ class SparkTrends:
         columns
             The columns wanted; all of them by default.
         """
+        schema = self.schema
+        wanted = pa.schema(schema if columns is None else [schema.field(n) for n in chosen(columns, schema.names)])
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "results")
-            with in_driver():
+            with in_driver(), _exact_times(self._session):
                 self._listed().write.parquet(path)
             found = dataset.dataset(path, format="parquet")
-            for batch in found.to_batches(columns=list(columns) if columns else self.schema.names):
+            for batch in found.to_batches(columns=wanted.names):
                 if batch.num_rows:
-                    yield batch
+                    yield batch.cast(wanted)
 
     def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
         """Write the results as files into a directory, wholly or not at all.
@@ -244,9 +254,9 @@ class SparkTrends:
         with in_driver():
             if not bound.aggregates:
                 counts = [self._total] if not bound.per_window else self._group_counts()
-                refuse_listing(bound, sum(counts) if bound.order_by else result_size(bound, counts), self.max_trends)
+                refuse_listing(bound, counts, self.max_trends)
             frame = self.to_spark()
-            with whole_directory(path, overwrite) as directory:
+            with whole_directory(path, overwrite) as directory, _exact_times(self._session):
                 target = str(directory.absolute() / "files")
                 _writer(frame, format)(target)
                 for file in os.listdir(target):
@@ -257,7 +267,19 @@ class SparkTrends:
                 os.rmdir(target)
 
     def __repr__(self) -> str:
-        return f"<trends of {self.plan.bound.text.split()[1]}... over {self._read:,} events, on Spark>"
+        return f"<trends of `{pattern_text(self.plan.bound.pattern)}` over {self._read:,} events, on Spark>"
+
+
+@contextmanager
+def _exact_times(session: SparkSession) -> Iterator[None]:
+    """Write times to Parquet as microseconds in UTC; by default Spark writes the INT96 of old."""
+    key = "spark.sql.parquet.outputTimestampType"
+    before = session.conf.get(key)
+    session.conf.set(key, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        session.conf.set(key, str(before))
 
 
 def _writer(frame: DataFrame, format: str) -> Any:
@@ -287,8 +309,7 @@ def spark_trends(
     params: Mapping[str, Any] | None, report_mode: str | None, max_trends: int, on_bad_rows: str,
 ) -> SparkTrends:  # fmt: skip
     """Run a query on Spark."""
-    frames = _frames(data, spark, time)
-    time = choose_time(next(iter(frames.values())).columns, time)
+    frames, time = read_frames(data, spark, time)
     tables = tuple(
         Table(name, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields})
         for name, frame in frames.items()
@@ -296,40 +317,7 @@ def spark_trends(
     if tables[0].type is not None and type is not None:
         raise UsageError("types come from several tables and from a column", "Leave out one of the two.")
     plan = query.plan(Schema(tables, time, type, event_id), params, report_mode)
-    return SparkTrends(plan, _union(frames), max_trends, on_bad_rows)
-
-
-def _frames(data: Any, spark: SparkSession | None, time: str | None) -> dict[str | None, DataFrame]:
-    if isinstance(data, Mapping):
-        return {str(name): _frame(table, spark, time) for name, table in data.items()}
-    return {None: _frame(data, spark, time)}
-
-
-def _frame(data: Any, spark: SparkSession | None, time: str | None) -> DataFrame:
-    if data.__class__.__module__.startswith("pyspark."):
-        return data
-    session = spark or get_session()
-    if isinstance(data, str | os.PathLike | list | tuple):
-        from trellis.spark.read import read
-
-        paths = [os.fspath(data)] if isinstance(data, str | os.PathLike) else [os.fspath(p) for p in data]
-        return read(session, paths, time=time)
-    from trellis.events import as_tables
-
-    return session.createDataFrame(as_tables(data)[None])
-
-
-def _union(frames: dict[str | None, DataFrame]) -> DataFrame:
-    if None in frames:
-        return frames[None]
-    named = [
-        frame.withColumn(TYPE, f.lit(name))
-        for name, frame in sorted(frames.items(), key=lambda item: str(item[0]).encode())
-    ]
-    whole = named[0]
-    for frame in named[1:]:
-        whole = whole.unionByName(frame, allowMissingColumns=True)
-    return whole
+    return SparkTrends(plan, union(frames), max_trends, on_bad_rows)
 
 
 def _checked(bound: BoundQuery, frame: DataFrame, on_bad_rows: str) -> tuple[int, int, DataFrame]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trellis.columns.evaluate import evaluate
 from trellis.columns.ordering import rank_codes
+from trellis.errors import OverflowInCondition
 from trellis.language.bound import Column, Condition, Operation, Value, columns_of
 from trellis.language.syntax import Which
 
@@ -43,7 +44,10 @@ def encode(conditions: tuple[Condition, ...], columns: Mapping[str, pa.Array], u
     adjacency = Adjacency(usable.copy(), usable.copy())
     for condition in conditions:
         for term in _terms(condition.value):
-            _add(term, columns, adjacency)
+            try:
+                _add(term, columns, adjacency)
+            except OverflowInCondition:
+                adjacency.residual.append(term)  # perhaps no pair that is asked overflows
     return adjacency
 
 

@@ -18,6 +18,7 @@ from trellis.language.bound import Window
 from trellis.language.schema import Kind, Type
 
 UTC_MICROS = pa.timestamp("us", tz="UTC")
+TOO_LONG = ("a time has too many digits", "Times must fit 64 bits with their digits behind the point.")
 Times = NDArray[Any]
 
 
@@ -48,12 +49,10 @@ class Clock:
         try:
             wide = column.cast(pa.decimal128(38, self.digits))
         except pa.ArrowInvalid:
-            raise DataError(
-                "a time has too many digits", "Times must fit 64 bits with their digits behind the point."
-            ) from None
+            raise DataError(*TOO_LONG) from None
         words = np.frombuffer(wide.buffers()[1], np.int64, 2 * len(wide), wide.offset * 16).reshape(-1, 2)
         if ((words[:, 0] >> 63) != words[:, 1]).any():
-            raise DataError("a time has too many digits", "Times must fit 64 bits with their digits behind the point.")
+            raise DataError(*TOO_LONG)
         return words[:, 0].copy()
 
     def windows(self, times: Times) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

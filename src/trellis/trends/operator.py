@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError
 from trellis.kernels import walk as kernel
 from trellis.language.bound import BoundQuery
-from trellis.plan.plan import Plan
+from trellis.plan.plan import Plan, why_not_run
 from trellis.trends.aggregate import Numbers, aggregate
 from trellis.trends.count import Counter, IndexedCounter
 from trellis.trends.graph import EventGraph, build_graph
@@ -37,16 +37,11 @@ class Walked:
 
 
 def check_supported(bound: BoundQuery) -> None:
-    """Refuse patterns that the trend operator does not run."""
-    if len(bound.variables) != 1 or not bound.variables[0].kleene:
+    """Refuse a query that the trend operator does not run."""
+    reason = why_not_run(bound)
+    if reason is not None:
         raise TrellisError(
-            "this pattern can be explained but not run: detection takes patterns of one Kleene variable, `E+ v[]`",
-            "Patterns of several variables and fixed sequences are the next to be built.",
-        )
-    other = [c for c in bound.conditions if c.kind in ("across", "rest")]
-    if other:
-        raise TrellisError(
-            f"the condition `{other[0].text}` ties together events that are no neighbours, which detection cannot run",
+            f"this query can be explained but not run: {reason}",
             "Conditions on single events, on neighbours and partitions run.",
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from trellis.columns.evaluate import evaluate
 from trellis.columns.ordering import rank_codes
 from trellis.columns.types import normalise
-from trellis.errors import OverflowInCondition
+from trellis.errors import OverflowInCondition, UsageError, did_you_mean
 from trellis.kernels import rows as kernel
 from trellis.language.bound import BoundQuery, Column, Operation, Output, OutputKind, WindowKind
 from trellis.language.schema import Kind, Type
@@ -70,6 +71,17 @@ def row_schema(bound: BoundQuery) -> pa.Schema:
     if bound.returns:
         return pa.schema(fields + [pa.field(n.name, output_type(n.output)) for n in bound.returns])
     return pa.schema([*fields, pa.field("events", pa.list_(id_arrow_type(bound)))])
+
+
+def chosen(columns: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the columns that were asked for, if the result has them all."""
+    if isinstance(columns, str) or not columns:
+        raise UsageError("the columns wanted are given as a list of names", f"Columns are {', '.join(known)}.")
+    for name in columns:
+        if name not in known:
+            hint = did_you_mean(name, known, f"Columns are {', '.join(known)}.")
+            raise UsageError(f"the result has no column `{name}`", hint)
+    return list(columns)
 
 
 def exploded_schema(bound: BoundQuery) -> pa.Schema:
