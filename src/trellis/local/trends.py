@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from trellis.language.printer import pattern_text
 from trellis.limits import refuse_listing
 from trellis.local.prepare import Prepared, prepare, with_columns
 from trellis.plan.plan import Plan, with_all_columns
-from trellis.plan.variants import aggregate_plan
+from trellis.plan.variants import aggregate_plan, limited_plan
 from trellis.trends.arrange import arrange, walk_limit
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
 from trellis.trends.operator import TrendOperator, check_supported
@@ -142,6 +143,17 @@ class LocalTrends:
         rows = (maker.batch(walked) for walked in self._operator.walk(walk_limit(plan.bound)))
         parts = [maker.exploded(batch) for batch in arrange(plan.bound, rows)]
         return pa.Table.from_batches(parts, schema=exploded_schema(plan.bound))
+
+    def first(self, rows: int) -> pa.Table:
+        """Return the first rows of the result, in its order; the others are not listed."""
+        shortened = copy(self)
+        shortened.plan = limited_plan(self.plan, rows)
+        kept: list[pa.RecordBatch] = []
+        for batch in shortened.batches():
+            kept.append(batch.slice(0, rows - sum(b.num_rows for b in kept)))
+            if sum(b.num_rows for b in kept) == rows:
+                break
+        return pa.Table.from_batches(kept, schema=self.schema)
 
     def _refuse(self) -> None:
         refuse_listing(self.plan.bound, self._counts, self.max_trends)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,7 +26,7 @@ from trellis.language.schema import Schema, Table
 from trellis.limits import refuse_listing
 from trellis.local.prepare import bad_rows, warn_of_case
 from trellis.plan.plan import Plan, with_all_columns
-from trellis.plan.variants import aggregate_plan
+from trellis.plan.variants import aggregate_plan, limited_plan
 from trellis.spark.failures import in_driver
 from trellis.spark.frames import read_frames, union
 from trellis.spark.operate import PLACE, Work
@@ -207,6 +209,14 @@ class SparkTrends:
         """Return all results as one Arrow table in this process, in the order of the result."""
         with in_driver():
             return self._listed().toArrow().cast(self.schema)
+
+    def first(self, rows: int) -> pa.Table:
+        """Return the first rows of the result in this process, in its order; the others are not listed."""
+        shortened = copy(self)
+        shortened.plan = limited_plan(self.plan, rows)
+        shortened._split = replace(self._split, plan=shortened.plan)
+        with in_driver():
+            return shortened._listed().limit(rows).toArrow().cast(self.schema)
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return all results as a pandas frame in this process."""
