@@ -1,4 +1,4 @@
-"""The local engine takes events as they come: every kind of table, time, type and id, and says what is wrong with them."""
+"""The local engine takes events as they come, every kind of table, time, type and id, and says what is wrong."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def test_tables_by_type() -> None:
         query.detect({"A": TABLE}, type="x")
     with pytest.raises(UsageError, match="the table of `B` has no column `ts` for the time"):
         query.detect({"A": TABLE, "B": other.rename_columns(["y", "t"])})
-    with pytest.raises(DataError, match="the tables do not fit together: .*x"):
+    with pytest.raises(DataError, match=r"the tables do not fit together: .*x"):
         query.detect({"A": TABLE, "B": TABLE.set_column(1, "x", pa.array(["a"] * 4))})
     with pytest.raises(UsageError, match="the tables disagree on the time column `ts`: an integer and a timestamp"):
         query.detect({"A": TABLE, "B": pa.table({"ts": pa.array([1], pa.timestamp("us"))})})
@@ -332,7 +332,7 @@ def test_a_column_that_cannot_be_ordered() -> None:
     with pytest.raises(UsageError, match="events without an id are numbered by all their columns, but `list` has no"):
         RISING.detect(table)
     assert ids(RISING, table, event_id="id") == [[9, 8, 6], [9, 6], [9, 7]]
-    with pytest.raises(UsageError, match="`list` is of type list<.*>, which cannot be an id"):
+    with pytest.raises(UsageError, match=r"`list` is of type list<.*>, which cannot be an id"):
         RISING.detect(table, event_id="list")
 
 

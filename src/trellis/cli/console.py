@@ -59,7 +59,7 @@ def print_warning(message: object) -> None:
 
 @contextmanager
 def progress(wanted: bool) -> Iterator[Step]:
-    """Give a function that tells what is being done now; on a terminal a line shows it with the time since the start."""
+    """Give a function that tells what is being done now; on a terminal a line shows it, with the time it takes."""
     if not wanted or not _is_terminal(sys.stderr):
         yield lambda _: None
         return

@@ -1,5 +1,242 @@
-"""stub"""
+"""`trellis demo`: a guided tour over small generated data, with queries as their papers print them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from trellis.cli import options as o
+from trellis.cli.console import out
+from trellis.cli.console import progress as shown_progress
+from trellis.cli.show import all_digits, moment, plural
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KITE = {"events": 1500, "seed": 7}
+STOCK = {"events": 1000, "seed": 7, "rate": 0.05}
+LONGEST = 3
+ROWS = 60  # enough for so many different ones, since overlapping windows hold a trend several times
+
+CHECK_KITING = """\
+PATTERN check + c[ ]
+WHERE   c.type = 'not covered' AND
+        c[i].src = c[i - 1].dest
+WITHIN  1 week SLIDE 1 day"""
+
+RISING_BY_RATIO = """\
+PATTERN stock + s[ ]
+WHERE   [id] AND s[i].price > ratio * s[i - 1].price
+WITHIN  60 min SLIDE 10 min"""
+
+RISING = """\
+PATTERN Stock+ s[]
+WHERE [companyID] AND s.price < NEXT(s).price
+WITHIN 1 hour SLIDE 30 minutes"""
+
+TOO_MANY = """\
+PATTERN Stock+ s[]
+WHERE s.price < NEXT(s).price
+REPORT any"""
+
+BLOCKS = "▁▂▃▄▅▆▇█"
 
 
-def demo() -> None:
-    """Take a tour."""
+@dataclass(frozen=True)
+class Stop:
+    """A stop of the tour: a query, and how one of its trends is shown."""
+
+    title: str
+    asks: str
+    stream: str
+    query: str
+    returns: str
+    shown: Callable[[dict[str, Any]], str]
+    params: dict[str, str] = field(default_factory=dict)
+
+
+def demo(
+    engine: o.EngineName = o.Engine.SPARK,
+    master: o.Master = None,
+    progress: o.ShowProgress = True,
+) -> None:
+    """Take a tour: queries of the papers over small generated streams, their longest trends, and one that explodes."""
+    with tempfile.TemporaryDirectory(prefix="trellis-demo-") as folder:
+        paths = _sample_streams(folder)
+        with _engine(o.EngineOptions(engine, master), progress) as run:
+            out().print(f"A tour of Trellis on generated events, engine {engine}.\n")
+            for number, stop in enumerate(STOPS, start=1):
+                _visit(number, stop, paths, run)
+            _refuse(len(STOPS) + 1, paths, run)
+    _print_next()
+
+
+class _Run:
+    """Runs the queries of the tour on one engine."""
+
+    def __init__(self, options: o.EngineOptions, spark: Any, progress: bool) -> None:
+        self.options, self.spark, self.progress = options, spark, progress
+
+    def trends(self, query: str, path: str, params: dict[str, str]) -> Any:
+        """Return the trends of a query over a file."""
+        import trellis
+        from trellis.cli.events import read_events
+        from trellis.cli.running import Asked, detected
+        from trellis.cli.text_columns import text_columns
+
+        events = o.EventOptions((path,), {}, event_id="event_id")
+        asked = Asked(trellis.query(query), events, self.options, params)
+        data = read_events(events, text_columns(asked.query.syntax, params), self.spark)
+        return detected(asked, data, self.spark)
+
+
+@contextmanager
+def _engine(options: o.EngineOptions, progress: bool) -> Iterator[_Run]:
+    from trellis.cli.engine import started
+
+    with ExitStack() as stack:
+        with shown_progress(progress) as step:
+            step(f"starting {options.engine}")
+            spark = stack.enter_context(started(options))
+        yield _Run(options, spark, progress)
+
+
+def _sample_streams(folder: str) -> dict[str, str]:
+    from trellis.io.generate import generate_table
+    from trellis.io.write import write_table
+
+    paths = {}
+    for kind, options in (("kite", KITE), ("stock", STOCK)):
+        paths[kind] = os.path.join(folder, f"{kind}.parquet")
+        write_table(generate_table(kind, **options), paths[kind])
+    return paths
+
+
+# --- The stops --------------------------------------------------------------------------------------------------
+
+
+def _visit(number: int, stop: Stop, paths: dict[str, str], run: _Run) -> None:
+    from trellis.cli.running import Clock
+
+    _print_question(number, stop.title, stop.asks, stop.query, stop.params)
+    clock = Clock()
+    with shown_progress(run.progress) as step:
+        step("counting the trends")
+        longest_first = f"{stop.query}\nRETURN {stop.returns}\nORDER BY LENGTH DESC LIMIT {ROWS}"
+        trends = run.trends(longest_first, paths[stop.stream], stop.params)
+        count, statistics = trends.count(), trends.statistics
+        step("listing the longest")
+        rows = trends.to_arrow()
+    _print_answer(statistics, count, clock.seconds)
+    console = out()
+    console.print("   The longest:")
+    for row in _different(rows):
+        length = f"{row['length']:>3}"
+        when = f"{moment(row['start_time'])} to {moment(row['end_time'])}"
+        console.print(Text(f"   {length}  ") + Text(stop.shown(row), style="cyan") + Text(f"  {when}", style="dim"))
+    console.print()
+
+
+def _refuse(number: int, paths: dict[str, str], run: _Run) -> None:
+    from trellis.cli.running import Clock
+    from trellis.errors import ListingRefused
+
+    _print_question(
+        number, "A question that must not be listed", "all rising prices of all companies together, in one window",
+        TOO_MANY, {},
+    )  # fmt: skip
+    clock = Clock()
+    with shown_progress(run.progress) as step:
+        step("counting the trends")
+        trends = run.trends(TOO_MANY, paths["stock"], {})
+        try:
+            trends.to_arrow()
+        except ListingRefused as error:
+            refusal = str(error)
+        else:
+            raise AssertionError("the query has few enough trends to be listed")
+        count, statistics = trends.count(), trends.statistics
+    console = out()
+    console.print("   Listing them is refused:", style="bold")
+    console.print(Text("   " + refusal.replace("\n", "\n   "), style="yellow"))
+    console.print("   Counted instead, to the last digit:", style="bold")
+    _print_answer(statistics, count, clock.seconds)
+    console.print()
+
+
+def _different(rows: pa.Table) -> list[dict[str, Any]]:
+    """Return the first rows, without those that tell of the same events in another window."""
+    found: dict[str, dict[str, Any]] = {}
+    for row in rows.to_pylist():
+        told = {k: v for k, v in row.items() if k not in ("window_start", "window_end", "rank")}
+        found.setdefault(repr(told), row)
+    return list(found.values())[:LONGEST]
+
+
+def accounts(row: dict[str, Any]) -> str:
+    """Return the way of the checks from account to account."""
+    return " → ".join([*row["payers"], row["payee"]])
+
+
+def prices(row: dict[str, Any]) -> str:
+    """Return prices as blocks of their height, with the first and the last."""
+    values = row["prices"]
+    return f"{row['name']:<6} {values[0]:>7.2f} {sparkline(values)} {values[-1]:.2f}"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Return numbers as blocks, the least the lowest and the greatest the highest."""
+    low, high = min(values), max(values)
+    step = (high - low) / (len(BLOCKS) - 1) or 1.0
+    return "".join(BLOCKS[round((value - low) / step)] for value in values)
+
+
+PRICES = "s.price AS prices, FIRST(s).name AS name"
+STOPS = (
+    Stop(
+        "Check kiting (the ABI paper's Q1)",
+        "chains of uncovered checks, each drawn on the account that the one before was paid into",
+        "kite", CHECK_KITING, "c.src AS payers, LAST(c).dest AS payee", accounts,
+    ),
+    Stop(
+        "Prices that rise by a ratio (the ABI paper's Q2)",
+        "trades of a stock, each at least 1 % above the one before",
+        "stock", RISING_BY_RATIO, PRICES, prices, {"ratio": "1.01"},
+    ),
+    Stop(
+        "Rising prices (the CET paper's Q3)",
+        "trades of a company, each above the one before",
+        "stock", RISING, PRICES, prices,
+    ),
+)  # fmt: skip
+
+
+# --- What is said -----------------------------------------------------------------------------------------------
+
+
+def _print_question(number: int, title: str, asks: str, query: str, params: dict[str, str]) -> None:
+    console = out()
+    console.print(Text(f"{number}. {title}", style="bold"))
+    console.print(f"   Asked: {asks}.\n")
+    console.print(Text("      " + query.replace("\n", "\n      "), style="green"))
+    given = ", ".join(f"{name} = {value}" for name, value in params.items())
+    console.print(f"      with {given}\n" if given else "")
+
+
+def _print_answer(statistics: dict[str, int], count: int, seconds: float) -> None:
+    events, windows = plural(statistics["events"], "event"), plural(statistics["windows"], "window")
+    out().print(f"   {events}, {windows}, {all_digits(count)} trends, in {seconds:.1f} s.")
+
+
+def _print_next() -> None:
+    out().print(
+        "Try next: trellis generate kite --events 2000 --out kite.parquet\n"
+        "          trellis detect examples/abi_q1_check_kiting.tq kite.parquet --event-id event_id --out chains\n"
+        "          trellis --help"
+    )

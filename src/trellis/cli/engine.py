@@ -2,40 +2,94 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from trellis.cli.console import silence
 from trellis.cli.options import Engine, EngineOptions
 from trellis.errors import UsageError
 
-PATIENCE = 8.0  # seconds for Spark to stop after Ctrl-C; then the JVM goes with this process
+PATIENCE = 8.0  # seconds for Spark to stop after an error; then the JVM goes with this process
 
 
 @contextmanager
 def started(options: EngineOptions) -> Iterator[Any]:
-    """Give a Spark session, or None for the local engine; stop it in the end if it was started here."""
+    """Give a Spark session, or None for the local engine; stop it in the end if it was started here.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After Ctrl-C, whatever Spark made of it.
+    """
     settings = options.settings
     if options.engine is Engine.LOCAL:
         if options.master is not None or settings:
             raise UsageError("--master and --conf are for Spark", "Leave them out, or use --engine spark.")
         yield None
         return
-    from trellis.spark.session import get_session, stop_session
+    from trellis.spark.session import stop_session
 
-    with silence():
-        session = get_session(options.master, settings)
+    session = _session(options.master, settings)
+    with _noticed_interrupts() as interrupted:
+        try:
+            yield session
+        except BaseException:
+            stopping = threading.Thread(target=stop_session, args=(session,), daemon=True)
+            stopping.start()
+            stopping.join(PATIENCE)
+            if interrupted():
+                raise KeyboardInterrupt from None
+            raise
+    stop_session(session)
+
+
+def _session(master: str | None, settings: dict[str, str]) -> Any:
+    from trellis.spark.session import get_session
+
+    before = _children()
     try:
-        yield session
+        with silence():
+            return get_session(master, settings)
     except KeyboardInterrupt:
-        stopping = threading.Thread(target=stop_session, args=(session,), daemon=True)
-        stopping.start()
-        stopping.join(PATIENCE)
+        # A JVM that is left alone while it starts never ends.
+        for process in _children() - before:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
         raise
-    except BaseException:
-        stop_session(session)
-        raise
-    else:
-        stop_session(session)
+
+
+def _children() -> set[int]:
+    """Return the processes that this one has started and that still run."""
+    found: set[int] = set()
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            # The name of the command, in parentheses, may hold blanks.
+            if int(status.read_text().rpartition(")")[2].split()[1]) == os.getpid():
+                found.add(int(status.parent.name))
+    return found
+
+
+@contextmanager
+def _noticed_interrupts() -> Iterator[Callable[[], bool]]:
+    """Remember Ctrl-C besides what happens on it: Spark cancels its jobs, and may fail with an error of its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: False
+        return
+    usual = signal.getsignal(signal.SIGINT)
+    seen: list[int] = []
+
+    def notice(number: int, frame: Any) -> None:
+        seen.append(number)
+        if callable(usual):
+            usual(number, frame)
+
+    signal.signal(signal.SIGINT, notice)
+    try:
+        yield lambda: bool(seen)
+    finally:
+        signal.signal(signal.SIGINT, usual)

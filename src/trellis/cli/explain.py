@@ -54,19 +54,13 @@ def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
     """Return the plan for the events, and what is known of them."""
     from trellis.cli.events import check_given, schema_of
     from trellis.cli.running import detected, engine_and_events
-    from trellis.errors import TrellisError
     from trellis.plan.explain import explain_data
-    from trellis.trends.operator import check_supported
 
     check_given(asked.events)
     unbound = asked.query.plan(None, asked.params, asked.report_mode)
     with shown_progress(progress) as step, engine_and_events(asked, step) as (spark, data):
-        try:
-            check_supported(unbound.bound)
-        except TrellisError as error:
-            schema = schema_of(data, asked.events, spark)
-            plan = asked.query.plan(schema, asked.params, asked.report_mode)
-            return explain_data(plan) | {"operator": {"engine": str(asked.engine.engine), "not_run": error.what}}
+        if explain_data(unbound)["not_run"]:
+            return explain_data(asked.query.plan(schema_of(data, asked.events, spark), asked.params, asked.report_mode))
         step("preparing the events")
         trends = detected(asked, data, spark)
         step("counting the results")

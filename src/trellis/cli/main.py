@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import traceback
 import warnings
@@ -31,13 +32,14 @@ class Commands(TyperGroup):
     """The commands; `main` turns exceptions into a sentence and an exit code."""
 
     def main(
-        self, args: Sequence[str] | None = None, prog_name: str | None = None, *more: Any, standalone_mode: bool = True,
-        **extra: Any,
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, complete_var: str | None = None,
+        standalone_mode: bool = True, windows_expand_args: bool = True, **extra: Any,
     ) -> Any:  # fmt: skip
         """Run a command and, if standalone, exit with its code."""
 
         def work() -> Any:
-            return super(Commands, self).main(args, prog_name or "trellis", *more, standalone_mode=False, **extra)
+            name = prog_name or "trellis"
+            return super(Commands, self).main(args, name, complete_var, False, windows_expand_args, **extra)
 
         with _warnings_and_logs():
             code = _code_of(work)
@@ -77,7 +79,7 @@ def _told(message: str, code: int) -> int:
 def _option_mistake(error: Any) -> str:
     context = getattr(error, "ctx", None)
     hint = f"\nTry `{context.command_path} --help`." if context is not None else ""
-    return f"{error.format_message()}{hint}"
+    return f"{error.format_message().replace('Value error, ', '')}{hint}"
 
 
 def _unexpected(error: Exception) -> str:
@@ -94,7 +96,14 @@ def _warnings_and_logs() -> Iterator[None]:
             warnings.simplefilter("ignore")
             warnings.filterwarnings("always", category=UserWarning, module=r"trellis\.")
             logging.getLogger().addHandler(_NOWHERE)
-        warnings.showwarning = lambda message, *_, **__: print_warning(message)
+        said: set[str] = set()
+
+        def show(message: Warning | str, *_: Any, **__: Any) -> None:
+            if str(message) not in said:
+                print_warning(message)
+            said.add(str(message))
+
+        warnings.showwarning = show
         try:
             yield
         finally:
@@ -135,7 +144,14 @@ def _trellis(
 def main() -> None:
     """Run the command line."""
     sys.set_int_max_str_digits(0)  # exact counts may have more digits than Python prints by default
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _exit)
     app()
+
+
+def _exit(number: int, _: Any) -> None:
+    """End as after an error, so that nothing half-written and no Spark is left behind."""
+    sys.exit(128 + number)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +87,7 @@ def listed_size(trends: Any) -> int:
     Raises
     ------
     ListingRefused
-        If that, or with ORDER BY what has to be gone through for it, is more than the bound.
+        If that is more than the bound.
     """
     from trellis.trends.arrange import result_size
 
@@ -97,33 +96,6 @@ def listed_size(trends: Any) -> int:
     size = result_size(bound, sizes)
     refuse_listing(bound, sizes, trends.max_trends)
     return size
-
-
-def first_rows(trends: Any, number: int) -> pa.Table:
-    """Return the first rows of the result without listing the others."""
-    import pyarrow as pa
-
-    shortened = _with_limit(trends, number)
-    if trends.engine == "spark":
-        if not trends.plan.bound.per_window:
-            return shortened.to_arrow()
-        return _collected(shortened.to_spark().limit(number))
-    batches, rows = [], 0
-    for batch in shortened.batches():
-        batches.append(batch.slice(0, number - rows))
-        rows += batches[-1].num_rows
-        if rows == number:
-            break
-    return pa.Table.from_batches(batches, schema=trends.schema)
-
-
-def _with_limit(trends: Any, number: int) -> Any:
-    """Return the same trends under a LIMIT, with all that is known of them already."""
-    plan = trends.plan
-    limit = number if plan.bound.limit is None else min(number, plan.bound.limit)
-    shortened = copy.copy(trends)
-    shortened.plan = replace(plan, bound=replace(plan.bound, limit=limit))
-    return shortened
 
 
 def _collected(rows: Any) -> pa.Table:

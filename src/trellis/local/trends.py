@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from trellis.errors import UsageError
 from trellis.language.printer import pattern_text
-from trellis.limits import refuse_listing
+from trellis.limits import number_text, refuse_listing
 from trellis.local.prepare import Prepared, prepare, with_columns
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan
+from trellis.trends.address import place, sample_positions
 from trellis.trends.arrange import arrange, walk_limit
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
-from trellis.trends.operator import TrendOperator, check_supported
-from trellis.trends.output import RowMaker, chosen, exploded_schema
+from trellis.trends.operator import TrendOperator, Walked, check_supported
+from trellis.trends.output import RowMaker, chosen, exploded_schema, lead_schema
 
 if TYPE_CHECKING:
     import pandas
@@ -157,6 +158,74 @@ class LocalTrends:
 
     def _refuse(self) -> None:
         refuse_listing(self.plan.bound, self._counts, self.max_trends)
+
+    def trend(self, rank: int, window: Any = None, partition: Any = None) -> pa.Table:
+        """Return the result with a rank, without those before it.
+
+        Parameters
+        ----------
+        rank
+            The rank in its window and partition, from 0; of any size.
+        window
+            The start of the window, where there are several.
+        partition
+            The values of the partition's attributes, one alone or several in a tuple, where there are several.
+        """
+        group = self._group(window, partition)
+        if not 0 <= rank < self._counts[group]:
+            raise UsageError(
+                f"there is no trend with rank {rank:,}", f"Ranks go from 0 to {number_text(self._counts[group] - 1)}."
+            )
+        return self._rows(self._operator.at(group, [rank]))
+
+    def sample(self, number: int, seed: int = 0) -> pa.Table:
+        """Return results drawn without replacement, each set equally likely; the same for the same seed.
+
+        Parameters
+        ----------
+        number
+            How many; all of them if there are fewer.
+        seed
+            What the draw depends on.
+        """
+        if number < 0:
+            raise UsageError(f"a sample of {number} cannot be drawn")
+        chosen: dict[int, list[int]] = {}
+        for position in sample_positions(self.count(), number, seed):
+            group, rank = place(self._counts, position)
+            chosen.setdefault(group, []).append(rank)
+        parts = [self._rows(self._operator.at(group, ranks)) for group, ranks in chosen.items()]
+        return pa.concat_tables(parts) if parts else self._maker.schema.empty_table()
+
+    def _rows(self, walked: Walked) -> pa.Table:
+        return pa.Table.from_batches([self._maker.batch(walked, self._maker.schema.names)]).select(
+            self._maker.schema.names
+        )
+
+    def _group(self, window: Any, partition: Any) -> int:
+        """Return the group that a window and a partition name."""
+        filled = [g for g, count in enumerate(self._counts) if count]
+        if window is None and partition is None and len(filled) == 1:
+            return filled[0]
+        lead = pa.Table.from_arrays(
+            self._maker.lead(np.array(filled, np.int64)), schema=pa.schema(lead_schema(self.plan.bound))
+        )
+        wanted = partition if isinstance(partition, tuple) else (partition,)
+        names = [name for name, _ in self.plan.bound.partition]
+        found = [
+            g
+            for g, row in zip(filled, lead.to_pylist(), strict=True)
+            if (window is None or row.get("window_start") == window)
+            and (partition is None or tuple(row[n] for n in names) == wanted)
+        ]
+        if len(found) == 1:
+            return found[0]
+        what = (
+            "no window and partition with a result fits" if not found else f"{len(found):,} windows and partitions fit"
+        )
+        raise UsageError(
+            f"{what}; a rank belongs to one", "Name it with window= (its start) and partition= (its values)."
+        )
 
     def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
         """Write the results as files into a directory, wholly or not at all.

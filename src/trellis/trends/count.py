@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
@@ -23,11 +24,12 @@ class Counter:
     """Counts the trends of tasks over one graph; HAVING allows the lengths `least` to `most`."""
 
     def __init__(
-        self, events: Slice, graph: Callable[[], EventGraph], tasks: Tasks, least: int = 1, most: int = NO_BOUND
-    ) -> None:
+        self, events: Slice, graph: Callable[[], EventGraph], tasks: Tasks, least: int = 1, most: int = NO_BOUND,
+        groups: int | None = None,
+    ) -> None:  # fmt: skip
         self.events, self._graph, self.tasks = events, graph, tasks
         self.least, self.most = least, most
-        self.groups = len(events.groups)
+        self.groups = len(events.groups) if groups is None else groups
 
     @property
     def restricted(self) -> bool:
@@ -64,6 +66,11 @@ class Counter:
             for group, number in zip(large.tolist(), exact, strict=True):
                 counts[group] = number
         return counts
+
+    def of_tasks(self, tasks: Tasks) -> list[int]:
+        """Return the exact number of trends of each of some tasks."""
+        each = replace(tasks, group=np.arange(len(tasks.lo)))
+        return Counter(self.events, self._graph, each, self.least, self.most, len(tasks.lo)).counts()
 
     def count_bits(self, approximate: NDArray[np.float64], groups: NDArray[np.int64]) -> int:
         """Return how many bits the numbers of trends of some groups have at most."""

@@ -60,8 +60,7 @@ def _index(events: Slice, adjacency: Adjacency) -> AttributeIndex:
     world = np.repeat(np.arange(len(events.bounds) - 1), np.diff(events.bounds))
     above = adjacency.above[0] if adjacency.above else np.zeros(n, np.int64)
     below = adjacency.below[0] if adjacency.below else np.full(n, -1, np.int64)
-    key_next = world if adjacency.key_next is None else _joined(world, adjacency.key_next)
-    key_prev = world if adjacency.key_prev is None else _joined(world, adjacency.key_prev)
+    key_next, key_prev = _joined(world, adjacency.key_next, adjacency.key_prev)
     takes = adjacency.takes & (above != LOWEST) & (key_next >= 0)
     gives = adjacency.gives & (below != HIGHEST) & (key_prev >= 0)
     above, below = np.where(takes, above, 0), np.where(gives, below, 0)
@@ -74,9 +73,14 @@ def _index(events: Slice, adjacency: Adjacency) -> AttributeIndex:
     return AttributeIndex(later, segment_end, cut, place, own, own_end, gives, takes, nearest, latest)
 
 
-def _joined(world: Ints, key: Ints) -> Ints:
-    """Make the key of a world another world's stranger; -1 stays."""
-    return np.where(key < 0, -1, world * (key.max(initial=0) + 1) + key)
+def _joined(world: Ints, key_next: Ints | None, key_prev: Ints | None) -> tuple[Ints, Ints]:
+    """Make the keys of a world another world's strangers; -1 stays. Dense, so that a value fits beside a key."""
+    if key_next is None or key_prev is None:
+        return world, world
+    keys, worlds = np.concatenate([key_next, key_prev]), np.concatenate([world, world])
+    _, codes = np.unique(worlds * (keys.max(initial=0) + 1) + keys, return_inverse=True)
+    codes = np.where(keys < 0, -1, codes)
+    return codes[: len(world)], codes[len(world) :]
 
 
 def _ranges(

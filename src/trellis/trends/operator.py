@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from trellis.errors import TrellisError
 from trellis.kernels import walk as kernel
 from trellis.language.bound import BoundQuery
 from trellis.plan.plan import Plan, why_not_run
+from trellis.trends.address import Addresses, place
 from trellis.trends.aggregate import Numbers, aggregate
 from trellis.trends.count import Counter, IndexedCounter
 from trellis.trends.graph import EventGraph, build_graph
@@ -25,7 +26,10 @@ BATCH_VALUES = 1 << 18
 
 @dataclass(frozen=True)
 class Walked:
-    """Some trends in rank order: the positions of their events one after another, and where each trend ends."""
+    """Some trends in rank order: the positions of their events one after another, and where each trend ends.
+
+    A rank that does not fit 64 bits is -1.
+    """
 
     positions: NDArray[np.int32]
     ends: NDArray[np.int32]
@@ -79,6 +83,23 @@ class TrendOperator:
     def aggregate(self) -> list[Numbers]:
         """Return what AGGREGATE says of each group."""
         return aggregate(self.plan, self.counter)
+
+    def at(self, group: int, ranks: Sequence[int]) -> Walked:
+        """Return the trends of a group with given ranks, without those before them."""
+        tasks = self.tasks.of_groups(np.array([group]))
+        sizes = self.counter.of_tasks(tasks) if tasks.single else [self.counts[group]]
+        found: dict[int, Addresses] = {}
+        paths = []
+        for rank in ranks:
+            task, inner = place(sizes, rank)
+            if task not in found:
+                bits, having = sizes[task].bit_length(), self.plan.bound.having
+                found[task] = Addresses(self.events, self.graph, tasks, task, bits, having)
+            paths.append(found[task].trend(inner))
+        ends = np.cumsum([len(p) for p in paths], dtype=np.int64).astype(np.int32)
+        positions = np.concatenate([*paths, np.empty(0, np.int64)]).astype(np.int32)
+        shown = np.array([r if r < 1 << 63 else -1 for r in ranks], np.int64)
+        return Walked(positions, ends, shown, np.full(len(paths), group, np.int64))
 
     def walk(self, limit: int | None = None) -> Iterator[Walked]:
         """Yield all trends in the order (group, rank), or the first `limit` of each group, in bounded batches."""

@@ -139,14 +139,17 @@ class RowMaker:
         """Return one column of the output."""
         returned = {n.name: n.output for n in self.bound.returns}
         if field.name in returned and field.name in self.schema.names[-len(returned) :]:
-            return present(self.item(returned[field.name], rows), field.type)
+            item = self.item(returned[field.name], rows)
+            is_position = self.positions and returned[field.name].kind is OutputKind.IDS
+            return item if is_position else present(item, field.type)
         lead = [f.name for f in lead_schema(self.bound)]
         if field.name in lead:
             return self.lead(rows.walked.groups)[lead.index(field.name)]
         if field.name == "events":
             return self.ids(rows)
         if field.name in ("rank", "length"):
-            return pa.array(rows.walked.ranks if field.name == "rank" else rows.lengths)
+            ranks = rows.walked.ranks
+            return pa.array(ranks, mask=ranks < 0) if field.name == "rank" else pa.array(rows.lengths)
         assert self.bound.schema is not None
         place = rows.first if field.name == "start_time" else rows.last
         return present(self.events.columns[self.bound.schema.time].take(pa.array(place)), field.type)

@@ -1,0 +1,67 @@
+"""Trends by their rank, without those before them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.kernels import unrank as kernel
+from trellis.language.syntax import LengthBound
+from trellis.trends.graph import EventGraph
+from trellis.trends.slice import Slice
+from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds
+
+
+class Addresses:
+    """The trends of one task, addressable by rank."""
+
+    def __init__(
+        self, events: Slice, graph: EventGraph, tasks: Tasks, task: int, bits: int, having: tuple[LengthBound, ...]
+    ) -> None:
+        self.least, self.most = length_bounds(having)
+        self.limbs = bits // kernel.LIMB + 2
+        lo, hi, first_end = int(tasks.lo[task]), int(tasks.hi[task]), int(tasks.first_end[task])
+        shape = (lo, hi, first_end, tasks.every, graph.offsets, graph.successors, events.usable, self.limbs)
+        self._counts = kernel.suffix_counts(*shape)
+        self._layers = np.zeros((0, 0, self.limbs), np.uint64)
+        if self.least > 1 or self.most < NO_BOUND:
+            lengths = min(hi - lo, self.least if self.most >= NO_BOUND else self.most)
+            self._layers = kernel.layered_counts(*shape, max(1, lengths))
+        self._path = np.zeros(hi - lo + 1, np.int64)
+        self._shape = (
+            lo, hi, first_end, tasks.single, tasks.every, graph.offsets, graph.successors, graph.latest, events.usable,
+            self._counts, self._layers, self.least, self.most, self._path,
+        )  # fmt: skip
+
+    def trend(self, rank: int) -> NDArray[np.int64]:
+        """Return the events of the trend with a rank; empty where there is none."""
+        limbs = np.array([rank >> (kernel.LIMB * i) & 0xFFFFFFFF for i in range(self.limbs)], np.uint64)
+        length = kernel.unrank(limbs, *self._shape)
+        return self._path[:length].copy()
+
+
+def place(counts: Sequence[int], position: int) -> tuple[int, int]:
+    """Return which of consecutive ranges of these sizes holds a position, and where in it."""
+    ends = list(accumulate(counts))
+    found = bisect_right(ends, position)
+    return found, position - (ends[found - 1] if found else 0)
+
+
+def sample_positions(total: int, number: int, seed: int) -> list[int]:
+    """Return distinct positions below `total`, every set of them equally likely, in rising order; all if there are few.
+
+    They depend on nothing but the arguments.
+    """
+    if number >= total:
+        return list(range(total))
+    chosen: set[int] = set()
+    source = Random(seed)
+    for last in range(total - number, total):  # Floyd's way: no draw is in vain
+        drawn = source.randrange(last + 1)
+        chosen.add(last if drawn in chosen else drawn)
+    return sorted(chosen)

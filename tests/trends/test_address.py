@@ -1,0 +1,92 @@
+"""Trends by rank and by chance: the same as listing them all, without listing them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import trellis
+from tests.compare import OVERFLOW, detect, expected
+from tests.strategies import Case, case
+from trellis.errors import UsageError
+from trellis.trends.address import place, sample_positions
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case(), st.integers(0, 3))
+def test_every_rank_gives_the_trend_that_the_oracle_ranks_there(drawn: Case, seed: int) -> None:
+    answer = expected(drawn)
+    assume(answer != OVERFLOW and answer.trends)  # type: ignore[union-attr]
+    trends = detect(drawn)
+    assume(not trends.plan.bound.aggregates)
+    ids: dict[int, list[tuple[int, list[object]]]] = {}
+    group = -1
+    place_before: object = object()
+    for trend in answer.trends:  # type: ignore[union-attr]
+        here = (trend.window, repr(trend.partition))
+        group += here != place_before
+        place_before = here
+        ids.setdefault(group, []).append((trend.rank, list(trend.events)))
+    filled = [g for g, count in enumerate(trends._counts) if count]
+    events = trends._prepared.events.ids
+    for found, ranked in zip(filled, ids.values(), strict=True):
+        walked = trends._operator.at(found, [rank for rank, _ in ranked])
+        starts = [0, *walked.ends[:-1].tolist()]
+        paths = [walked.positions[a:b] for a, b in zip(starts, walked.ends.tolist(), strict=True)]
+        assert [events.take(pa.array(p)).to_pylist() for p in paths] == [wanted for _, wanted in ranked]
+    assert trends.sample(len(answer.trends) + 1).num_rows == len(answer.trends)  # type: ignore[union-attr]
+    assert repr(trends.sample(2, seed).to_pylist()) == repr(trends.sample(2, seed).to_pylist())
+
+
+def rising(n: int) -> pa.Table:
+    return pa.table({"ts": np.arange(n), "x": np.arange(n, dtype=float), "id": np.arange(n)})
+
+
+def test_ranks_of_any_size() -> None:
+    trends = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT any").detect(rising(200), event_id="id")
+    total = 2**200 - 1
+    assert trends.count() == total
+    first, last = trends.trend(0).to_pylist()[0], trends.trend(total - 1).to_pylist()[0]
+    assert (first["events"], first["rank"]) == ([0], 0)
+    assert (last["events"], last["rank"]) == ([199], None)
+    # a trend that starts at 0 and skips to the last event comes right before those that start at 1
+    assert trends.trend(2**199 - 1).to_pylist()[0]["events"] == [0, 199]
+    assert trends.trend(2**199).to_pylist()[0]["events"] == [1]
+    with pytest.raises(UsageError, match="no trend with rank"):
+        trends.trend(total)
+
+
+def test_having_changes_ranks() -> None:
+    text = "PATTERN S+ s[] WHERE s[i].x > s[i-1].x HAVING LENGTH >= 3 AND LENGTH <= 70"
+    trends = trellis.query(text).detect(rising(100), event_id="id")
+    trend = trends.trend(trends.count() - 1).to_pylist()[0]
+    assert trend["events"] == [0, 98, 99]
+    assert len(trends.trend(10**20).to_pylist()[0]["events"]) <= 70
+
+
+def test_one_of_several_windows_is_named() -> None:
+    trends = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 4 SLIDE 4").detect(rising(8), event_id="id")
+    with pytest.raises(UsageError, match="2 windows and partitions fit"):
+        trends.trend(0)
+    with pytest.raises(UsageError, match="no window and partition with a result fits"):
+        trends.trend(0, window=3)
+    assert trends.trend(1, window=4).to_pylist()[0]["events"] == [4, 5, 7]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.data())
+def test_place(sizes: list[int], data: st.DataObject) -> None:
+    assume(sum(sizes))
+    position = data.draw(st.integers(0, sum(sizes) - 1))
+    assert place(sizes, position) == [(i, j) for i, size in enumerate(sizes) for j in range(size)][position]
+
+
+def test_samples_are_uniform_and_without_replacement() -> None:
+    draws = Counter(tuple(sample_positions(5, 2, seed)) for seed in range(5000))
+    assert len(draws) == 10
+    assert all(400 < number < 600 for number in draws.values())
+    assert sample_positions(10**30, 3, 1) == sample_positions(10**30, 3, 1)
