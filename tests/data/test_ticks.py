@@ -7,9 +7,11 @@ import datetime as dt
 import gzip
 from collections import defaultdict
 from decimal import Decimal
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import trellis
@@ -94,7 +96,7 @@ def test_every_window_is_counted_exactly(
 ) -> None:
     trends = query(symbol, within, report).detect(table)
     wanted = count_windows(trades[symbol], size, slide, report == "any")
-    assert len(set(t for t, _ in trades[symbol])) < len(trades[symbol])
+    assert len({t for t, _ in trades[symbol]}) < len(trades[symbol])
     assert counts_of(trends) == wanted
     assert trends.count() == sum(wanted.values())
 
@@ -108,7 +110,7 @@ def test_what_is_listed_is_what_is_counted(table: pa.Table, trades: dict[str, li
     seen = set()
     for start, rank, events in zip(*(rows[name].to_pylist() for name in rows.column_names), strict=True):
         assert rank == number[start]
-        assert all(prices[a] < prices[b] and times[a] < times[b] for a, b in zip(events, events[1:], strict=False))
+        assert all(prices[a] < prices[b] and times[a] < times[b] for a, b in pairwise(events))
         assert start <= times[events[0]] <= times[events[-1]] < start + dt.timedelta(seconds=1)
         seen.add((start, *events))
         number[start] += 1
@@ -119,9 +121,11 @@ def test_what_is_listed_is_what_is_counted(table: pa.Table, trades: dict[str, li
 
 @pytest.mark.spark
 def test_spark_counts_and_lists_the_same(spark: SparkSession, table: pa.Table, trades: dict[str, list[Trade]]) -> None:
-    until = dt.datetime(2013, 10, 7, 9, 45, tzinfo=UTC)
-    early = table.filter(pa.compute.less(table["timestamp"], until))
-    wanted = [trade for trade in trades["IBM"] if trade[0] < 9.75 * 3_600_000]
-    trends = query("IBM", "2 s SLIDE 1 s").detect(early, engine="spark", spark=spark)
-    assert counts_of(trends) == count_windows(wanted, 2_000, 1_000)
-    assert trends.to_arrow().equals(query("IBM", "2 s SLIDE 1 s").detect(early).to_arrow())
+    until = dt.datetime(2013, 10, 7, 9, 40, tzinfo=UTC)
+    early = table.filter(pc.less(table["timestamp"], until))
+    early = early.append_column("id", pa.array(range(early.num_rows)))
+    trends = query("IBM", "2 s SLIDE 1 s").detect(early, event_id="id", engine="spark", spark=spark)
+    here = query("IBM", "2 s SLIDE 1 s").detect(early, event_id="id")
+    wanted = [trade for trade in trades["IBM"] if trade[0] < (9 * 60 + 40) * 60_000]
+    assert counts_of(trends) == counts_of(here) == count_windows(wanted, 2_000, 1_000)
+    assert trends.to_arrow().equals(here.to_arrow())

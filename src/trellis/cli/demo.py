@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 KITE = {"events": 1500, "seed": 7}
 STOCK = {"events": 1000, "seed": 7, "rate": 0.05}
 LONGEST = 3
-ROWS = 60  # enough for so many different ones, since overlapping windows hold a trend several times
+ACCOUNTS = 9  # of a chain that are shown
 
 CHECK_KITING = """\
 PATTERN check + c[ ]
@@ -57,6 +57,8 @@ class Stop:
     stream: str
     query: str
     returns: str
+    each: str
+    key: Callable[[dict[str, Any]], str]
     shown: Callable[[dict[str, Any]], str]
     params: dict[str, str] = field(default_factory=dict)
 
@@ -128,15 +130,15 @@ def _visit(number: int, stop: Stop, paths: dict[str, str], run: _Run) -> None:
     clock = Clock()
     with shown_progress(run.progress) as step:
         step("counting the trends")
-        longest_first = f"{stop.query}\nRETURN {stop.returns}\nORDER BY LENGTH DESC LIMIT {ROWS}"
+        longest_first = f"{stop.query}\nRETURN {stop.returns}\nORDER BY LENGTH DESC LIMIT 1 PER WINDOW"
         trends = run.trends(longest_first, paths[stop.stream], stop.params)
         count, statistics = trends.count(), trends.statistics
         step("listing the longest")
         rows = trends.to_arrow()
     _print_answer(statistics, count, clock.seconds)
     console = out()
-    console.print("   The longest:")
-    for row in _different(rows):
+    console.print(f"   The longest, each of another {stop.each}:")
+    for row in _different(rows, stop.key):
         length = f"{row['length']:>3}"
         when = f"{moment(row['start_time'])} to {moment(row['end_time'])}"
         console.print(Text(f"   {length}  ") + Text(stop.shown(row), style="cyan") + Text(f"  {when}", style="dim"))
@@ -170,18 +172,25 @@ def _refuse(number: int, paths: dict[str, str], run: _Run) -> None:
     console.print()
 
 
-def _different(rows: pa.Table) -> list[dict[str, Any]]:
-    """Return the first rows, without those that tell of the same events in another window."""
+def _different(rows: pa.Table, key: Callable[[dict[str, Any]], str]) -> list[dict[str, Any]]:
+    """Return the longest of the rows, one of each key: overlapping windows hold the same trends."""
     found: dict[str, dict[str, Any]] = {}
-    for row in rows.to_pylist():
-        told = {k: v for k, v in row.items() if k not in ("window_start", "window_end", "rank")}
-        found.setdefault(repr(told), row)
+    for row in sorted(rows.to_pylist(), key=lambda row: -row["length"]):
+        found.setdefault(key(row), row)
     return list(found.values())[:LONGEST]
 
 
 def accounts(row: dict[str, Any]) -> str:
     """Return the way of the checks from account to account."""
-    return " → ".join([*row["payers"], row["payee"]])
+    names = [*row["payers"], row["payee"]]
+    if len(names) > ACCOUNTS:
+        names = [*names[: ACCOUNTS - 3], "…", *names[-2:]]
+    return " → ".join(names)
+
+
+def company(row: dict[str, Any]) -> str:
+    """Return the name of the company whose prices these are."""
+    return str(row["name"])
 
 
 def prices(row: dict[str, Any]) -> str:
@@ -202,17 +211,18 @@ STOPS = (
     Stop(
         "Check kiting (the ABI paper's Q1)",
         "chains of uncovered checks, each drawn on the account that the one before was paid into",
-        "kite", CHECK_KITING, "c.src AS payers, LAST(c).dest AS payee", accounts,
+        "kite", CHECK_KITING, "c.src AS payers, LAST(c).dest AS payee",
+        "first account", lambda row: str(row["payers"][0]), accounts,
     ),
     Stop(
         "Prices that rise by a ratio (the ABI paper's Q2)",
-        "trades of a stock, each at least 1 % above the one before",
-        "stock", RISING_BY_RATIO, PRICES, prices, {"ratio": "1.01"},
+        "trades of a stock, each more than 1 % above the one before",
+        "stock", RISING_BY_RATIO, PRICES, "company", company, prices, {"ratio": "1.01"},
     ),
     Stop(
         "Rising prices (the CET paper's Q3)",
         "trades of a company, each above the one before",
-        "stock", RISING, PRICES, prices,
+        "stock", RISING, PRICES, "company", company, prices,
     ),
 )  # fmt: skip
 
@@ -237,6 +247,7 @@ def _print_answer(statistics: dict[str, int], count: int, seconds: float) -> Non
 def _print_next() -> None:
     out().print(
         "Try next: trellis generate kite --events 2000 --out kite.parquet\n"
-        "          trellis detect examples/abi_q1_check_kiting.tq kite.parquet --event-id event_id --out chains\n"
+        '          trellis detect "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest HAVING LENGTH >= 3 WITHIN 1 day"'
+        " kite.parquet --out chains\n"
         "          trellis --help"
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, cast
 
 from lark import Lark, Token, Tree, UnexpectedInput, v_args
@@ -56,7 +59,24 @@ def _built(text: str, start: str) -> s.Node:
 @cache
 def _lark() -> Lark:
     grammar = files("trellis.language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, start=["query", "literal"], parser="lalr", propagate_positions=True, maybe_placeholders=False)
+    return Lark(
+        grammar, start=["query", "literal"], parser="lalr", propagate_positions=True, maybe_placeholders=False,
+        cache=_cache_file() or False,
+    )  # fmt: skip
+
+
+def _cache_file() -> str | None:
+    """Return where the tables of the parser are kept, since making them takes longer than all else; None for nowhere.
+
+    Lark makes them anew where the grammar, its options or its version differ, or the file is damaged.
+    """
+    base = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "trellis")
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    python = "".join(map(str, sys.version_info[:2]))
+    return str(base / f"grammar-{python}.lark") if os.access(base, os.W_OK) else None
 
 
 def _check_depth(tree: Tree[Token], text: str) -> None:

@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from trellis.errors import UsageError
 from trellis.language.printer import pattern_text
-from trellis.limits import number_text, refuse_listing
+from trellis.limits import refuse_listing
 from trellis.local.prepare import Prepared, prepare, with_columns
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan
-from trellis.trends.address import place, sample_positions
+from trellis.trends.address import check_rank, named_group, sampled_ranks
 from trellis.trends.arrange import arrange, walk_limit
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
 from trellis.trends.operator import TrendOperator, Walked, check_supported
@@ -171,11 +171,11 @@ class LocalTrends:
         partition
             The values of the partition's attributes, one alone or several in a tuple, where there are several.
         """
-        group = self._group(window, partition)
-        if not 0 <= rank < self._counts[group]:
-            raise UsageError(
-                f"there is no trend with rank {rank:,}", f"Ranks go from 0 to {number_text(self._counts[group] - 1)}."
-            )
+        filled = np.array([g for g, count in enumerate(self._counts) if count], np.int64)
+        lead = pa.Table.from_arrays(self._maker.lead(filled), schema=pa.schema(lead_schema(self.plan.bound)))
+        rows = lead.to_pylist() if lead.num_columns else [{}] * len(filled)
+        group = int(filled[named_group(self.plan.bound, rows, window, partition)])
+        check_rank(rank, self._counts[group])
         return self._rows(self._operator.at(group, [rank]))
 
     def sample(self, number: int, seed: int = 0) -> pa.Table:
@@ -188,43 +188,13 @@ class LocalTrends:
         seed
             What the draw depends on.
         """
-        if number < 0:
-            raise UsageError(f"a sample of {number} cannot be drawn")
-        chosen: dict[int, list[int]] = {}
-        for position in sample_positions(self.count(), number, seed):
-            group, rank = place(self._counts, position)
-            chosen.setdefault(group, []).append(rank)
+        chosen = sampled_ranks(self._counts, number, seed)
         parts = [self._rows(self._operator.at(group, ranks)) for group, ranks in chosen.items()]
         return pa.concat_tables(parts) if parts else self._maker.schema.empty_table()
 
     def _rows(self, walked: Walked) -> pa.Table:
         return pa.Table.from_batches([self._maker.batch(walked, self._maker.schema.names)]).select(
             self._maker.schema.names
-        )
-
-    def _group(self, window: Any, partition: Any) -> int:
-        """Return the group that a window and a partition name."""
-        filled = [g for g, count in enumerate(self._counts) if count]
-        if window is None and partition is None and len(filled) == 1:
-            return filled[0]
-        lead = pa.Table.from_arrays(
-            self._maker.lead(np.array(filled, np.int64)), schema=pa.schema(lead_schema(self.plan.bound))
-        )
-        wanted = partition if isinstance(partition, tuple) else (partition,)
-        names = [name for name, _ in self.plan.bound.partition]
-        found = [
-            g
-            for g, row in zip(filled, lead.to_pylist(), strict=True)
-            if (window is None or row.get("window_start") == window)
-            and (partition is None or tuple(row[n] for n in names) == wanted)
-        ]
-        if len(found) == 1:
-            return found[0]
-        what = (
-            "no window and partition with a result fits" if not found else f"{len(found):,} windows and partitions fit"
-        )
-        raise UsageError(
-            f"{what}; a rank belongs to one", "Name it with window= (its start) and partition= (its values)."
         )
 
     def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from trellis.trends.arrange import GROUP, KEY, arrange, walk_limit
 from trellis.trends.clock import Clock
 from trellis.trends.numbers import aggregate_rows, count_rows
 from trellis.trends.operator import TrendOperator
-from trellis.trends.output import RowMaker
+from trellis.trends.output import RowMaker, lead_schema
 from trellis.trends.slice import Groups, Slice
 
 PLACE = "__place"  # a number that rises with the rows of a group
@@ -31,12 +32,16 @@ PLACE = "__place"  # a number that rises with the rows of a group
 
 @dataclass(frozen=True)
 class Work:
-    """What a task does with its groups: `count`, `aggregate` or `list`."""
+    """What a task does with its groups: `count`, `aggregate`, `list`, `explode`, or `pick` the ranks of `picks`.
+
+    `picks` has for a group, by `group_name`, the places and the ranks of the trends that are wanted.
+    """
 
     plan: Plan
     late: tuple[Condition, ...]
     what: str
     max_trends: int
+    picks: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the rows of a task, in the order (group, time, id), and give the results of its groups."""
@@ -150,4 +155,22 @@ def _explode(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[p
     yield from (plain.exploded(batch) for batch in arrange(bound, rows))
 
 
-ANSWERS = {"count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode}
+def _pick(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    """Give the trends with certain ranks, with the places that they have in the result."""
+    groups = np.arange(len(operator.events.groups))
+    lead = pa.Table.from_arrays(maker.lead(groups), schema=pa.schema(lead_schema(work.plan.bound)))
+    rows = lead.to_pylist() if lead.num_columns else [{}] * len(groups)
+    for group, row in enumerate(rows):
+        picked = work.picks.get(group_name(row), ())
+        if picked:
+            places, ranks = zip(*picked, strict=True)
+            batch = maker.batch(operator.at(group, ranks), maker.schema.names)
+            yield batch.select(maker.schema.names).append_column(PLACE, pa.array(places, pa.int64()))
+
+
+def group_name(row: Mapping[str, Any]) -> str:
+    """Return a text that tells groups apart by what the columns for window and partition hold."""
+    return repr([value.isoformat() if hasattr(value, "isoformat") else value for value in row.values()])
+
+
+ANSWERS = {"count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "pick": _pick}

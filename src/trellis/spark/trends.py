@@ -29,10 +29,11 @@ from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan
 from trellis.spark.failures import in_driver
 from trellis.spark.frames import read_frames, union
-from trellis.spark.operate import PLACE, Work
+from trellis.spark.operate import PLACE, Work, group_name
 from trellis.spark.rows import WINDOW, partition_name
 from trellis.spark.schema import from_spark
 from trellis.spark.split import Split, number_repeated, split
+from trellis.trends.address import check_rank, named_group, sampled_ranks
 from trellis.trends.aggregate import join
 from trellis.trends.arrange import KEY
 from trellis.trends.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
@@ -83,9 +84,12 @@ class SparkTrends:
         schema = self.plan.bound.schema
         return schema is not None and schema.event_id is not None
 
-    def _run(self, what: str, schema: pa.Schema, rows: Split | None = None) -> DataFrame:
+    def _run(
+        self, what: str, schema: pa.Schema, rows: Split | None = None,
+        picks: Mapping[str, Sequence[tuple[int, int]]] | None = None,
+    ) -> DataFrame:  # fmt: skip
         rows = rows or self._split
-        work = Work(rows.plan, rows.late, what, self.max_trends)
+        work = Work(rows.plan, rows.late, what, self.max_trends, picks or {})
         return rows.grouped().mapInArrow(work, from_arrow_schema(schema))
 
     @cached_property
@@ -246,6 +250,35 @@ class SparkTrends:
             for batch in found.to_batches(columns=wanted.names):
                 if batch.num_rows:
                     yield batch.cast(wanted)
+
+    def trend(self, rank: int, window: Any = None, partition: Any = None) -> pa.Table:
+        """Return the result with a rank, without those before it; see `LocalTrends.trend`."""
+        rows, counts = self._group_rows()
+        group = named_group(self.plan.bound, rows, window, partition)
+        check_rank(rank, counts[group])
+        return self._picked(rows, {group: [rank]})
+
+    def sample(self, number: int, seed: int = 0) -> pa.Table:
+        """Return results drawn without replacement, the same as the local engine draws; see `LocalTrends.sample`."""
+        rows, counts = self._group_rows()
+        return self._picked(rows, sampled_ranks(counts, number, seed))
+
+    def _group_rows(self) -> tuple[list[dict[str, Any]], list[int]]:
+        """Return window and partition of every group that has a result, in their order, and their sizes."""
+        with in_driver():
+            rows = self.counts().toArrow().cast(count_schema(self.plan.bound)).drop_columns(["count"]).to_pylist()
+        return rows, [int(row.pop("count_text")) for row in rows]
+
+    def _picked(self, rows: list[dict[str, Any]], chosen: Mapping[int, Sequence[int]]) -> pa.Table:
+        picks: dict[str, list[tuple[int, int]]] = {}
+        place = 0
+        for group, ranks in chosen.items():
+            picks[group_name(rows[group])] = [(place + i, rank) for i, rank in enumerate(ranks)]
+            place += len(ranks)
+        schema = row_schema(self.plan.bound)
+        with in_driver():
+            frame = self._run("pick", schema.append(pa.field(PLACE, pa.int64())), picks=picks)
+            return frame.orderBy(PLACE).drop(PLACE).toArrow().cast(schema)
 
     def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
         """Write the results as files into a directory, wholly or not at all.

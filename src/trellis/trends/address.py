@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trellis.errors import UsageError
 from trellis.kernels import unrank as kernel
+from trellis.language.bound import BoundQuery
 from trellis.language.syntax import LengthBound
+from trellis.limits import number_text
 from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Slice
 from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds
@@ -65,3 +69,36 @@ def sample_positions(total: int, number: int, seed: int) -> list[int]:
         drawn = source.randrange(last + 1)
         chosen.add(last if drawn in chosen else drawn)
     return sorted(chosen)
+
+
+def sampled_ranks(counts: Sequence[int], number: int, seed: int) -> dict[int, list[int]]:
+    """Draw results of consecutive groups of these sizes; return the ranks drawn of each group that has any."""
+    if number < 0:
+        raise UsageError(f"a sample of {number} cannot be drawn")
+    chosen: dict[int, list[int]] = {}
+    for position in sample_positions(sum(counts), number, seed):
+        group, rank = place(counts, position)
+        chosen.setdefault(group, []).append(rank)
+    return chosen
+
+
+def named_group(bound: BoundQuery, rows: Sequence[Mapping[str, Any]], window: Any, partition: Any) -> int:
+    """Return which of the rows that tell window and partition is the one that was named."""
+    wanted = partition if isinstance(partition, tuple) else (partition,)
+    names = [name for name, _ in bound.partition]
+    found = [
+        i
+        for i, row in enumerate(rows)
+        if (window is None or row.get("window_start") == window)
+        and (partition is None or tuple(row[n] for n in names) == wanted)
+    ]
+    if len(found) == 1:
+        return found[0]
+    what = f"{len(found):,} windows and partitions fit" if found else "no window and partition with a result fits"
+    raise UsageError(f"{what}; a rank belongs to one", "Name it with window= (its start) and partition= (its values).")
+
+
+def check_rank(rank: int, count: int) -> None:
+    """Refuse a rank that no trend of a group of this size has."""
+    if not 0 <= rank < count:
+        raise UsageError(f"there is no trend with rank {rank:,}", f"Ranks go from 0 to {number_text(count - 1)}.")
