@@ -13,8 +13,8 @@ WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
-run: $(READY) ## set up, then explain a sample query
-	@$(WITH_JAVA) $(VENV)/bin/trellis explain examples/abi_q2_rising_price.tq --param ratio=1.05
+run: $(READY) ## set up, then a guided tour on sample data
+	@$(WITH_JAVA) $(VENV)/bin/trellis demo
 
 test: lint ## set up, then lint, types and the tests that are not slow
 	@$(WITH_JAVA) $(PYTHON_VENV) -m pytest -m "not slow"

@@ -44,7 +44,9 @@ def _as_table(data: Any) -> pa.Table:
         table = data.read_all()
     elif type(data).__module__.startswith("pandas") and hasattr(data, "columns"):
         table = _from_pandas(data)
-    elif hasattr(data, "__arrow_c_stream__"):
+    elif type(data).__module__.startswith("polars") and type(data).__name__ == "DataFrame":
+        table = data.to_arrow()
+    elif hasattr(data, "__arrow_c_stream__") and not hasattr(data, "dtype"):
         table = pa.table(data)
     else:
         raise UsageError(
@@ -52,6 +54,14 @@ def _as_table(data: Any) -> pa.Table:
             "Give a Spark, pandas or polars DataFrame, an Arrow table, a path, or a dictionary of these by type.",
         )
     check_names(table.column_names)
+    return _without_views(table)
+
+
+def _without_views(table: pa.Table) -> pa.Table:
+    """Lay views of strings out flat: Arrow cannot sort or take them."""
+    for i, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(i, field.name, table[field.name].cast(pa.large_string()))
     return table
 
 

@@ -58,6 +58,17 @@ def test_every_kind_of_table(make: Callable[[pa.Table], Any]) -> None:
     assert trends.count() == 3
 
 
+def test_words_from_every_kind_of_table() -> None:
+    words = pa.array(["b", "a", "c", "d"])
+    query = trellis.query("PATTERN E+ s[] WHERE s.k != 'd' AND s[i].k > s[i-1].k RETURN s, s.k")
+    table = TABLE.append_column("k", words)
+    views = TABLE.append_column("k", words.cast(pa.string_view()))
+    categories = pl.from_arrow(table).with_columns(pl.col("k").cast(pl.Categorical))  # type: ignore[union-attr]
+    for data in (table, views, table.to_pandas(), table.to_pandas().astype({"k": "category"}), pl.from_arrow(table)):
+        assert query.detect(data).to_arrow()["s_k"].to_pylist() == [["b", "c"], ["a", "c"]]
+    assert query.detect(categories).count() == 2
+
+
 def test_paths_here(tmp_path: Path) -> None:
     pq.write_table(TABLE.slice(0, 2), tmp_path / "a.parquet")
     pq.write_table(TABLE.slice(2), tmp_path / "b.parquet")
@@ -70,7 +81,11 @@ def test_paths_here(tmp_path: Path) -> None:
         ids(RISING, tmp_path / "d.parquet", engine="local")
 
 
-@pytest.mark.parametrize("data", [None, 3, [1, 2], [], [TABLE], np.zeros(3), pl.DataFrame(COLUMNS).lazy()])
+@pytest.mark.parametrize(
+    "data",
+    [None, 3, [1, 2], [], [TABLE], np.zeros(3), pl.DataFrame(COLUMNS).lazy(), pl.Series([1]), pd.Series([1])],
+    ids=lambda data: type(data).__name__,
+)
 def test_what_is_no_table(data: Any) -> None:
     with pytest.raises(UsageError, match="events cannot be read from a "):
         EVERY.detect(data, engine="local")

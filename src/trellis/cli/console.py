@@ -49,12 +49,12 @@ def debugging() -> bool:
 
 def print_error(message: str) -> None:
     """Print an error: `error:` and the sentence, with its hint on the next line."""
-    err().print(Text("error: ", style="bold red") + Text(message))
+    err().print(Text.assemble(("error: ", "bold red"), message))
 
 
 def print_warning(message: object) -> None:
     """Print a warning."""
-    err().print(Text("warning: ", style="bold yellow") + Text(str(message)))
+    err().print(Text.assemble(("warning: ", "bold yellow"), str(message)))
 
 
 @contextmanager

@@ -141,7 +141,7 @@ def _visit(number: int, stop: Stop, paths: dict[str, str], run: _Run) -> None:
     for row in _different(rows, stop.key):
         length = f"{row['length']:>3}"
         when = f"{moment(row['start_time'])} to {moment(row['end_time'])}"
-        console.print(Text(f"   {length}  ") + Text(stop.shown(row), style="cyan") + Text(f"  {when}", style="dim"))
+        console.print(Text.assemble(f"   {length}  ", (stop.shown(row), "cyan"), (f"  {when}", "dim")))
     console.print()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,8 +11,14 @@ from trellis.cli.options import EventOptions
 from trellis.errors import UsageError
 from trellis.language.schema import Kind, Schema, Table, Type, choose_time
 
-Reader = Callable[..., Any]
-Types = Callable[[Any], dict[str, Type]]
+
+@dataclass(frozen=True)
+class _Files:
+    """How an engine reads files: `read` them, tell the `types` of columns, and drop text types where nothing is."""
+
+    read: Callable[..., Any]
+    types: Callable[[Any], dict[str, Type]]
+    without_text: Callable[[Any, list[str]], Any]
 
 
 def check_given(events: EventOptions) -> None:
@@ -39,40 +46,72 @@ def read_events(events: EventOptions, texts: Iterable[str], spark: Any = None) -
     """
     check_given(events)
     wanted = set(texts) | ({events.type} if events.type else set())
-    read, types = _reader(spark)
-    read = partial(read, input_format=events.input_format, text_columns=wanted)
-    if events.paths:
-        return _with_times(read, types, list(events.paths), events)
-    return {name: _with_times(read, types, paths, events) for name, paths in events.tables.items()}
+    files = _files(spark)
+    read = partial(_read, files, events, wanted)
+    return read(list(events.paths)) if events.paths else {name: read(paths) for name, paths in events.tables.items()}
 
 
 def schema_of(data: Any, events: EventOptions, spark: Any = None) -> Schema:
     """Return what the binder needs to know of events that were read."""
-    _, types = _reader(spark)
+    types = _files(spark).types
     tables = data if isinstance(data, dict) else {None: data}
     described = tuple(Table(name, types(table)) for name, table in tables.items())
     return Schema(described, choose_time(described[0].columns, events.time), events.type, events.event_id)
 
 
-def _with_times(read: Reader, types: Types, paths: list[str], events: EventOptions) -> Any:
+def _read(files: _Files, events: EventOptions, texts: set[str], paths: list[str]) -> Any:
     """Read a table; if only its columns tell which one is the time, and that is text, read it again as time."""
-    if events.time is not None:
-        return read(paths, time=events.time, time_format=events.time_format)
-    table = read(paths)
-    columns = types(table)
-    time = choose_time(columns, None)
-    if events.time_format is None and columns[time].kind is not Kind.STRING:
+    read = partial(files.read, paths, input_format=events.input_format, text_columns=texts)
+    table = read(time=events.time, time_format=events.time_format if events.time is not None else None)
+    columns = files.types(table)
+    time = choose_time(columns, events.time)
+    is_text = time in columns and columns[time].kind is Kind.STRING
+    if events.time is None and (is_text or events.time_format is not None):
+        table = read(time=time, time_format=events.time_format)
+    if not _is_csv(paths, events.input_format):
         return table
-    return read(paths, time=time, time_format=events.time_format)
+    guessed = [n for n, t in columns.items() if t.kind is Kind.STRING and n not in texts and n != time]
+    return files.without_text(table, guessed) if guessed else table
 
 
-def _reader(spark: Any) -> tuple[Reader, Types]:
+def _is_csv(paths: list[str], input_format: str | None) -> bool:
+    from trellis.io.sources import expand
+
+    return "://" not in paths[0] and expand(paths, input_format)[0].format in ("csv", "tsv")
+
+
+# --- The engines ------------------------------------------------------------------------------------------------
+
+
+def _files(spark: Any) -> _Files:
     if spark is None:
         from trellis.columns.types import from_arrow
         from trellis.io.read import read_table
 
-        return read_table, lambda table: {field.name: from_arrow(field.type) for field in table.schema}
+        return _Files(read_table, lambda t: {f.name: from_arrow(f.type) for f in t.schema}, _without_text)
     from trellis.spark.read import read
     from trellis.spark.schema import from_spark
 
-    return partial(read, spark), lambda frame: {f.name: from_spark(f.dataType) for f in frame.schema.fields}
+    types = partial(_spark_types, from_spark)
+    return _Files(partial(read, spark), types, _without_text_on_spark)
+
+
+def _spark_types(from_spark: Callable[[Any], Type], frame: Any) -> dict[str, Type]:
+    return {field.name: from_spark(field.dataType) for field in frame.schema.fields}
+
+
+def _without_text(table: Any, names: list[str]) -> Any:
+    """Where a file has no rows, let columns that are text for want of values go with every condition."""
+    import pyarrow as pa
+
+    if table.num_rows == 0:
+        for name in names:
+            table = table.set_column(table.column_names.index(name), name, pa.nulls(0))
+    return table
+
+
+def _without_text_on_spark(frame: Any, names: list[str]) -> Any:
+    if not frame.isEmpty():
+        return frame
+    quoted = {name: "`" + name.replace("`", "``") + "`" for name in frame.columns}
+    return frame.selectExpr(*(f"NULL AS {q}" if name in names else q for name, q in quoted.items()))

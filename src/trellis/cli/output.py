@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -38,11 +39,4 @@ def checked_target(output: OutputOptions) -> Iterator[None]:
 def _hidden(target: str) -> set[Path]:
     """Return the hidden directories that `trellis.io.results.whole_directory` makes for a target."""
     path = Path(target)
-    return {p for p in path.parent.glob(f".{glob_escape(path.name)}.*") if p.is_dir()}
-
-
-def glob_escape(name: str) -> str:
-    """Return a name as a glob that matches only itself."""
-    import glob
-
-    return glob.escape(name)
+    return {p for p in path.parent.glob(f".{glob.escape(path.name)}.*") if p.is_dir()}

@@ -51,7 +51,7 @@ def _text(given: str) -> str:
 
 def _exists(given: str) -> bool:
     try:
-        return Path(given).exists()
+        return bool(given.strip()) and Path(given).exists()
     except (OSError, ValueError):
         return False  # too long for a name, or with characters that no name has
 

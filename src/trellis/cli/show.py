@@ -55,7 +55,7 @@ def _values(rows: pa.Table, name: str) -> list[Any]:
 
 
 def _width(cells: dict[str, list[str]]) -> int:
-    return sum(max([len(name), *map(len, column)]) + 2 for name, column in cells.items())
+    return sum(max([len(name), *map(len, column)]) + 3 for name, column in cells.items()) + 1
 
 
 def _cell(value: Any) -> str:
@@ -112,7 +112,7 @@ def print_facts(console: Console, facts: dict[str, str]) -> None:
     """Print names and values under one another."""
     width = max(map(len, facts)) + 2
     for name, value in facts.items():
-        console.print(Text(f"{name:<{width}}", style="dim") + Text(value))
+        console.print(Text.assemble((f"{name:<{width}}", "dim"), value))
 
 
 def plural(value: int, one: str, many: str | None = None) -> str:

@@ -21,8 +21,6 @@ class Summary:
         The number of results.
     found
         The number before LIMIT and OFFSET.
-    more
-        What else is told, by name.
     """
 
     query: str
@@ -33,7 +31,7 @@ class Summary:
     found: int | None = None
 
     def print_json(self, **more: Any) -> None:
-        """Print the summary as one JSON object."""
+        """Print the summary as one JSON object, with what else is told by name."""
         keys = ("events", "windows", "partitions")
         dropped = self.statistics.get("dropped", 0)
         data = {

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from trellis.columns.ordering import group_codes
 from trellis.columns.types import from_arrow, normalise
 from trellis.kernels import worlds as kernel
-from trellis.language.bound import Condition, WindowKind
+from trellis.language.bound import WindowKind
 from trellis.limits import refuse_listing
-from trellis.local.prepare import meets_condition, repeated_id
+from trellis.local.prepare import repeated_id
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
 from trellis.spark.rows import ID, TIME, USABLE, WINDOW, group_begins, partition_name, whole_groups
@@ -38,7 +38,6 @@ class Work:
     """
 
     plan: Plan
-    late: tuple[Condition, ...]
     what: str
     max_trends: int
     picks: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
@@ -47,7 +46,7 @@ class Work:
         """Take the rows of a task, in the order (group, time, id), and give the results of its groups."""
         with in_task():
             for table in whole_groups(batches, self._boundary):
-                events = make_slice(self.plan, self.late, table)
+                events = make_slice(self.plan, table)
                 operator = TrendOperator(self.plan, events)
                 yield from ANSWERS[self.what](self, operator, RowMaker(self.plan, events))
 
@@ -60,7 +59,7 @@ class Work:
         return [k for k in group_keys(bound) if k == WINDOW or k in {partition_name(n) for n in bound.group_by}]
 
 
-def make_slice(plan: Plan, late: tuple[Condition, ...], table: pa.Table) -> Slice:
+def make_slice(plan: Plan, table: pa.Table) -> Slice:
     """Return the slice of a table of whole groups."""
     bound = plan.bound
     assert bound.schema is not None
@@ -69,12 +68,9 @@ def make_slice(plan: Plan, late: tuple[Condition, ...], table: pa.Table) -> Slic
     columns |= {
         n: normalise(table[partition_name(n)], from_arrow(table[partition_name(n)].type)) for n, _ in bound.partition
     }
-    usable = _usable(late, table, columns)
-    if late and not plan.keep_failing:
-        keep = pa.array(usable)
-        table = table.filter(keep).combine_chunks()
-        columns = {n: c.filter(keep) for n, c in columns.items()}
-        usable = np.ones(table.num_rows, np.bool_)
+    usable = np.ones(table.num_rows, np.bool_)
+    if USABLE in table.column_names:
+        usable = table[USABLE].to_numpy().astype(np.bool_)
     times = table[TIME].to_numpy()
     begins = group_begins(table, group_keys(bound))
     bounds = np.concatenate([begins, [table.num_rows]]) if table.num_rows else np.zeros(1, np.int64)
@@ -86,15 +82,6 @@ def make_slice(plan: Plan, late: tuple[Condition, ...], table: pa.Table) -> Slic
     sliding = bound.window.kind is WindowKind.SLIDING and table.num_rows
     number = table[WINDOW].to_numpy()[begins] if sliding else np.zeros(len(bounds) - 1, np.int64)
     return Slice(columns, ids, times, usable, bounds, Groups(bounds[:-1], bounds[1:], number), until)
-
-
-def _usable(late: tuple[Condition, ...], table: pa.Table, columns: dict[str, pa.Array]) -> NDArray[np.bool_]:
-    usable = np.ones(table.num_rows, np.bool_)
-    if USABLE in table.column_names:
-        usable = table[USABLE].to_numpy().astype(np.bool_)
-    for condition in late:
-        usable = usable & meets_condition(condition, columns, usable)
-    return usable
 
 
 def _refuse_repeated(ids: pa.Array, bounds: NDArray[np.int64], column: str) -> None:

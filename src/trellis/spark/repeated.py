@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from trellis.columns.types import normalise
 from trellis.kernels.worlds import drop_repeated
-from trellis.language.bound import Condition, WindowKind, columns_of
-from trellis.local.prepare import meets_condition
+from trellis.language.bound import WindowKind
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
 from trellis.spark.rows import TIME, group_begins, whole_groups
@@ -24,7 +22,6 @@ class FirstOfIds:
 
     plan: Plan
     keys: tuple[str, ...]
-    late: tuple[Condition, ...] = ()
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take sorted rows and give those that are kept."""
@@ -32,18 +29,9 @@ class FirstOfIds:
         assert bound.schema is not None
         clock = Clock(bound.window, bound.schema.time_type)
         with in_task():
-            for table in map(self._usable, whole_groups(batches, self.keys)):
+            for table in whole_groups(batches, self.keys):
                 bounds = np.concatenate([group_begins(table, self.keys), [table.num_rows]])
                 first = last = np.zeros(table.num_rows, np.int64)
                 if bound.window.kind is WindowKind.SLIDING:
                     first, last = clock.windows(table[TIME].to_numpy())
                 yield from table.filter(pa.array(drop_repeated(first, last, bounds))).to_batches()
-
-    def _usable(self, table: pa.Table) -> pa.Table:
-        """Leave out what fails the conditions that Spark could not compute: such rows do not count."""
-        if self.plan.keep_failing:
-            return table
-        for condition in self.late:
-            columns = {c.name: normalise(table[c.name], c.type) for c in columns_of(condition.value)}
-            table = table.filter(pa.array(meets_condition(condition, columns, np.ones(table.num_rows, np.bool_))))
-        return table

@@ -23,6 +23,7 @@ from trellis.local.prepare import unordered
 from trellis.plan.plan import Plan
 from trellis.spark.compile import compile_condition, raise_data_error, time_column
 from trellis.spark.exactness import can_compile
+from trellis.spark.late import LateConditions
 from trellis.spark.repeated import FirstOfIds
 from trellis.spark.rows import ID, TIME, USABLE, WINDOW, partition_name
 from trellis.spark.schema import from_spark
@@ -33,14 +34,10 @@ OTHER = "__other"  # columns that only order rows of one id
 
 @dataclass(frozen=True)
 class Split:
-    """The rows of a plan, unsorted; `grouped` shuffles and sorts them.
-
-    `late` are the constant conditions that Spark cannot compute exactly and the operator does.
-    """
+    """The rows of a plan, unsorted; `grouped` shuffles and sorts them."""
 
     plan: Plan
     rows: DataFrame
-    late: tuple[Condition, ...]
 
     def grouped(self) -> DataFrame:
         """Return the rows with those of a group together, in the order (group, time, id)."""
@@ -71,19 +68,19 @@ def split(plan: Plan, frame: DataFrame, drop_repeated: bool = False) -> Split:
     bound = plan.bound
     schema = bound.schema
     assert schema is not None
-    rows, late = _narrowed(plan, frame, drop_repeated and schema.event_id is not None)
+    rows = _narrowed(plan, frame, drop_repeated and schema.event_id is not None)
     if bound.window.kind is WindowKind.SLIDING:
         rows = rows.withColumn(WINDOW, f.explode(_windows(f.col(TIME), Clock(bound.window, schema.time_type))))
-    return Split(plan, rows, late)
+    return Split(plan, rows)
 
 
 def number_repeated(plan: Plan, frame: DataFrame) -> int:
     """Return how many rows `drop_repeated` leaves out."""
-    return _narrowed(plan, frame, False)[0].count() - _narrowed(plan, frame, True)[0].count()
+    return _narrowed(plan, frame, False).count() - _narrowed(plan, frame, True).count()
 
 
-def _narrowed(plan: Plan, frame: DataFrame, drop_repeated: bool) -> tuple[DataFrame, tuple[Condition, ...]]:
-    """Return the rows before windows multiply them, and the conditions that are left."""
+def _narrowed(plan: Plan, frame: DataFrame, drop_repeated: bool) -> DataFrame:
+    """Return the rows before windows multiply them."""
     bound = plan.bound
     schema = bound.schema
     assert schema is not None
@@ -100,19 +97,25 @@ def _narrowed(plan: Plan, frame: DataFrame, drop_repeated: bool) -> tuple[DataFr
     columns += [_number(frame[_quoted(schema.time)], bound).alias(TIME), frame[_quoted(ident)].alias(ID)]
     if plan.keep_failing:
         columns.append((f.coalesce(meets, f.lit(False)) if meets is not None else f.lit(True)).alias(USABLE))
-    return (_without_repeated(plan, frame, columns, late) if drop_repeated else frame.select(*columns)), late
+    rows = frame.select(*columns, *(_all_in_order(frame) if drop_repeated else []))
+    if late:
+        rows = rows.mapInArrow(LateConditions(late), rows.schema)
+    return _without_repeated(plan, rows) if drop_repeated else rows
 
 
-def _without_repeated(plan: Plan, frame: DataFrame, columns: list[Column], late: tuple[Condition, ...]) -> DataFrame:
+def _all_in_order(frame: DataFrame) -> list[Column]:
+    """Return all columns that have an order, under other names."""
+    known = [fld for fld in frame.schema.fields if from_spark(fld.dataType).kind is not Kind.OTHER]
+    return [_ordered(frame[_quoted(fld.name)], fld.dataType).alias(f"{OTHER}{i}") for i, fld in enumerate(known)]
+
+
+def _without_repeated(plan: Plan, rows: DataFrame) -> DataFrame:
     """Leave out rows whose id occurred before, in the order (time, other columns), in one of their windows."""
     keys = [partition_name(n) for n, _ in plan.bound.partition]
-    ordered = [fld for fld in frame.schema.fields if from_spark(fld.dataType).kind is not Kind.OTHER]
-    order = [_ordered(frame[_quoted(fld.name)], fld.dataType).alias(f"{OTHER}{i}") for i, fld in enumerate(ordered)]
-    whole = frame.select(*columns, *order)
-    others = [f"{OTHER}{i}" for i in range(len(order))]
-    gathered = whole.repartition(*map(_quoted, keys), ID)
+    others = [n for n in rows.columns if n.startswith(OTHER)]
+    gathered = rows.repartition(*map(_quoted, keys), ID)
     rows = gathered.sortWithinPartitions(*map(_quoted, keys), ID, TIME, *others).drop(*others)
-    return rows.mapInArrow(FirstOfIds(plan, (*keys, ID), late), rows.schema)
+    return rows.mapInArrow(FirstOfIds(plan, (*keys, ID)), rows.schema)
 
 
 def _quoted(name: str) -> str:

@@ -89,7 +89,7 @@ class SparkTrends:
         picks: Mapping[str, Sequence[tuple[int, int]]] | None = None,
     ) -> DataFrame:  # fmt: skip
         rows = rows or self._split
-        work = Work(rows.plan, rows.late, what, self.max_trends, picks or {})
+        work = Work(rows.plan, what, self.max_trends, picks or {})
         return rows.grouped().mapInArrow(work, from_arrow_schema(schema))
 
     @cached_property

@@ -1,0 +1,39 @@
+"""The constant conditions that Spark cannot compute exactly, asked in its workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from trellis.columns.types import normalise
+from trellis.language.bound import Condition, columns_of
+from trellis.local.prepare import meets_condition
+from trellis.spark.failures import in_task
+from trellis.spark.rows import USABLE
+
+
+@dataclass(frozen=True)
+class LateConditions:
+    """Leaves out the rows that fail a condition or, where rows have a flag, takes it from them."""
+
+    conditions: tuple[Condition, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take rows in any order and give those that are left."""
+        with in_task():
+            yield from map(self._asked, batches)
+
+    def _asked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        flagged = USABLE in batch.schema.names
+        meets = np.ones(batch.num_rows, np.bool_)
+        if flagged:
+            meets = batch.column(USABLE).to_numpy(zero_copy_only=False).astype(np.bool_)
+        for condition in self.conditions:
+            columns = {c.name: normalise(batch.column(c.name), c.type) for c in columns_of(condition.value)}
+            meets = meets & meets_condition(condition, columns, meets)
+        if not flagged:
+            return batch.filter(pa.array(meets))
+        return batch.set_column(batch.schema.names.index(USABLE), USABLE, pa.array(meets))

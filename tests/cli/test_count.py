@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+import trellis
+from tests.cli.cases import RISING, assert_mistake, run_local, run_process
+from tests.cli.test_explain import KITING
+from trellis.io.generate import generate_table
+from trellis.io.write import write_table
+
+
+def test_prints_counts_by_window_and_the_total(samples: Path) -> None:
+    done = run_local("count", KITING, samples / "kite.parquet")
+    counts = trellis.query(KITING.read_text()).detect(pq.read_table(samples / "kite.parquet")).counts()
+    total = sum(map(int, counts["count_text"].to_pylist()))
+    assert done.code == 0
+    assert done.out.count(" 00:00 ") == 2 * min(20, counts.num_rows)
+    assert f"results     {total:,}" in done.out
+
+
+def test_says_how_many_rows_are_left_out(samples: Path) -> None:
+    query = "PATTERN stock+ s[] WHERE [id] WITHIN 60 min SLIDE 10 min"
+    rows = trellis.query(query).detect(trellis.io.read.read_table(samples / "stock.csv")).counts().num_rows
+    assert f"and {rows - 20:,} more rows with results" in run_local("count", query, samples / "stock.csv").out
+
+
+def test_quiet_prints_the_number_only(prices: Path) -> None:
+    assert run_local("count", RISING, prices, "--quiet").out == "2\n"
+
+
+def test_limits_and_bounds_do_not_matter(prices: Path) -> None:
+    assert run_local("count", f"{RISING} REPORT any LIMIT 1", prices, "--quiet").out == "7\n"
+
+
+def test_aggregates_are_printed_and_written(prices: Path, tmp_path: Path) -> None:
+    query = f"{RISING} AGGREGATE COUNT(*), AVG(s.price) AS mean"
+    assert "mean" in run_local("count", query, prices).out
+    done = run_local("count", query, prices, "--json", "--out", tmp_path / "out")
+    told = json.loads(done.out)
+    assert told["results"] == "2"
+    assert told["aggregates"] == [{"count": "2", "count_text": "2", "mean": 2.0}]
+    assert pq.read_table(tmp_path / "out").num_rows == 1
+
+
+def test_counts_are_written(samples: Path, tmp_path: Path) -> None:
+    done = run_local(
+        "count", KITING, samples / "kite.parquet", "--out", tmp_path / "out", "--format", "json", "--quiet"
+    )
+    rows = [json.loads(line) for file in (tmp_path / "out").iterdir() for line in file.read_text().splitlines()]
+    assert sum(int(row["count_text"]) for row in rows) == int(done.out)
+    assert_mistake(run_local("count", KITING, samples / "kite.parquet", "--out", tmp_path / "out"), "exists")
+
+
+def test_counts_of_thousands_of_digits_are_printed_in_full(tmp_path: Path) -> None:
+    file = tmp_path / "many.parquet"
+    write_table(generate_table("stock", 15_000, 1, rate=0.01), file)
+    done = run_process("count", "PATTERN s+ s[] REPORT any", file, "--engine", "local", "--quiet")
+    times = len(set(pq.read_table(file)["ts"].to_pylist()))
+    assert done.err == ""
+    assert len(done.out.strip()) >= int(times * 0.301)

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+import trellis
+from tests.cli.cases import RISING, assert_mistake, run, run_local
+from trellis.plan.explain import explain_data
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+RATIO = EXAMPLES / "abi_q2_rising_price.tq"
+KITING = EXAMPLES / "abi_q1_check_kiting.tq"
+
+
+def test_explains_a_file() -> None:
+    done = run("explain", RATIO, "--param", "ratio=1.05")
+    assert done.out == trellis.query(RATIO.read_text()).explain({"ratio": "1.05"}) + "\n"
+
+
+def test_explains_a_text_and_overrides_report() -> None:
+    done = run("explain", RISING, "--report-mode", "maximal")
+    assert done.out == trellis.query(RISING).explain(report_mode="maximal") + "\n"
+
+
+def test_json_is_the_plain_data() -> None:
+    done = run("explain", RATIO, "--param", "ratio=1.05", "--json")
+    assert json.loads(done.out) == explain_data(trellis.query(RATIO.read_text()).plan(params={"ratio": "1.05"}))
+
+
+def test_events_add_operator_and_exact_counts(samples: Path) -> None:
+    done = run_local("explain", KITING, samples / "kite.parquet", "--event-id", "event_id", "--json")
+    told = json.loads(done.out)
+    trends = trellis.query(KITING.read_text()).detect(pq.read_table(samples / "kite.parquet"), event_id="event_id")
+    assert told["operator"]["engine"] == "local"
+    assert told["events"]["trends"] == str(trends.count())
+    assert told["events"]["read"] == 300
+    assert told["events"]["windows"] == trends.statistics["windows"]
+    assert told["identity"] == "column event_id"
+    text = run_local("explain", KITING, samples / "kite.parquet", "--event-id", "event_id").out
+    assert f"trends: {trends.count():,}" in text
+    assert "Operator" in text
+
+
+def test_what_cannot_be_run_is_still_bound_to_the_events(samples: Path) -> None:
+    query = "PATTERN SEQ(Stock a, Stock b) WHERE a.price < b.price"
+    told = json.loads(run_local("explain", query, samples / "stock.csv", "--json").out)
+    assert "Kleene" in told["not_run"]
+    assert "ts" in told["reads"]
+    assert_mistake(run_local("explain", query.replace("a.price", "a.prise"), samples / "stock.csv"), "`prise`", "price")
+
+
+def test_a_missing_parameter_is_told() -> None:
+    assert_mistake(run("explain", RATIO), "`ratio`")
+
+
+def test_without_events_nothing_heavy_is_imported() -> None:
+    code = f"""
+import sys
+from trellis.cli.main import main
+sys.argv = ["trellis", "explain", {str(RATIO)!r}, "--param", "ratio=1.05"]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+assert not {{"pyspark", "numba", "pyarrow", "numpy", "pandas"}} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL, timeout=60, env=os.environ)

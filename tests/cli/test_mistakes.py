@@ -1,0 +1,131 @@
+"""Each mistake is told in a sentence, with exit code 2, and leaves nothing half-written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.cases import PRICES, RISING, assert_mistake, names_in, run, run_local
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+FILES = [
+    ("missing.csv", None, "There is no file missing.csv"),
+    ("empty.csv", "", "empty.csv is empty"),
+    ("empty.json", "", "empty.json is empty"),
+    ("short.csv", "ts,price\n1,2\n3\n", "row 3: it has 1 field, but the header has 2"),
+    ("times.csv", "ts,price\nsoon,1\nlater,2\n", "no readable time"),
+    ("torn.parquet", "PAR1 and then nothing", "torn.parquet cannot be read as Parquet"),
+    ("lines.json", '{"ts": 1}\n[2]\n', "this is no JSON object"),
+    ("prices.txt", PRICES, "format of prices.txt cannot be told"),
+    ("timeless.csv", "when,price\n1,2\n", "Name the time column"),
+    ("twice.csv", "ts,price,price\n1,2,3\n", "`price` 2 times"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "said"), FILES, ids=[name for name, _, _ in FILES])
+def test_files(folder: Path, name: str, content: str | None, said: str) -> None:
+    if content is not None:
+        (folder / name).write_text(content)
+    before = names_in(folder)
+    assert_mistake(run_local("detect", RISING, name, "--out", "out"), said)
+    assert names_in(folder) == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PATTERN Stock+ s[]",
+        "PATTERN Stock+ s[] WHERE [id] AND s[i].price > 1.1 * s[i-1].price AND s.name = 'x' WITHIN 1 h SLIDE 10 min",
+        "PATTERN Stock+ s[] WHERE s.price > 3 RETURN s.price, MAX(s.id)",
+    ],
+)
+def test_a_header_alone_has_no_results(folder: Path, query: str) -> None:
+    (folder / "header.csv").write_text("ts,id,price,name\n")
+    done = run_local("detect", query, "header.csv", "--json", "--out", "out")
+    told = json.loads(done.out)
+    assert (told["events"], told["windows"], told["partitions"], told["results"]) == (0, 0, 0, "0")
+    assert pq.read_table(folder / "out").num_rows == 0
+
+
+def test_a_repeated_id(folder: Path) -> None:
+    (folder / "events.csv").write_text("ts,event_id,price\n1,a,1\n2,a,2\n")
+    done = run_local("detect", RISING, "events.csv", "--event-id", "event_id", "--out", "out")
+    assert_mistake(done, "the id `a`", "twice", "--on-bad-rows drop")
+    assert names_in(folder) == ["events.csv"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--time", "tss"), "no column `tss` for the time"),
+        (("--type", "kind"), "no column `kind` for the type"),
+        (("--event-id", "eventid"), "`event_id`"),
+        (("--param", "ratio"), "not of the form NAME=VALUE"),
+        (("--param", "ratio=1", "--param", "ratio=2"), "`ratio` twice"),
+        (("--conf", "spark.x"), "not of the form KEY=VALUE"),
+        (("--conf", "spark.x=1"), "--engine spark"),
+        (("--events", "Stock=prices.csv"), "both as one table and by type"),
+        (("--report-mode", "some"), "'unextendable', 'maximal', 'any'"),
+        (("--on-bad-rows", "keep"), "'error', 'drop'"),
+        (("--format", "xml"), "'parquet', 'csv', 'json'"),
+        (("--limit", "-1"), "--limit"),
+        (("--limit", "ten"), "valid integer"),
+        (("--max-trends", "-1"), "--max-trends"),
+        (("--input-format", "xml"), "`xml` is unknown"),
+        (("--time-format", "qqqq"), "qqqq"),
+        (("--overwrite",), "--out"),
+        (("--colour",), "--colour"),
+        (("--out", "prices.csv"), "`prices.csv` exists"),
+        (("--out", "prices.csv", "--overwrite"), "is a file"),
+    ],
+)
+def test_options(folder: Path, options: tuple[str, ...], said: str) -> None:
+    (folder / "prices.csv").write_text(PRICES)
+    assert_mistake(run_local("detect", RISING, "prices.csv", *options), said)
+    assert names_in(folder) == ["prices.csv"]
+
+
+def test_an_unknown_engine(folder: Path) -> None:
+    assert_mistake(run("detect", RISING, "prices.csv", "--engine", "flink"), "'local', 'spark'")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("PATTERN Stock+ s[", "line 1, column"),
+        ("PATTERN Stock+ s[] WHERE s.prise > 1", "no attribute `prise`"),
+        ("PATTERN Stock+ s[] WHERE s.price > ratio", "`ratio`"),
+        ("PATTERN SEQ(Stock a, Stock b)", "Kleene"),
+        ("missing.tq", "there is no query file missing.tq"),
+        ("a missing file.tq", "there is no query file a missing file.tq"),
+        ("queyr.tq", "Did you mean `query.tq`?"),
+        ("blank.tq", "the query file blank.tq is empty"),
+        (".", "the query file . cannot be read: is a directory"),
+        ("latin.tq", "is not UTF-8"),
+        ("", "the query is empty"),
+        ("price", "there is no query file price"),
+    ],
+)
+def test_queries(folder: Path, query: str, said: str) -> None:
+    (folder / "prices.csv").write_text(PRICES)
+    (folder / "query.tq").write_text(RISING)
+    (folder / "blank.tq").write_text("\n")
+    (folder / "latin.tq").write_bytes("PATTERN é".encode("latin-1"))
+    before = names_in(folder)
+    assert_mistake(run_local("detect", query, "prices.csv", "--out", "out"), said)
+    assert names_in(folder) == before
+
+
+@pytest.mark.parametrize("command", ["detect", "count"])
+def test_no_events(command: str) -> None:
+    assert_mistake(run_local(command, RISING), "no events were given")
+    assert_mistake(run_local(command, RISING, "--events", "Stock"), "not of the form TYPE=PATH")

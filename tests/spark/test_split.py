@@ -1,0 +1,139 @@
+"""Split: what Spark does itself before any Python runs, as Spark's own plan tells it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import trellis
+from trellis.errors import UsageError
+from trellis.events import schema_of
+from trellis.limits import DEFAULT_MAX_TRENDS
+from trellis.local.trends import LocalTrends
+from trellis.spark.trends import SparkTrends
+
+pytestmark = pytest.mark.spark
+
+N = 40
+NAN = float("nan")
+TABLE = pa.table(
+    {
+        "ts": range(N),
+        "id": range(N),
+        "g": [i % 3 for i in range(N)],
+        "x": [i % 7 for i in range(N)],
+        "y": pa.array([NAN if i % 5 == 0 else None if i % 11 == 0 else i / 10 for i in range(N)], from_pandas=False),
+        "kind": ["E" if i % 4 else "F" for i in range(N)],
+        "text": ["not needed"] * N,
+        "list": [[1, 2, 3]] * N,
+    }
+)
+PARTITIONED = "PATTERN E+ s[] WHERE [g] AND s.y > 1 AND s[i].x > s[i-1].x"
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("split") / "events.parquet"
+    pq.write_table(TABLE, path)
+    return path
+
+
+def detect(spark: SparkSession, file: Path, text: str) -> SparkTrends:
+    trends = trellis.query(text).detect(file, spark=spark, type="kind", event_id="id")
+    assert isinstance(trends, SparkTrends)
+    return trends
+
+
+class Steps:
+    """The steps of a physical plan, from the last one down to the scan, and what each says of itself."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            frame.explain(mode="formatted")
+        tree, *details = re.split(r"\n\n+(?=\(\d+\) )", out.getvalue())
+        self.names = re.findall(r"^[ :*+-]*([A-Za-z]+)[^\n]*\(\d+\)$", tree, re.MULTILINE)
+        self.details = {re.match(r"\(\d+\) (\w+)", text)[1]: text for text in details}  # type: ignore[index]
+
+    @property
+    def below_python(self) -> list[str]:
+        """What happens before the rows reach the operator."""
+        return self.names[self.names.index("MapInArrow") + 1 :]
+
+    @property
+    def read_columns(self) -> list[str]:
+        (schema,) = re.findall(r"ReadSchema: struct<(.*)>", self.details["Scan"])
+        return sorted(field.split(":")[0] for field in schema.split(","))
+
+
+def test_conditions_types_and_columns_are_sparks_own_work(spark: SparkSession, file: Path) -> None:
+    steps = Steps(detect(spark, file, PARTITIONED).to_spark())
+    assert steps.names.count("MapInArrow") == 1
+    assert steps.below_python[-1] == "Scan"
+    assert steps.below_python.index("Filter") > steps.below_python.index("Exchange")
+    assert steps.below_python.count("Exchange") == 1
+    assert steps.read_columns == ["g", "id", "kind", "ts", "x", "y"]
+    assert "EqualTo(kind,E)" in steps.details["Scan"]
+    assert re.search(r"kind#\d+ = E", steps.details["Filter"])
+    assert re.search(r"1\.0 < nanvl\(y#\d+, null\)", steps.details["Filter"])  # in Spark alone NaN is the largest
+    assert re.search(r"hashpartitioning\(__partition_g#\w+, \d+\)", steps.details["Exchange"])
+
+
+def test_windows_are_made_before_the_one_shuffle(spark: SparkSession, file: Path) -> None:
+    steps = Steps(detect(spark, file, PARTITIONED + " WITHIN 10 SLIDE 5").to_spark())
+    assert [n for n in steps.below_python if n != "Project"][:4] == ["Sort", "Exchange", "Generate", "Filter"]
+    assert re.search(r"hashpartitioning\(__window#\w+, __partition_g#\w+, \d+\)", steps.details["Exchange"])
+    assert re.search(r"__window#.*__partition_g#.*__time#.*__id#", steps.details["Sort"])
+
+
+def test_a_condition_that_parquet_can_skip_by(spark: SparkSession, file: Path) -> None:
+    steps = Steps(detect(spark, file, "PATTERN E+ s[] WHERE s.x > 3 AND s[i].x > s[i-1].x").to_spark())
+    assert steps.read_columns == ["id", "kind", "ts", "x"]
+    assert "GreaterThan(x,3)" in steps.details["Scan"]
+
+
+def test_under_contiguous_the_conditions_are_a_flag(spark: SparkSession, file: Path) -> None:
+    steps = Steps(detect(spark, file, PARTITIONED + " SELECT contiguous").to_spark())
+    assert "Filter" not in steps.names
+    assert "PushedFilters" not in steps.details["Scan"]
+    assert re.search(r"kind#\d+ = E\) AND \(1\.0 < nanvl.* AS __usable#", steps.details["Project"])
+    assert re.search(r"Input .*__usable#", steps.details["MapInArrow"])
+
+
+def test_counts_and_aggregates_read_no_more(spark: SparkSession, file: Path) -> None:
+    trends = detect(spark, file, "PATTERN E+ s[] WHERE [g] AND s.x > 3")
+    assert Steps(trends.counts()).read_columns == ["g", "id", "kind", "ts", "x"]
+    assert Steps(trends.aggregate("avg(s.y)")).read_columns == ["g", "id", "kind", "ts", "x", "y"]
+
+
+def test_an_order_over_all_is_one_more_shuffle(spark: SparkSession, file: Path) -> None:
+    steps = Steps(detect(spark, file, PARTITIONED + " ORDER BY LENGTH LIMIT 3").to_spark())
+    assert steps.names[: steps.names.index("MapInArrow")].count("TakeOrderedAndProject") == 1
+    assert steps.below_python.count("Exchange") == 1
+
+
+def test_one_plan_serves_both_engines(spark: SparkSession) -> None:
+    """NaN and NULL match nothing, neither in a filter nor in a flag; the operator never knows who runs it."""
+    table = TABLE.drop_columns(["list"])
+    frame = spark.createDataFrame(table).repartition(3)
+    for tail in ("", " SELECT contiguous WITHIN 12 SLIDE 6"):
+        plan = trellis.query(PARTITIONED + tail).plan(schema_of({None: table}, "ts", "kind", "id"))
+        here, there = LocalTrends(plan, table, DEFAULT_MAX_TRENDS), SparkTrends(plan, frame, DEFAULT_MAX_TRENDS)
+        assert here.plan is there.plan is plan
+        rows = here.to_arrow()
+        assert there.to_arrow().equals(rows)
+        bad = {i for i, y in enumerate(table["y"].to_pylist()) if y is None or not y > 1}
+        assert rows.num_rows > 5
+        assert not bad & {i for ids in rows["events"].to_pylist() for i in ids}
+
+
+def test_events_without_an_id_must_have_an_order(spark: SparkSession, file: Path) -> None:
+    with pytest.raises(UsageError, match="numbered by all their columns, but `list` has no order"):
+        trellis.query(PARTITIONED).detect(file, spark=spark)
