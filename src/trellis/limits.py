@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from trellis.digits import number_text
 from trellis.errors import ListingRefused
 from trellis.language.bound import BoundQuery
 
 DEFAULT_MAX_TRENDS = 100_000_000
+
+
+def result_size(bound: BoundQuery, counts: Iterable[int]) -> int:
+    """Return the number of rows that LIMIT and OFFSET leave of groups of these sizes."""
+
+    def left(count: int) -> int:
+        rest = max(0, count - bound.offset)
+        return rest if bound.limit is None else min(rest, bound.limit)
+
+    return sum(left(c) for c in counts) if bound.per_window else left(sum(counts))
 
 
 def refuse_listing(bound: BoundQuery, counts: Sequence[int], max_trends: int) -> None:
@@ -17,8 +28,6 @@ def refuse_listing(bound: BoundQuery, counts: Sequence[int], max_trends: int) ->
     ORDER BY with a LIMIT below the bound is not refused, but goes through all results: a warning says so where they
     are more than the bound.
     """
-    from trellis.trends.arrange import result_size
-
     rows = result_size(bound, counts)
     if rows <= max_trends:
         total = sum(counts)
@@ -30,19 +39,4 @@ def refuse_listing(bound: BoundQuery, counts: Sequence[int], max_trends: int) ->
         "Count them (trellis count, trends.count(), AGGREGATE), list some (LIMIT, HAVING, a shorter WITHIN, "
         "REPORT maximal), or raise max_trends.",
         rows,
-    )
-
-
-def number_text(number: int) -> str:
-    """Return a number with all its digits, and its size where they are many."""
-    from trellis.trends.numbers import digits_of
-
-    if number < 10**15:
-        return f"{number:,}"
-    digits = digits_of(number)
-    exponent = len(digits) - 1
-    return (
-        f"{digits} (about {digits[0]}.{digits[1:3]}e{exponent})"
-        if exponent < 60
-        else (f"about {digits[0]}.{digits[1:3]}e{exponent}")
     )

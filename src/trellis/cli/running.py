@@ -13,7 +13,8 @@ from trellis.cli.engine import started
 from trellis.cli.events import check_given, read_events
 from trellis.cli.options import EngineOptions, EventOptions
 from trellis.cli.text_columns import text_columns
-from trellis.limits import DEFAULT_MAX_TRENDS, refuse_listing
+from trellis.digits import number_of
+from trellis.limits import DEFAULT_MAX_TRENDS, refuse_listing, result_size
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -78,7 +79,7 @@ def aggregates(trends: Any) -> pa.Table:
 
 def total_of(counted: pa.Table) -> int:
     """Return the sum of counts."""
-    return sum(int(text) for text in counted["count_text"].to_pylist())
+    return sum(number_of(text) for text in counted["count_text"].to_pylist())
 
 
 def listed_size(trends: Any) -> int:
@@ -89,10 +90,8 @@ def listed_size(trends: Any) -> int:
     ListingRefused
         If that is more than the bound.
     """
-    from trellis.trends.arrange import result_size
-
     bound = trends.plan.bound
-    sizes = [int(t) for t in counts(trends)["count_text"].to_pylist()] if bound.per_window else [trends.count()]
+    sizes = [number_of(t) for t in counts(trends)["count_text"].to_pylist()] if bound.per_window else [trends.count()]
     size = result_size(bound, sizes)
     refuse_listing(bound, sizes, trends.max_trends)
     return size

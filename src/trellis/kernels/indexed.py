@@ -16,6 +16,28 @@ from trellis.kernels.paths import _add_logs
 
 
 @njit(cache=True, nogil=True)
+def _first_of_time(x, lo, later):
+    """Return the first event from `lo` on that has the time of `x`."""
+    while x > lo and later[x - 1] == later[x]:
+        x -= 1
+    return x
+
+
+@njit(cache=True, nogil=True)
+def _clear(tree, nothing, lo, hi, place, own, own_end, takes):
+    """Undo the insertion of the events of a task: the whole tree at once where that is less."""
+    if 4 * (hi - lo) > tree.shape[0]:
+        tree[:] = nothing
+        return
+    for y in range(lo, hi):
+        if takes[y]:
+            size, i = own_end[y] - own[y], own_end[y] - place[y]
+            while i <= size:
+                tree[own_end[y] - i] = nothing
+                i += i & -i
+
+
+@njit(cache=True, nogil=True)
 def nearest_successors(bounds, later, segment, segment_end, cut, place, own, own_end, gives, takes):
     """Return for each event the first event that may follow it, or the number of events if none may."""
     n = place.shape[0]
@@ -25,9 +47,7 @@ def nearest_successors(bounds, later, segment, segment_end, cut, place, own, own
         end = bounds[world + 1]
         x = end - 1
         while x >= bounds[world]:
-            first = x
-            while first > bounds[world] and later[first - 1] == later[x]:
-                first -= 1
+            first = _first_of_time(x, bounds[world], later)
             for y in range(first, x + 1):
                 if gives[y]:
                     i = segment_end[y] - cut[y]
@@ -55,9 +75,7 @@ def count_float(
     for task in range(lo.shape[0]):
         x = hi[task] - 1
         while x >= lo[task]:
-            first = x
-            while first > lo[task] and later[first - 1] == later[x]:
-                first -= 1
+            first = _first_of_time(x, lo[task], later)
             for y in range(first, x + 1):
                 value = 0.0
                 if usable[y]:
@@ -77,12 +95,7 @@ def count_float(
                         tree[own_end[y] - i] += values[y]
                         i += i & -i
             x = first - 1
-        for y in range(lo[task], hi[task]):
-            if takes[y]:
-                size, i = own_end[y] - own[y], own_end[y] - place[y]
-                while i <= size:
-                    tree[own_end[y] - i] = 0.0
-                    i += i & -i
+        _clear(tree, 0.0, lo[task], hi[task], place, own, own_end, takes)
     return totals
 
 
@@ -96,9 +109,7 @@ def count_log2(
     for task in range(lo.shape[0]):
         x = hi[task] - 1
         while x >= lo[task]:
-            first = x
-            while first > lo[task] and later[first - 1] == later[x]:
-                first -= 1
+            first = _first_of_time(x, lo[task], later)
             for y in range(first, x + 1):
                 value = -np.inf
                 if usable[y]:
@@ -118,12 +129,7 @@ def count_log2(
                         tree[own_end[y] - i] = _add_logs(tree[own_end[y] - i], values[y])
                         i += i & -i
             x = first - 1
-        for y in range(lo[task], hi[task]):
-            if takes[y]:
-                size, i = own_end[y] - own[y], own_end[y] - place[y]
-                while i <= size:
-                    tree[own_end[y] - i] = -np.inf
-                    i += i & -i
+        _clear(tree, -np.inf, lo[task], hi[task], place, own, own_end, takes)
     return totals
 
 
@@ -142,9 +148,7 @@ def count_modulo(
     for task in range(lo.shape[0]):
         x = hi[task] - 1
         while x >= lo[task]:
-            first = x
-            while first > lo[task] and later[first - 1] == later[x]:
-                first -= 1
+            first = _first_of_time(x, lo[task], later)
             for y in range(first, x + 1):
                 values[y, :] = np.uint64(0)
                 if not usable[y]:
@@ -171,12 +175,7 @@ def count_modulo(
                             tree[own_end[y] - i, j] = (tree[own_end[y] - i, j] + values[y, j]) % prime
                         i += i & -i
             x = first - 1
-        for y in range(lo[task], hi[task]):
-            if takes[y]:
-                size, i = own_end[y] - own[y], own_end[y] - place[y]
-                while i <= size:
-                    tree[own_end[y] - i, :] = np.uint64(0)
-                    i += i & -i
+        _clear(tree, np.uint64(0), lo[task], hi[task], place, own, own_end, takes)
     return totals
 
 
@@ -193,9 +192,7 @@ def count_modulo_large(
     for task in range(lo.shape[0]):
         x = hi[task] - 1
         while x >= lo[task]:
-            first = x
-            while first > lo[task] and later[first - 1] == later[x]:
-                first -= 1
+            first = _first_of_time(x, lo[task], later)
             for y in range(first, x + 1):
                 value = np.uint64(0)
                 if usable[y]:
@@ -220,14 +217,5 @@ def count_modulo_large(
                         tree[end - i] = total - prime if total >= prime else total
                         i += i & -i
             x = first - 1
-        if 4 * (hi[task] - lo[task]) > tree.shape[0]:
-            tree[:] = np.uint64(0)
-        else:
-            for y in range(lo[task], hi[task]):
-                if takes[y]:
-                    end = own_end[y]
-                    size, i = end - own[y], end - place[y]
-                    while i <= size:
-                        tree[end - i] = np.uint64(0)
-                        i += i & -i
+        _clear(tree, np.uint64(0), lo[task], hi[task], place, own, own_end, takes)
     return totals

@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from trellis.digits import number_of
 from trellis.errors import UsageError
 from trellis.events import TYPE
 from trellis.io.results import check_target, whole_directory
@@ -96,7 +97,7 @@ class SparkTrends:
     def _total(self) -> int:
         with in_driver():
             frame = self._run("count", count_schema(self.plan.bound)).select("count_text")
-            return sum(int(text) for text in frame.toArrow()["count_text"].to_pylist())
+            return sum(number_of(text) for text in frame.toArrow()["count_text"].to_pylist())
 
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""
@@ -202,7 +203,7 @@ class SparkTrends:
     def _group_counts(self) -> list[int]:
         with in_driver():
             frame = self._run("count", count_schema(self.plan.bound)).select("count_text")
-            return [int(text) for text in frame.toArrow()["count_text"].to_pylist()]
+            return [number_of(text) for text in frame.toArrow()["count_text"].to_pylist()]
 
     @property
     def schema(self) -> pa.Schema:
@@ -267,7 +268,7 @@ class SparkTrends:
         """Return window and partition of every group that has a result, in their order, and their sizes."""
         with in_driver():
             rows = self.counts().toArrow().cast(count_schema(self.plan.bound)).drop_columns(["count"]).to_pylist()
-        return rows, [int(row.pop("count_text")) for row in rows]
+        return rows, [number_of(row.pop("count_text")) for row in rows]
 
     def _picked(self, rows: list[dict[str, Any]], chosen: Mapping[int, Sequence[int]]) -> pa.Table:
         picks: dict[str, list[tuple[int, int]]] = {}

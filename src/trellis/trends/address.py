@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trellis.digits import number_text
 from trellis.errors import UsageError
 from trellis.kernels import unrank as kernel
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import LengthBound
-from trellis.limits import number_text
 from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Slice
 from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds

@@ -29,16 +29,6 @@ def walk_limit(bound: BoundQuery) -> int | None:
     return bound.limit + bound.offset
 
 
-def result_size(bound: BoundQuery, counts: Iterable[int]) -> int:
-    """Return the number of rows that LIMIT and OFFSET leave of groups of these sizes."""
-
-    def left(count: int) -> int:
-        rest = max(0, count - bound.offset)
-        return rest if bound.limit is None else min(rest, bound.limit)
-
-    return sum(left(c) for c in counts) if bound.per_window else left(sum(counts))
-
-
 def arrange(bound: BoundQuery, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the result of rows with hidden columns, in the order of the result and without those."""
     if bound.order_by:

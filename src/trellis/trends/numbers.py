@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from trellis.columns.ordering import group_codes
 from trellis.columns.types import physical
+from trellis.digits import digits_of
 from trellis.language.bound import BoundQuery, Output, WindowKind
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
@@ -122,12 +123,3 @@ def exact_text(whole: int, scale: int) -> str:
     digits = digits_of(abs(whole)).rjust(scale + 1, "0")
     text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
     return f"-{text}" if whole < 0 else text
-
-
-def digits_of(number: int) -> str:
-    """Return all digits of a number that is not negative, however many (Python's own limit is 4,300)."""
-    if number < 10**4000:
-        return str(number)
-    size = int(number.bit_length() * 0.30103) // 2
-    high, low = divmod(number, 10**size)
-    return digits_of(high) + digits_of(low).rjust(size, "0")

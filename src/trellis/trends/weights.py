@@ -41,6 +41,8 @@ def weigh(column: pa.Array) -> Weight:
     present = column.is_valid().to_numpy(zero_copy_only=False)
     n = len(column)
     flat, none = np.zeros(n, np.int64), np.zeros(n, np.int8)
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.int64())
     if pa.types.is_integer(column.type):
         values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
         return Weight(values >> 63, values.view(np.uint64), flat, Fraction(1), 64, present, none)

@@ -1,0 +1,29 @@
+"""Whole numbers of any size as text and back; Python's own conversion ends at 4,300 digits."""
+
+from __future__ import annotations
+
+
+def number_of(text: str) -> int:
+    """Return the number that digits stand for, however many: the opposite of `digits_of`."""
+    if len(text) <= 4000:
+        return int(text)
+    size = len(text) // 2
+    return number_of(text[:-size]) * 10**size + number_of(text[-size:])
+
+
+def digits_of(number: int) -> str:
+    """Return all digits of a number that is not negative, however many (Python's own limit is 4,300)."""
+    if number < 10**4000:
+        return str(number)
+    size = int(number.bit_length() * 0.30103) // 2
+    high, low = divmod(number, 10**size)
+    return digits_of(high) + digits_of(low).rjust(size, "0")
+
+
+def number_text(number: int) -> str:
+    """Return a number with all its digits (where these are more than a page, how many they are), and its size."""
+    if number < 10**15:
+        return f"{number:,}"
+    digits = digits_of(number)
+    about = f"about {digits[0]}.{digits[1:3]}e{len(digits) - 1}"
+    return f"{digits} ({about})" if len(digits) <= 1000 else f"{about}, a number of {len(digits):,} digits,"
