@@ -90,3 +90,13 @@ def test_samples_are_uniform_and_without_replacement() -> None:
     assert len(draws) == 10
     assert all(400 < number < 600 for number in draws.values())
     assert sample_positions(10**30, 3, 1) == sample_positions(10**30, 3, 1)
+
+
+def test_top_and_aggregate_read_columns_that_the_query_does_not() -> None:
+    table = rising(6).append_column("w", pa.array([5, 1, 9, 2, 8, 3]))
+    trends = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x").detect(table, event_id="id")
+    assert trends.top(2).to_pylist()[0]["events"] == [0, 1, 2, 3, 4, 5]
+    assert [row["events"] for row in trends.top(2, by="max(s.w) - sum(s.w)").to_pylist()] == [[0, 5], [0, 1, 5]]
+    assert trends.aggregate("sum(s.w)", "count(*) AS n").to_pylist()[0]["sum_s_w_text"] == str(
+        16 * 8 + 8 * (1 + 9 + 2 + 8)
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from trellis.language.printer import pattern_text
 from trellis.limits import refuse_listing
 from trellis.local.prepare import Prepared, prepare, with_columns
 from trellis.plan.plan import Plan, with_all_columns
-from trellis.plan.variants import aggregate_plan, limited_plan
+from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.trends.address import check_rank, named_group, sampled_ranks
 from trellis.trends.arrange import arrange, walk_limit
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
@@ -125,15 +126,22 @@ class LocalTrends:
 
     def aggregate(self, *items: str) -> pa.Table:
         """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
-        plan = aggregate_plan(self.plan, items)
-        return aggregate_rows(plan, self._maker, self._with(plan).aggregate())
+        return self._variant(aggregate_plan(self.plan, items)).aggregates()
 
-    def _with(self, plan: Plan) -> TrendOperator:
-        """Return the operator of a plan with the same graph: one that differs only in what comes out."""
-        operator = TrendOperator(plan, with_columns(self._prepared, plan))
-        if "graph" in vars(self._operator):
-            operator.graph = self._operator.graph
-        return operator
+    def top(self, number: int, by: str = "length") -> pa.Table:
+        """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
+        return self._variant(top_plan(self.plan, number, by)).to_arrow()
+
+    def _variant(self, plan: Plan) -> LocalTrends:
+        """Return the same trends with other output; events, graph and counts are shared."""
+        other = copy(self)
+        other.plan = plan
+        events = with_columns(self._prepared, plan)
+        other._operator = TrendOperator(plan, events)
+        other._operator.graph = self._operator.graph
+        other._maker = RowMaker(plan, events)
+        other._prepared = replace(self._prepared, events=events)
+        return other
 
     def explode(self) -> pa.Table:
         """Return one row an event of a result, with window, partition, rank, its place from 1, and its columns."""

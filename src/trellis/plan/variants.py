@@ -32,6 +32,23 @@ def aggregate_plan(plan: Plan, items: Sequence[str]) -> Plan:
     return _rebound(plan, to_query_text(syntax))
 
 
+def top_plan(plan: Plan, number: int, by: str) -> Plan:
+    """Return the plan of a query that gives the `number` results with the greatest value of an expression `by`."""
+    if number < 0:
+        raise UsageError(f"the best {number} cannot be found")
+    wanted = parse(f"PATTERN any_event ORDER BY {by} DESC")
+    syntax = replace(
+        plan.bound.syntax,
+        aggregates=(),
+        group_by=(),
+        order_by=wanted.order_by,
+        limit=number,
+        per_window=False,
+        offset=0,
+    )
+    return _rebound(plan, to_query_text(syntax))
+
+
 def limited_plan(plan: Plan, rows: int) -> Plan:
     """Return the plan with LIMIT `rows`, if it has none or a larger one; nothing else changes."""
     bound = plan.bound

@@ -27,7 +27,7 @@ from trellis.language.schema import Schema, Table
 from trellis.limits import refuse_listing
 from trellis.local.prepare import bad_rows, warn_of_case
 from trellis.plan.plan import Plan, with_all_columns
-from trellis.plan.variants import aggregate_plan, limited_plan
+from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.spark.failures import in_driver
 from trellis.spark.frames import read_frames, union
 from trellis.spark.operate import PLACE, Work, group_name
@@ -119,6 +119,13 @@ class SparkTrends:
         """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
         plan = aggregate_plan(self.plan, items)
         return self._aggregated(split(plan, self._frame, self._drop))
+
+    def top(self, number: int, by: str = "length") -> DataFrame:
+        """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
+        other = copy(self)
+        other.plan = top_plan(self.plan, number, by)
+        other._split = split(other.plan, self._frame, self._drop)
+        return other.to_spark()
 
     def _aggregated(self, rows: Split) -> DataFrame:
         bound = rows.plan.bound
@@ -338,7 +345,8 @@ def _writer(frame: DataFrame, format: str) -> Any:
         else f.col(_quoted(fld.name))
         for fld in frame.schema.fields
     ]
-    return frame.select(*flat).write.options(header="true", escape='"', **times).csv
+    kept = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+    return frame.select(*flat).write.options(header="true", escape='"', **kept, **times).csv
 
 
 def _quoted(name: str) -> str:
