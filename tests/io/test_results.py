@@ -91,6 +91,8 @@ def test_a_failure_leaves_nothing_behind_and_an_old_result_alone(tmp_path: Path,
 
     with pytest.raises(DataError, match="no more"):
         write_results(failing(), BATCH.schema, str(out), overwrite=overwrite)
+    with pytest.raises(DataError, match="no more"):
+        write_results(failing(), BATCH.schema, str(tmp_path / "new" / "deep"))
     assert [p.name for p in tmp_path.iterdir()] == (["out"] if overwrite else [])
     if overwrite:
         assert pq.read_table(out).num_rows == 1

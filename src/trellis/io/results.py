@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ def whole_directory(path: str, overwrite: bool) -> Iterator[Path]:
     """Give a directory to write into, which takes the name `path` when all went well and vanishes when not."""
     target = Path(path)
     hidden = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}"
+    made = [parent for parent in target.parents if not parent.exists()]
     try:
         hidden.mkdir(parents=True)
         yield hidden
@@ -51,6 +52,9 @@ def whole_directory(path: str, overwrite: bool) -> Iterator[Path]:
         raise DataError(f"the output `{path}` cannot be written: {problem.strerror or problem}") from None
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
+        for parent in made:
+            with suppress(OSError):  # one that holds the result stays
+                parent.rmdir()
 
 
 def write_results(

@@ -42,7 +42,7 @@ class Split:
     def grouped(self) -> DataFrame:
         """Return the rows with those of a group together, in the order (group, time, id)."""
         keys = group_keys(self.plan.bound)
-        gathered = self.rows.repartition(*_shuffle_keys(self.plan.bound)) if keys else self.rows.coalesce(1)
+        gathered = self.rows.repartition(*_shuffle_keys(self.plan.bound)) if keys else self.rows.repartition(1)
         return gathered.sortWithinPartitions(*keys, TIME, ID)
 
 

@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.columns.evaluate import evaluate
@@ -107,6 +108,11 @@ def id_arrow_type(bound: BoundQuery) -> pa.DataType:
     return pa.int64() if schema.event_id is None else arrow_type(schema.tables[0].columns[schema.event_id])
 
 
+def _one_zero(column: pa.Array) -> pa.Array:
+    """Show -0.0, which is in one partition with 0.0, as 0.0."""
+    return pc.add(column, 0.0) if pa.types.is_floating(column.type) else column
+
+
 class RowMaker:
     """Makes record batches of walked trends."""
 
@@ -180,7 +186,7 @@ class RowMaker:
         if bound.window.kind is WindowKind.SLIDING:
             columns += Clock(bound.window, bound.schema.time_type).bounds(events.groups.number[groups])
         firsts = pa.array(events.groups.lo[groups])
-        return columns + [present(events.columns[n].take(firsts), arrow_type(t)) for n, t in bound.partition]
+        return columns + [_one_zero(present(events.columns[n].take(firsts), arrow_type(t))) for n, t in bound.partition]
 
     def ids(self, rows: _Rows) -> pa.Array:
         """Return the event ids of every trend as lists."""
