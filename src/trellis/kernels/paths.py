@@ -154,29 +154,38 @@ def lengths_modulo(
         size = hi[task] - lo[task]
         before = np.zeros((1 + kinds, size), np.uint64)
         now = np.zeros((1 + kinds, size), np.uint64)
+        had = np.zeros(size, np.bool_)  # a residue of 0 does not tell that there is no path
+        has = np.zeros(size, np.bool_)
         for length in range(1, min(longest, size) + 1):
             for x in range(hi[task] - 1, lo[task] - 1, -1):
                 here = x - lo[task]
                 now[:, here] = np.uint64(0)
+                has[here] = False
                 if not ok[x]:
                     continue
                 if length == 1:
                     if _ends(x, hi[task], first_end[task], every, offsets, successors):
                         now[0, here] = np.uint64(1)
+                        has[here] = True
                 else:
                     for i in range(offsets[x], offsets[x + 1]):
                         y = successors[i]
                         if y >= hi[task]:
                             break
-                        for j in range(1 + kinds):
-                            now[j, here] += before[j, y - lo[task]]
+                        if had[y - lo[task]]:
+                            has[here] = True
+                            for j in range(1 + kinds):
+                                now[j, here] += before[j, y - lo[task]]
                 now[0, here] %= prime
                 for j in range(kinds):
                     now[1 + j, here] = (now[1 + j, here] + weights[j, x] * now[0, here]) % prime
                 if length >= shortest and _starts(x, lo[task], single, every, ok, latest):
                     for j in range(1 + kinds):
                         totals[j, task] = (totals[j, task] + now[j, here]) % prime
+            if not has.any():
+                break
             before, now = now, before
+            had, has = has, had
     return totals
 
 

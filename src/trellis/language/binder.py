@@ -180,6 +180,8 @@ def _shared_column(name: s.Name, scope: Scope) -> tuple[str, Type]:
         kinds = " and ".join(sorted(str(t) for t in types))
         scope.fail(f"the tables disagree on the type of `{name.value}`: {kinds}", name)
     column, type_ = columns[0]
+    if column in ("count", "count_text"):
+        scope.fail(f"`{column}` is a column of every count and cannot be a partition", name, "Rename the column.")
     if type_.kind is Kind.OTHER:
         scope.fail(f"`{name.value}` is {type_.described()}, which cannot be a partition", name)
     return column, type_

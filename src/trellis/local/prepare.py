@@ -132,7 +132,7 @@ def unordered(name: str) -> UsageError:
 def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[pa.Array]:
     schema = bound.schema
     assert schema is not None
-    names = [schema.time, TYPE] if TYPE in table.column_names else [schema.time]
+    names = [schema.time, TYPE] if schema.tables[0].type is not None else [schema.time]
     names += [n for n in table.column_names if n not in names]
     for name in names:
         if from_arrow(table[name].type).kind is Kind.OTHER:
@@ -166,7 +166,7 @@ def meets_condition(
 def _has_type(bound: BoundQuery, table: pa.Table) -> NDArray[np.bool_]:
     schema = bound.schema
     assert schema is not None
-    name = TYPE if TYPE in table.column_names else schema.type
+    name = TYPE if schema.tables[0].type is not None else schema.type
     wanted = bound.variables[0].type
     if name is None or wanted is None:
         return np.ones(table.num_rows, np.bool_)
@@ -229,7 +229,7 @@ def make_groups(bound: BoundQuery, clock: Clock, times: np.ndarray, bounds: Ints
     """Return the windows of partitions in output order, and for each event the end of its possible company."""
     if bound.window.kind is not WindowKind.SLIDING:
         until = (
-            kernel.span_ends(times, bounds, clock.size)
+            clock.span_ends(times, bounds)
             if bound.window.kind is WindowKind.SPAN
             else kernel.world_ends(bounds, len(times))
         )
@@ -254,33 +254,32 @@ def _first_of_ids(
     if schema.event_id is None or not len(order):
         return keep
     codes, groups = id_codes[order], partition[order]
-    by_id = np.lexsort((np.arange(len(order)), codes, groups))
+    by_id = np.lexsort((codes, groups))
     same = (np.diff(codes[by_id]) == 0) & (np.diff(groups[by_id]) == 0)
     if not same.any():
         return keep
+    repeated = by_id[np.concatenate([[False], same]) | np.concatenate([same, [False]])]
+    run = repeated[_by_columns(order[repeated], groups[repeated], codes[repeated], times, table)]
+    changes = np.flatnonzero((np.diff(codes[run]) != 0) | (np.diff(groups[run]) != 0)) + 1
+    first = last = np.zeros(len(run), np.int64)
     if bound.window.kind is WindowKind.SLIDING:
-        first, last = clock.windows(times[order])
-    else:
-        first = last = np.zeros(len(order), np.int64)
-    for run in np.split(by_id, np.flatnonzero(~same) + 1):
-        if len(run) > 1:
-            run = _by_columns(run, order, times, table)
-            keep[run] = kernel.drop_repeated(first[run], last[run], np.array([0, len(run)]))
+        first, last = clock.windows(times[order[run]])
+    keep[run] = kernel.drop_repeated(first, last, np.concatenate([[0], changes, [len(run)]]))
     if not keep.all() and on_bad_rows == "error":
         raise repeated_id(schema.event_id, ids[int(order[np.flatnonzero(~keep)[0]])].as_py(), int((~keep).sum()))
     return keep
 
 
-def _by_columns(run: Ints, order: Ints, times: np.ndarray, table: pa.Table) -> Ints:
-    """Order events of one id by (time, other columns)."""
-    rows = table.take(pa.array(order[run]))
-    columns = [pa.array(times[order[run]])]
+def _by_columns(rows: Ints, groups: Ints, codes: Ints, times: np.ndarray, table: pa.Table) -> Ints:
+    """Order rows by (partition, id, time, other columns)."""
+    taken = table.take(pa.array(rows))
+    columns = [pa.array(groups), pa.array(codes), pa.array(times[rows])]
     columns += [
-        normalise(rows[n], from_arrow(rows[n].type))
-        for n in rows.column_names
-        if from_arrow(rows[n].type).kind is not Kind.OTHER
+        normalise(taken[n], from_arrow(taken[n].type))
+        for n in taken.column_names
+        if from_arrow(taken[n].type).kind is not Kind.OTHER
     ]
-    return run[sort_indices(columns)]
+    return sort_indices(columns)
 
 
 def repeated_id(column: str, value: object, number: int) -> DataError:

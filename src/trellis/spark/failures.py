@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import base64
-import pickle
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from trellis.errors import TrellisError
+from trellis.digits import digits_of, number_of
+from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError, UsageError
 from trellis.spark.compile import translate_error
 
 _MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
+_KINDS = {kind.__name__: kind for kind in (TrellisError, UsageError, DataError, OverflowInCondition, ListingRefused)}
 
 
 class TaskMistake(Exception):
@@ -24,8 +26,7 @@ def in_task() -> Iterator[None]:
     try:
         yield
     except TrellisError as error:
-        packed = base64.b64encode(pickle.dumps(error)).decode()
-        raise TaskMistake(f"{error} TRELLIS[{packed}]") from None
+        raise TaskMistake(f"{error} TRELLIS[{_packed(error)}]") from None
 
 
 @contextmanager
@@ -44,9 +45,24 @@ def in_driver() -> Iterator[None]:
 
 def mistake_in(problem: BaseException) -> TrellisError | None:
     """Return the mistake that an exception of Spark's is about, if it is about one."""
-    text = str(problem)
-    found = _MARK.search(text)
-    if found:
-        error = pickle.loads(base64.b64decode(found.group(1)))
-        return error if isinstance(error, TrellisError) else None
-    return translate_error(problem)
+    marks = _MARK.findall(str(problem))
+    return _unpacked(marks[-1]) if marks else translate_error(problem)
+
+
+def _packed(error: TrellisError) -> str:
+    """Return an error as text; plain JSON, since the text of an exception may also hold what stands in the events."""
+    kind = type(error).__name__ if type(error).__name__ in _KINDS else "TrellisError"
+    count = getattr(error, "count", None)
+    about = {"kind": kind, "what": error.what, "hint": error.hint, "count": None if count is None else digits_of(count)}
+    return base64.b64encode(json.dumps(about).encode()).decode()
+
+
+def _unpacked(text: str) -> TrellisError | None:
+    try:
+        about = json.loads(base64.b64decode(text))
+        kind = _KINDS[about["kind"]]
+        if kind is ListingRefused and about["count"] is not None:
+            return ListingRefused(about["what"], about["hint"], number_of(about["count"]))
+        return kind(about["what"], about["hint"])
+    except (ValueError, KeyError, TypeError):
+        return None

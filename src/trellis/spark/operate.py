@@ -78,7 +78,7 @@ def make_slice(plan: Plan, table: pa.Table) -> Slice:
     if bound.schema.event_id is not None:
         _refuse_repeated(ids, bounds, bound.schema.event_id)
     span = bound.window.kind is WindowKind.SPAN
-    until = kernel.span_ends(times, bounds, clock.size) if span else kernel.world_ends(bounds, len(times))
+    until = clock.span_ends(times, bounds) if span else kernel.world_ends(bounds, len(times))
     sliding = bound.window.kind is WindowKind.SLIDING and table.num_rows
     number = table[WINDOW].to_numpy()[begins] if sliding else np.zeros(len(bounds) - 1, np.int64)
     return Slice(columns, ids, times, usable, bounds, Groups(bounds[:-1], bounds[1:], number), until)

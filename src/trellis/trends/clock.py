@@ -14,11 +14,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import DataError
+from trellis.kernels import worlds as kernel
 from trellis.language.bound import Window
 from trellis.language.schema import Kind, Type
 
 UTC_MICROS = pa.timestamp("us", tz="UTC")
 TOO_LONG = ("a time has too many digits", "Times must fit 64 bits with their digits behind the point.")
+TOO_FAR = (
+    "a time is too far away for windows: their numbers or bounds do not fit 64 bits",
+    "Leave such events out: times like the smallest integer often stand for none.",
+)
+INT64 = np.iinfo(np.int64)
+FARTHEST = 2.0**62
 Times = NDArray[Any]
 
 
@@ -59,6 +66,8 @@ class Clock:
         """Return the numbers of the first and the last window that hold each time."""
         if self.time.kind is not Kind.DOUBLE:
             size, slide = int(self.size), int(self.slide)
+            if len(times) and (int(times.min()) - size < INT64.min or int(times.max()) + size > INT64.max):
+                raise DataError(*TOO_FAR)
             return (times - size) // slide + 1, times // slide
         last = np.floor(times / self.slide)
         last -= last * self.slide > times
@@ -66,7 +75,16 @@ class Clock:
         first = np.floor((times - self.size) / self.slide) + 1
         first += first * self.slide + self.size <= times
         first -= (first - 1) * self.slide + self.size > times
+        if not (np.abs(first) < FARTHEST).all() or not (np.abs(last) < FARTHEST).all():
+            raise DataError(*TOO_FAR)
         return first.astype(np.int64), last.astype(np.int64)
+
+    def span_ends(self, times: Times, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return for each event the first event of its world that is more than the span later."""
+        if self.time.kind is Kind.DOUBLE:
+            return kernel.span_ends(times, bounds, float(self.size))
+        unsigned = (times ^ INT64.min).view(np.uint64)  # the same order and distances, without overflow
+        return kernel.span_ends(unsigned, bounds, np.uint64(int(self.size)))
 
     @property
     def bound_type(self) -> pa.DataType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 from math import ceil
 
 import numpy as np
@@ -102,7 +103,7 @@ class Counter:
         arguments = self._arguments(tasks)
         if self.least > self.most:
             return np.zeros((1 + len(weights), len(tasks.lo)), np.uint64)
-        if self.most < NO_BOUND:
+        if self.most < self._longest:
             return paths.lengths_modulo(prime, self.least, self.most, *arguments, weights)
         scratch = np.empty((1 + len(weights), len(self.events)), np.uint64)
         whole = paths.count_modulo(prime, *arguments, weights, scratch)
@@ -110,6 +111,13 @@ class Counter:
             return whole
         shorter = paths.lengths_modulo(prime, 1, self.least - 1, *arguments, weights)
         return (whole + prime - shorter) % prime
+
+    @cached_property
+    def _longest(self) -> int:
+        """The length of the longest path of any task: an upper bound on lengths from here on is none."""
+        if self.most >= NO_BOUND:
+            return 0
+        return int(paths.length_range(*self._arguments(self.tasks))[1].max(initial=0))
 
     def length_range(self) -> tuple[list[int], list[int]]:
         """Return the shortest and longest lengths of the trends of each group (0 where there are none)."""

@@ -112,6 +112,7 @@ def _mirror(
     n = len(events)
     back = slice(None, None, -1)
     bounds = n - events.bounds[back]
-    later = later_times(-events.times[back], bounds)
+    times = events.times[back]
+    later = later_times(-times if times.dtype.kind == "f" else ~times, bounds)
     ranges = _ranges(key_prev[back], -below[back], gives[back], key_next[back], -above[back])
     return kernel.nearest_successors(bounds, later, *ranges, takes[back], gives[back])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +52,7 @@ class Slice:
 
     columns: Mapping[str, pa.Array]
     ids: pa.Array
-    times: NDArray[np.int64] | NDArray[np.float64]
+    times: NDArray[Any]
     usable: NDArray[np.bool_]
     bounds: Ints
     groups: Groups
