@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from trellis.columns.types import from_arrow
 from trellis.errors import DataError, UsageError
 from trellis.io.times import parse_times
-from trellis.language.schema import Kind, Schema, Table, choose_time
+from trellis.language.schema import UNKNOWN, Kind, Schema, Table, Type, choose_time
 
 if TYPE_CHECKING:
     import pandas
@@ -97,26 +99,66 @@ def schema_of(tables: Tables, time: str, type: str | None, event_id: str | None)
     described = tuple(Table(name, {f.name: from_arrow(f.type) for f in table.schema}) for name, table in tables.items())
     if described[0].type is not None and type is not None:
         raise UsageError("types come from several tables and from a column", "Leave out one of the two.")
-    return Schema(described, time, type, event_id)
+    return with_common_types(Schema(described, time, type, event_id))
+
+
+def with_common_types(schema: Schema) -> Schema:
+    """Return a schema whose tables agree on the types of their columns; refuse columns that have two.
+
+    A value must not change because another table is there: a large integer is no double, and has no digits behind
+    its point. A column that is all NULL in one table has the type that it has in others.
+    """
+    seen: dict[str, Type] = {}
+    for name, type_ in ((n, t) for table in schema.tables for n, t in table.columns.items()):
+        before = seen.get(name, UNKNOWN)
+        if before.kind is Kind.UNKNOWN:
+            seen[name] = type_
+        elif type_.kind is not Kind.UNKNOWN and (before != type_ or _other_name(before) != _other_name(type_)):
+            raise DataError(
+                f"the tables do not fit together: `{name}` is {_described(before)} and {_described(type_)}",
+                "Cast one of them, or rename one of the two columns.",
+            )
+    tables = tuple(Table(table.type, {n: seen[n] for n in table.columns}) for table in schema.tables)
+    return schema if len(tables) == 1 else replace(schema, tables=tables)
+
+
+def _other_name(type_: Type) -> str:
+    return type_.name if type_.kind is Kind.OTHER else ""
+
+
+def _described(type_: Type) -> str:
+    digits = "1 digit" if type_.scale == 1 else f"{type_.scale} digits"
+    return f"a decimal with {digits} behind the point" if type_.kind is Kind.DECIMAL else type_.described()
+
+
+def refuse_type_column(names: Iterable[str]) -> None:
+    """Refuse a column whose name the union of several tables needs."""
+    if TYPE in names:
+        raise UsageError(f"a column of several tables is called `{TYPE}`, as Trellis calls their type", "Rename it.")
 
 
 def union(tables: Tables) -> pa.Table:
     """Return all tables as one; a column that a table does not have is NULL there, `TYPE` tells the table."""
     if None in tables:
         return tables[None]
+    refuse_type_column([name for table in tables.values() for name in table.column_names])
     named = [
-        _in_utc(table).append_column(TYPE, pa.repeat(pa.scalar(name, pa.string()), table.num_rows))
+        _plain(table).append_column(TYPE, pa.repeat(pa.scalar(name, pa.string()), table.num_rows))
         for name, table in sorted(tables.items(), key=lambda item: str(item[0]).encode())
     ]
     try:
         return pa.concat_tables(named, promote_options="permissive")
-    except pa.ArrowTypeError as problem:
+    except (pa.ArrowTypeError, pa.ArrowInvalid) as problem:
         raise DataError(f"the tables do not fit together: {problem}") from None
 
 
-def _in_utc(table: pa.Table) -> pa.Table:
-    """Give timestamps the zone UTC, so that tables with and without a zone fit together."""
+def _plain(table: pa.Table) -> pa.Table:
+    """Give timestamps the zone UTC and lay dictionaries out flat, so that tables with and without them fit together."""
     for i, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
-            table = table.set_column(i, field.name, table[field.name].cast(pa.timestamp(field.type.unit, "UTC")))
+            table = table.set_column(i, field.name, table.column(i).cast(pa.timestamp(field.type.unit, "UTC")))
+        elif pa.types.is_dictionary(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+        elif pa.types.is_run_end_encoded(field.type):
+            table = table.set_column(i, field.name, pc.run_end_decode(table.column(i)))
     return table

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from trellis.errors import UsageError
 from trellis.language.binder import bind
 from trellis.language.parser import parse
 from trellis.language.printer import to_query_text
@@ -22,6 +23,8 @@ class Query:
     """A query of the Trellis language; make one with `trellis.query(text)`."""
 
     def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise UsageError(f"a query is a text, not a {type(text).__name__}")
         self.text = text
         self.syntax = parse(text)
 

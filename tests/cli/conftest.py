@@ -14,7 +14,9 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with small sample streams."""
     folder = tmp_path_factory.mktemp("samples")
     write_table(generate_table("kite", 300, 1), folder / "kite.parquet")
-    write_table(generate_table("stock", 300, 1, rate=0.05), folder / "stock.csv")
+    stock = generate_table("stock", 300, 1, rate=0.05)
+    for name in ("stock.csv", "stock.parquet"):
+        write_table(stock, folder / name)
     return folder
 
 

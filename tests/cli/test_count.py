@@ -41,7 +41,7 @@ def test_aggregates_are_printed_and_written(prices: Path, tmp_path: Path) -> Non
     done = run_local("count", query, prices, "--json", "--out", tmp_path / "out")
     told = json.loads(done.out)
     assert told["results"] == "2"
-    assert told["aggregates"] == [{"count": "2", "count_text": "2", "mean": 2.0}]
+    assert told["aggregates"] == [{"count": 2, "count_text": "2", "mean": 2.0}]
     assert pq.read_table(tmp_path / "out").num_rows == 1
 
 

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import trellis
-from tests.cli.cases import RISING, assert_mistake, names_in, run_local
+from tests.cli.cases import RISING, assert_mistake, names_in, run, run_local
 from tests.cli.test_explain import KITING
 
 ALL = "PATTERN Stock+ s[] WHERE s[i].price > s[i-1].price REPORT any"
@@ -172,3 +172,17 @@ def test_a_type_column_and_a_type_in_the_wrong_case(tmp_path: Path) -> None:
     done = run_local("detect", "PATTERN stock+ s[]", file, "--type", "kind", "--json")
     assert json.loads(done.out)["results"] == "0"
     assert done.err.startswith("warning: no event has the type `stock`, but some have `Stock`")
+
+
+def test_text_that_is_compared_by_order_is_told(tmp_path: Path) -> None:
+    stray = tmp_path / "stray.csv"
+    stray.write_text("ts,price\n1,9\n2,10\n3,n/a\n")
+    done = run_local("detect", "PATTERN T+ t[] WHERE t[i].price > t[i-1].price", stray)
+    assert done.code == 0
+    assert "warning: `price` is text, and is compared as text in `t[i].price > t[i-1].price`" in done.err
+
+
+def test_what_cannot_run_is_told_before_anything_starts(tmp_path: Path) -> None:
+    done = run("detect", "PATTERN SEQ(A a, B b)", tmp_path)
+    assert done.code == 2
+    assert "can be explained but not run" in done.err

@@ -38,11 +38,7 @@ def test_a_signal_ends_it_and_leaves_nothing(samples: Path, tmp_path: Path, numb
     assert names_in(tmp_path) == []
 
 
-def test_a_mistake_is_told_without_a_traceback_unless_asked(tmp_path: Path) -> None:
-    done = run_process("detect", RISING, tmp_path / "none.csv", "--engine", "local")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("error: There is no file")
-    assert "Traceback" not in done.err
+def test_a_traceback_is_shown_where_asked(tmp_path: Path) -> None:
     asked = run_process("detect", RISING, tmp_path / "none.csv", "--engine", "local", TRELLIS_DEBUG="1")
     assert asked.code == 2
     assert "Traceback" in asked.err
@@ -58,6 +54,6 @@ def test_a_reader_that_has_enough_is_no_error(prices: Path) -> None:
     process.stderr.close()
 
 
-def test_progress_is_not_shown_where_nobody_looks(prices: Path) -> None:
+def test_progress_that_is_asked_for_is_not_shown_in_a_pipe_either(prices: Path) -> None:
     done = run_process("count", RISING, prices, "--engine", "local", "--quiet", "--progress")
     assert (done.out, done.err) == ("2\n", "")

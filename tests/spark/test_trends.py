@@ -450,3 +450,125 @@ def test_groups_stay_whole(at_once: int, monkeypatch: pytest.MonkeyPatch) -> Non
         assert sum(map(len, seen)) == 5
         assert len(parts) == 1 or at_once < 11
         assert [p.num_rows for p in rows.whole_groups(table.to_batches(max_chunksize=size), [])] == [11]
+
+
+# --- Names and types of columns ---------------------------------------------------------------------------------
+
+ODD = pa.table(
+    {
+        "t`": [1, 2, 3, 4, 5, 6],
+        "__time": [7, 7, 7, 7, 7, 8],
+        "id.orig_h": ["u", "v", "u", "v", "u", "u"],
+        "a b": [1, 2, 3, 4, 2, 9],
+        "__usable": [1.5, 2.5, 3.5, None, 0.5, 1.0],
+        "x": [6, 5, 4, 3, 2, 1],
+        "X": [1, 1, 1, 1, 1, 2],
+        "__id": ["a", "b", "c", "d", "e", "f"],
+        "__window": [0, 0, 0, 0, 0, 0],
+        "Rank": [1, 2, 1, 2, 1, 1],
+        "__type": ["E"] * 6,
+        "void": pa.nulls(6),
+    }
+)
+ODD_QUERY = (
+    "PATTERN E+ s[] WHERE [`id.orig_h`] AND [Rank] AND s.`a b` < 8 AND s.__time < 8 AND s.x > s.X "
+    "AND s[i].`a b` >= s[i-1].`a b` WITHIN 4 SLIDE 2 RETURN s, s.`a b`, s.__usable, s.__window, s.void, FIRST(s).X"
+)
+
+
+@pytest.mark.parametrize("sensitive", ["true", "false"])
+def test_names_that_mean_something_to_spark(spark: SparkSession, tmp_path: Path, sensitive: str) -> None:
+    names = {"time": "t`", "event_id": "__id", "type": "__type"}
+    with settings(spark, spark__sql__caseSensitive=sensitive):
+        frame = spark.createDataFrame(ODD)
+        trends, local = detect(frame, ODD_QUERY, **names), here(ODD_QUERY, ODD, **names)
+        assert local.count() > 3
+        assert trends.to_arrow().equals(local.to_arrow())
+        assert pa.Table.from_batches(trends.batches(["Rank", "rank"])).num_rows == local.count()
+        assert plain_table(trends.counts()) == plain_table(local.counts())
+        assert trends.statistics == local.statistics
+        for items in (
+            ["count(*)", "sum(s.`a b`)", "max(s.__usable)", "min(s.void)"],
+            ["count(*) GROUP BY `id.orig_h`"],
+        ):
+            assert plain_table(trends.aggregate(*items)) == plain_table(local.aggregate(*items))
+        assert trends.sample(3).equals(local.sample(3))
+        ordered = f"{ODD_QUERY} ORDER BY SUM(s.`a b`) DESC LIMIT 3"
+        assert detect(frame, ordered, **names).to_arrow().equals(here(ordered, ODD, **names).to_arrow())
+        exploded = trends.explode()
+        assert exploded.columns == local.explode().column_names
+        assert sorted(map(str, plain_table(exploded))) == sorted(map(str, plain_table(local.explode())))
+        dropped = detect(frame, ODD_QUERY, **names, on_bad_rows="drop")
+        assert dropped.to_arrow().equals(local.to_arrow())
+        several = {"E": frame.drop("__type"), "F": frame.select("`t```", "`__id`", "`id.orig_h`")}
+        trends.write(str(tmp_path / "parquet"))
+        written = plain_table(pq.read_table(tmp_path / "parquet"))
+        assert sorted(map(str, written)) == sorted(map(str, plain_table(local.to_arrow())))
+        if sensitive == "true":  # `drop` and `select` are Spark's
+            del names["type"]
+            assert detect(several, ODD_QUERY, **names).to_arrow().equals(local.to_arrow())
+    with pytest.raises(UsageError, match="a column of several tables is called `__type`"):
+        detect({"E": frame}, ODD_QUERY, time="t`", event_id="__id")
+
+
+def test_a_column_without_a_value(spark: SparkSession, tmp_path: Path) -> None:
+    table = pa.table({"ts": [1, 2], "id": [1, 2], "v": pa.nulls(2)})
+    text = "PATTERN E+ s[] WHERE [v] RETURN s, s.v, FIRST(s).v"
+    trends, local = detect(table, text, engine="spark", spark=spark), here(text, table)
+    assert trends.to_arrow().equals(local.to_arrow())
+    for format in ("csv", "json", "parquet"):
+        trends.write(str(tmp_path / format), format)
+    assert pq.read_table(tmp_path / "parquet").num_rows == local.count()
+
+
+@pytest.mark.parametrize(
+    "tail", [f"LIMIT {2**31}", f"LIMIT {2**63 - 1} OFFSET 1", f"LIMIT 5 OFFSET {2**31 - 1}", f"OFFSET {2**63 - 1}"]
+)
+def test_limits_that_spark_cannot_count_to(frame: DataFrame, tail: str) -> None:
+    text = f"{RISING} AND [k] WITHIN 3 s ORDER BY LENGTH {tail}"
+    assert detect(frame, text).to_arrow().equals(here(text).to_arrow())
+
+
+def test_what_overflows_is_asked_only_where_the_rest_holds(spark: SparkSession) -> None:
+    table = pa.table({"ts": [1, 2], "id": [1, 2], "y": [None, 5], "n": [2**62, 1]})
+    text = "PATTERN E+ s[] WHERE s.y > 1 AND s.n * 4 > 0"
+    assert detect(table, text, engine="spark", spark=spark).to_arrow()["events"].to_pylist() == [[2]]
+
+
+@pytest.mark.parametrize("times", [[-(2**63), 1], [1, 2**63 - 1], [1.0, 1e300]])
+def test_times_that_no_window_can_hold(spark: SparkSession, times: list[Any]) -> None:
+    table = pa.table({"ts": times, "id": [1, 2]})
+    text = "PATTERN E+ s[] WITHIN 4 SLIDE 2"
+    wanted = mistake(lambda: here(text, table).count())
+    assert wanted[0] is DataError
+    assert mistake(lambda: detect(table, text, engine="spark", spark=spark).count()) == wanted
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "what"),
+    [
+        (pa.array([2**53 + 1]), pa.array([0.5]), "`x` is an integer and a double"),
+        (pa.array([Decimal("1.5")]), pa.array([Decimal("1.25")]), "1 digit behind the point and a decimal with 2"),
+        (pa.array([1]), pa.array(["a"]), "`x` is an integer and a string"),
+    ],
+)
+def test_tables_with_two_types_of_a_column(spark: SparkSession, a: pa.Array, b: pa.Array, what: str) -> None:
+    tables = {"E": pa.table({"ts": [1], "id": [1], "x": a}), "F": pa.table({"ts": [2], "id": [2], "x": b})}
+    wanted = mistake(lambda: here(RISING, tables))
+    assert wanted[0] is DataError
+    assert what in wanted[1]
+    assert mistake(lambda: detect(tables, RISING, engine="spark", spark=spark)) == wanted
+
+
+def test_tables_with_one_type_in_several_forms(spark: SparkSession) -> None:
+    first = {"x": pa.array([1, 2], pa.int16()), "k": pa.array(["a", "b"]).dictionary_encode(), "n": pa.nulls(2)}
+    money = pa.array([Decimal("1.25"), Decimal("2.25")], pa.decimal128(5, 2))
+    second = {"x": pa.array([3, 4]), "k": ["a", "b"], "n": [1, 2], "d": money.cast(pa.decimal128(9, 2))}
+    tables = {
+        "E": pa.table({"ts": [1, 2], "id": [1, 2], **first, "d": money}),
+        "F": pa.table({"ts": [3, 4], "id": [3, 4], **second}),
+    }
+    text = f"{RISING} AND s.d > 1.0 RETURN s, s.k, s.x, s.n, s.d"
+    trends, local = detect(tables, text, engine="spark", spark=spark), here(text, tables)
+    assert local.count() == 1
+    assert trends.to_arrow().equals(local.to_arrow())

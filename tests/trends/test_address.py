@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -100,3 +102,15 @@ def test_top_and_aggregate_read_columns_that_the_query_does_not() -> None:
     assert trends.aggregate("sum(s.w)", "count(*) AS n").to_pylist()[0]["sum_s_w_text"] == str(
         16 * 8 + 8 * (1 + 9 + 2 + 8)
     )
+
+
+def test_a_window_may_be_named_as_people_write_it() -> None:
+    minutes = [dt.datetime(2024, 5, 1, 9, m) for m in (0, 1, 2, 5, 6, 7)]
+    table = pa.table({"ts": minutes, "x": range(6), "id": range(6), "g": ["a"] * 6})
+    query = trellis.query("PATTERN S+ s[] WHERE [g] AND s[i].x > s[i-1].x WITHIN 5 min SLIDE 5 min")
+    trends = query.detect(table, event_id="id")
+    start = dt.datetime(2024, 5, 1, 9, 5)
+    for window in (start, start.replace(tzinfo=dt.UTC), "2024-05-01 09:05", np.datetime64(start), pd.Timestamp(start)):
+        assert trends.trend(0, window=window, partition={"g": "a"}).to_pylist()[0]["events"] == [3, 4, 5]
+    with pytest.raises(UsageError, match="a rank is a whole number, not a float"):
+        trends.trend(1.5, window=start)  # type: ignore[arg-type]

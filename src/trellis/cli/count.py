@@ -60,11 +60,7 @@ def run_count(asked: Asked, output: o.OutputOptions) -> None:
     with checked_target(output), progress(output.shows_progress) as step, running(asked, step) as trends:
         summary, counted, aggregated = _counted(trends, output, step, clock)
     if output.json:
-        from trellis.io.results import json_value
-
-        rows = None if aggregated is None else aggregated.to_pylist()
-        more = {} if rows is None else {"aggregates": [{k: json_value(v) for k, v in row.items()} for row in rows]}
-        summary.print_json(**more)
+        summary.print_json(**({} if aggregated is None else {"aggregates": _as_json(aggregated)}))
     elif output.quiet:
         out().print(str(summary.results))
     else:
@@ -86,6 +82,13 @@ def _counted(trends: Any, output: o.OutputOptions, step: Step, clock: Clock) -> 
     step("summing up")
     summary = Summary(query_text(trends), trends.statistics, total_of(counted), clock.seconds, output.out)
     return summary, counted, aggregated
+
+
+def _as_json(rows: Any) -> str:
+    """Return rows as a JSON array, each as a line of `--format json`."""
+    from trellis.io.json_text import json_lines
+
+    return f"[{', '.join(line for batch in rows.to_batches() for line in json_lines(batch).to_pylist())}]"
 
 
 def _print(asked: Asked, summary: Summary, counted: Any, aggregated: Any) -> None:

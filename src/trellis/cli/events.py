@@ -32,6 +32,15 @@ def check_given(events: EventOptions) -> None:
         raise UsageError("no events were given", "Name files, directories or globs, or use --events TYPE=PATH.")
 
 
+def check_paths(events: EventOptions) -> None:
+    """Refuse files that are not there; those on a cluster's own storage are left to the engine."""
+    from trellis.io.sources import expand
+
+    for paths in [list(events.paths)] if events.paths else events.tables.values():
+        if not any("://" in path for path in paths):
+            expand(paths, events.input_format)
+
+
 def read_events(events: EventOptions, texts: Iterable[str], spark: Any = None) -> Any:
     """Read the events: an Arrow table or, with a Spark session, a data frame; or a dictionary of these by type.
 

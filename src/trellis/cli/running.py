@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from trellis.cli.console import Step
 from trellis.cli.engine import started
-from trellis.cli.events import check_given, read_events
+from trellis.cli.events import check_given, check_paths, read_events
 from trellis.cli.options import EngineOptions, EventOptions
 from trellis.cli.text_columns import text_columns
 from trellis.digits import number_of
+from trellis.language.bound import BoundQuery, Column, Operation, Value, columns_of
+from trellis.language.schema import Kind
 from trellis.limits import DEFAULT_MAX_TRENDS, refuse_listing, result_size
+from trellis.plan.plan import refuse_unsupported
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,11 +42,32 @@ class Asked:
 def running(asked: Asked, step: Step) -> Iterator[Any]:
     """Give the trends of a query; the engine goes on until the end of the block."""
     check_given(asked.events)
-    # What is wrong with the query itself is found before anything is started or read.
-    asked.query.plan(None, asked.params, asked.report_mode)
+    # What is wrong with the query itself, or with a path, is found before anything is started or read.
+    refuse_unsupported(asked.query.plan(None, asked.params, asked.report_mode).bound)
+    check_paths(asked.events)
     with engine_and_events(asked, step) as (spark, data):
         step("preparing the events")
-        yield detected(asked, data, spark)
+        trends = detected(asked, data, spark)
+        warn_of_text_order(trends.plan.bound)
+        yield trends
+
+
+def warn_of_text_order(bound: BoundQuery) -> None:
+    """Warn where text is compared by order: a stray value makes a whole column of a CSV file text."""
+    for condition in bound.conditions:
+        texts = {c.name for c in _ordered_texts(condition.value)}
+        if texts:
+            names = " and ".join(f"`{name}`" for name in sorted(texts))
+            told = "is text, and is" if len(texts) == 1 else "are text, and are"
+            warnings.warn(f"{names} {told} compared as text in `{condition.text}`", stacklevel=2)
+
+
+def _ordered_texts(value: Value) -> Iterator[Column]:
+    if isinstance(value, Operation):
+        if value.function in ("<", "<=", ">", ">=") and all(a.type.kind is Kind.STRING for a in value.arguments):
+            yield from columns_of(value)
+        for argument in value.arguments:
+            yield from _ordered_texts(argument)
 
 
 @contextmanager

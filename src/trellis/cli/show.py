@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 AT_ONCE = 8  # elements of an array that are shown
 WIDEST = 60  # characters of a cell
 MOST_DIGITS = 24  # of a number in a table; a larger one is rounded there
+NARROWEST = 16  # characters that a text is shortened to
 DISPENSABLE = ("end_time", "window_end", "start_time")  # left out, in this order, where the terminal is narrow
 
 
@@ -25,21 +26,40 @@ def print_rows(console: Console, rows: pa.Table) -> None:
     """Print rows as a table; columns that do not fit are left out, and named below."""
     names = [n for n in rows.column_names if not _is_doubled(rows, n)]
     cells = {n: [_cell(v) for v in _values(rows, n)] for n in names}
-    left_out: list[str] = []
-    for name in DISPENSABLE:
-        if _width(cells) > console.width and name in cells:
-            del cells[name]
-            left_out.append(name)
+    numbers = {n for n in names if all(isinstance(v, int | float | Decimal | None) for v in _values(rows, n))}
+    left_out = _fit(cells, numbers, console.width)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in cells:
-        right = all(isinstance(v, int | float | Decimal | None) for v in _values(rows, name))
         # A plain text, since brackets would be markup.
-        table.add_column(Text(name), justify="right" if right else "left", no_wrap=True, overflow="ellipsis")
+        table.add_column(Text(name), justify="right" if name in numbers else "left", no_wrap=True)
     for i in range(rows.num_rows):
         table.add_row(*(Text(column[i]) for column in cells.values()))
     console.print(table)
     if left_out:
         console.print(f"without {', '.join(left_out)}, for which the terminal is too narrow")
+
+
+def _fit(cells: dict[str, list[str]], numbers: set[str], width: int) -> list[str]:
+    """Make columns fit: leave some out, then shorten texts, then leave out from the end; numbers are never cut.
+
+    Return what was left out.
+    """
+    left_out: list[str] = []
+    for name in DISPENSABLE:
+        if _width(cells) > width and name in cells:
+            del cells[name]
+            left_out.append(name)
+    while (over := _width(cells) - width) > 0 and len(cells) > 1:
+        widths = {n: max(map(len, column), default=0) for n, column in cells.items() if n not in numbers}
+        longest = max(widths, key=lambda n: widths[n], default=None)
+        least = max(NARROWEST, len(longest)) if longest else 0
+        if longest is not None and widths[longest] > least:
+            to = max(least, widths[longest] - over)
+            cells[longest] = [c if len(c) <= to else c[: to - 1] + "…" for c in cells[longest]]
+        else:
+            left_out.append(list(cells)[-1])
+            del cells[left_out[-1]]
+    return left_out
 
 
 def _is_doubled(rows: pa.Table, name: str) -> bool:

@@ -30,8 +30,8 @@ class Summary:
     output: str | None = None
     found: int | None = None
 
-    def print_json(self, **more: Any) -> None:
-        """Print the summary as one JSON object, with what else is told by name."""
+    def print_json(self, **more: str) -> None:
+        """Print the summary as one JSON object, with what else is told by name, each already JSON text."""
         keys = ("events", "windows", "partitions")
         dropped = self.statistics.get("dropped", 0)
         data = {
@@ -41,9 +41,9 @@ class Summary:
             "seconds": self.seconds,
             "output": self.output,
             **({"dropped": dropped} if dropped else {}),
-            **more,
         }
-        out().print(json.dumps(data, ensure_ascii=False))
+        texts = {**{name: json.dumps(value, ensure_ascii=False) for name, value in data.items()}, **more}
+        out().print("{" + ", ".join(f'"{name}": {text}' for name, text in texts.items()) + "}")
 
     def print_facts(self) -> None:
         """Print the summary as lines."""

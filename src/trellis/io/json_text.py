@@ -1,4 +1,4 @@
-"""Columns as JSON text, whole columns at a time."""
+"""Columns as JSON text, whole columns at a time: one form of values for JSON files, arrays in CSV and `--json`."""
 
 from __future__ import annotations
 

@@ -6,9 +6,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from math import isfinite
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -109,16 +107,3 @@ def _write_json(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path
 def _one_text(lines: pa.Array) -> bytes:
     whole = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
     return pc.binary_join(whole, "\n")[0].as_buffer().to_pybytes() + b"\n"
-
-
-def json_value(value: Any) -> Any:
-    """Return one value as `json.dumps` takes it: times in ISO 8601 with Z, decimals, NaN and infinities as text."""
-    if isinstance(value, list):
-        return [json_value(v) for v in value]
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if isfinite(value) else str(value)
-    if hasattr(value, "isoformat"):
-        return value.isoformat().replace("+00:00", "Z")
-    return str(value)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+LARGE, SMALL = 2.0**700, 2.0**-700  # between them products and what they leave over are exact in doubles
+NEAR = 2.0**-48  # how near a tie is taken for one
+
 
 @njit(cache=True, nogil=True)
 def sum_integers(ends, values, valid):
@@ -69,48 +72,69 @@ def _add_exactly(partials, n, x):
 
 
 @njit(cache=True, nogil=True)
-def _mean(partials, n, count):
-    """Divide the exact sum of partials by a count: a double quotient, corrected by what it leaves over."""
-    total = _rounded_sum(partials, n)
-    quotient = total / count
-    if count == 1 or not np.isfinite(quotient) or quotient == 0.0:
-        return quotient
-    split = quotient * 134217729.0
-    if not np.isfinite(split):
-        return quotient
-    high = split - (split - quotient)
-    low = quotient - high
-    # quotient * count is the exact sum of these two, since a count has few bits
+def _subtract_product(partials, n, x, count):
+    """Take x * count off the sum of partials, exactly: a count has few bits, so halves of x times it are exact."""
+    split = x * 134217729.0
+    high = split - (split - x)
     n = _add_exactly(partials, n, -high * count)
-    n = _add_exactly(partials, n, -low * count)
-    return quotient + _rounded_sum(partials, n) / count
+    return _add_exactly(partials, n, -(x - high) * count)
+
+
+@njit(cache=True, nogil=True)
+def _mean(partials, n, count):
+    """Divide the exact sum of partials by a count; tell too whether the result is surely rounded once.
+
+    A double quotient is corrected by what it leaves over; what the correction leaves over matters next to a tie only.
+    """
+    quotient = _rounded_sum(partials, n) / count
+    if count == 1 or quotient == 0.0:
+        return quotient, True
+    n = _subtract_product(partials, n, quotient, count)
+    correction = _rounded_sum(partials, n) / count
+    mean = quotient + correction
+    n = _subtract_product(partials, n, correction, count)
+    if _rounded_sum(partials, n) == 0.0:
+        return mean, True
+    rest = correction - (mean - quotient)
+    return mean, mean + rest * (1.0 + NEAR) == mean + rest * (1.0 - NEAR)
 
 
 @njit(cache=True, nogil=True)
 def fold_floats(ends, values, valid, mean):
-    """Return sums (or means) of float64 values a row, rounded once, and how many values each row has."""
+    """Return sums (or means) of float64 values a row, rounded once, and how many values each row has.
+
+    The last array tells which rows are beyond doubles: very large or small values, and means next to a tie.
+    """
     results = np.zeros(ends.shape[0], np.float64)
     counts = np.zeros(ends.shape[0], np.int64)
+    hard = np.zeros(ends.shape[0], np.bool_)
     partials = np.zeros(1100, np.float64)
     begin = 0
     for row in range(ends.shape[0]):
         n = 0
         special = 0.0
+        extreme = False
         for i in range(begin, ends[row]):
             if valid[i]:
                 counts[row] += 1
-                if np.isinf(values[i]):
+                size = abs(values[i])
+                if np.isinf(size):
                     special += values[i]
-                else:
+                elif size > LARGE or 0.0 < size < SMALL:
+                    extreme = True
+                elif not extreme:
                     n = _add_exactly(partials, n, values[i])
         if special != 0.0:
             results[row] = special
+        elif extreme:
+            hard[row] = True
         elif mean and counts[row] > 0:
-            results[row] = _mean(partials, n, counts[row])
+            results[row], sure = _mean(partials, n, counts[row])
+            hard[row] = not sure
         else:
             results[row] = _rounded_sum(partials, n)
         begin = ends[row]
-    return results, counts
+    return results, counts, hard
 
 
 @njit(cache=True, nogil=True)

@@ -30,6 +30,11 @@ def read_parameters(values: Mapping[str, Any] | None) -> dict[str, Given]:
     Text is read as a literal where it is one (`90`, `90 s`, `true`) and otherwise stands for itself. Python numbers,
     booleans, timedeltas, dates and datetimes are taken as they are.
     """
+    if values is not None and not isinstance(values, Mapping):
+        raise UsageError(
+            f"parameters are a dictionary of values by name, not a {type(values).__name__}",
+            "Write params={'name': value}.",
+        )
     return {name: _read(name, value) for name, value in (values or {}).items()}
 
 

@@ -15,12 +15,12 @@ from trellis.errors import UsageError
 from trellis.language.printer import pattern_text
 from trellis.limits import refuse_listing
 from trellis.local.prepare import Prepared, prepare, with_columns
-from trellis.plan.plan import Plan, with_all_columns
+from trellis.plan.plan import Plan, refuse_unsupported, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.trends.address import check_rank, named_group, sampled_ranks
 from trellis.trends.arrange import arrange, walk_limit
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
-from trellis.trends.operator import TrendOperator, Walked, check_supported
+from trellis.trends.operator import TrendOperator, Walked
 from trellis.trends.output import RowMaker, chosen, exploded_schema, lead_schema
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class LocalTrends:
     engine = "local"
 
     def __init__(self, plan: Plan, table: pa.Table, max_trends: int, on_bad_rows: str = "error") -> None:
-        check_supported(plan.bound)
+        refuse_unsupported(plan.bound)
         self.plan = plan
         self.max_trends = max_trends
         self._prepared: Prepared = prepare(plan, table, on_bad_rows)
@@ -145,13 +145,13 @@ class LocalTrends:
 
     def explode(self) -> pa.Table:
         """Return one row an event of a result, with window, partition, rank, its place from 1, and its columns."""
-        plan = with_all_columns(self.plan)
-        events = with_columns(self._prepared, plan)
-        maker = RowMaker(plan, events, positions=True, plain=True)
+        other = self._variant(with_all_columns(self.plan))
+        bound, events = other.plan.bound, other._prepared.events
+        maker = RowMaker(other.plan, events, positions=True, plain=True)
         self._refuse()
-        rows = (maker.batch(walked) for walked in self._operator.walk(walk_limit(plan.bound)))
-        parts = [maker.exploded(batch) for batch in arrange(plan.bound, rows)]
-        return pa.Table.from_batches(parts, schema=exploded_schema(plan.bound))
+        rows = (maker.batch(walked) for walked in other._operator.walk(walk_limit(bound)))
+        parts = [maker.exploded(batch) for batch in arrange(bound, rows)]
+        return pa.Table.from_batches(parts, schema=exploded_schema(bound))
 
     def first(self, rows: int) -> pa.Table:
         """Return the first rows of the result, in its order; the others are not listed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from trellis.errors import TrellisError
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Output, columns_of
 from trellis.language.schema import Kind
 from trellis.language.syntax import Select
@@ -60,6 +61,16 @@ def why_not_run(bound: BoundQuery) -> str | None:
         if condition.kind in (ConditionKind.ACROSS, ConditionKind.REST):
             return f"`{condition.text}` ties together events that are no neighbours, which detection does not run"
     return None
+
+
+def refuse_unsupported(bound: BoundQuery) -> None:
+    """Refuse a query that detection does not run."""
+    reason = why_not_run(bound)
+    if reason is not None:
+        raise TrellisError(
+            f"this query can be explained but not run: {reason}",
+            "Conditions on single events, on neighbours and partitions run.",
+        )
 
 
 def with_all_columns(plan: Plan) -> Plan:

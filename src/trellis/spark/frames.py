@@ -3,25 +3,53 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from trellis.columns.types import from_arrow, normalise
-from trellis.errors import DataError, UsageError
-from trellis.events import TYPE, as_tables, check_names
-from trellis.language.schema import TIMESTAMP, Kind, Type, choose_time
+from trellis.errors import UsageError
+from trellis.events import TYPE, as_tables, check_names, refuse_type_column
+from trellis.language.schema import TIMESTAMP, Kind, choose_time
 from trellis.spark.compile import time_column
 from trellis.spark.read import read
-from trellis.spark.schema import from_spark, parse_times
+from trellis.spark.schema import parse_times
 from trellis.spark.session import get_session
 from trellis.trends.output import arrow_type, present
 
 Frames = dict[str | None, DataFrame]
+
+
+class Events:
+    """A frame of events whose columns are told by place: their names never get into Spark's expressions.
+
+    Attributes
+    ----------
+    frame
+        The rows, with columns that have names of their own.
+    types
+        The types of the columns by the names that they have for the user.
+    """
+
+    def __init__(self, frame: DataFrame) -> None:
+        self.types = {fld.name: fld.dataType for fld in frame.schema.fields}
+        self._places = {name: f"e{i}" for i, name in enumerate(frame.columns)}
+        self.frame = frame.toDF(*self._places.values())
+
+    def column(self, name: str) -> Column:
+        """Return a column by its name for the user."""
+        return f.col(self._places[name])
+
+    def where(self, condition: Column) -> Events:
+        """Return the events that meet a condition."""
+        other = copy(self)
+        other.frame = self.frame.where(condition)
+        return other
 
 
 def read_frames(data: Any, spark: SparkSession | None, time: str | None) -> tuple[Frames, str]:
@@ -73,46 +101,47 @@ def _for_spark(table: pa.Table) -> pa.Table:
 def _with_readable_times(frame: DataFrame, time: str) -> DataFrame:
     if time not in frame.columns or not isinstance(frame.schema[time].dataType, t.StringType):
         return frame
-    return frame.withColumn(time, parse_times(f.col(_quoted(time)).cast(t.StringType())))
+    return _changed(frame, lambda name, _: name == time, lambda column: parse_times(column.cast(t.StringType())))
+
+
+def _changed(
+    frame: DataFrame, concerns: Callable[[str, t.DataType], bool], change: Callable[[Column], Column]
+) -> DataFrame:
+    """Return a frame with some columns changed, told by place: names may differ only in case."""
+    events = Events(frame)
+    columns = [
+        change(events.column(name)) if concerns(name, type_) else events.column(name)
+        for name, type_ in events.types.items()
+    ]
+    return events.frame.select(*columns).toDF(*frame.columns)
 
 
 def union(frames: Frames) -> DataFrame:
     """Return all frames as one; a column that a frame does not have is NULL there, `TYPE` tells the frame."""
     if None in frames:
         return frames[None]
-    _check_types(frames)
-    named = [
-        _in_utc(frame).withColumn(TYPE, f.lit(name))
-        for name, frame in sorted(frames.items(), key=lambda item: str(item[0]).encode())
-    ]
-    whole = named[0]
-    for frame in named[1:]:
-        whole = whole.unionByName(frame, allowMissingColumns=True)
-    return whole
+    names = list(dict.fromkeys(n for _, frame in _in_order(frames) for n in frame.columns))
+    refuse_type_column(names)
+    whole: DataFrame | None = None
+    for type_, frame in _in_order(frames):
+        events = Events(_in_utc(frame))
+        columns = [events.column(n) if n in events.types else f.lit(None) for n in names]
+        part = events.frame.select(*(c.alias(f"e{i}") for i, c in enumerate(columns)), f.lit(type_).alias("type"))
+        whole = part if whole is None else whole.union(part)
+    assert whole is not None
+    return whole.toDF(*names, TYPE)
 
 
-def _check_types(frames: Frames) -> None:
-    """Refuse columns of one name that have nothing in common: Spark would cast them, or fail while it works."""
-    seen: dict[str, Type] = {}
-    for field in (field for frame in frames.values() for field in frame.schema.fields):
-        kind = from_spark(field.dataType)
-        before = seen.setdefault(field.name, kind)
-        alike = before.kind is kind.kind or (before.numeric and kind.numeric)
-        if not alike and Kind.UNKNOWN not in (before.kind, kind.kind):
-            raise DataError(
-                f"the tables do not fit together: `{field.name}` is {before.described()} and {kind.described()}",
-                "Rename one of the two columns.",
-            )
+def _in_order(frames: Frames) -> list[tuple[str | None, DataFrame]]:
+    return sorted(frames.items(), key=lambda item: str(item[0]).encode())
 
 
 def _in_utc(frame: DataFrame) -> DataFrame:
     """Make timestamps of those without a zone, so that Spark does not do it in the zone of the session."""
-    for field in frame.schema.fields:
-        if isinstance(field.dataType, t.TimestampNTZType):
-            micros = time_column(f.col(_quoted(field.name)), TIMESTAMP)
-            frame = frame.withColumn(field.name, f.timestamp_micros(micros))
-    return frame
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    if not any(isinstance(fld.dataType, t.TimestampNTZType) for fld in frame.schema.fields):
+        return frame
+    return _changed(
+        frame,
+        lambda _, type_: isinstance(type_, t.TimestampNTZType),
+        lambda column: f.timestamp_micros(time_column(column, TIMESTAMP)),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +17,13 @@ from trellis.spark.rows import USABLE
 
 @dataclass(frozen=True)
 class LateConditions:
-    """Leaves out the rows that fail a condition or, where rows have a flag, takes it from them."""
+    """Leaves out the rows that fail a condition or, where rows have a flag, takes it from them.
+
+    `names` tells the columns of the rows by those of the events.
+    """
 
     conditions: tuple[Condition, ...]
+    names: Mapping[str, str]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take rows in any order and give those that are left."""
@@ -32,7 +36,7 @@ class LateConditions:
         if flagged:
             meets = batch.column(USABLE).to_numpy(zero_copy_only=False).astype(np.bool_)
         for condition in self.conditions:
-            columns = {c.name: normalise(batch.column(c.name), c.type) for c in columns_of(condition.value)}
+            columns = {c.name: normalise(batch.column(self.names[c.name]), c.type) for c in columns_of(condition.value)}
             meets = meets & meets_condition(condition, columns, meets)
         if not flagged:
             return batch.filter(pa.array(meets))

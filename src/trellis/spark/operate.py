@@ -18,9 +18,19 @@ from trellis.limits import refuse_listing
 from trellis.local.prepare import repeated_id
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
-from trellis.spark.rows import ID, TIME, USABLE, WINDOW, group_begins, partition_name, whole_groups
+from trellis.spark.rows import (
+    ID,
+    TIME,
+    USABLE,
+    WINDOW,
+    column_name,
+    group_begins,
+    output_names,
+    partition_name,
+    whole_groups,
+)
 from trellis.spark.split import group_keys
-from trellis.trends.arrange import GROUP, KEY, arrange, walk_limit
+from trellis.trends.arrange import arrange, hidden_names, walk_limit
 from trellis.trends.clock import Clock
 from trellis.trends.numbers import aggregate_rows, count_rows
 from trellis.trends.operator import TrendOperator
@@ -48,7 +58,7 @@ class Work:
             for table in whole_groups(batches, self._boundary):
                 events = make_slice(self.plan, table)
                 operator = TrendOperator(self.plan, events)
-                yield from ANSWERS[self.what](self, operator, RowMaker(self.plan, events))
+                yield from map(for_spark, ANSWERS[self.what](self, operator, RowMaker(self.plan, events)))
 
     @property
     def _boundary(self) -> list[str]:
@@ -56,7 +66,21 @@ class Work:
         bound = self.plan.bound
         if self.what != "aggregate" or not bound.group_by:
             return group_keys(bound)
-        return [k for k in group_keys(bound) if k == WINDOW or k in {partition_name(n) for n in bound.group_by}]
+        kept = {partition_name(i) for i, (n, _) in enumerate(bound.partition) if n in bound.group_by}
+        return [k for k in group_keys(bound) if k == WINDOW or k in kept]
+
+
+def spark_type(type_: pa.DataType) -> pa.DataType:
+    """Return the type of a column of results on Spark, which writes no column of type null."""
+    if pa.types.is_list(type_):
+        return pa.list_(spark_type(type_.value_type))
+    return pa.string() if pa.types.is_null(type_) else type_
+
+
+def for_spark(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return results with the names and types that they have inside Spark."""
+    columns = [c if c.type == spark_type(c.type) else c.cast(spark_type(c.type)) for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
 
 
 def make_slice(plan: Plan, table: pa.Table) -> Slice:
@@ -64,10 +88,9 @@ def make_slice(plan: Plan, table: pa.Table) -> Slice:
     bound = plan.bound
     assert bound.schema is not None
     clock = Clock(bound.window, bound.schema.time_type)
-    columns = {n: normalise(table[n], from_arrow(table[n].type)) for n in plan.columns}
-    columns |= {
-        n: normalise(table[partition_name(n)], from_arrow(table[partition_name(n)].type)) for n, _ in bound.partition
-    }
+    names = {n: column_name(i) for i, n in enumerate(plan.columns)}
+    names |= {n: partition_name(i) for i, (n, _) in enumerate(bound.partition)}
+    columns = {n: normalise(table[c], from_arrow(table[c].type)) for n, c in names.items()}
     usable = np.ones(table.num_rows, np.bool_)
     if USABLE in table.column_names:
         usable = table[USABLE].to_numpy().astype(np.bool_)
@@ -116,14 +139,16 @@ def _list(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.R
             yield batch.append_column(PLACE, pa.array(np.arange(place, place + batch.num_rows)))
             place += batch.num_rows
     else:
-        yield from (_without_group(batch) for batch in rows)
+        yield from (_without_group(batch, len(hidden_names(bound))) for batch in rows)
 
 
-def _without_group(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Keep the keys of ORDER BY for Spark, with one zero only, and drop the number of the group."""
-    names = [n for n in batch.schema.names if n != GROUP]
-    columns = [_one_zero(batch.column(n)) if n.startswith(KEY) else batch.column(n) for n in names]
-    return pa.RecordBatch.from_arrays(columns, names=names)
+def _without_group(batch: pa.RecordBatch, hidden: int) -> pa.RecordBatch:
+    """Keep the keys of ORDER BY for Spark, with one zero only, and drop the number of the group before them."""
+    if not hidden:
+        return batch
+    shown = batch.num_columns - hidden
+    columns = [*batch.columns[:shown], *map(_one_zero, batch.columns[shown + 1 :])]
+    return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
 
 
 def _one_zero(column: pa.Array) -> pa.Array:

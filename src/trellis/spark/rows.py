@@ -1,4 +1,8 @@
-"""The rows between split and operator: the names of their columns, and where groups of them begin."""
+"""The rows between split and operator: the names of their columns, and where groups of them begin.
+
+Their columns have names of their own. Those of the events never get into Spark's expressions: dots, backticks, names
+that differ only in case and names that are taken would all mean something there.
+"""
 
 from __future__ import annotations
 
@@ -11,26 +15,37 @@ from numpy.typing import NDArray
 from trellis.columns.ordering import group_codes
 from trellis.columns.types import from_arrow, normalise
 
-WINDOW, TIME, ID, USABLE = "__window", "__time", "__id", "__usable"
+WINDOW, TIME, ID, USABLE = "window", "time", "id", "usable"
 ROWS_AT_ONCE = 1 << 16
 
 
-def partition_name(name: str) -> str:
-    """Return the column that holds a partition attribute."""
-    return f"__partition_{name}"
+def partition_name(place: int) -> str:
+    """Return the column that holds a partition attribute, by its place in the query."""
+    return f"p{place}"
+
+
+def column_name(place: int) -> str:
+    """Return the column that holds a column of the plan, by its place there."""
+    return f"c{place}"
+
+
+def output_names(number: int) -> list[str]:
+    """Return the names that columns of results have until they get their own."""
+    return [f"o{i}" for i in range(number)]
 
 
 def whole_groups(batches: Iterable[pa.RecordBatch], keys: Sequence[str]) -> Iterator[pa.Table]:
     """Yield sorted rows as tables that each hold whole groups of equal keys, many small ones together."""
     held: list[pa.RecordBatch] = []
-    rows = 0
+    rows, enough = 0, ROWS_AT_ONCE
     for batch in batches:
         held.append(batch)
         rows += batch.num_rows
-        if rows < ROWS_AT_ONCE or not keys:
+        if rows < enough or not keys:
             continue
         table = pa.Table.from_batches(held).combine_chunks()
         last = int(group_begins(table, keys)[-1])
+        enough = ROWS_AT_ONCE if last else 2 * rows  # a large group is not looked at again for each batch of it
         if last:
             yield table.slice(0, last)
         held, rows = table.slice(last).to_batches(), table.num_rows - last

@@ -2,7 +2,7 @@
 
 Constant conditions and the choice of columns are Spark's own work, before any Python runs. A row is then
 
-    __window, partition columns, __time, __id, [__usable], the other columns that the plan reads
+    c0, c1, ... (the columns that the plan reads), p0, p1, ... (partition), time, id, [usable], [window]
 
 with one copy for each window that holds the event, all rows of a window and partition in one task, in time order.
 """
@@ -17,19 +17,20 @@ from pyspark.sql import types as t
 from pyspark.sql.window import Window as Over
 
 from trellis.events import TYPE
-from trellis.language.bound import BoundQuery, Condition, WindowKind
-from trellis.language.schema import Kind
+from trellis.language.bound import BoundQuery, Condition, Operation, Value, WindowKind
+from trellis.language.schema import Kind, Schema
 from trellis.local.prepare import unordered
 from trellis.plan.plan import Plan
 from trellis.spark.compile import compile_condition, raise_data_error, time_column
-from trellis.spark.exactness import can_compile
+from trellis.spark.exactness import can_compile, may_overflow
+from trellis.spark.frames import Events
 from trellis.spark.late import LateConditions
 from trellis.spark.repeated import FirstOfIds
-from trellis.spark.rows import ID, TIME, USABLE, WINDOW, partition_name
+from trellis.spark.rows import ID, TIME, USABLE, WINDOW, column_name, partition_name
 from trellis.spark.schema import from_spark
-from trellis.trends.clock import TOO_LONG, Clock
+from trellis.trends.clock import FARTHEST, INT64, TOO_FAR, TOO_LONG, Clock
 
-OTHER = "__other"  # columns that only order rows of one id
+OTHER = "other"  # columns that only order rows of one id
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,18 @@ class Split:
 
 def group_keys(bound: BoundQuery) -> list[str]:
     """Return the columns that make a group, those of GROUP BY first: what is aggregated together is adjacent."""
-    names = [n for n, _ in bound.partition]
-    ordered = [n for n in names if n in bound.group_by] + [n for n in names if n not in bound.group_by]
-    return ([WINDOW] if bound.window.kind is WindowKind.SLIDING else []) + [partition_name(n) for n in ordered]
+    ordered = sorted(range(len(bound.partition)), key=lambda i: bound.partition[i][0] not in bound.group_by)
+    return ([WINDOW] if bound.window.kind is WindowKind.SLIDING else []) + [partition_name(i) for i in ordered]
 
 
 def _shuffle_keys(bound: BoundQuery) -> list[str]:
     if not bound.group_by:
         return group_keys(bound)
-    kept = [partition_name(n) for n, _ in bound.partition if n in bound.group_by]
+    kept = [partition_name(i) for i, (n, _) in enumerate(bound.partition) if n in bound.group_by]
     return ([WINDOW] if bound.window.kind is WindowKind.SLIDING else []) + kept
 
 
-def split(plan: Plan, frame: DataFrame, drop_repeated: bool = False) -> Split:
+def split(plan: Plan, events: Events, drop_repeated: bool = False) -> Split:
     """Return the rows of a plan over events whose times and ids are all readable.
 
     With `drop_repeated` an event whose id occurred before in one of its windows is left out.
@@ -68,80 +68,100 @@ def split(plan: Plan, frame: DataFrame, drop_repeated: bool = False) -> Split:
     bound = plan.bound
     schema = bound.schema
     assert schema is not None
-    rows = _narrowed(plan, frame, drop_repeated and schema.event_id is not None)
+    rows = _narrowed(plan, events, drop_repeated and schema.event_id is not None)
     if bound.window.kind is WindowKind.SLIDING:
         rows = rows.withColumn(WINDOW, f.explode(_windows(f.col(TIME), Clock(bound.window, schema.time_type))))
     return Split(plan, rows)
 
 
-def number_repeated(plan: Plan, frame: DataFrame) -> int:
+def number_repeated(plan: Plan, events: Events) -> int:
     """Return how many rows `drop_repeated` leaves out."""
-    return _narrowed(plan, frame, False).count() - _narrowed(plan, frame, True).count()
+    return _narrowed(plan, events, False).count() - _narrowed(plan, events, True).count()
 
 
-def _narrowed(plan: Plan, frame: DataFrame, drop_repeated: bool) -> DataFrame:
+def _narrowed(plan: Plan, events: Events, drop_repeated: bool) -> DataFrame:
     """Return the rows before windows multiply them."""
     bound = plan.bound
     schema = bound.schema
     assert schema is not None
-    if schema.event_id is None:
-        frame = with_positions(frame, bound)
-    early = [c for c in plan.constant if can_compile(c.value)]
-    late = tuple(c for c in plan.constant if not can_compile(c.value))
-    meets = _meets(bound, early, frame)
+    frame = events.frame if schema.event_id is not None else with_positions(events, bound)
+    early, late = _early_and_late(plan)
+    meets = _meets(bound, early, events)
     if not plan.keep_failing:
         frame = frame.where(meets) if meets is not None else frame
-    ident = ID if schema.event_id is None else schema.event_id
-    columns = [frame[_quoted(n)].alias(n) for n in plan.columns]
-    columns += [_partition(frame[_quoted(n)], n, kind.kind) for n, kind in bound.partition]
-    columns += [_number(frame[_quoted(schema.time)], bound).alias(TIME), frame[_quoted(ident)].alias(ID)]
+    columns = [events.column(n).alias(column_name(i)) for i, n in enumerate(plan.columns)]
+    columns += [
+        _partition(events.column(n), kind.kind).alias(partition_name(i)) for i, (n, kind) in enumerate(bound.partition)
+    ]
+    ident = f.col(ID) if schema.event_id is None else events.column(schema.event_id)
+    columns += [_number(events.column(schema.time), bound).alias(TIME), ident.alias(ID)]
     if plan.keep_failing:
         columns.append((f.coalesce(meets, f.lit(False)) if meets is not None else f.lit(True)).alias(USABLE))
-    rows = frame.select(*columns, *(_all_in_order(frame) if drop_repeated else []))
+    rows = frame.select(*columns, *(_all_in_order(events) if drop_repeated else []))
     if late:
-        rows = rows.mapInArrow(LateConditions(late), rows.schema)
+        names = {n: column_name(i) for i, n in enumerate(plan.columns)}
+        rows = rows.mapInArrow(LateConditions(late, names), rows.schema)
     return _without_repeated(plan, rows) if drop_repeated else rows
 
 
-def _all_in_order(frame: DataFrame) -> list[Column]:
+def _early_and_late(plan: Plan) -> tuple[list[Condition], tuple[Condition, ...]]:
+    """Return the constant conditions that Spark computes, and those for Python.
+
+    What may overflow is asked only of events that meet the conditions before it.
+    """
+    early: list[Condition] = []
+    late: list[Condition] = []
+    for condition in plan.constant:
+        here = can_compile(condition.value) and not (late and _may_overflow(condition.value))
+        (early if here else late).append(condition)
+    return early, tuple(late)
+
+
+def _all_in_order(events: Events) -> list[Column]:
     """Return all columns that have an order, under other names."""
-    known = [fld for fld in frame.schema.fields if from_spark(fld.dataType).kind is not Kind.OTHER]
-    return [_ordered(frame[_quoted(fld.name)], fld.dataType).alias(f"{OTHER}{i}") for i, fld in enumerate(known)]
+    known = [(n, type_) for n, type_ in events.types.items() if from_spark(type_).kind is not Kind.OTHER]
+    return [_ordered(events.column(n), type_).alias(f"{OTHER}{i}") for i, (n, type_) in enumerate(known)]
 
 
 def _without_repeated(plan: Plan, rows: DataFrame) -> DataFrame:
     """Leave out rows whose id occurred before, in the order (time, other columns), in one of their windows."""
-    keys = [partition_name(n) for n, _ in plan.bound.partition]
+    keys = [partition_name(i) for i in range(len(plan.bound.partition))]
     others = [n for n in rows.columns if n.startswith(OTHER)]
-    gathered = rows.repartition(*map(_quoted, keys), ID)
-    rows = gathered.sortWithinPartitions(*map(_quoted, keys), ID, TIME, *others).drop(*others)
+    rows = rows.repartition(*keys, ID).sortWithinPartitions(*keys, ID, TIME, *others).drop(*others)
     return rows.mapInArrow(FirstOfIds(plan, (*keys, ID)), rows.schema)
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _meets(bound: BoundQuery, conditions: list[Condition], frame: DataFrame) -> Column | None:
+def _meets(bound: BoundQuery, conditions: list[Condition], events: Events) -> Column | None:
     """Return whether an event has the type and meets the constant conditions; None where nothing is asked."""
     schema, wanted = bound.schema, bound.variables[0].type
     assert schema is not None
-    terms = [compile_condition(c.value, lambda column: frame[_quoted(column.name)]) for c in conditions]
-    name = TYPE if TYPE in frame.columns else schema.type
+    meets: Column | None = None
+    name = type_column(schema)
     if name is not None and wanted is not None:
-        terms.insert(0, frame[_quoted(name)] == f.lit(wanted))
-    meets = None
-    for term in terms:
+        meets = events.column(name) == f.lit(wanted)
+    for condition in conditions:
+        term = compile_condition(condition.value, lambda column: events.column(column.name))
+        if meets is not None and _may_overflow(condition.value):  # `&` looks at the right of a NULL
+            term = f.when(f.coalesce(meets, f.lit(False)), term)
         meets = term if meets is None else meets & term
     return meets
 
 
-def _partition(column: Column, name: str, kind: Kind) -> Column:
+def _may_overflow(value: Value) -> bool:
+    return isinstance(value, Operation) and (may_overflow(value) or any(map(_may_overflow, value.arguments)))
+
+
+def type_column(schema: Schema) -> str | None:
+    """Return the column that tells the type of an event, if one does."""
+    return TYPE if schema.tables[0].type is not None else schema.type
+
+
+def _partition(column: Column, kind: Kind) -> Column:
     """Return a partition attribute so that equal ones are equal for a hash: one NaN, no negative zero."""
     if kind is Kind.DOUBLE:
         wide = column.cast("double")
-        column = f.when(f.isnan(wide), f.lit(float("nan"))).otherwise(wide + f.lit(0.0))
-    return column.alias(partition_name(name))
+        return f.when(f.isnan(wide), f.lit(float("nan"))).otherwise(wide + f.lit(0.0))
+    return column
 
 
 def _number(column: Column, bound: BoundQuery) -> Column:
@@ -160,14 +180,23 @@ def _number(column: Column, bound: BoundQuery) -> Column:
 
 
 def _windows(time: Column, clock: Clock) -> Column:
-    """Return the numbers of the windows that hold a time."""
+    """Return the numbers of the windows that hold a time; raise where `Clock.windows` does."""
     if clock.time.kind is Kind.DOUBLE:
         first, last = _double_windows(time, float(clock.size), float(clock.slide))
+        quotients = time / f.lit(float(clock.slide)), (time - f.lit(float(clock.size))) / f.lit(float(clock.slide))
+        far = ~((f.abs(quotients[0]) < f.lit(FARTHEST)) & (f.abs(quotients[1]) < f.lit(FARTHEST)))
     else:
-        slide, size = f.lit(int(clock.slide)).cast("bigint"), f.lit(int(clock.size)).cast("bigint")
-        last = _floor_division(time, slide)
-        first = _floor_division(time - size, slide) + 1
-    return f.sequence(first.cast("bigint"), last.cast("bigint"))
+        size = int(clock.size)
+        if size > int(INT64.max):
+            return f.when(time.isNotNull(), raise_data_error(*TOO_FAR)).otherwise(f.array(time))
+        far = (time < _long(int(INT64.min) + size)) | (time > _long(int(INT64.max) - size))
+        last = _floor_division(time, _long(int(clock.slide)))
+        first = _floor_division(time - _long(size), _long(int(clock.slide))) + 1
+    return f.when(far, raise_data_error(*TOO_FAR)).otherwise(f.sequence(first.cast("bigint"), last.cast("bigint")))
+
+
+def _long(number: int) -> Column:
+    return f.lit(number).cast("bigint")
 
 
 def _floor_division(value: Column, divisor: Column) -> Column:
@@ -191,17 +220,17 @@ def _double_windows(time: Column, size: float, slide: float) -> tuple[Column, Co
     return first, last
 
 
-def with_positions(frame: DataFrame, bound: BoundQuery) -> DataFrame:
+def with_positions(events: Events, bound: BoundQuery) -> DataFrame:
     """Number the events in the order (time, table, other columns), from 0: a global sort."""
     schema = bound.schema
     assert schema is not None
-    names = [schema.time, TYPE] if TYPE in frame.columns else [schema.time]
-    names += [n for n in frame.columns if n not in names]
+    names = [schema.time, TYPE] if schema.tables[0].type is not None else [schema.time]
+    names += [n for n in events.types if n not in names]
     for name in names:
-        if from_spark(frame.schema[name].dataType).kind is Kind.OTHER:
+        if from_spark(events.types[name]).kind is Kind.OTHER:
             raise unordered(name)
-    order = [f.asc_nulls_first(_ordered(frame[_quoted(n)], frame.schema[n].dataType)) for n in names]
-    return frame.withColumn(ID, f.row_number().over(Over.orderBy(*order)).cast("bigint") - 1)
+    order = [f.asc_nulls_first(_ordered(events.column(n), events.types[n])) for n in names]
+    return events.frame.withColumn(ID, f.row_number().over(Over.orderBy(*order)).cast("bigint") - 1)
 
 
 def _ordered(column: Column, type_: t.DataType) -> Column:

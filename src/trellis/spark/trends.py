@@ -16,35 +16,37 @@ import pyarrow.dataset as dataset
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.window import Window as Over
 
 from trellis.digits import number_of
 from trellis.errors import UsageError
-from trellis.events import TYPE
+from trellis.events import with_common_types
 from trellis.io.results import check_target, whole_directory
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import pattern_text
 from trellis.language.schema import Schema, Table
 from trellis.limits import refuse_listing
 from trellis.local.prepare import bad_rows, warn_of_case
-from trellis.plan.plan import Plan, with_all_columns
+from trellis.plan.plan import Plan, refuse_unsupported, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.spark.failures import in_driver
-from trellis.spark.frames import read_frames, union
-from trellis.spark.operate import PLACE, Work, group_name
-from trellis.spark.rows import WINDOW, partition_name
+from trellis.spark.frames import Events, read_frames, union
+from trellis.spark.operate import PLACE, Work, for_spark, group_name, spark_type
+from trellis.spark.rows import WINDOW, output_names, partition_name
 from trellis.spark.schema import from_spark
-from trellis.spark.split import Split, number_repeated, split
+from trellis.spark.split import Split, number_repeated, split, type_column
 from trellis.trends.address import check_rank, named_group, sampled_ranks
 from trellis.trends.aggregate import join
 from trellis.trends.arrange import KEY
 from trellis.trends.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
-from trellis.trends.operator import check_supported
 from trellis.trends.output import chosen, exploded_schema, lead_schema, output_type, row_schema
 
 if TYPE_CHECKING:
     import pandas
 
     from trellis.queries import Query
+
+LARGEST_INT, LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
 
 
 class SparkTrends:
@@ -53,24 +55,24 @@ class SparkTrends:
     engine = "spark"
 
     def __init__(self, plan: Plan, frame: DataFrame, max_trends: int, on_bad_rows: str = "error") -> None:
-        check_supported(plan.bound)
+        refuse_unsupported(plan.bound)
         self.plan = plan
         self.max_trends = max_trends
         with in_driver():
             self._drop = on_bad_rows == "drop"
-            self._read, self._dropped, self._frame = _checked(plan.bound, frame, on_bad_rows)
-            self._split: Split = split(plan, self._frame, self._drop)
+            self._read, self._dropped, self._events = _checked(plan.bound, Events(frame), on_bad_rows)
+            self._split: Split = split(plan, self._events, self._drop)
 
     @cached_property
     def statistics(self) -> dict[str, int]:
         """Numbers of events read and dropped, windows and partitions."""
         bound = self.plan.bound
-        parts = [f.col(partition_name(n)) for n, _ in bound.partition]
+        parts = [f.col(partition_name(i)) for i in range(len(bound.partition))]
         windows = f.count_distinct(f.col(WINDOW)) if bound.window.kind is WindowKind.SLIDING else f.lit(1)
         partitions = f.count_distinct(f.struct(*parts)) if parts else f.lit(1)
         with in_driver():
             row = self._split.rows.agg(windows.alias("w"), partitions.alias("p"), f.count(f.lit(1)).alias("n")).first()
-            repeated = number_repeated(self.plan, self._frame) if self._drop and self._has_ids else 0
+            repeated = number_repeated(self.plan, self._events) if self._drop and self._has_ids else 0
         assert row is not None
         some = 1 if row["n"] else 0
         return {
@@ -89,15 +91,14 @@ class SparkTrends:
         self, what: str, schema: pa.Schema, rows: Split | None = None,
         picks: Mapping[str, Sequence[tuple[int, int]]] | None = None,
     ) -> DataFrame:  # fmt: skip
+        """Return what the operator gives, in columns with the names of `output_names`."""
         rows = rows or self._split
         work = Work(rows.plan, what, self.max_trends, picks or {})
-        return rows.grouped().mapInArrow(work, from_arrow_schema(schema))
+        return rows.grouped().mapInArrow(work, from_arrow_schema(_inside(schema)))
 
     @cached_property
     def _total(self) -> int:
-        with in_driver():
-            frame = self._run("count", count_schema(self.plan.bound)).select("count_text")
-            return sum(number_of(text) for text in frame.toArrow()["count_text"].to_pylist())
+        return sum(self._group_counts())
 
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""
@@ -106,8 +107,7 @@ class SparkTrends:
     def counts(self) -> DataFrame:
         """Return the number of results of each window and partition that has any; nothing is listed."""
         schema = count_schema(self.plan.bound)
-        names = [fld.name for fld in schema if fld.name not in ("count", "count_text")]
-        return self._run("count", schema).orderBy(*map(_quoted, names)) if names else self._run("count", schema)
+        return _ordered(self._run("count", schema), self._lead_order()).toDF(*schema.names)
 
     def aggregates(self) -> DataFrame:
         """Return the rows of the query's AGGREGATE; nothing is listed."""
@@ -118,13 +118,13 @@ class SparkTrends:
     def aggregate(self, *items: str) -> DataFrame:
         """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
         plan = aggregate_plan(self.plan, items)
-        return self._aggregated(split(plan, self._frame, self._drop))
+        return self._aggregated(split(plan, self._events, self._drop))
 
     def top(self, number: int, by: str = "length") -> DataFrame:
         """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
         other = copy(self)
         other.plan = top_plan(self.plan, number, by)
-        other._split = split(other.plan, self._frame, self._drop)
+        other._split = split(other.plan, self._events, self._drop)
         return other.to_spark()
 
     def _aggregated(self, rows: Split) -> DataFrame:
@@ -132,10 +132,10 @@ class SparkTrends:
         schema = aggregate_schema(bound)
         if always_one_row(bound) and not self._any_row():
             empty = aggregate_table(rows.plan, [], [join(rows.plan, [])])
-            return self._session.createDataFrame(empty, from_arrow_schema(schema))
-        frame = self._run("aggregate", schema, rows)
-        names = [fld.name for fld in lead_schema(bound, list(bound.group_by) or None)]
-        return frame.orderBy(*map(_quoted, names)) if names else frame
+            empty = pa.Table.from_batches([for_spark(batch) for batch in empty.to_batches()])
+            return self._session.createDataFrame(empty, from_arrow_schema(_inside(schema))).toDF(*schema.names)
+        order = _first_columns(len(lead_schema(bound, list(bound.group_by) or None)))
+        return _ordered(self._run("aggregate", schema, rows), order).toDF(*schema.names)
 
     def explode(self) -> DataFrame:
         """Return one row an event of a result, with window, partition, rank, its place from 1, and its columns; lazy.
@@ -149,7 +149,8 @@ class SparkTrends:
                 "Leave them out, and order or limit the data frame.",
             )
         plan = with_all_columns(self.plan)
-        return self._run("explode", exploded_schema(bound), split(plan, self._frame, self._drop))
+        schema = exploded_schema(bound)
+        return self._run("explode", schema, split(plan, self._events, self._drop)).toDF(*schema.names)
 
     def _any_row(self) -> bool:
         with in_driver():
@@ -164,36 +165,41 @@ class SparkTrends:
 
         A window and partition with more than `max_trends` results fails where it is listed.
         """
-        bound = self.plan.bound
-        if bound.aggregates:
+        if self.plan.bound.aggregates:
             return self.aggregates()
-        if bound.per_window:
-            return self._per_window().drop(PLACE)
-        if bound.order_by or bound.limit is not None or bound.offset:
-            return self._merged(row_schema(bound))
-        return self._run("list", row_schema(bound))
+        return self._rows(in_order=False).toDF(*self.schema.names)
 
-    def _per_window(self) -> DataFrame:
-        return self._run("list", row_schema(self.plan.bound).append(pa.field(PLACE, pa.int64())))
+    def _rows(self, in_order: bool) -> DataFrame:
+        """Return the listed rows in columns that have no names yet, in the order of the result if it matters."""
+        bound = self.plan.bound
+        schema = row_schema(bound)
+        if bound.per_window:
+            frame = self._run("list", schema.append(pa.field(PLACE, pa.int64())))
+            place = output_names(len(schema) + 1)[-1]
+            return _ordered(frame, [*self._lead_order(), f.col(place)] if in_order else []).drop(place)
+        if bound.order_by or bound.limit is not None or bound.offset:
+            return self._merged(schema)
+        return _ordered(self._run("list", schema), self._rank_order() if in_order else [])
 
     def _merged(self, schema: pa.Schema) -> DataFrame:
         """Apply ORDER BY, LIMIT and OFFSET over all groups."""
         bound = self.plan.bound
-        keys = [pa.field(f"{KEY}{i}", output_type(o.output)) for i, o in enumerate(bound.order_by)]
-        frame = self._run("list", pa.schema([*schema, *keys]))
+        fields = [pa.field(f"{KEY}{i}", output_type(o.output)) for i, o in enumerate(bound.order_by)]
+        frame = self._run("list", pa.schema([*schema, *fields]))
+        keys = output_names(len(schema) + len(fields))[len(schema) :]
         order: list[Column] = [
-            f.col(k.name).desc_nulls_last() if o.descending else f.col(k.name).asc_nulls_first()
+            f.col(k).desc_nulls_last() if o.descending else f.col(k).asc_nulls_first()
             for k, o in zip(keys, bound.order_by, strict=True)
         ]
-        frame = frame.orderBy(*order, *self._lead_order(), "rank")
-        if bound.offset:
-            frame = frame.offset(bound.offset)
-        if bound.limit is not None:
-            frame = frame.limit(bound.limit)
-        return frame.drop(*(k.name for k in keys))
+        frame = _cut(frame, [*order, *self._rank_order()], bound.offset, bound.limit)
+        return frame.drop(*keys)
 
     def _lead_order(self) -> list[Column]:
-        return [f.col(_quoted(fld.name)).asc_nulls_first() for fld in lead_schema(self.plan.bound)]
+        return _first_columns(len(lead_schema(self.plan.bound)))
+
+    def _rank_order(self) -> list[Column]:
+        """Return the columns for window, partition and rank."""
+        return _first_columns(len(lead_schema(self.plan.bound)) + 1)
 
     def _listed(self) -> DataFrame:
         """Count, refuse what is too much, and return the results in their order."""
@@ -202,15 +208,13 @@ class SparkTrends:
             return self.aggregates()
         counts = [self._total] if not bound.per_window else self._group_counts()
         refuse_listing(bound, counts, self.max_trends)
-        if bound.per_window:
-            return self._per_window().orderBy(*self._lead_order(), PLACE).drop(PLACE)
-        frame = self.to_spark()
-        return frame if bound.order_by else frame.orderBy(*self._lead_order(), "rank")
+        return self._rows(in_order=True).toDF(*self.schema.names)
 
     def _group_counts(self) -> list[int]:
+        schema = count_schema(self.plan.bound)
         with in_driver():
-            frame = self._run("count", count_schema(self.plan.bound)).select("count_text")
-            return [number_of(text) for text in frame.toArrow()["count_text"].to_pylist()]
+            texts = self._run("count", schema).select(output_names(len(schema))[-1]).toArrow().column(0)
+            return [number_of(text) for text in texts.to_pylist()]
 
     @property
     def schema(self) -> pa.Schema:
@@ -220,7 +224,7 @@ class SparkTrends:
     def to_arrow(self) -> pa.Table:
         """Return all results as one Arrow table in this process, in the order of the result."""
         with in_driver():
-            return self._listed().toArrow().cast(self.schema)
+            return _fitted(self._listed().toArrow(), self.schema)
 
     def first(self, rows: int) -> pa.Table:
         """Return the first rows of the result in this process, in its order; the others are not listed."""
@@ -228,7 +232,7 @@ class SparkTrends:
         shortened.plan = limited_plan(self.plan, rows)
         shortened._split = replace(self._split, plan=shortened.plan)
         with in_driver():
-            return shortened._listed().limit(rows).toArrow().cast(self.schema)
+            return _fitted(shortened._listed().limit(rows).toArrow(), self.schema)
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return all results as a pandas frame in this process."""
@@ -250,14 +254,15 @@ class SparkTrends:
         """
         schema = self.schema
         wanted = pa.schema(schema if columns is None else [schema.field(n) for n in chosen(columns, schema.names)])
+        inside = dict(zip(schema.names, output_names(len(schema)), strict=True))
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "results")
-            with in_driver(), _exact_times(self._session):
-                self._listed().write.parquet(path)
+            with in_driver(), _for_writing(self._session):
+                self._listed().toDF(*inside.values()).write.parquet(path)
             found = dataset.dataset(path, format="parquet")
-            for batch in found.to_batches(columns=wanted.names):
+            for batch in found.to_batches(columns=[inside[n] for n in wanted.names]):
                 if batch.num_rows:
-                    yield batch.cast(wanted)
+                    yield from _fitted(pa.Table.from_batches([batch]), wanted).to_batches()
 
     def trend(self, rank: int, window: Any = None, partition: Any = None) -> pa.Table:
         """Return the result with a rank, without those before it; see `LocalTrends.trend`."""
@@ -274,8 +279,10 @@ class SparkTrends:
     def _group_rows(self) -> tuple[list[dict[str, Any]], list[int]]:
         """Return window and partition of every group that has a result, in their order, and their sizes."""
         with in_driver():
-            rows = self.counts().toArrow().cast(count_schema(self.plan.bound)).drop_columns(["count"]).to_pylist()
-        return rows, [number_of(row.pop("count_text")) for row in rows]
+            table = _fitted(self.counts().toArrow(), count_schema(self.plan.bound))
+        lead = table.select(range(table.num_columns - 2))
+        rows = lead.to_pylist() if lead.num_columns else [{} for _ in range(table.num_rows)]
+        return rows, [number_of(text) for text in table.column(table.num_columns - 1).to_pylist()]
 
     def _picked(self, rows: list[dict[str, Any]], chosen: Mapping[int, Sequence[int]]) -> pa.Table:
         picks: dict[str, list[tuple[int, int]]] = {}
@@ -286,7 +293,8 @@ class SparkTrends:
         schema = row_schema(self.plan.bound)
         with in_driver():
             frame = self._run("pick", schema.append(pa.field(PLACE, pa.int64())), picks=picks)
-            return frame.orderBy(PLACE).drop(PLACE).toArrow().cast(schema)
+            last = output_names(len(schema) + 1)[-1]
+            return _fitted(frame.orderBy(last).drop(last).toArrow(), schema)
 
     def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
         """Write the results as files into a directory, wholly or not at all.
@@ -307,7 +315,7 @@ class SparkTrends:
                 counts = [self._total] if not bound.per_window else self._group_counts()
                 refuse_listing(bound, counts, self.max_trends)
             frame = self.to_spark()
-            with whole_directory(path, overwrite) as directory, _exact_times(self._session):
+            with whole_directory(path, overwrite) as directory, _for_writing(self._session):
                 target = str(directory.absolute() / "files")
                 _writer(frame, format)(target)
                 for file in os.listdir(target):
@@ -321,16 +329,58 @@ class SparkTrends:
         return f"<trends of `{pattern_text(self.plan.bound.pattern)}` over {self._read:,} events, on Spark>"
 
 
+def _inside(schema: pa.Schema) -> pa.Schema:
+    """Return the schema that results have inside Spark: see `for_spark`."""
+    return pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
+
+
+def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return results of Spark's with the names and types that they have for the user."""
+    columns = [_of_type(column, fld.type) for column, fld in zip(table.columns, schema, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _of_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    if spark_type(type_) == type_:
+        return column.cast(type_)
+    if pa.types.is_null(type_):
+        return pa.chunked_array([pa.nulls(len(column))])
+    return pa.chunked_array([pa.array(column.to_pylist(), type_)], type_)
+
+
+def _first_columns(number: int) -> list[Column]:
+    return [f.col(name).asc_nulls_first() for name in output_names(number)]
+
+
+def _ordered(frame: DataFrame, order: Sequence[Column]) -> DataFrame:
+    return frame.orderBy(*order) if order else frame
+
+
+def _cut(frame: DataFrame, order: Sequence[Column], offset: int, limit: int | None) -> DataFrame:
+    """Return the rows from `offset` on in an order, `limit` of them."""
+    if offset + (limit or 0) < LARGEST_INT:
+        frame = frame.orderBy(*order)
+        frame = frame.offset(offset) if offset else frame
+        return frame if limit is None else frame.limit(limit)
+    place = f.count(f.lit(1)).over(Over.orderBy(*order).rowsBetween(Over.unboundedPreceding, Over.currentRow))
+    numbered = frame.withColumn(PLACE, place).where(f.col(PLACE) > f.lit(min(offset, LARGEST_LONG)))
+    if limit is not None:
+        numbered = numbered.where(f.col(PLACE) <= f.lit(min(offset + limit, LARGEST_LONG)))
+    return numbered.orderBy(PLACE).drop(PLACE)
+
+
 @contextmanager
-def _exact_times(session: SparkSession) -> Iterator[None]:
-    """Write times to Parquet as microseconds in UTC; by default Spark writes the INT96 of old."""
-    key = "spark.sql.parquet.outputTimestampType"
-    before = session.conf.get(key)
-    session.conf.set(key, "TIMESTAMP_MICROS")
+def _for_writing(session: SparkSession) -> Iterator[None]:
+    """Write times to Parquet as microseconds in UTC, not as the INT96 of old, and columns that differ only in case."""
+    wanted = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.caseSensitive": "true"}
+    before = {key: str(session.conf.get(key)) for key in wanted}
     try:
+        for key, value in wanted.items():
+            session.conf.set(key, value)
         yield
     finally:
-        session.conf.set(key, str(before))
+        for key, value in before.items():
+            session.conf.set(key, value)
 
 
 def _writer(frame: DataFrame, format: str) -> Any:
@@ -339,18 +389,14 @@ def _writer(frame: DataFrame, format: str) -> Any:
     times = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'", "timeZone": "UTC"}
     if format == "json":
         return frame.write.options(ignoreNullFields="false", **times).json
+    names = output_names(len(frame.columns))
     flat = [
-        f.to_json(f.col(_quoted(fld.name)), times).alias(fld.name)
-        if fld.dataType.typeName() == "array"
-        else f.col(_quoted(fld.name))
-        for fld in frame.schema.fields
+        f.to_json(f.col(name), times) if fld.dataType.typeName() == "array" else f.col(name)
+        for name, fld in zip(names, frame.schema.fields, strict=True)
     ]
     kept = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
-    return frame.select(*flat).write.options(header="true", escape='"', **kept, **times).csv
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+    shown = frame.toDF(*names).select(*flat).toDF(*frame.columns)
+    return shown.write.options(header="true", escape='"', **kept, **times).csv
 
 
 # --- From data to a plan ----------------------------------------------------------------------------------------
@@ -368,48 +414,47 @@ def spark_trends(
     )
     if tables[0].type is not None and type is not None:
         raise UsageError("types come from several tables and from a column", "Leave out one of the two.")
-    plan = query.plan(Schema(tables, time, type, event_id), params, report_mode)
-    return SparkTrends(plan, union(frames), max_trends, on_bad_rows)
+    schema = with_common_types(Schema(tables, time, type, event_id))
+    events = union(frames)
+    if tables[0].type is not None:  # decimals may have got wider
+        common = {fld.name: from_spark(fld.dataType) for fld in events.schema.fields}
+        schema = replace(schema, tables=tuple(Table(tb.type, {n: common[n] for n in tb.columns}) for tb in tables))
+    return SparkTrends(query.plan(schema, params, report_mode), events, max_trends, on_bad_rows)
 
 
-def _checked(bound: BoundQuery, frame: DataFrame, on_bad_rows: str) -> tuple[int, int, DataFrame]:
+def _checked(bound: BoundQuery, events: Events, on_bad_rows: str) -> tuple[int, int, Events]:
     """Count the rows and the bad ones; refuse or drop these."""
     schema = bound.schema
     assert schema is not None
     if on_bad_rows not in ("error", "drop"):
         raise UsageError(f"on_bad_rows is `{on_bad_rows}`", "It is `error` or `drop`.")
     roles = [("time", schema.time)] + ([("id", schema.event_id)] if schema.event_id else [])
-    bad = {role: ~_readable(frame, name) for role, name in roles}
-    wanted, name = bound.variables[0].type, TYPE if TYPE in frame.columns else schema.type
+    bad = {role: ~_readable(events, name) for role, name in roles}
+    wanted, name = bound.variables[0].type, type_column(schema)
     checks = [f.count(f.lit(1)).alias("rows"), *(f.count_if(c).alias(role) for role, c in bad.items())]
     if name is not None and wanted is not None:
-        same = f.col(_quoted(name)) == f.lit(wanted)
-        alike = f.lower(f.col(_quoted(name))) == f.lit(wanted.lower())
-        checks += [
-            f.count_if(same).alias("typed"),
-            f.collect_set(f.when(alike & ~same, f.col(_quoted(name)))).alias("alike"),
-        ]
-    row = frame.agg(*checks).first()
+        types = events.column(name)
+        same, alike = types == f.lit(wanted), f.lower(types) == f.lit(wanted.lower())
+        checks += [f.count_if(same).alias("typed"), f.collect_set(f.when(alike & ~same, types)).alias("alike")]
+    row = events.frame.agg(*checks).first()
     assert row is not None
     if name is not None and wanted is not None and row["rows"] and not row["typed"]:
         warn_of_case(wanted, list(row["alike"]))
     dropped = 0
     for role, column in roles:
         if row[role] and on_bad_rows == "error":
-            example = frame.where(bad[role]).first()
+            example = events.frame.where(bad[role]).first()
             assert example is not None
-            raise bad_rows(row[role], role, column, example.asDict())
+            raise bad_rows(row[role], role, column, dict(zip(events.types, example, strict=True)))
     if any(row[role] for role, _ in roles):
-        good = frame
         for role, _ in roles:
-            good = good.where(~bad[role])
-        dropped = row["rows"] - good.count()
-        frame = good
-    return row["rows"], dropped, frame
+            events = events.where(~bad[role])
+        dropped = row["rows"] - events.frame.count()
+    return row["rows"], dropped, events
 
 
-def _readable(frame: DataFrame, name: str) -> Column:
-    column = f.col(_quoted(name))
-    if frame.schema[name].dataType.typeName() in ("double", "float"):
+def _readable(events: Events, name: str) -> Column:
+    column = events.column(name)
+    if events.types[name].typeName() in ("double", "float"):
         return column.isNotNull() & ~f.isnan(column) & (f.abs(column) != f.lit(float("inf")))
     return column.isNotNull()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from random import Random
 from typing import Any
@@ -16,6 +17,7 @@ from trellis.errors import UsageError
 from trellis.kernels import unrank as kernel
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import LengthBound
+from trellis.language.times import EPOCH, parse_timestamp
 from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Slice
 from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds
@@ -84,8 +86,11 @@ def sampled_ranks(counts: Sequence[int], number: int, seed: int) -> dict[int, li
 
 def named_group(bound: BoundQuery, rows: Sequence[Mapping[str, Any]], window: Any, partition: Any) -> int:
     """Return which of the rows that tell window and partition is the one that was named."""
-    wanted = partition if isinstance(partition, tuple) else (partition,)
     names = [name for name, _ in bound.partition]
+    if isinstance(partition, Mapping):
+        partition = tuple(partition.get(n) for n in names)
+    wanted = partition if isinstance(partition, tuple) else (partition,)
+    window = _as_moment(window)
     found = [
         i
         for i, row in enumerate(rows)
@@ -98,7 +103,22 @@ def named_group(bound: BoundQuery, rows: Sequence[Mapping[str, Any]], window: An
     raise UsageError(f"{what}; a rank belongs to one", "Name it with window= (its start) and partition= (its values).")
 
 
+def _as_moment(window: Any) -> Any:
+    """Return the start of a window as results have it: text and times without a zone are in UTC."""
+    if hasattr(window, "to_pydatetime"):
+        window = window.to_pydatetime()
+    elif type(window).__module__ == "numpy":
+        window = window.astype("datetime64[us]").item() if window.dtype.kind == "M" else window.item()
+    if isinstance(window, str):
+        micros = parse_timestamp(window)
+        return window if micros is None else EPOCH + timedelta(microseconds=micros)
+    return window.replace(tzinfo=UTC) if isinstance(window, datetime) and window.tzinfo is None else window
+
+
 def check_rank(rank: int, count: int) -> None:
-    """Refuse a rank that no trend of a group of this size has."""
+    """Refuse what is no rank, and a rank that no trend of a group of this size has."""
+    if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
+        raise UsageError(f"a rank is a whole number, not a {type(rank).__name__}")
     if not 0 <= rank < count:
-        raise UsageError(f"there is no trend with rank {rank:,}", f"Ranks go from 0 to {number_text(count - 1)}.")
+        shown = number_text(int(rank)) if rank >= 0 else str(rank)
+        raise UsageError(f"there is no trend with rank {shown}", f"Ranks go from 0 to {number_text(count - 1)}.")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.errors import TrellisError
 from trellis.kernels import walk as kernel
-from trellis.language.bound import BoundQuery
-from trellis.plan.plan import Plan, why_not_run
+from trellis.plan.plan import Plan
 from trellis.trends.address import Addresses, place
 from trellis.trends.aggregate import Numbers, aggregate
 from trellis.trends.count import Counter, IndexedCounter
@@ -22,6 +22,8 @@ from trellis.trends.slice import Slice
 from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds, make_tasks
 
 BATCH_VALUES = 1 << 18
+BATCH_BYTES = 1 << 26  # of the texts of a column, if those of all events come out equally often
+MOST_BYTES = (1 << 31) - 1  # of the texts of a column of a batch, whichever events come out: Arrow's limit
 
 
 @dataclass(frozen=True)
@@ -38,16 +40,6 @@ class Walked:
 
     def __len__(self) -> int:
         return len(self.ends)
-
-
-def check_supported(bound: BoundQuery) -> None:
-    """Refuse a query that the trend operator does not run."""
-    reason = why_not_run(bound)
-    if reason is not None:
-        raise TrellisError(
-            f"this query can be explained but not run: {reason}",
-            "Conditions on single events, on neighbours and partitions run.",
-        )
 
 
 class TrendOperator:
@@ -114,7 +106,7 @@ class TrendOperator:
         nodes, places = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64)
         left = np.zeros(len(events) if pruned else 0, np.uint64)
         longest = np.zeros(len(events) if pruned else 0, np.int64)
-        size = max(BATCH_VALUES, deepest)
+        size = max(_batch_values(events), deepest)
         while True:
             values, ends = np.empty(size, np.int32), np.empty(size, np.int32)
             ranks, groups = np.empty(size, np.int64), np.empty(size, np.int64)
@@ -127,3 +119,14 @@ class TrendOperator:
             if not rows:
                 return
             yield Walked(values[:used], ends[:rows], ranks[:rows], groups[:rows])
+
+
+def _batch_values(events: Slice) -> int:
+    """Return how many events a batch may name: fewer where texts are long."""
+    most = BATCH_VALUES
+    for column in [*events.columns.values(), events.ids]:
+        if pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
+            widths = pc.binary_length(column)
+            widest, total = pc.max(widths).as_py() or 0, pc.sum(widths).as_py() or 0
+            most = min(most, BATCH_BYTES * len(column) // max(total, 1), MOST_BYTES // max(widest, 1))
+    return most

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import cache
 
 import numpy as np
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from trellis.columns.evaluate import evaluate
 from trellis.columns.ordering import rank_codes
 from trellis.columns.types import normalise
-from trellis.errors import OverflowInCondition, UsageError, did_you_mean
+from trellis.errors import DataError, OverflowInCondition, UsageError, did_you_mean
 from trellis.kernels import rows as kernel
 from trellis.language.bound import BoundQuery, Column, Operation, Output, OutputKind, WindowKind
 from trellis.language.schema import Kind, Type
@@ -24,9 +26,10 @@ from trellis.trends.arrange import hidden_names
 from trellis.trends.clock import UTC_MICROS, Clock
 from trellis.trends.operator import Walked
 from trellis.trends.slice import Slice
-from trellis.trends.weights import decimal_words
+from trellis.trends.weights import narrow_decimals
 
 COUNT = pa.decimal128(38, 0)
+SMALLEST = 2**1074  # how many of the smallest double make 1
 
 
 def arrow_type(type_: Type) -> pa.DataType:
@@ -50,7 +53,16 @@ def present(array: pa.Array, type_: pa.DataType) -> pa.Array:
     """Return a normalised array as readers see it."""
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
-    return array if array.type == type_ else array.cast(type_)
+    if array.type == type_:
+        return array
+    if pa.types.is_decimal(array.type):
+        array = narrow_decimals(array)
+    try:
+        return array.cast(type_)
+    except pa.ArrowInvalid:
+        if not pa.types.is_large_string(array.type):
+            raise
+        raise DataError("the texts of some rows that come out together are longer than 2 GB") from None
 
 
 def lead_schema(bound: BoundQuery, names: list[str] | None = None) -> list[pa.Field]:
@@ -122,11 +134,6 @@ class RowMaker:
         self.schema = row_schema(replace(plan.bound, returns=()) if plain else plan.bound)
         self.codes = cache(self._codes)
 
-    def empty(self) -> pa.RecordBatch:
-        """Return a batch without rows."""
-        none = np.empty(0, np.int64)
-        return self.batch(Walked(none.astype(np.int32), none.astype(np.int32), none, none))
-
     def _codes(self, name: str) -> NDArray[np.int64]:
         return rank_codes([self.events.columns[name]])[0]
 
@@ -137,7 +144,7 @@ class RowMaker:
         arrays = [self._column(f, rows) for f in wanted]
         hidden = hidden_names(self.bound)
         if hidden:
-            keys = (present(self.item(o.output, rows), output_type(o.output)) for o in self.bound.order_by)
+            keys = (self._shown(o.output, rows) for o in self.bound.order_by)
             arrays += [pa.array(walked.groups), *keys]
         return pa.RecordBatch.from_arrays(arrays, names=[f.name for f in wanted] + hidden)
 
@@ -145,9 +152,7 @@ class RowMaker:
         """Return one column of the output."""
         returned = {n.name: n.output for n in self.bound.returns}
         if field.name in returned and field.name in self.schema.names[-len(returned) :]:
-            item = self.item(returned[field.name], rows)
-            is_position = self.positions and returned[field.name].kind is OutputKind.IDS
-            return item if is_position else present(item, field.type)
+            return self._shown(returned[field.name], rows)
         lead = [f.name for f in lead_schema(self.bound)]
         if field.name in lead:
             return self.lead(rows.walked.groups)[lead.index(field.name)]
@@ -159,6 +164,15 @@ class RowMaker:
         assert self.bound.schema is not None
         place = rows.first if field.name == "start_time" else rows.last
         return present(self.events.columns[self.bound.schema.time].take(pa.array(place)), field.type)
+
+    def _shown(self, output: Output, rows: _Rows) -> pa.Array:
+        """Return an item of RETURN or ORDER BY as readers see it: a sum that needs more than 38 digits is NULL."""
+        item = self.item(output, rows)
+        if self.positions and output.kind is OutputKind.IDS:
+            return item
+        if output.kind is OutputKind.AGGREGATE and output.function == "SUM" and pa.types.is_decimal(item.type):
+            item = _up_to_38_digits(item)
+        return present(item, output_type(output))
 
     def exploded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return one row an event of plain rows with positions: see `exploded_schema`."""
@@ -278,6 +292,7 @@ def _narrow(array: pa.Array, output: Output) -> pa.Array:
 
 
 def _sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
+    """Return exact sums, of doubles rounded once."""
     if pa.types.is_floating(values.type):
         return _folded_floats(values, ends, mean=False)
     valid = values.is_valid().to_numpy(zero_copy_only=False)
@@ -290,13 +305,23 @@ def _sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
 
 
 def _wide_sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
-    """Sum what does not fit 64 bits: Arrow adds decimals of 38 digits exactly, row by row."""
+    """Sum what does not fit 64 bits: values of 38 digits, row by row, in Arrow's decimals of 76."""
     scale = values.type.scale if pa.types.is_decimal(values.type) else 0
-    wide = values.cast(pa.decimal128(38, scale))
+    narrow = narrow_decimals(values) if pa.types.is_decimal(values.type) else values.cast(COUNT)
     row_of = np.repeat(np.arange(len(ends)), np.diff(np.concatenate([[0], ends])))
-    table = pa.table({"row": row_of, "value": wide})
+    table = pa.table({"row": row_of, "value": narrow.cast(pa.decimal256(76, scale))})
     sums = table.group_by("row", use_threads=False).aggregate([("value", "sum")]).sort_by("row")
-    return sums["value_sum"].combine_chunks().cast(pa.decimal128(38, scale))
+    return sums["value_sum"].combine_chunks().cast(pa.decimal256(76, scale))
+
+
+def _up_to_38_digits(sums: pa.Array) -> pa.Array:
+    """Put NULL for decimals that need more than 38 digits."""
+    if sums.type.bit_width == 128:
+        return sums
+    most = pa.scalar(Decimal((0, (9,) * 38, -sums.type.scale)), sums.type)
+    least = pa.scalar(Decimal((1, (9,) * 38, -sums.type.scale)), sums.type)
+    fits = pc.and_(pc.less_equal(sums, most), pc.greater_equal(sums, least))
+    return pc.if_else(fits, sums, pa.scalar(None, sums.type))
 
 
 def _means(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
@@ -312,18 +337,37 @@ def _means(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
 
 def _quotients(sums: pa.Array, counts: NDArray[np.int64]) -> pa.Array:
     """Divide decimals by whole numbers, rounding once: in doubles where both sides are exact there."""
-    high, low = decimal_words(sums)
+    unit = 10**sums.type.scale
+    wide = pa.concat_arrays([sums.cast(pa.decimal256(76, sums.type.scale)).fill_null(0)])
+    words = np.frombuffer(wide.buffers()[1], np.int64, 4 * len(wide), wide.offset * 32).reshape(-1, 4)
     known = sums.is_valid().to_numpy(zero_copy_only=False) & (counts > 0)
-    whole, divisor = low.view(np.int64), counts * 10**sums.type.scale
-    small = (high == whole >> 63) & (np.abs(whole) < 1 << 53) & (divisor < 1 << 53)
-    quotients = whole / np.maximum(divisor, 1)
+    whole = words[:, 0]
+    small = (words[:, 1:] == (whole >> 63)[:, None]).all(axis=1) & (np.abs(whole) < 1 << 53)
+    small &= counts <= ((1 << 53) - 1) // unit
+    quotients = whole / (np.maximum(counts, 1) * float(unit))
     for row in np.flatnonzero(known & ~small):
-        quotients[row] = ((int(high[row]) << 64) + int(low[row])) / int(divisor[row])
+        quotients[row] = int.from_bytes(words[row].tobytes(), "little", signed=True) / (int(counts[row]) * unit)
     return pa.array(quotients, mask=~known)
 
 
 def _folded_floats(values: pa.Array, ends: NDArray[np.int32], mean: bool) -> pa.Array:
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
-    results, counts = kernel.fold_floats(ends, numbers, valid & ~np.isnan(numbers), mean)
-    return pa.array(results, mask=(counts == 0) | np.isnan(results))
+    valid = valid & ~np.isnan(numbers)
+    results, counts, hard = kernel.fold_floats(ends, numbers, valid, mean)
+    for row in np.flatnonzero(hard):
+        part = slice(ends[row - 1] if row else 0, ends[row])
+        results[row] = _exactly_folded(numbers[part][valid[part]].tolist(), mean)
+    return pa.array(results + 0.0, mask=(counts == 0) | np.isnan(results))
+
+
+def _exactly_folded(numbers: list[float], mean: bool) -> float:
+    """Return the sum (or mean) of finite numbers in whole multiples of the smallest double."""
+    total = 0
+    for number in numbers:
+        above, below = number.as_integer_ratio()
+        total += above * (SMALLEST // below)
+    try:
+        return total / (SMALLEST * (len(numbers) if mean else 1))
+    except OverflowError:
+        return math.inf if total > 0 else -math.inf

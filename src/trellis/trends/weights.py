@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trellis.errors import DataError
 from trellis.trends.exact import Residues
 
 
@@ -54,9 +55,20 @@ def weigh(column: pa.Array) -> Weight:
 
 def decimal_words(column: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """Return decimals, without their point, as high and low words of 128 bits; NULL is 0."""
-    column = pa.concat_arrays([column.cast(pa.decimal128(38, column.type.scale)).fill_null(0)])
+    column = pa.concat_arrays([narrow_decimals(column).fill_null(0)])
     words = np.frombuffer(column.buffers()[1], np.int64, 2 * len(column), column.offset * 16).reshape(-1, 2)
     return words[:, 1].copy(), words[:, 0].copy().view(np.uint64)
+
+
+def narrow_decimals(column: pa.Array) -> pa.Array:
+    """Return decimals with room for 38 digits, what results can hold."""
+    try:
+        return column.cast(pa.decimal128(38, column.type.scale))
+    except pa.ArrowInvalid:
+        raise DataError(
+            "a decimal has more than 38 digits, which a result cannot hold",
+            "Conditions can use it; round it, or make it a string, to return, aggregate or partition by it.",
+        ) from None
 
 
 def _weigh_doubles(column: pa.Array, present: NDArray[np.bool_]) -> Weight:
