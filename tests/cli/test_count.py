@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import trellis
@@ -43,6 +45,26 @@ def test_aggregates_are_printed_and_written(prices: Path, tmp_path: Path) -> Non
     assert told["results"] == "2"
     assert told["aggregates"] == [{"count": 2, "count_text": "2", "mean": 2.0}]
     assert pq.read_table(tmp_path / "out").num_rows == 1
+
+
+def test_values_are_told_as_in_json_files(tmp_path: Path) -> None:
+    file = tmp_path / "values.parquet"
+    values = pa.table(
+        {
+            "ts": [1, 2],
+            "x": [float("inf"), 1.0],
+            "d": pa.array([Decimal("1.50"), Decimal("2.25")]),
+            "t": pa.array([0, 1], pa.timestamp("us", "UTC")),
+        }
+    )
+    pq.write_table(values, file)
+    query = "PATTERN A+ a[] AGGREGATE COUNT(*), MAX(a.x) AS x, MAX(a.d) AS d, MIN(a.t) AS t"
+    done = run_local("count", query, file, "--json", "--out", tmp_path / "out", "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    (line,) = (tmp_path / "out" / "part-00000.json").read_text().splitlines()
+    assert f'"aggregates": [{line}]' in done.out
+    (told,) = json.loads(done.out)["aggregates"]
+    assert (told["x"], told["d"], told["t"]) == ("Infinity", 2.25, "1970-01-01T00:00:00.000000Z")
 
 
 def test_counts_are_written(samples: Path, tmp_path: Path) -> None:

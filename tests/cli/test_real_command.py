@@ -12,7 +12,6 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.cases import RISING, Done, assert_mistake, names_in
@@ -37,6 +36,10 @@ MISTAKES = {
         "empty.csv", "", (),
         "empty.csv is empty: no header.\nA CSV file begins with a line of column names.\n",
     ),
+    "a header alone": (
+        "header.csv", "ts,price\n", (),
+        "header.csv has a header but no events.\nCheck that nothing was lost on the way.\n",
+    ),
     "too few fields": (
         "short.csv", "ts,price\n1,2\n3\n", (),
         "short.csv, row 3: it has 1 field, but the header has 2.\nThe header is row 1; empty lines are not counted.\n",
@@ -44,7 +47,8 @@ MISTAKES = {
     "a time that does not parse": (
         "times.csv", "ts,price\n2024-01-01T00:00:01,1\nsoon,2\n", (),
         "1 row has no readable time in the column `ts`, for example: ts=None, price=2\n"
-        "Mend them, or leave them out with on_bad_rows='drop' or --on-bad-rows drop.\n",
+        "Mend them, say how they are written with --time-format, or leave them out with on_bad_rows='drop' or "
+        "--on-bad-rows drop.\n",
     ),
     "no Parquet": ("torn.parquet", "PAR1 and then nothing", (), "torn.parquet cannot be read as Parquet: "),
     "a repeated id": (
@@ -77,14 +81,6 @@ def test_an_output_that_exists_stays_as_it_is(prices: Path, tmp_path: Path) -> N
     )
     assert names_in(tmp_path) == ["out", "prices.csv"]
     assert names_in(tmp_path / "out") == ["mine.txt"]
-
-
-def test_a_header_alone_has_no_results(tmp_path: Path) -> None:
-    (tmp_path / "header.csv").write_text("ts,price\n")
-    done = trellis(tmp_path, "detect", RISING, "header.csv", "--out", "out")
-    assert (done.code, done.err) == (0, "")
-    assert "results     0\n" in done.out
-    assert pq.read_table(tmp_path / "out").num_rows == 0
 
 
 # --- Progress and the tour --------------------------------------------------------------------------------------

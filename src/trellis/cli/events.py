@@ -8,17 +8,17 @@ from functools import partial
 from typing import Any
 
 from trellis.cli.options import EventOptions
-from trellis.errors import UsageError
+from trellis.errors import DataError, UsageError
 from trellis.language.schema import Kind, Schema, Table, Type, choose_time
 
 
 @dataclass(frozen=True)
 class _Files:
-    """How an engine reads files: `read` them, tell the `types` of columns, and drop text types where nothing is."""
+    """How an engine reads files: `read` them, tell the `types` of columns, and whether there is no row."""
 
     read: Callable[..., Any]
     types: Callable[[Any], dict[str, Type]]
-    without_text: Callable[[Any, list[str]], Any]
+    is_empty: Callable[[Any], bool]
 
 
 def check_given(events: EventOptions) -> None:
@@ -77,10 +77,10 @@ def _read(files: _Files, events: EventOptions, texts: set[str], paths: list[str]
     is_text = time in columns and columns[time].kind is Kind.STRING
     if events.time is None and (is_text or events.time_format is not None):
         table = read(time=time, time_format=events.time_format)
-    if not _is_csv(paths, events.input_format):
-        return table
-    guessed = [n for n, t in columns.items() if t.kind is Kind.STRING and n not in texts and n != time]
-    return files.without_text(table, guessed) if guessed else table
+    if _is_csv(paths, events.input_format) and files.is_empty(table):
+        named = f"{paths[0]} has a header" if len(paths) == 1 else "the files have headers"
+        raise DataError(f"{named} but no events.", "Check that nothing was lost on the way.")
+    return table
 
 
 def _is_csv(paths: list[str], input_format: str | None) -> bool:
@@ -97,30 +97,13 @@ def _files(spark: Any) -> _Files:
         from trellis.columns.types import from_arrow
         from trellis.io.read import read_table
 
-        return _Files(read_table, lambda t: {f.name: from_arrow(f.type) for f in t.schema}, _without_text)
+        return _Files(read_table, lambda t: {f.name: from_arrow(f.type) for f in t.schema}, lambda t: t.num_rows == 0)
     from trellis.spark.read import read
     from trellis.spark.schema import from_spark
 
     types = partial(_spark_types, from_spark)
-    return _Files(partial(read, spark), types, _without_text_on_spark)
+    return _Files(partial(read, spark), types, lambda frame: frame.isEmpty())
 
 
 def _spark_types(from_spark: Callable[[Any], Type], frame: Any) -> dict[str, Type]:
     return {field.name: from_spark(field.dataType) for field in frame.schema.fields}
-
-
-def _without_text(table: Any, names: list[str]) -> Any:
-    """Where a file has no rows, let columns that are text for want of values go with every condition."""
-    import pyarrow as pa
-
-    if table.num_rows == 0:
-        for name in names:
-            table = table.set_column(table.column_names.index(name), name, pa.nulls(0))
-    return table
-
-
-def _without_text_on_spark(frame: Any, names: list[str]) -> Any:
-    if not frame.isEmpty():
-        return frame
-    quoted = {name: "`" + name.replace("`", "``") + "`" for name in frame.columns}
-    return frame.selectExpr(*(f"NULL AS {q}" if name in names else q for name, q in quoted.items()))

@@ -102,9 +102,10 @@ def bad_rows(number: int, role: str, name: str, example: Mapping[str, object]) -
     """Return the error for rows without a readable time or id, showing one."""
     shown = ", ".join(f"{key}={value}" for key, value in list(example.items())[:8])
     rows = "1 row has" if number == 1 else f"{number:,} rows have"
+    how = "say how they are written with --time-format, " if role == "time" else ""
     return DataError(
         f"{rows} no readable {role} in the column `{name}`, for example: {shown}",
-        "Mend them, or leave them out with on_bad_rows='drop' or --on-bad-rows drop.",
+        f"Mend them, {how}or leave them out with on_bad_rows='drop' or --on-bad-rows drop.",
     )
 
 
