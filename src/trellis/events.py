@@ -82,14 +82,14 @@ def _from_pandas(frame: pandas.DataFrame) -> pa.Table:
         raise DataError(f"the pandas frame cannot be read: {problem.args[-1]}", "Give its values one type.") from None
 
 
-def with_readable_times(tables: Tables, time: str | None, time_format: str | None = None) -> tuple[Tables, str]:
+def with_readable_times(tables: Tables, time: str | None) -> tuple[Tables, str]:
     """Return the tables with a text time column read as timestamps, and the name of the time column."""
     chosen = choose_time(next(iter(tables.values())).column_names, time)
     result: Tables = {}
     for name, table in tables.items():
         if chosen in table.column_names and from_arrow(table.schema.field(chosen).type).kind is Kind.STRING:
             place = table.column_names.index(chosen)
-            table = table.set_column(place, chosen, parse_times(table[chosen], time_format))
+            table = table.set_column(place, chosen, parse_times(table[chosen]))
         result[name] = table
     return result, chosen
 

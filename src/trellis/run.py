@@ -36,22 +36,21 @@ def detect(query: Query, data: Any, *, engine: str | None, spark: Any, **options
 def local_trends(
     query: Query, data: Any, *, time: str | None, type: str | None, event_id: str | None,
     params: Mapping[str, Any] | None, report_mode: str | None, max_trends: int, on_bad_rows: str,
-    time_format: str | None = None,
 ) -> LocalTrends:  # fmt: skip
     """Run a query in this process."""
-    read = partial(_read_here, time=time, time_format=time_format)
+    read = partial(_read_here, time=time)
     data = {name: read(table) for name, table in data.items()} if isinstance(data, Mapping) else read(data)
-    tables, time = with_readable_times(as_tables(data), time, time_format)
+    tables, time = with_readable_times(as_tables(data), time)
     plan = query.plan(schema_of(tables, time, type, event_id), params, report_mode)
     return LocalTrends(plan, union(tables), max_trends, on_bad_rows)
 
 
-def _read_here(data: Any, time: str | None, time_format: str | None) -> Any:
+def _read_here(data: Any, time: str | None) -> Any:
     """Bring what lies in files or on Spark into this process."""
     if _is_path(data):
         from trellis.io.read import read_table
 
-        return read_table(_paths(data), time=time, time_format=time_format)
+        return read_table(_paths(data), time=time)
     return data.toArrow() if _is_spark(data) else data
 
 

@@ -1,8 +1,8 @@
 """Counting paths without edges: a Fenwick tree over the attribute index takes the place of the successor lists.
 
 The events that may follow `x` are, among the later ones, those of one segment of the index (its key) from a position
-on (its inequality). Position `place[y]` is where `y` stands in the index; the segment of `x` is
-`[segment[x], segment_end[x])` and its successors stand at `cut[x]` or behind it. Segments own their part of one flat
+on (its inequality). Position `place[y]` is where `y` stands in the index; the segment of `x` ends
+at `segment_end[x]`, and its successors stand at `cut[x]` or behind it. Segments own their part of one flat
 array, in which each is a Fenwick tree of sums from the end. Events are worked on from the last to the first, those of
 equal time queried before any of them is inserted.
 """
@@ -38,7 +38,7 @@ def _clear(tree, nothing, lo, hi, place, own, own_end, takes):
 
 
 @njit(cache=True, nogil=True)
-def nearest_successors(bounds, later, segment, segment_end, cut, place, own, own_end, gives, takes):
+def nearest_successors(bounds, later, segment_end, cut, place, own, own_end, gives, takes):
     """Return for each event the first event that may follow it, or the number of events if none may."""
     n = place.shape[0]
     tree = np.full(n, n, np.int64)

@@ -34,7 +34,7 @@ from trellis.trends.arrange import arrange, hidden_names, walk_limit
 from trellis.trends.clock import Clock
 from trellis.trends.numbers import aggregate_rows, count_rows
 from trellis.trends.operator import TrendOperator
-from trellis.trends.output import RowMaker, lead_schema
+from trellis.trends.output import RowMaker, lead_schema, one_zero
 from trellis.trends.slice import Groups, Slice
 
 PLACE = "__place"  # a number that rises with the rows of a group
@@ -147,14 +147,8 @@ def _without_group(batch: pa.RecordBatch, hidden: int) -> pa.RecordBatch:
     if not hidden:
         return batch
     shown = batch.num_columns - hidden
-    columns = [*batch.columns[:shown], *map(_one_zero, batch.columns[shown + 1 :])]
+    columns = [*batch.columns[:shown], *map(one_zero, batch.columns[shown + 1 :])]
     return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
-
-
-def _one_zero(column: pa.Array) -> pa.Array:
-    if not pa.types.is_floating(column.type):
-        return column
-    return pa.array(column.to_numpy(zero_copy_only=False) + 0.0, mask=column.is_null().to_numpy(zero_copy_only=False))
 
 
 def _explode(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:

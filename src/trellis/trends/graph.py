@@ -32,11 +32,6 @@ class EventGraph:
     successors: NDArray[np.int32]
     latest: Ints
 
-    @property
-    def edges(self) -> int:
-        """The number of edges."""
-        return len(self.successors)
-
 
 def build_graph(plan: Plan, events: Slice) -> EventGraph:
     """Return the graph whose paths are the trends of a plan of one Kleene variable.

@@ -69,7 +69,7 @@ def _index(events: Slice, adjacency: Adjacency) -> AttributeIndex:
     nearest = kernel.nearest_successors(events.bounds, later, *ranges, gives, takes)
     mirrored = _mirror(events, key_next, key_prev, above, below, gives, takes)
     latest = n - 1 - mirrored[::-1]
-    _, segment_end, cut, place, own, own_end = ranges
+    segment_end, cut, place, own, own_end = ranges
     return AttributeIndex(later, segment_end, cut, place, own, own_end, gives, takes, nearest, latest)
 
 
@@ -85,10 +85,10 @@ def _joined(world: Ints, key_next: Ints | None, key_prev: Ints | None) -> tuple[
 
 def _ranges(
     key_next: Ints, above: Ints, takes: NDArray[np.bool_], key_prev: Ints, below: Ints
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Sort what can follow by (key, value).
 
-    Return for each event the segment of its successors, its end and the cut; then its place, own segment and its end.
+    Return for each event the end of the segment of its successors and the cut; then its place, own segment and its end.
     """
     lowest = min(above.min(initial=0), below.min(initial=0))
     width = max(above.max(initial=0), below.max(initial=0)) - lowest + 1
@@ -101,7 +101,7 @@ def _ranges(
     segment, segment_end = (np.searchsorted(sorted_key, key_prev, side) for side in ("left", "right"))
     own, own_end = (np.searchsorted(sorted_key, key_next, side) for side in ("left", "right"))
     cut = np.searchsorted(sorted_address, key_prev * width + (below - lowest), "right")
-    return segment, segment_end, np.clip(cut, segment, segment_end), place, own, own_end
+    return segment_end, np.clip(cut, segment, segment_end), place, own, own_end
 
 
 def _mirror(

@@ -120,8 +120,8 @@ def id_arrow_type(bound: BoundQuery) -> pa.DataType:
     return pa.int64() if schema.event_id is None else arrow_type(schema.tables[0].columns[schema.event_id])
 
 
-def _one_zero(column: pa.Array) -> pa.Array:
-    """Show -0.0, which is in one partition with 0.0, as 0.0."""
+def one_zero(column: pa.Array) -> pa.Array:
+    """Return -0.0, which equals 0.0, as 0.0."""
     return pc.add(column, 0.0) if pa.types.is_floating(column.type) else column
 
 
@@ -200,7 +200,7 @@ class RowMaker:
         if bound.window.kind is WindowKind.SLIDING:
             columns += Clock(bound.window, bound.schema.time_type).bounds(events.groups.number[groups])
         firsts = pa.array(events.groups.lo[groups])
-        return columns + [_one_zero(present(events.columns[n].take(firsts), arrow_type(t))) for n, t in bound.partition]
+        return columns + [one_zero(present(events.columns[n].take(firsts), arrow_type(t))) for n, t in bound.partition]
 
     def ids(self, rows: _Rows) -> pa.Array:
         """Return the event ids of every trend as lists."""
