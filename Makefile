@@ -3,7 +3,7 @@
 VENV := .venv
 PYTHON_VENV := $(VENV)/bin/python
 READY := $(VENV)/.ready
-CHECKED := $(wildcard src tests benchmarks examples)
+CHECKED := $(wildcard src tests benchmarks examples docs)
 # Goes before a command that starts Spark.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
@@ -27,11 +27,11 @@ lint: $(READY) ## ruff and mypy only
 	@$(PYTHON_VENV) -m ruff format --quiet --check $(CHECKED)
 	@$(PYTHON_VENV) -m mypy --no-error-summary
 
-bench: ## the benchmarks
-	@echo "bench comes with the first benchmark."
+bench: $(READY) ## set up, then the benchmarks, which take some minutes; tables and plots go to benchmarks/out
+	@$(VENV)/bin/trellis bench all --out benchmarks/out
 
 clean: ## remove .venv, caches and build output
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .numba_cache build dist out \
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .numba_cache build dist out benchmarks/out \
 		spark-warehouse metastore_db derby.log
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from trellis.queries import Query
+    from trellis.trends.compact import Rows
 
 
 def query(text: str) -> Query:
@@ -23,4 +24,19 @@ def query(text: str) -> Query:
     return Query(text)
 
 
-__all__ = ["__version__", "query"]
+def expand(rows: Rows) -> Rows:
+    """Return rows in compact form, from `batches(compact=True)`, as whole trends: a batch, or a table of batches.
+
+    The column `events` is in place of `shared` and `new`.
+
+    Raises
+    ------
+    trellis.errors.UsageError
+        If the rows have no compact form, or do not begin where a batch begins.
+    """
+    from trellis.trends.compact import expand
+
+    return expand(rows)
+
+
+__all__ = ["__version__", "expand", "query"]

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from trellis.digits import number_text
 from trellis.errors import ListingRefused
-from trellis.language.bound import BoundQuery
+from trellis.language.bound import BoundQuery, Output, OutputKind
+from trellis.language.syntax import Which
 
 DEFAULT_MAX_TRENDS = 100_000_000
 
@@ -25,14 +26,48 @@ def result_size(bound: BoundQuery, counts: Iterable[int]) -> int:
 def refuse_listing(bound: BoundQuery, counts: Sequence[int], max_trends: int) -> None:
     """Raise `ListingRefused` where listing groups of these sizes would give more results than the bound allows.
 
-    ORDER BY with a LIMIT below the bound is not refused, but goes through all results: a warning says so where they
-    are more than the bound.
+    ORDER BY with a LIMIT below the bound is not refused, even if its keys are such that it has to go through all
+    results: a warning says so where they are more than the bound.
     """
-    rows = result_size(bound, counts)
+    refuse_rows(result_size(bound, counts), max_trends)
+    if bound.order_by and not can_be_searched(bound):
+        warn_of_all(sum(counts), max_trends)
+
+
+def warn_of_all(results: int, max_trends: int) -> None:
+    """Warn that ORDER BY goes through all results, if these are more than the bound on listing."""
+    if results > max_trends:
+        warnings.warn(f"ORDER BY goes through all {number_text(results)} results, which may take long", stacklevel=5)
+
+
+def can_be_searched(bound: BoundQuery) -> bool:
+    """Return whether the first results by the keys of ORDER BY can be found without the others, as far as these tell.
+
+    The keys must add up along a trend (its length, a sum), or be attributes of its first, last or n-th event, or the
+    gain from the first to the last. A mean, or a least or greatest value can only be the last key, the latter also the
+    first. Values can prevent it all the same: infinite ones, or sums of doubles that are rounded before another key.
+    """
+    keys = [o.output for o in bound.order_by if o.output.kind is not OutputKind.CONSTANT]
+    while len(keys) > 1 and is_extreme(keys[0]):
+        keys = keys[1:]
+    return all(map(_adds_up, keys[:-1])) and all(_adds_up(k) or k.function in ("MIN", "MAX", "AVG") for k in keys[-1:])
+
+
+def is_extreme(output: Output) -> bool:
+    """Return whether an item is the least or greatest value of a trend."""
+    return output.kind is OutputKind.AGGREGATE and output.function in ("MIN", "MAX")
+
+
+def _adds_up(output: Output) -> bool:
+    if output.kind is OutputKind.EXPRESSION:
+        ends = {a.column.which for a in output.arguments if a.kind is OutputKind.ATTRIBUTE and a.column is not None}
+        return output.function == "-" and ends == {Which.FIRST, Which.LAST}
+    return output.kind in (OutputKind.LENGTH, OutputKind.ATTRIBUTE) or output.function == "SUM"
+
+
+def refuse_rows(rows: int, max_trends: int) -> None:
+    """Raise `ListingRefused` where as many rows as these are asked for and the bound does not allow it."""
     if rows <= max_trends:
-        total = sum(counts)
-        if bound.order_by and total > max_trends:
-            warnings.warn(f"ORDER BY goes through all {number_text(total)} results, which may take long", stacklevel=4)
         return
     raise ListingRefused(
         f"the query has {number_text(rows)} results, more than the bound of {max_trends:,} on listing",

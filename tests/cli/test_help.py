@@ -6,7 +6,7 @@ import trellis
 from tests.cli.cases import assert_mistake, run
 from trellis.io.generate import KINDS, options_of
 
-COMMANDS = ("explain", "detect", "count", "generate", "demo")
+COMMANDS = ("explain", "detect", "count", "generate", "bench", "demo")
 
 
 def test_version() -> None:
@@ -27,6 +27,7 @@ def test_help_names_the_commands(arguments: tuple[str, ...]) -> None:
         ("explain", "--events --time --type --event-id --param --report-mode --engine --master --conf --json"),
         ("count", "--events --time --time-format --input-format --on-bad-rows --out --format --overwrite --json"),
         ("detect", "--limit --max-trends --report-mode --no-progress --quiet --json --out --format --overwrite"),
+        ("bench", "--quick --out --no-progress --json"),
         ("demo", "--engine --master --no-progress"),
     ],
 )

@@ -17,6 +17,7 @@ import trellis
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = ("README.md", "docs/semantics.md", "docs/attribute-index.md", "CHANGELOG.md")
 PYTHON = re.compile(r"^```python( spark)?\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 QUERY = re.compile(r"^```query(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -103,7 +104,7 @@ def test_the_commands_are_there() -> None:
     assert {"generate", "detect", "count", "explain"} <= named
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/semantics.md", "CHANGELOG.md"])
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     prose = re.sub(r"```.*?```|``.*?``|`[^`]*`", "code", text, flags=re.DOTALL)
@@ -124,6 +125,6 @@ def anchors(text: str) -> set[str]:
 
 
 def test_no_paths_of_one_machine() -> None:
-    for page in ("README.md", "docs/semantics.md"):
+    for page in PAGES:
         text = (ROOT / page).read_text(encoding="utf-8")
         assert not re.search(r"(?<!\w)/(home|root|tmp|Users)/|localhost", text, re.IGNORECASE), page

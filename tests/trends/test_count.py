@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 
 import trellis
 from trellis.trends import count, exact
-from trellis.trends.count import Counter, IndexedCounter
-from trellis.trends.operator import TrendOperator
+from trellis.trends.count import Counter, GraphRelation
+from trellis.trends.tasks import length_bounds, make_tasks, with_first_ends
 
 CONDITIONS = {
     "s[i].x > s[i-1].x": lambda a, b: b["x"] > a["x"],
@@ -22,7 +23,19 @@ CONDITIONS = {
     "s[i].k = s[i-1].m": lambda a, b: b["k"] == a["m"],
     "s[i].k = s[i-1].m AND s[i].x <= s[i-1].y": lambda a, b: b["k"] == a["m"] and b["x"] <= a["y"],
     "s[i].k = s[i-1].m AND s[i].m = s[i-1].k": lambda a, b: b["k"] == a["m"] and b["m"] == a["k"],
+    "s[i].x != s[i-1].y": lambda a, b: b["x"] != a["y"],
+    "s[i].k = s[i-1].k AND s[i].x != s[i-1].x": lambda a, b: b["k"] == a["k"] and b["x"] != a["x"],
+    "s[i].x BETWEEN 0.5 * s[i-1].x AND s[i-1].y": lambda a, b: 0.5 * a["x"] <= b["x"] <= a["y"],
+    "s[i].x > s[i-1].x AND s[i].x > s[i-1].y": lambda a, b: b["x"] > a["x"] and b["x"] > a["y"],
+    "s[i].x > s[i-1].x AND s[i].y <= s[i-1].y": lambda a, b: b["x"] > a["x"] and b["y"] <= a["y"],
+    "s[i].k = s[i-1].m AND s[i].x > s[i-1].x AND s[i].y < s[i-1].x": lambda a, b: (
+        b["k"] == a["m"] and b["x"] > a["x"] and b["y"] < a["x"]
+    ),
+    "s[i].ts - s[i-1].ts <= 3": lambda a, b: b["ts"] - a["ts"] <= 3,
+    "4 >= s[i].ts - s[i-1].ts AND s[i].x >= s[i-1].x": lambda a, b: b["ts"] - a["ts"] <= 4 and b["x"] >= a["x"],
+    "s[i].ts >= 0": lambda a, b: True,
 }
+KINDS = {"key", "inequality", "range", "two inequalities"}
 
 
 def table_of(seed: int, n: int, values: int) -> pa.Table:
@@ -56,34 +69,98 @@ def naive(table: pa.Table, may_follow: object, lo: int, hi: int, every: bool) ->
     return sum(number[i] for i in starts), sum(length[i] for i in starts), sum((total[i] for i in starts), Fraction(0))
 
 
-@settings(max_examples=60, deadline=None)
+def exactly(counter: Counter) -> list[int]:
+    """Count with primes, however small the numbers are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(count, "EXACT", 1.0)
+        return counter.counts()
+
+
+def both_counters(trends: Any) -> tuple[Counter, Counter]:
+    """The counter on the index, and one on the graph of the same events."""
+    operator = trends._operator
+    graph = operator.graph
+    relation = GraphRelation(operator.events, graph)
+    tasks = with_first_ends(make_tasks(operator.plan, operator.events), operator.events, graph.latest)
+    bounds = length_bounds(operator.plan.bound.having)
+    assert operator.index is not None
+    return operator.counter, Counter(operator.events, relation, tasks, lambda: graph, *bounds)
+
+
+@settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(list(CONDITIONS)),
     st.integers(0, 10**6),
     st.integers(1, 90),
     st.sampled_from([2, 5, 1000]),
+    st.sampled_from([1, 3]),
     st.booleans(),
 )
 def test_index_and_graph_count_what_plain_programming_counts(
-    condition: str, seed: int, n: int, values: int, every: bool
+    condition: str, seed: int, n: int, values: int, overlap: int, every: bool
 ) -> None:
     table = table_of(seed, n, values)
-    size = max(1, n // 2)
-    text = f"PATTERN S+ s[] WHERE {condition} REPORT {'any' if every else 'unextendable'} WITHIN {size} SLIDE {size}"
+    slide = max(1, n // 4)
+    size = slide * overlap
+    text = f"PATTERN S+ s[] WHERE {condition} REPORT {'any' if every else 'unextendable'} WITHIN {size} SLIDE {slide}"
     trends = trellis.query(text + " AGGREGATE COUNT(*), COUNT(s), SUM(s.x)").detect(table, event_id="id")
-    operator = trends._operator
-    assert isinstance(operator.counter, IndexedCounter)
-    graph = Counter(operator.events, lambda: operator.graph, operator.tasks)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(count, "EXACT", 1.0)
-        indexed_counts, graph_counts = operator.counter.counts(), graph.counts()
-    assert indexed_counts == graph_counts == operator.counter.counts()
-    assert operator.counter.log2(operator.tasks) == pytest.approx(graph.log2(operator.tasks))
-    wanted = [naive(table, CONDITIONS[condition], k, k + size, every) for k in range(0, n, size)]
+    indexed, graph = both_counters(trends)
+    assert exactly(indexed) == exactly(graph) == indexed.counts()
+    assert indexed.log2(indexed.tasks) == pytest.approx(graph.log2(graph.tasks))
+    assert indexed.length_range() == graph.length_range()
+    wanted = [naive(table, CONDITIONS[condition], k, k + size, every) for k in range(slide - size, n, slide)]
     rows = trends.to_arrow().to_pylist()
     assert [int(r["count_text"]) for r in rows] == [w[0] for w in wanted if w[0]]
     assert [int(r["count_s_text"]) for r in rows] == [w[1] for w in wanted if w[0]]
     assert [r["sum_s_x"] for r in rows] == [float(w[2]) for w in wanted if w[0]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(list(CONDITIONS)),
+    st.integers(0, 10**6),
+    st.integers(1, 60),
+    st.sampled_from([2, 5, 1000]),
+    st.sampled_from(["", "HAVING LENGTH >= 2", "HAVING LENGTH <= 3", "HAVING LENGTH = 2"]),
+    st.sampled_from([1, 7, 1000]),
+    st.booleans(),
+)
+def test_index_and_graph_agree_on_spans_and_lengths(
+    condition: str, seed: int, n: int, values: int, having: str, span: int, every: bool
+) -> None:
+    table = table_of(seed, n, values)
+    report = "any" if every else "unextendable"
+    query = trellis.query(f"PATTERN S+ s[] WHERE {condition} {having} REPORT {report} WITHIN {span}")
+    indexed, graph = both_counters(query.detect(table, event_id="id"))
+    assert (indexed.tasks.first_end == graph.tasks.first_end).all()
+    assert exactly(indexed) == exactly(graph) == indexed.counts()
+    assert indexed.length_range() == graph.length_range()
+    groups = np.arange(len(indexed.events.groups))
+
+    def lengths(prime: int) -> Any:
+        return np.ones((1, n), np.uint64)
+
+    assert indexed.sums(groups, lengths, 200) == graph.sums(groups, lengths, 200)
+
+
+def test_each_kind_of_index_is_among_the_conditions() -> None:
+    table = table_of(1, 9, 5)
+    kinds = {
+        trellis.query(f"PATTERN S+ s[] WHERE {c}").detect(table, event_id="id")._operator.index.kind for c in CONDITIONS
+    }
+    assert kinds == KINDS
+
+
+@pytest.mark.parametrize("condition", ["s[i].x > s[i-1].x", "s[i].k = s[i-1].m", "s[i].x >= s[i-1].x AND s[i].y > 2"])
+def test_many_overlapping_windows_and_spans_share_parts(condition: str) -> None:
+    table = table_of(3, 3000, 1000)
+    for within in ("WITHIN 600 SLIDE 40", "WITHIN 300", "WITHIN 20 SLIDE 3"):
+        trends = trellis.query(f"PATTERN S+ s[] WHERE {condition} {within}").detect(table, event_id="id")
+        indexed, graph = both_counters(trends)
+        parts = indexed.relation.parts
+        assert 1 < len(parts) < len(indexed.tasks) / 4
+        assert parts.size < 4 * 3000
+        assert indexed.counts() == graph.counts()
 
 
 @pytest.mark.parametrize("n", [60, 1100, 3000])
@@ -138,14 +215,17 @@ def test_numbers_are_put_together_from_their_residues(numbers: list[int]) -> Non
     assert found == [numbers]
 
 
-def test_operator_uses_edges_where_the_index_does_not_serve() -> None:
-    table = table_of(1, 30, 10)
-    for text in (
+@pytest.mark.parametrize(
+    "text",
+    [
         "PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT maximal",
-        "PATTERN S+ s[] WHERE s[i].x != s[i-1].x",
-        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x AND s[i].y < s[i-1].y",
-        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 5",
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x SELECT skip-till-next",
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x AND s[i].y < s[i-1].y AND s[i].m > s[i-1].m",
+        "PATTERN S+ s[] WHERE s[i].x != s[i-1].x AND s[i].y > s[i-1].y",
         "PATTERN S+ s[] WHERE s[i].x - s[i-1].x > 1",
-    ):
-        operator: TrendOperator = trellis.query(text).detect(table, event_id="id")._operator
-        assert type(operator.counter) is Counter
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x OR s[i].y > s[i-1].y",
+    ],
+)
+def test_edges_serve_where_the_index_does_not(text: str) -> None:
+    table = table_of(1, 30, 10)
+    assert trellis.query(text).detect(table, event_id="id")._operator.index is None

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,8 @@ def started(options: EngineOptions) -> Iterator[Any]:
     if options.engine is Engine.LOCAL:
         if options.master is not None or settings:
             raise UsageError("--master and --conf are for Spark", "Leave them out, or use --engine spark.")
-        yield None
+        with _without_pandas():
+            yield None
         return
     from trellis.spark.session import stop_session
 
@@ -46,6 +49,31 @@ def started(options: EngineOptions) -> Iterator[Any]:
                 raise KeyboardInterrupt from None
             raise
     stop_session(session)
+
+
+@contextmanager
+def _without_pandas() -> Iterator[None]:
+    """Keep pyarrow from importing pandas, which takes longer than a small file does.
+
+    Whatever pyarrow makes an array of, it asks first whether it comes from pandas; without pandas nothing does.
+    """
+    if "pandas" in sys.modules:
+        yield
+        return
+    sys.meta_path.insert(0, _NO_PANDAS)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(_NO_PANDAS)
+
+
+class _NoPandas(MetaPathFinder):
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("the command line does without pandas", name=name)
+
+
+_NO_PANDAS = _NoPandas()
 
 
 def _session(master: str | None, settings: dict[str, str]) -> Any:

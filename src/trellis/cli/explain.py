@@ -52,6 +52,7 @@ def explain(
 
 def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
     """Return the plan for the events, and what is known of them."""
+    from trellis.cli.costs import listing_costs, operator_costs
     from trellis.cli.events import check_given, schema_of
     from trellis.cli.running import detected, engine_and_events
     from trellis.plan.explain import explain_data
@@ -67,20 +68,9 @@ def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
         count = trends.count()
         known = {"read": trends.statistics["events"], **trends.statistics, "trends": str(count)}
         known.pop("events")
-        return explain_data(trends.plan) | {"operator": _operator(trends), "events": known}
-
-
-def _operator(trends: Any) -> dict[str, Any]:
-    from trellis.language.syntax import Report, Select
-
-    bound = trends.plan.bound
-    reduced = bound.report is Report.MAXIMAL and bound.select is Select.ANY
-    return {
-        "engine": trends.engine,
-        "graph": "event graph" + (", without edges that have a detour (its transitive reduction)" if reduced else ""),
-        "counts": "from the last event backwards, exactly; nothing is listed",
-        "lists": "depth first, in rank order, in batches of bounded size",
-    }
+        step("trying how quick listing is")
+        told = {"operator": operator_costs(trends), "events": known, "listing": listing_costs(trends, count)}
+        return explain_data(trends.plan) | told
 
 
 def _print(data: dict[str, Any], json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import signal
 import sys
@@ -15,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 import trellis
+from trellis.cli.bench import bench
 from trellis.cli.console import DEBUG, debugging, err, give_up_stdout, print_error, print_warning
 from trellis.cli.count import count
 from trellis.cli.demo import demo
@@ -120,6 +122,7 @@ app.command()(explain)
 app.command()(detect)
 app.command()(count)
 app.add_typer(generate_app(), name="generate")
+app.command()(bench)
 app.command()(demo)
 
 
@@ -146,7 +149,10 @@ def main() -> None:
     sys.set_int_max_str_digits(0)  # exact counts may have more digits than Python prints by default
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _exit)
-    app()
+    try:
+        app()
+    finally:
+        gc.freeze()  # the process ends: nothing is searched for garbage any more
 
 
 def _exit(number: int, _: Any) -> None:

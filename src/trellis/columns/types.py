@@ -95,7 +95,8 @@ def normalise(array: Array | Chunked, type_: Type) -> Array:
     Returns
     -------
     pyarrow.Array
-        Of the type `physical(type_)`; a column of type OTHER is only put into one piece. NaN stays NaN.
+        Of the type `physical(type_)`; a column of type OTHER is only put into one piece. NaN stays NaN. Values that
+        have this form already are not copied.
 
     Raises
     ------
@@ -132,7 +133,9 @@ def _one_piece(array: Array) -> Array:
     if from_arrow(array.type).kind is Kind.STRING:
         array = array.cast(pa.large_string())
     if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+        array = (
+            array.chunk(0) if array.num_chunks == 1 else pa.concat_arrays(array.chunks or [pa.array([], array.type)])
+        )
     return array
 
 

@@ -124,38 +124,45 @@ def latest_predecessors(offsets, successors):
 
 
 @njit(cache=True, nogil=True)
-def reduce_world(begin, end, offsets, successors, until, reach, keep):
-    """Mark the edges of a world that have no detour (its transitive reduction); return how many.
+def reduce_columns(row, column, end, offsets, successors, read, kept, reach):
+    """Drop the edges into the events from `column` to `end` that have a detour; return how many words were joined.
 
-    `reach` holds for each event a ring of bits, one for each event within twice the widest reach, so that reachable
-    events of a successor are added by whole words without shifting.
+    The columns of a world are taken from the first to the last, and all events from `row` on that have an edge into
+    them. `kept[x]` edges of `x` are known to have no detour and are moved to the front of its row; the others begin at
+    `read[x]`. `reach` has a row an event from `row` on and a bit a column.
     """
     words = reach.shape[1]
-    bits = words * 64
-    kept = 0
-    for x in range(end - 1, begin - 1, -1):
-        row = reach[x - begin]
-        row[:] = 0
-        for i in range(offsets[x], offsets[x + 1]):
-            y = np.int64(successors[i])
-            place = y % bits
-            if (row[place >> 6] >> np.uint64(place & 63)) & np.uint64(1):
-                keep[i] = False
-                continue
-            keep[i] = True
-            kept += 1
-            other = reach[y - begin]
+    joined = 0
+    for x in range(end - 1, row - 1, -1):
+        own = reach[x - row]
+        own[:] = 0
+        for i in range(offsets[x], offsets[x] + kept[x]):
+            other = reach[successors[i] - row]
             for word in range(words):
-                row[word] |= other[word]
-            row[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
-        # What lies beyond the reach of x would be mistaken for something nearer after a turn of the ring.
-        beyond, limit = until[x], min(end, x + bits)
-        while beyond < limit:
-            place = beyond % bits
-            if place & 63 == 0 and beyond + 64 <= limit:
-                row[place >> 6] = np.uint64(0)
-                beyond += 64
-            else:
-                row[place >> 6] &= ~(np.uint64(1) << np.uint64(place & 63))
-                beyond += 1
-    return kept
+                own[word] |= other[word]
+        joined += kept[x] * words
+        while read[x] < offsets[x + 1] and successors[read[x]] < end:
+            y = np.int64(successors[read[x]])
+            read[x] += 1
+            place = y - column
+            if (own[place >> 6] >> np.uint64(place & 63)) & np.uint64(1):
+                continue
+            successors[offsets[x] + kept[x]] = y
+            kept[x] += 1
+            other = reach[y - row]
+            for word in range(words):
+                own[word] |= other[word]
+            own[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+            joined += words
+    return joined
+
+
+@njit(cache=True, nogil=True)
+def pack_rows(offsets, kept, successors):
+    """Move the first `kept[x]` edges of every event together, in place; return how many there are."""
+    write = 0
+    for x in range(kept.shape[0]):
+        for i in range(offsets[x], offsets[x] + kept[x]):
+            successors[write] = successors[i]
+            write += 1
+    return write

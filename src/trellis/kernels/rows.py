@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 LARGE, SMALL = 2.0**700, 2.0**-700  # between them products and what they leave over are exact in doubles
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
 NEAR = 2.0**-48  # how near a tie is taken for one
 
 
@@ -19,10 +20,10 @@ def sum_integers(ends, values, valid):
         total = np.int64(0)
         for i in range(begin, ends[row]):
             if valid[i]:
-                new = total + values[i]
-                if (values[i] > 0 and new < total) or (values[i] < 0 and new > total):
+                # Asked before adding: compiled code may take it that signed numbers never wrap.
+                if total > HIGHEST - values[i] if values[i] > 0 else total < LOWEST - values[i]:
                     return sums, found, row
-                total = new
+                total += values[i]
                 found[row] = True
         sums[row] = total
         begin = ends[row]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.locate import grown
 from trellis.kernels.paths import _ends, _starts
 
 LIMB = 32
@@ -97,14 +98,10 @@ def _completions(out, here, before, counts, layers, least, most):
 
 
 @njit(cache=True, nogil=True)
-def unrank(
-    rank, lo, hi, first_end, single, every, offsets, successors, latest, ok, counts, layers, least, most, path
+def _unrank(
+    rank, lo, hi, first_end, single, every, offsets, successors, latest, ok, counts, layers, least, most, number, path
 ):  # fmt: skip
-    """Write the path with a rank into `path` and return its length, or 0 if the rank is too high; `rank` is used up.
-
-    `layers` is empty where all lengths are allowed; else see `layered_counts`.
-    """
-    number = np.zeros(rank.shape[0], np.uint64)
+    """Write the path with a rank into `path` and return its length, or 0 if the rank is too high; `rank` is used up."""
     x = -1
     for start in range(lo, lo + 1 if single else hi):
         if _starts(start, lo, single, every, ok, latest):
@@ -130,3 +127,28 @@ def unrank(
                 break
             i += 1
         x = int(successors[i])
+
+
+@njit(cache=True, nogil=True)
+def unrank(ranks, lo, hi, first_end, single, every, offsets, successors, latest, ok, counts, layers, least, most):
+    """Return the paths with given ranks, one after another, and where each ends; a path that there is not is empty.
+
+    `layers` is empty where all lengths are allowed; else see `layered_counts`.
+    """
+    events = np.empty(16 * ranks.shape[0], np.int32)
+    path_ends = np.empty(ranks.shape[0], np.int64)
+    rank, number = np.empty(ranks.shape[1], np.uint64), np.empty(ranks.shape[1], np.uint64)
+    path = np.empty(hi - lo, np.int32)
+    used = 0
+    for i in range(ranks.shape[0]):
+        rank[:] = ranks[i]
+        length = _unrank(
+            rank, lo, hi, first_end, single, every, offsets, successors, latest, ok, counts, layers, least, most,
+            number, path,
+        )  # fmt: skip
+        while used + length > events.shape[0]:
+            events = grown(events)
+        events[used : used + length] = path[:length]
+        used += length
+        path_ends[i] = used
+    return events[:used].copy(), path_ends

@@ -1,6 +1,8 @@
-"""Listing the paths of the event graph in rank order, a bounded number at a time.
+"""Listing the paths of certain lengths in rank order: a depth-first walk that enters no branch in vain.
 
-The walk is depth first and can be left and taken up again anywhere: its whole state is two small arrays.
+Before the walk each event of a task gets the set of lengths that paths from it to an end have, as bits. The state of
+the walk, stretches and buffers are those of `trellis.kernels.listing`, except that it cannot skip: a stretch begins
+with the first path of its task, or where `stand_on` has put the walk.
 """
 
 from __future__ import annotations
@@ -8,17 +10,28 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.listing import (
+    CURSOR,
+    DEPTH,
+    FRESH,
+    LEFT,
+    READY,
+    REST,
+    ROWS,
+    SPARE,
+    STRETCH,
+    TASK,
+    VALUES,
+    _copy,
+)
 from trellis.kernels.paths import _ends, _starts
 
-# Places in the state.
-TASK, CURSOR, DEPTH, FRESH, READY, RANK, GROUP, ROWS, VALUES = range(9)
-STATE_SIZE = 9
 FAR = np.uint64(63)  # this bit of a set of lengths stands for 64 and more
 
 
 @njit(cache=True, nogil=True)
-def _lengths_left(lo, hi, first_end, every, offsets, successors, ok, left, longest):
-    """For each event of a task: the set of lengths of paths from it to an end, as bits, and the greatest of them."""
+def _lengths_left(lo, hi, first_end, every, offsets, successors, ok, lengths, longest):
+    """Set for each event of a task the set of lengths of paths from it to an end, as bits, and the greatest of them."""
     far = np.uint64(1) << FAR
     for x in range(hi - 1, lo - 1, -1):
         bits, high = np.uint64(0), np.int64(0)
@@ -29,10 +42,10 @@ def _lengths_left(lo, hi, first_end, every, offsets, successors, ok, left, longe
                 y = successors[i]
                 if y >= hi:
                     break
-                bits |= (left[y] << np.uint64(1)) | (left[y] & far)
-                if longest[y] > 0:
-                    high = max(high, longest[y] + 1)
-        left[x], longest[x] = bits, high
+                bits |= (lengths[y - lo] << np.uint64(1)) | (lengths[y - lo] & far)
+                if longest[y - lo] > 0:
+                    high = max(high, longest[y - lo] + 1)
+        lengths[x - lo], longest[x - lo] = bits, high
 
 
 @njit(cache=True, nogil=True)
@@ -52,70 +65,86 @@ def _can_be(before, bits, high, least, most):
 
 
 @njit(cache=True, nogil=True)
-def walk(
-    state, nodes, places, lo, hi, first_end, group, single, every, offsets, successors, latest, ok,
-    least, most, pruned, left, longest, limit, values, ends, ranks, groups,
+def _walk(
+    state, numbers, nodes, places, lo, hi, first_end, single, every, offsets, successors, latest, ok,
+    least, most, lengths, longest, values, ends, shared, row, used,
 ):  # fmt: skip
-    """Write the next paths until a buffer is full or all are written.
-
-    `values` gets the events of the paths one after another, `ends` where each path ends in it, `ranks` and `groups` the
-    path's rank and group. At most `limit` paths of a group are written. `state[ROWS]` and `state[VALUES]` tell how
-    many of each; the walk is over when no path was written.
-    """
-    tasks = lo.shape[0]
-    rows = used = np.int64(0)
-    while state[TASK] < tasks:
-        task = state[TASK]
-        if not state[READY]:
-            if group[task] != state[GROUP]:
-                state[GROUP], state[RANK] = group[task], 0
-            if pruned:
-                _lengths_left(lo[task], hi[task], first_end[task], every, offsets, successors, ok, left, longest)
-            state[READY], state[CURSOR], state[DEPTH] = 1, lo[task], 0
-        if state[DEPTH] == 0:
-            x = state[CURSOR]
-            stop = lo[task] + 1 if single else hi[task]
-            while x < stop:
-                if _starts(x, lo[task], single, every, ok, latest) and (
-                    not pruned or _can_be(0, left[x], longest[x], least, most)
-                ):
-                    break
-                x += 1
-            if x >= stop or state[RANK] >= limit:
-                state[TASK] += 1
-                state[READY] = 0
-                continue
-            state[CURSOR] = x + 1
-            nodes[0], places[0] = x, offsets[x]
-            state[DEPTH], state[FRESH] = 1, 1
-        depth = state[DEPTH]
-        x = nodes[depth - 1]
-        if state[FRESH]:
-            if least <= depth <= most and _ends(x, hi[task], first_end[task], every, offsets, successors):
-                if rows >= ends.shape[0] or used + depth > values.shape[0]:
-                    break
-                for d in range(depth):
-                    values[used + d] = nodes[d]
-                used += depth
-                ends[rows], ranks[rows], groups[rows] = used, state[RANK], group[task]
-                rows += 1
-                state[RANK] += 1
-                if state[RANK] >= limit:
-                    state[DEPTH] = 0
-                    state[CURSOR] = hi[task]
-                    continue
-            state[FRESH] = 0
-        i = places[depth - 1]
-        stop = offsets[x + 1]
-        while i < stop and successors[i] < hi[task]:
-            y = successors[i]
-            if not pruned or _can_be(depth, left[y], longest[y], least, most):
+    """Write paths of one stretch until it is over or no more fit; return rows, values and whether no more fit."""
+    room, rows_room = values.shape[0] - SPARE, ends.shape[0] - SPARE
+    depth, cursor, fresh = state[DEPTH], state[CURSOR], state[FRESH]
+    left = min(numbers[LEFT], np.uint64(state[REST]))
+    wanted, full, over = left, False, False
+    stop = lo + 1 if single else hi
+    turn = np.int64(0)  # how many events the next row shares with the one before
+    while left > 0:
+        if depth == 0:
+            while cursor < stop and not _starts(cursor, lo, single, every, ok, latest):
+                cursor += 1
+            if cursor >= stop:
+                over = True
                 break
-            i += 1
-        if i >= stop or successors[i] >= hi[task]:
-            state[DEPTH] -= 1
-            continue
-        places[depth - 1] = i + 1
-        nodes[depth], places[depth] = successors[i], offsets[successors[i]]
-        state[DEPTH], state[FRESH] = depth + 1, 1
-    state[ROWS], state[VALUES] = rows, used
+            y, turn = cursor, np.int64(0)
+            cursor += 1
+        else:
+            x = nodes[depth - 1]
+            if fresh:
+                fresh = 0
+                if least <= depth <= most and _ends(x, hi, first_end, every, offsets, successors):
+                    begin = np.int64(0) if shared is None else turn
+                    if row >= rows_room or used + depth - begin > room:
+                        fresh, full = 1, True
+                        break
+                    _copy(values, used, nodes, begin, depth - begin)
+                    if shared is not None:
+                        shared[row] = turn
+                    used += depth - begin
+                    row += 1
+                    ends[row] = used
+                    left -= np.uint64(1)
+                    turn = depth
+                    continue
+            i = places[depth - 1]
+            if i >= offsets[x + 1] or successors[i] >= hi:
+                depth -= 1
+                turn = min(turn, depth)
+                continue
+            y = np.int64(successors[i])
+            places[depth - 1] = i + 1
+        if _can_be(depth, lengths[y - lo], longest[y - lo], least, most):
+            nodes[depth], places[depth] = y, offsets[y]
+            depth, fresh = depth + 1, 1
+    written = wanted - left
+    state[DEPTH], state[CURSOR], state[FRESH] = depth, cursor, fresh
+    numbers[LEFT] = np.uint64(0) if over else numbers[LEFT] - written
+    state[REST] -= np.int64(written)
+    return row, used, full
+
+
+@njit(cache=True, nogil=True)
+def fill(
+    state, numbers, nodes, places, tasks, size, lo, hi, first_end, single, every, offsets, successors, latest, ok,
+    told, least, most, lengths, longest, values, ends, shared,
+):  # fmt: skip
+    """Write the next paths of `least` to `most` events until a buffer is full or `state[REST]` are written.
+
+    What the buffers get is what `trellis.kernels.listing.fill` tells.
+    """
+    row = used = np.int64(0)
+    ends[0] = 0
+    full = False
+    while not full and state[STRETCH] < tasks.shape[0] and state[REST] > 0:
+        task = tasks[state[STRETCH]]
+        if told[TASK] != task:
+            _lengths_left(lo[task], hi[task], first_end[task], every, offsets, successors, ok, lengths, longest)
+            told[TASK] = task
+        if not state[READY]:
+            state[READY], state[CURSOR], state[DEPTH], state[FRESH] = 1, lo[task], 0, 0
+            numbers[LEFT] = size[state[STRETCH]]
+        row, used, full = _walk(
+            state, numbers, nodes, places, lo[task], hi[task], first_end[task], single, every, offsets, successors,
+            latest, ok, least, most, lengths, longest, values, ends, shared, row, used,
+        )  # fmt: skip
+        if numbers[LEFT] == 0:
+            state[STRETCH] += 1
+            state[READY] = 0
+    state[ROWS], state[VALUES] = row, used

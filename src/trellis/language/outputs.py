@@ -63,6 +63,9 @@ def _bindable(variable: Variable, node: s.Node, scope: Scope) -> Variable:
 def _attribute(e: s.Attribute, scope: Scope) -> Output:
     variable = _bindable(scope.variable(e.var, e), e, scope)
     column = bind_column(e, scope)
+    if column.type.kind is Kind.OTHER:
+        what = f"`{scope.source(e)}` is {column.type.described()}, which a result cannot hold"
+        scope.fail(what, e, f"Return `{e.var}`, the ids of its events, and look it up by them.")
     several = variable.kleene and column.which is s.Which.EACH
     return Output(OutputKind.ATTRIBUTE, column.type, several, column=column, variable=e.var)
 

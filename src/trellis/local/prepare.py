@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,19 +14,44 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.columns.evaluate import evaluate
-from trellis.columns.ordering import group_codes, sort_indices
+from trellis.columns.ordering import row_codes, sort_indices
 from trellis.columns.types import from_arrow, normalise
 from trellis.errors import DataError, OverflowInCondition, UsageError
 from trellis.events import TYPE
 from trellis.kernels import worlds as kernel
 from trellis.language.bound import BoundQuery, Condition, WindowKind
 from trellis.language.schema import STRING, Kind
+from trellis.local.sorting import Order, column_of, event_order, repeated_rows, table_order
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import is_true
 from trellis.trends.clock import Clock
 from trellis.trends.slice import Groups, Ints, Slice
 
 MAX_WINDOWS = 1 << 31
+
+
+class SortedTable:
+    """All columns of the events, brought into their order only when they are asked for.
+
+    Parameters
+    ----------
+    table
+        The events as they came.
+    rows
+        The rows that are left, in order; None for all as they are.
+    """
+
+    def __init__(self, table: pa.Table, rows: Order) -> None:
+        self._table, self._rows = table, rows
+
+    @cached_property
+    def whole(self) -> pa.Table:
+        """All the columns."""
+        return self.columns(self._table.column_names)
+
+    def columns(self, names: Sequence[str]) -> pa.Table:
+        """Return some of the columns."""
+        return _taken(self._table.select(names).combine_chunks(), self._rows)
 
 
 @dataclass(frozen=True)
@@ -35,40 +62,44 @@ class Prepared:
     ----------
     events
         The slice.
-    table
-        The events of the slice with all their columns, in the same order.
+    source
+        The events of the slice with all their columns.
     read, dropped
         How many rows came in, and how many of them were bad and left out.
     """
 
     events: Slice
-    table: pa.Table
+    source: SortedTable
     read: int
     dropped: int
+
+    @property
+    def table(self) -> pa.Table:
+        """The events of the slice with all their columns, in the same order."""
+        return self.source.whole
 
 
 def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> Prepared:
     """Check, filter, partition, sort and window a table of events."""
-    bound, read = plan.bound, table.num_rows
-    assert bound.schema is not None
-    table = _without_bad_rows(table.combine_chunks(), bound, on_bad_rows)
-    unreadable = read - table.num_rows
-    table, ids = _identified(table, bound)
-    columns = {name: normalise(table[name], from_arrow(table[name].type)) for name in plan.columns}
-    meets = _meets_constants(plan, table, columns)
-    if not plan.keep_failing:
-        keep = pa.array(meets)
-        table, ids = table.filter(keep), ids.filter(keep)
-        columns = {name: column.filter(keep) for name, column in columns.items()}
-        meets = np.ones(len(ids), np.bool_)
-    events, table, repeated = _sorted(plan, table, ids, columns, meets, on_bad_rows)
-    return Prepared(events, table, read, unreadable + repeated)
+    read = table.num_rows
+    table = _without_bad_rows(table, plan.bound, on_bad_rows)
+    events = _sorted(_filtered(plan, table))
+    kept = events.taken(_first_of_ids(plan.bound, events, table, on_bad_rows))
+    dropped = read - table.num_rows + len(events) - len(kept)
+    return Prepared(_slice(plan.bound, kept), SortedTable(table, kept.rows), read, dropped)
 
 
 def with_columns(prepared: Prepared, plan: Plan) -> Slice:
     """Return the slice with all columns that a plan reads."""
-    table = prepared.table
-    return replace(prepared.events, columns={n: normalise(table[n], from_arrow(table[n].type)) for n in plan.columns})
+    known = prepared.events.columns
+    more = prepared.source.columns([name for name in plan.columns if name not in known])
+    columns = {name: known[name] if name in known else column_of(more, name) for name in plan.columns}
+    return replace(prepared.events, columns=columns)
+
+
+def _taken(values: Any, rows: Order) -> Any:
+    """Return the rows of a table or an array; the same one for all as they are."""
+    return values if rows is None else values.take(pa.array(rows))
 
 
 # --- Bad rows and identity --------------------------------------------------------------------------------------
@@ -85,10 +116,10 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
         good = _readable(table[name])
         bad = table.num_rows - good.true_count
         if bad and on_bad_rows == "error":
-            raise bad_rows(bad, role, name, table.filter(pc.invert(good)).slice(0, 1).to_pylist()[0])
+            raise bad_rows(bad, role, name, _first_row(table.filter(pc.invert(good))))
         if bad:
             table = table.filter(good)
-    return table.combine_chunks()
+    return table
 
 
 def _readable(column: pa.ChunkedArray) -> pa.Array:
@@ -96,6 +127,18 @@ def _readable(column: pa.ChunkedArray) -> pa.Array:
     if pa.types.is_floating(column.type):
         good = pc.and_(good, pc.fill_null(pc.is_finite(column), False))
     return good.combine_chunks() if isinstance(good, pa.ChunkedArray) else good
+
+
+def _first_row(table: pa.Table) -> dict[str, object]:
+    """Return the first row as it is shown; moments that Python cannot tell as Arrow writes them."""
+    row: dict[str, object] = {}
+    for name in table.column_names:
+        value = table[name][0]
+        try:
+            row[name] = value.as_py()
+        except (ValueError, OverflowError):
+            row[name] = value.cast(pa.string()).as_py()
+    return row
 
 
 def bad_rows(number: int, role: str, name: str, example: Mapping[str, object]) -> DataError:
@@ -109,17 +152,13 @@ def bad_rows(number: int, role: str, name: str, example: Mapping[str, object]) -
     )
 
 
-def _identified(table: pa.Table, bound: BoundQuery) -> tuple[pa.Table, pa.Array]:
-    """Return the event ids: a column, or the position in (time, table, other columns)."""
-    schema = bound.schema
-    assert schema is not None
-    if schema.event_id is not None:
-        column = table[schema.event_id]
-        return table, normalise(column, from_arrow(column.type))
-    order = sort_indices(_identity_columns(table, bound))
-    positions = np.empty(len(order), np.int64)
-    positions[order] = np.arange(len(order))
-    return table, pa.array(positions)
+def _positions(table: pa.Table, bound: BoundQuery) -> pa.Array:
+    """Return the positions of events in the order (time, table, other columns)."""
+    positions = np.arange(table.num_rows)
+    order = table_order(table, _identity_columns(table, bound))
+    if order is not None:
+        positions[order] = np.arange(table.num_rows)
+    return pa.array(positions)
 
 
 def unordered(name: str) -> UsageError:
@@ -130,7 +169,7 @@ def unordered(name: str) -> UsageError:
     )
 
 
-def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[pa.Array]:
+def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[str]:
     schema = bound.schema
     assert schema is not None
     names = [schema.time, TYPE] if schema.tables[0].type is not None else [schema.time]
@@ -138,13 +177,13 @@ def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[pa.Array]:
     for name in names:
         if from_arrow(table[name].type).kind is Kind.OTHER:
             raise unordered(name)
-    return [normalise(table[n], from_arrow(table[n].type)) for n in names]
+    return names
 
 
 # --- Conditions on single events --------------------------------------------------------------------------------
 
 
-def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str, pa.Array]) -> NDArray[np.bool_]:
+def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:
     meets = _has_type(plan.bound, table)
     for condition in plan.constant:
         meets &= meets_condition(condition, columns, meets)
@@ -152,7 +191,7 @@ def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str, pa.Array
 
 
 def meets_condition(
-    condition: Condition, columns: Mapping[str, pa.Array], asked: NDArray[np.bool_]
+    condition: Condition, columns: Mapping[Any, pa.Array], asked: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Return which events meet a condition; only those that are `asked` can be the cause of an overflow."""
     try:
@@ -191,39 +230,84 @@ def warn_of_case(wanted: str, found: list[str]) -> None:
 # --- Order, windows, groups -------------------------------------------------------------------------------------
 
 
-def _sorted(
-    plan: Plan,
-    table: pa.Table,
-    ids: pa.Array,
-    columns: Mapping[str, pa.Array],
-    meets: NDArray[np.bool_],
-    on_bad_rows: str,
-) -> tuple[Slice, pa.Table, int]:
+@dataclass(frozen=True)
+class _Events:
+    """What is known of the events that are left, each in one place of every column and array.
+
+    `columns` has those that the plan reads, and the positions under None where `id` is. `rows` are the rows of the
+    events in the table of those that can be read; None for all as they are.
+    """
+
+    columns: Mapping[str | None, pa.Array]
+    id: str | None
+    meets: NDArray[np.bool_]
+    times: NDArray[Any]
+    partition: Ints | None
+    rows: Order
+
+    @property
+    def ids(self) -> pa.Array:
+        """The ids, or positions in their place."""
+        return self.columns[self.id]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def taken(self, places: Order) -> _Events:
+        """Return some of the events, in an order."""
+        if places is None:
+            return self
+        return replace(
+            self,
+            columns={name: _taken(column, places) for name, column in self.columns.items()},
+            meets=self.meets[places],
+            times=self.times[places],
+            partition=None if self.partition is None else self.partition[places],
+            rows=places if self.rows is None else self.rows[places],
+        )
+
+
+def _filtered(plan: Plan, table: pa.Table) -> _Events:
+    """Return the events of a table that take part."""
     bound = plan.bound
     assert bound.schema is not None
-    clock = Clock(bound.window, bound.schema.time_type)
-    times = clock.numbers(columns[bound.schema.time])
-    n = len(times)
-    partition = (
-        group_codes([columns[name] for name, _ in bound.partition])[0] if bound.partition else np.zeros(n, np.int64)
-    )
-    id_codes = group_codes([ids])[0]
-    order = np.lexsort((id_codes, times, partition))
-    keep = _first_of_ids(bound, clock, order, partition, times, ids, id_codes, table, on_bad_rows)
-    order = order[keep]
-    taken = pa.array(order)
-    times, partition = times[order], partition[order]
-    bounds = (
-        np.concatenate([[0], np.flatnonzero(np.diff(partition)) + 1, [len(order)]])
-        if len(order)
-        else np.zeros(1, np.int64)
-    )
-    groups, until = make_groups(bound, clock, times, bounds.astype(np.int64))
-    events = Slice(
-        columns={name: column.take(taken) for name, column in columns.items()}, ids=ids.take(taken), times=times,
-        usable=meets[order], bounds=bounds.astype(np.int64), groups=groups, until=until,
-    )  # fmt: skip
-    return events, table.take(taken), n - len(order)
+    columns: dict[str | None, pa.Array] = {name: column_of(table, name) for name in plan.columns}
+    if bound.schema.event_id is None:
+        columns[None] = _positions(table, bound)
+    meets = _meets_constants(plan, table, columns)
+    rows = None if plan.keep_failing or meets.all() else np.flatnonzero(meets)
+    if rows is not None:
+        columns, meets = {name: _taken(column, rows) for name, column in columns.items()}, meets[rows]
+    times = _clock(bound).numbers(columns[bound.schema.time])
+    partition = row_codes([columns[name] for name, _ in bound.partition]) if bound.partition else None
+    return _Events(columns, bound.schema.event_id, meets, times, partition, rows)
+
+
+def _sorted(events: _Events) -> _Events:
+    """Bring events into the order (partition, time, id); positions are in the order of times themselves."""
+    by = events.ids.to_numpy() if events.id is None else events.times
+    return events.taken(event_order(by, events.ids, events.partition))
+
+
+def _clock(bound: BoundQuery) -> Clock:
+    assert bound.schema is not None
+    return Clock(bound.window, bound.schema.time_type)
+
+
+def _slice(bound: BoundQuery, events: _Events) -> Slice:
+    times = events.times if events.times.flags.writeable else events.times.copy()  # kernels tell the two apart
+    bounds = _bounds(len(times), events.partition)
+    groups, until = make_groups(bound, _clock(bound), times, bounds)
+    columns = {name: column for name, column in events.columns.items() if name is not None}
+    return Slice(columns, events.ids, times, events.meets, bounds, groups, until)
+
+
+def _bounds(size: int, partition: Ints | None) -> Ints:
+    """Return where the runs of equal numbers begin, and where the last one ends."""
+    if size == 0:
+        return np.zeros(1, np.int64)
+    changes = np.empty(0, np.int64) if partition is None else np.flatnonzero(partition[1:] != partition[:-1]) + 1
+    return np.concatenate([[0], changes, [size]])
 
 
 def make_groups(bound: BoundQuery, clock: Clock, times: np.ndarray, bounds: Ints) -> tuple[Groups, Ints]:
@@ -244,43 +328,34 @@ def make_groups(bound: BoundQuery, clock: Clock, times: np.ndarray, bounds: Ints
     return Groups(lo[order], hi[order], number[order]), kernel.window_ends(first, last, bounds)
 
 
-def _first_of_ids(
-    bound: BoundQuery, clock: Clock, order: Ints, partition: Ints, times: np.ndarray, ids: pa.Array, id_codes: Ints,
-    table: pa.Table, on_bad_rows: str,
-) -> NDArray[np.bool_]:  # fmt: skip
-    """Return which of the ordered events to keep: all, or without those whose id occurred before in their window."""
-    keep = np.ones(len(order), np.bool_)
-    schema = bound.schema
-    assert schema is not None
-    if schema.event_id is None or not len(order):
-        return keep
-    codes, groups = id_codes[order], partition[order]
-    by_id = np.lexsort((codes, groups))
-    same = (np.diff(codes[by_id]) == 0) & (np.diff(groups[by_id]) == 0)
-    if not same.any():
-        return keep
-    repeated = by_id[np.concatenate([[False], same]) | np.concatenate([same, [False]])]
-    run = repeated[_by_columns(order[repeated], groups[repeated], codes[repeated], times, table)]
-    changes = np.flatnonzero((np.diff(codes[run]) != 0) | (np.diff(groups[run]) != 0)) + 1
+def _first_of_ids(bound: BoundQuery, events: _Events, table: pa.Table, on_bad_rows: str) -> Order:
+    """Return which of the sorted events to keep: all, or those whose id did not occur before in their window."""
+    if events.id is None:
+        return None
+    repeated, codes = repeated_rows(events.ids, events.partition)
+    if not len(repeated):
+        return None
+    by = _by_columns(codes, events.times[repeated], _taken(table, _places(events.rows, repeated)))
+    run, codes = repeated[by], codes[by]
     first = last = np.zeros(len(run), np.int64)
     if bound.window.kind is WindowKind.SLIDING:
-        first, last = clock.windows(times[order[run]])
-    keep[run] = kernel.drop_repeated(first, last, np.concatenate([[0], changes, [len(run)]]))
+        first, last = _clock(bound).windows(events.times[run])
+    keep = np.ones(len(events.times), np.bool_)
+    keep[run] = kernel.drop_repeated(first, last, _bounds(len(run), codes))
     if not keep.all() and on_bad_rows == "error":
-        raise repeated_id(schema.event_id, ids[int(order[np.flatnonzero(~keep)[0]])].as_py(), int((~keep).sum()))
-    return keep
+        again = np.flatnonzero(~keep)
+        raise repeated_id(events.id, events.ids[int(again[0])].as_py(), len(again))
+    return np.flatnonzero(keep)
 
 
-def _by_columns(rows: Ints, groups: Ints, codes: Ints, times: np.ndarray, table: pa.Table) -> Ints:
-    """Order rows by (partition, id, time, other columns)."""
-    taken = table.take(pa.array(rows))
-    columns = [pa.array(groups), pa.array(codes), pa.array(times[rows])]
-    columns += [
-        normalise(taken[n], from_arrow(taken[n].type))
-        for n in taken.column_names
-        if from_arrow(taken[n].type).kind is not Kind.OTHER
-    ]
-    return sort_indices(columns)
+def _places(rows: Order, places: Ints) -> Ints:
+    return places if rows is None else rows[places]
+
+
+def _by_columns(codes: Ints, times: NDArray[Any], table: pa.Table) -> Ints:
+    """Order rows by (id, time, other columns)."""
+    ordered = [n for n in table.column_names if from_arrow(table[n].type).kind is not Kind.OTHER]
+    return sort_indices([pa.array(codes), pa.array(times), *(column_of(table, name) for name in ordered)])
 
 
 def repeated_id(column: str, value: object, number: int) -> DataError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -10,18 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from trellis.errors import UsageError
 from trellis.language.printer import pattern_text
-from trellis.limits import refuse_listing
+from trellis.limits import refuse_listing, refuse_rows
 from trellis.local.prepare import Prepared, prepare, with_columns
 from trellis.plan.plan import Plan, refuse_unsupported, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.trends.address import check_rank, named_group, sampled_ranks
-from trellis.trends.arrange import arrange, walk_limit
+from trellis.trends.arrange import arrange, checked_ranks, wanted_ranges
+from trellis.trends.listing import Trends, usable_threads
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
-from trellis.trends.operator import TrendOperator, Walked
-from trellis.trends.output import RowMaker, chosen, exploded_schema, lead_schema
+from trellis.trends.operator import TrendOperator
+from trellis.trends.output import TEXTLESS, RowMaker, check_compact, chosen, exploded_schema, lead_schema
 
 if TYPE_CHECKING:
     import pandas
@@ -38,7 +40,7 @@ class LocalTrends:
         self.plan = plan
         self.max_trends = max_trends
         self._prepared: Prepared = prepare(plan, table, on_bad_rows)
-        self._operator = TrendOperator(plan, self._prepared.events)
+        self._operator = TrendOperator(plan, self._prepared.events, usable_threads(None))
         self._maker = RowMaker(plan, self._prepared.events)
 
     @property
@@ -75,7 +77,10 @@ class LocalTrends:
             raise UsageError("the query has no AGGREGATE", "Add one, or use trends.aggregate('count(*)').")
         return aggregate_rows(self.plan, self._maker, self._operator.aggregate())
 
-    def batches(self, columns: Sequence[str] | None = None, positions: bool = False) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, columns: Sequence[str] | None = None, positions: bool = False, threads: int | None = None,
+        ranks: range | None = None, compact: bool = False,
+    ) -> Iterator[pa.RecordBatch]:  # fmt: skip
         """Yield the results as record batches of bounded size, in the order of the result.
 
         Parameters
@@ -84,24 +89,52 @@ class LocalTrends:
             The columns wanted; all of them by default.
         positions
             Give int32 positions in `events` in place of event ids.
+        threads
+            How many threads list; by default as many as there are cores to use.
+        ranks
+            List only these rows of the result, such as `range(10**9, 10**9 + 1000)`, and nothing before them.
+        compact
+            Give, in place of `events`, how many leading events each trend shares with the row before it (`shared`, 0
+            in the first row of a batch) and the events that follow those (`new`). `trellis.expand` undoes it.
 
         Raises
         ------
         ListingRefused
-            If there are more results than `max_trends`.
+            If more results are asked for than `max_trends`.
         """
         bound = self.plan.bound
-        names = None if columns is None else chosen(columns, self.schema.names)
+        if compact:
+            check_compact(bound)
+        maker = RowMaker(self.plan, self._prepared.events, positions, compact=compact)
+        schema = self.schema if bound.aggregates else maker.schema
+        names = None if columns is None else chosen(columns, schema.names)
+        rows = checked_ranks(bound, ranks)
+        cores = usable_threads(threads)
         if bound.aggregates:
             table = self.aggregates()
             yield from (table if names is None else table.select(names)).to_batches()
             return
-        self._refuse()
-        needed = names if names is None or not bound.per_window else [*names, "rank"]
-        maker = RowMaker(self.plan, self._prepared.events, positions)
-        rows = (maker.batch(walked, needed) for walked in self._operator.walk(walk_limit(bound)))
-        for batch in arrange(bound, rows):
-            yield batch if names is None else batch.select(names)
+
+        def made(trends: Trends) -> pa.RecordBatch:
+            return maker.batch(trends, names)
+
+        texts = not positions or names is None or not TEXTLESS.issuperset(names)
+        for batch in self._listed(made, rows, cores, compact, texts):
+            yield batch if names is None or batch.schema.names == names else batch.select(names)
+
+    def _listed(
+        self, made: Callable[[Trends], pa.RecordBatch], ranks: range | None = None, threads: int = 1,
+        compact: bool = False, texts: bool = True,
+    ) -> Iterator[pa.RecordBatch]:  # fmt: skip
+        """Return the rows of the result, if they are not too many."""
+        bound, operator = self.plan.bound, self._operator
+        if bound.order_by:
+            refuse_listing(bound, self._counts, self.max_trends)
+            rows = operator.ordered(bound, made, self.max_trends, bound.per_window, threads, texts)
+            return arrange(bound, rows)
+        ranges = wanted_ranges(bound, self._counts, ranks)
+        refuse_rows(sum(end - begin for _, begin, end in ranges), self.max_trends)
+        return operator.listed(ranges, made, threads, compact, texts)
 
     @property
     def schema(self) -> pa.Schema:
@@ -137,8 +170,7 @@ class LocalTrends:
         other = copy(self)
         other.plan = plan
         events = with_columns(self._prepared, plan)
-        other._operator = TrendOperator(plan, events)
-        other._operator.graph = self._operator.graph
+        other._operator = self._operator.variant(plan, events)
         other._maker = RowMaker(plan, events)
         other._prepared = replace(self._prepared, events=events)
         return other
@@ -148,9 +180,7 @@ class LocalTrends:
         other = self._variant(with_all_columns(self.plan))
         bound, events = other.plan.bound, other._prepared.events
         maker = RowMaker(other.plan, events, positions=True, plain=True)
-        self._refuse()
-        rows = (maker.batch(walked) for walked in other._operator.walk(walk_limit(bound)))
-        parts = [maker.exploded(batch) for batch in arrange(bound, rows)]
+        parts = [maker.exploded(batch) for batch in other._listed(maker.batch)]
         return pa.Table.from_batches(parts, schema=exploded_schema(bound))
 
     def first(self, rows: int) -> pa.Table:
@@ -164,8 +194,12 @@ class LocalTrends:
                 break
         return pa.Table.from_batches(kept, schema=self.schema)
 
-    def _refuse(self) -> None:
-        refuse_listing(self.plan.bound, self._counts, self.max_trends)
+    @cached_property
+    def _filled(self) -> tuple[NDArray[np.int64], list[dict[str, Any]]]:
+        """The groups that have a result, and what tells their windows and partitions."""
+        filled = np.array([g for g, count in enumerate(self._counts) if count], np.int64)
+        lead = pa.Table.from_arrays(self._maker.lead(filled), schema=pa.schema(lead_schema(self.plan.bound)))
+        return filled, lead.to_pylist() if lead.num_columns else [{}] * len(filled)
 
     def trend(self, rank: int, window: Any = None, partition: Any = None) -> pa.Table:
         """Return the result with a rank, without those before it.
@@ -179,9 +213,7 @@ class LocalTrends:
         partition
             The values of the partition's attributes, one alone or several in a tuple, where there are several.
         """
-        filled = np.array([g for g, count in enumerate(self._counts) if count], np.int64)
-        lead = pa.Table.from_arrays(self._maker.lead(filled), schema=pa.schema(lead_schema(self.plan.bound)))
-        rows = lead.to_pylist() if lead.num_columns else [{}] * len(filled)
+        filled, rows = self._filled
         group = int(filled[named_group(self.plan.bound, rows, window, partition)])
         check_rank(rank, self._counts[group])
         return self._rows(self._operator.at(group, [rank]))
@@ -197,10 +229,10 @@ class LocalTrends:
             What the draw depends on.
         """
         chosen = sampled_ranks(self._counts, number, seed)
-        parts = [self._rows(self._operator.at(group, ranks)) for group, ranks in chosen.items()]
+        parts = [self._rows(walked) for walked in self._operator.at_each(chosen)]
         return pa.concat_tables(parts) if parts else self._maker.schema.empty_table()
 
-    def _rows(self, walked: Walked) -> pa.Table:
+    def _rows(self, walked: Trends) -> pa.Table:
         return pa.Table.from_batches([self._maker.batch(walked, self._maker.schema.names)]).select(
             self._maker.schema.names
         )

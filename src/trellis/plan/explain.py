@@ -11,6 +11,7 @@ from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
 from trellis.plan.automaton import Automaton
 from trellis.plan.plan import Plan, why_not_run
+from trellis.plan.relation import cost_text, index_text
 
 MEANING = {
     Select.ANY: "an event may be skipped even where it would fit",
@@ -52,6 +53,7 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         "order": [_order_text(bound, i) for i in range(len(bound.order_by))],
         "limit": {"rows": bound.limit, "per_window": bound.per_window, "offset": bound.offset},
         "not_run": why_not_run(bound),
+        "index": {} if why_not_run(bound) else {"successors": index_text(plan), "counting": cost_text(plan)},
     }
 
 
@@ -111,13 +113,14 @@ def explain_text(data: dict[str, Any]) -> str:
         ("Windows", [_window_line(data["windows"])]),
         ("Identity", [data["identity"]]),
         ("Output", _output_lines(data)),
+        ("Index", list(data["index"].values())),
         ("Not run", [data["not_run"]] if data["not_run"] else []),
     ]
     sections += [(title, _extra_lines(data[key])) for title, key in EXTRA if key in data]
     return "\n".join(_section(title, lines) for title, lines in sections if lines)
 
 
-EXTRA = (("Operator", "operator"), ("Events", "events"))
+EXTRA = (("Operator", "operator"), ("Events", "events"), ("Listing", "listing"))
 
 
 def _extra_lines(values: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trellis.columns.ordering import group_codes
 from trellis.columns.types import from_arrow, normalise
 from trellis.kernels import worlds as kernel
-from trellis.language.bound import WindowKind
+from trellis.language.bound import BoundQuery, WindowKind
 from trellis.limits import refuse_listing
 from trellis.local.prepare import repeated_id
 from trellis.plan.plan import Plan
@@ -30,7 +30,7 @@ from trellis.spark.rows import (
     whole_groups,
 )
 from trellis.spark.split import group_keys
-from trellis.trends.arrange import arrange, hidden_names, walk_limit
+from trellis.trends.arrange import arrange, hidden_names, possible_ranges
 from trellis.trends.clock import Clock
 from trellis.trends.numbers import aggregate_rows, count_rows
 from trellis.trends.operator import TrendOperator
@@ -128,25 +128,35 @@ def _aggregate(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator
 
 
 def _list(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
-    """List the groups; LIMIT PER WINDOW is applied here, what goes over groups by Spark."""
+    """List the groups; LIMIT PER WINDOW is applied here, what goes over groups by Spark.
+
+    Under ORDER BY and LIMIT a group gives its own best results alone, where these can be searched.
+    """
     bound = work.plan.bound
     for count in operator.counts:
         refuse_listing(bound, [count], work.max_trends)
-    rows = (maker.batch(walked) for walked in operator.walk(walk_limit(bound)))
-    if bound.per_window:
-        place = 0
-        for batch in arrange(bound, rows):
-            yield batch.append_column(PLACE, pa.array(np.arange(place, place + batch.num_rows)))
-            place += batch.num_rows
+    if not bound.order_by:
+        rows = operator.listed(possible_ranges(bound, operator.counts), maker.batch)
     else:
-        yield from (_without_group(batch, len(hidden_names(bound))) for batch in rows)
+        rows = operator.ordered(bound, maker.batch, work.max_trends, per_group=True)
+        rows = arrange(bound, rows) if bound.per_window else (_without_group(bound, batch) for batch in rows)
+    if bound.order_by or bound.per_window:
+        yield from _placed(rows)
+    else:
+        yield from rows
 
 
-def _without_group(batch: pa.RecordBatch, hidden: int) -> pa.RecordBatch:
+def _placed(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Number the rows: a rank may be too large to tell their order."""
+    place = 0
+    for batch in rows:
+        yield batch.append_column(PLACE, pa.array(np.arange(place, place + batch.num_rows)))
+        place += batch.num_rows
+
+
+def _without_group(bound: BoundQuery, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Keep the keys of ORDER BY for Spark, with one zero only, and drop the number of the group before them."""
-    if not hidden:
-        return batch
-    shown = batch.num_columns - hidden
+    shown = batch.num_columns - len(hidden_names(bound))
     columns = [*batch.columns[:shown], *map(one_zero, batch.columns[shown + 1 :])]
     return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
 
@@ -157,8 +167,8 @@ def _explode(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[p
     for count in operator.counts:
         refuse_listing(bound, [count], work.max_trends)
     plain = RowMaker(work.plan, operator.events, positions=True, plain=True)
-    rows = (plain.batch(walked) for walked in operator.walk(walk_limit(bound)))
-    yield from (plain.exploded(batch) for batch in arrange(bound, rows))
+    rows = operator.listed(possible_ranges(bound, operator.counts), plain.batch)
+    yield from (plain.exploded(batch) for batch in (arrange(bound, rows) if bound.order_by else rows))
 
 
 def _pick(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:

@@ -184,15 +184,18 @@ class SparkTrends:
     def _merged(self, schema: pa.Schema) -> DataFrame:
         """Apply ORDER BY, LIMIT and OFFSET over all groups."""
         bound = self.plan.bound
+        if not bound.order_by:
+            return _cut(self._run("list", schema), self._rank_order(), bound.offset, bound.limit)
         fields = [pa.field(f"{KEY}{i}", output_type(o.output)) for i, o in enumerate(bound.order_by)]
+        fields.append(pa.field(PLACE, pa.int64()))
         frame = self._run("list", pa.schema([*schema, *fields]))
-        keys = output_names(len(schema) + len(fields))[len(schema) :]
+        *keys, place = output_names(len(schema) + len(fields))[len(schema) :]
         order: list[Column] = [
             f.col(k).desc_nulls_last() if o.descending else f.col(k).asc_nulls_first()
             for k, o in zip(keys, bound.order_by, strict=True)
         ]
-        frame = _cut(frame, [*order, *self._rank_order()], bound.offset, bound.limit)
-        return frame.drop(*keys)
+        frame = _cut(frame, [*order, *self._lead_order(), f.col(place)], bound.offset, bound.limit)
+        return frame.drop(*keys, place)
 
     def _lead_order(self) -> list[Column]:
         return _first_columns(len(lead_schema(self.plan.bound)))

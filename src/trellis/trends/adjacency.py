@@ -4,76 +4,150 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.columns.evaluate import evaluate
-from trellis.columns.ordering import rank_codes
+from trellis.columns.ordering import match_codes, order_codes
 from trellis.errors import OverflowInCondition
 from trellis.language.bound import Column, Condition, Operation, Value, columns_of
 from trellis.language.syntax import Which
+from trellis.plan.relation import comparison, terms, without_gap
 
 Ints = NDArray[np.int64]
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+SMALL = 1 << 60  # sums and differences of two such numbers stay within 64 bits
+
+
+@dataclass(frozen=True)
+class Order:
+    """Comparisons of one value of the later event with values of the earlier one.
+
+    `value[y] OP earlier[x]` for each of `comparisons`, as integers that compare as the values do; `LOWEST`: no value.
+    """
+
+    value: Ints
+    comparisons: tuple[tuple[str, Ints], ...]
 
 
 @dataclass
 class Adjacency:
-    """When an event `y` may follow an event `x`, in the form of `trellis.kernels.edges`.
+    """When an event `y` may follow an event `x`.
 
-    `gives[x]` and `takes[y]` are asked of one event alone; the keys must be equal; `above[j][y] > below[j][x]`;
-    `differ_next[j][y]` and `differ_prev[j][x]` must differ; `residual` is evaluated on the pairs that are left.
+    `gives[x]` and `takes[y]` are asked of one event alone; the keys must be equal (-1: none); all comparisons of all
+    `orders` must hold; `residual` is evaluated on the pairs that are left.
     """
 
     gives: NDArray[np.bool_]
     takes: NDArray[np.bool_]
     key_next: Ints | None = None
     key_prev: Ints | None = None
-    above: list[Ints] = field(default_factory=list)
-    below: list[Ints] = field(default_factory=list)
-    differ_next: list[Ints] = field(default_factory=list)
-    differ_prev: list[Ints] = field(default_factory=list)
+    orders: tuple[Order, ...] = ()
     residual: list[Value] = field(default_factory=list)
+
+    @cached_property
+    def above(self) -> list[Ints]:
+        """For each inequality codes of the later event that must be greater than those of `below`; `LOWEST`: never."""
+        return [_above(op, order.value) for order, op, _ in self._comparisons() if op != "!="]
+
+    @cached_property
+    def below(self) -> list[Ints]:
+        """For each inequality codes of the earlier event; `HIGHEST`: never."""
+        return [_below(op, earlier) for _, op, earlier in self._comparisons() if op != "!="]
+
+    @cached_property
+    def differ_next(self) -> list[Ints]:
+        """For each `!=` codes of the later event that must differ from those of `differ_prev`; -1: never."""
+        return [later for later, _ in self._differences]
+
+    @cached_property
+    def differ_prev(self) -> list[Ints]:
+        """For each `!=` codes of the earlier event; -1: never."""
+        return [earlier for _, earlier in self._differences]
+
+    @cached_property
+    def _differences(self) -> list[tuple[Ints, Ints]]:
+        return [_dense(order.value, earlier) for order, op, earlier in self._comparisons() if op == "!="]
+
+    def _comparisons(self) -> Iterator[tuple[Order, str, Ints]]:
+        return ((order, op, earlier) for order in self.orders for op, earlier in order.comparisons)
+
+
+def _above(op: str, value: Ints) -> Ints:
+    codes = value if op in (">", ">=") else ~value
+    return np.where(value == LOWEST, LOWEST, codes + 1 if op in (">=", "<=") else codes)
+
+
+def _below(op: str, earlier: Ints) -> Ints:
+    return np.where(earlier == LOWEST, HIGHEST, earlier if op in (">", ">=") else ~earlier)
+
+
+def _dense(later: Ints, earlier: Ints) -> tuple[Ints, Ints]:
+    both = np.concatenate([later, earlier])
+    codes = np.where(both == LOWEST, -1, np.unique(both, return_inverse=True)[1])
+    return codes[: len(later)], codes[len(later) :]
 
 
 def encode(conditions: tuple[Condition, ...], columns: Mapping[str, pa.Array], usable: NDArray[np.bool_]) -> Adjacency:
     """Return the adjacent conditions of one Kleene variable over sorted events."""
     adjacency = Adjacency(usable.copy(), usable.copy())
+    ordered: dict[Value, tuple[pa.Array, list[tuple[str, pa.Array]]]] = {}
     for condition in conditions:
-        for term in _terms(condition.value):
+        for term in terms(condition.value):
             try:
-                _add(term, columns, adjacency)
+                _add(term, columns, adjacency, ordered)
             except OverflowInCondition:
                 adjacency.residual.append(term)  # perhaps no pair that is asked overflows
+    adjacency.orders = tuple(_order(later, compared) for later, compared in ordered.values())
     return adjacency
 
 
-def _terms(value: Value) -> Iterator[Value]:
-    """Split at AND: all must be true."""
-    if isinstance(value, Operation) and value.function == "and":
-        for argument in value.arguments:
-            yield from _terms(argument)
-    else:
-        yield value
+def _order(later: pa.Array, compared: list[tuple[str, pa.Array]]) -> Order:
+    value, *earlier = order_codes([later, *(array for _, array in compared)])
+    return Order(value, tuple((op, codes) for (op, _), codes in zip(compared, earlier, strict=True)))
 
 
-def _add(term: Value, columns: Mapping[str, pa.Array], adjacency: Adjacency) -> None:
+def _add(
+    term: Value,
+    columns: Mapping[str, pa.Array],
+    adjacency: Adjacency,
+    ordered: dict[Value, tuple[pa.Array, list[tuple[str, pa.Array]]]],
+) -> None:
     which = {c.which for c in columns_of(term)}
+    length = len(adjacency.takes)
+    compared = comparison(term)
     if which == {Which.LATER}:
-        adjacency.takes &= is_true(_of_events(term, columns, len(adjacency.takes)))
+        adjacency.takes &= is_true(_of_events(term, columns, length))
     elif which == {Which.EARLIER}:
-        adjacency.gives &= is_true(_of_events(term, columns, len(adjacency.gives)))
-    elif isinstance(term, Operation) and term.function in FLIPPED and _one_sided(term):
-        _compare(term, columns, adjacency)
-    else:
+        adjacency.gives &= is_true(_of_events(term, columns, length))
+    elif compared is None or not _gap_is_safe(term, columns, length):
         adjacency.residual.append(term)
+    else:
+        later, earlier = (_of_events(side, columns, length) for side in (compared.later, compared.earlier))
+        if compared.function == "=":
+            next_, prev = match_codes([later, earlier])
+            _add_key(next_, prev, adjacency)
+        else:
+            ordered.setdefault(compared.later, (later, []))[1].append((compared.function, earlier))
 
 
-def _one_sided(term: Operation) -> bool:
-    return all(len({c.which for c in columns_of(side)}) == 1 for side in term.arguments)
+def _gap_is_safe(term: Value, columns: Mapping[str, pa.Array], length: int) -> bool:
+    """Whether `later - earlier OP gap`, if it was that, may be `later OP earlier + gap`: no number can overflow."""
+    assert isinstance(term, Operation)
+    later, total = without_gap(term).arguments
+    if later in term.arguments:
+        return True
+    assert isinstance(total, Operation)
+    return all(_is_small(value, columns, length) for value in (later, *total.arguments))
+
+
+def _is_small(value: Value, columns: Mapping[str, pa.Array], length: int) -> bool:
+    extremes = pc.min_max(_of_events(value, columns, length).cast(pa.int64())).as_py()
+    return all(abs(extreme or 0) < SMALL for extreme in extremes.values())
 
 
 def _of_events(value: Value, columns: Mapping[str, pa.Array], length: int) -> pa.Array:
@@ -85,36 +159,17 @@ def is_true(result: pa.Array) -> NDArray[np.bool_]:
     return result.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_, copy=False)
 
 
-def _compare(term: Operation, columns: Mapping[str, pa.Array], adjacency: Adjacency) -> None:
-    left, right = term.arguments
-    function = term.function
-    if next(columns_of(left)).which is Which.EARLIER:
-        left, right, function = right, left, FLIPPED[function]
-    length = len(adjacency.takes)
-    later, earlier = rank_codes([_of_events(left, columns, length), _of_events(right, columns, length)])
-    if function == "=":
-        _add_key(later, earlier, adjacency)
-    elif function == "!=":
-        adjacency.differ_next.append(later)
-        adjacency.differ_prev.append(earlier)
-    else:
-        sign = 1 if function in (">", ">=") else -1
-        equal = 1 if function in (">=", "<=") else 0
-        adjacency.above.append(np.where(later < 0, LOWEST, sign * 2 * later + equal))
-        adjacency.below.append(np.where(earlier < 0, HIGHEST, sign * 2 * earlier))
-
-
 def _add_key(later: Ints, earlier: Ints, adjacency: Adjacency) -> None:
     """Join the key with those before it: together they are one dense number, -1 where one is missing."""
     if adjacency.key_next is None or adjacency.key_prev is None:
         adjacency.key_next, adjacency.key_prev = later, earlier
         return
-    width = max(later.max(initial=0), earlier.max(initial=0)) + 1
+    width = max(int(later.max(initial=0)), int(earlier.max(initial=0))) + 1
     n = len(later)
-    joined = np.concatenate([adjacency.key_next, adjacency.key_prev]) * width + np.concatenate([later, earlier])
+    joined = np.concatenate([adjacency.key_next, adjacency.key_prev]).astype(np.int64) * width
+    joined += np.concatenate([later, earlier])
     missing = np.concatenate([(adjacency.key_next < 0) | (later < 0), (adjacency.key_prev < 0) | (earlier < 0)])
-    _, codes = np.unique(joined, return_inverse=True)
-    codes = np.where(missing, -1, codes)
+    codes = match_codes([pa.array(joined, mask=missing)])[0]
     adjacency.key_next, adjacency.key_prev = codes[:n], codes[n:]
 
 

@@ -1,15 +1,18 @@
-"""ORDER BY, LIMIT and OFFSET over rows that come in the order (window, partition, rank)."""
+"""ORDER BY, LIMIT and OFFSET over trends in the order (window, partition, rank)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.columns.ordering import group_codes
+from trellis.errors import UsageError
 from trellis.language.bound import BoundQuery
+from trellis.trends.listing import Range
 
 GROUP, KEY = "__group", "__key"  # hidden columns: the number of the group, the keys of ORDER BY
 SPARE = 1 << 16
@@ -22,41 +25,69 @@ def hidden_names(bound: BoundQuery) -> list[str]:
     return [GROUP, *(f"{KEY}{i}" for i in range(len(bound.order_by)))]
 
 
-def walk_limit(bound: BoundQuery) -> int | None:
-    """Return how many trends of each group can be in the result at most, taken in rank order; None for all."""
-    if bound.limit is None or bound.order_by:
+def checked_ranks(bound: BoundQuery, ranks: Any) -> range | None:
+    """Return the rows of the result that are asked for, if they can be."""
+    if ranks is None:
         return None
-    return bound.limit + bound.offset
+    if not isinstance(ranks, range) or ranks.step != 1 or ranks.start < 0:
+        raise UsageError("ranks are given as a range such as range(1000, 2000)", "It has step 1 and no negative end.")
+    for clause, items in {"ORDER BY": bound.order_by, "AGGREGATE": bound.aggregates}.items():
+        if items:
+            raise UsageError(f"under {clause} rows do not come in the order of ranks", "Use LIMIT and OFFSET.")
+    return ranks
+
+
+def wanted_ranges(bound: BoundQuery, counts: Sequence[int], ranks: range | None = None) -> list[Range]:
+    """Return the ranks of each group that are in the result, or in some rows of it, where nothing orders them anew.
+
+    Parameters
+    ----------
+    bound
+        The query, whose LIMIT and OFFSET count.
+    counts
+        The number of trends of each group.
+    ranks
+        Rows of the result, counted over all groups; all of them by default.
+    """
+    whole = [(group, 0, count) for group, count in enumerate(counts)]
+    if bound.per_window:
+        whole = [part for one in whole for part in _cut_ranges([one], bound.offset, bound.limit)]
+    else:
+        whole = _cut_ranges(whole, bound.offset, bound.limit)
+    return whole if ranks is None else _cut_ranges(whole, ranks.start, max(0, ranks.stop - ranks.start))
+
+
+def _cut_ranges(ranges: Iterable[Range], offset: int, limit: int | None) -> list[Range]:
+    found: list[Range] = []
+    skip, left = offset, limit
+    for group, begin, end in ranges:
+        first = min(end, begin + skip)
+        last = end if left is None else min(end, first + left)
+        skip -= first - begin
+        if left is not None:
+            left -= last - first
+        if first < last:
+            found.append((group, first, last))
+        if left == 0:
+            break
+    return found
+
+
+def possible_ranges(bound: BoundQuery, counts: Sequence[int]) -> list[Range]:
+    """Return the ranks of each group that can be in the result, if others may list more groups before these."""
+    if bound.order_by:
+        return [(group, 0, count) for group, count in enumerate(counts)]
+    if bound.per_window:
+        return wanted_ranges(bound, counts)
+    most = None if bound.limit is None else bound.limit + bound.offset
+    return [(group, 0, count if most is None else min(count, most)) for group, count in enumerate(counts)]
 
 
 def arrange(bound: BoundQuery, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of the result of rows with hidden columns, in the order of the result and without those."""
-    if bound.order_by:
-        yield from _ordered(bound, batches)
-    elif bound.per_window:
-        for batch in batches:
-            rank = batch.column("rank").to_numpy()
-            end = np.inf if bound.limit is None else bound.offset + bound.limit
-            yield batch.filter(pa.array((rank >= bound.offset) & (rank < end)))
-    else:
-        yield from _cut(batches, bound.offset, bound.limit)
+    """Yield the rows that ORDER BY, LIMIT and OFFSET make of rows with hidden columns, without those.
 
-
-def _cut(batches: Iterable[pa.RecordBatch], offset: int, limit: int | None) -> Iterator[pa.RecordBatch]:
-    skip, left = offset, limit
-    for batch in batches:
-        if left == 0:
-            return
-        batch, skip = batch.slice(skip), max(0, skip - batch.num_rows)
-        if left is not None:
-            batch = batch.slice(0, left)
-            left -= batch.num_rows
-        if batch.num_rows:
-            yield batch
-
-
-def _ordered(bound: BoundQuery, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Sort; with LIMIT only what can still be in the result is kept meanwhile."""
+    With LIMIT only what can still be in the result is kept meanwhile.
+    """
     kept: list[pa.RecordBatch] = []
     most = None if bound.limit is None else bound.limit + bound.offset
     fresh = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
@@ -52,7 +53,7 @@ def primes_for(bits: int, size: int = SMALL) -> list[int]:
 
 
 def reconstruct(
-    bits: int, residues: Callable[[int], Residues], signed: bool = False, size: int = SMALL
+    bits: int, residues: Callable[[int], Residues], signed: bool = False, size: int = SMALL, threads: int = 1
 ) -> list[list[int]]:
     """Return the exact numbers behind an array of residues, row by row.
 
@@ -66,9 +67,15 @@ def reconstruct(
         Whether numbers may be negative.
     size
         The bits of the primes: `SMALL`, or `LARGE` where residues are only added.
+    threads
+        How many primes are worked on at once.
     """
     primes = primes_for(bits, size)
-    tables = [residues(p) for p in primes]
+    if threads > 1 and len(primes) > 1:
+        with ThreadPoolExecutor(threads) as pool:
+            tables = list(pool.map(residues, primes))
+    else:
+        tables = [residues(p) for p in primes]
     product = 1
     for p in primes:
         product *= p

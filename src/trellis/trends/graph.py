@@ -13,10 +13,12 @@ from trellis.kernels.worlds import later_times
 from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import Adjacency, encode, residual_holds
+from trellis.trends.direct import Direct, Edges, Method
 from trellis.trends.slice import Ints, Slice
 
 MAX_EDGES = 500_000_000
-MAX_REACH_BYTES = 2 << 30
+REACH_BYTES = 1 << 28
+MAX_JOINED = 1 << 41  # words that reachability may join: some ten minutes
 PAIRS_AT_ONCE = 1 << 21
 POLICIES = {Select.ANY: kernel.ANY, Select.NEXT: kernel.NEXT, Select.CONTIGUOUS: kernel.CONTIGUOUS}
 
@@ -33,18 +35,33 @@ class EventGraph:
     latest: Ints
 
 
-def build_graph(plan: Plan, events: Slice) -> EventGraph:
+def build_graph(plan: Plan, events: Slice, direct: Direct | None = None) -> EventGraph:
     """Return the graph whose paths are the trends of a plan of one Kleene variable.
 
-    Under REPORT maximal edges with a detour are left out (the transitive reduction).
+    Under REPORT maximal edges with a detour are left out (the transitive reduction); `direct` is what is already known
+    of those that are not.
     """
-    bound = plan.bound
     adjacency = encode(plan.adjacent, events.columns, events.usable)
-    degrees, successors = _edges(events, adjacency, POLICIES[bound.select])
-    offsets = np.concatenate([[0], np.cumsum(degrees)])
-    if bound.report is Report.MAXIMAL and bound.select is Select.ANY:
-        offsets, successors = _reduced(events, offsets, successors)
+    if plan.bound.report is Report.MAXIMAL and plan.bound.select is Select.ANY:
+        offsets, successors = _direct_edges(events, direct or Direct(events, adjacency))
+    else:
+        degrees, successors = _edges(events, adjacency, POLICIES[plan.bound.select])
+        offsets = np.concatenate([[0], np.cumsum(degrees)])
     return EventGraph(offsets, successors, kernel.latest_predecessors(offsets, successors))
+
+
+def _direct_edges(events: Slice, direct: Direct) -> Edges:
+    if direct.method is Method.REACH:
+        degrees, successors = _edges(events, direct.adjacency, kernel.ANY)
+        return _reduced(events, np.concatenate([[0], np.cumsum(degrees)]), successors)
+    edges = direct.edges(MAX_EDGES)
+    if edges is None:
+        raise TrellisError(
+            f"{len(events):,} events have more than {MAX_EDGES:,} pairs that follow one another directly; "
+            f"their graph would take more than {MAX_EDGES * 4 / 2**30:.1f} GiB",
+            "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
+        )
+    return edges
 
 
 def _edges(events: Slice, adjacency: Adjacency, policy: int) -> tuple[Ints, NDArray[np.int32]]:
@@ -109,25 +126,34 @@ def _filtered_edges(
     return degrees, np.concatenate(parts) if parts else np.empty(0, np.int32)
 
 
-def _reduced(events: Slice, offsets: Ints, successors: NDArray[np.int32]) -> tuple[Ints, NDArray[np.int32]]:
-    keep = np.zeros(len(successors), np.bool_)
+def _reduced(events: Slice, offsets: Ints, successors: NDArray[np.int32]) -> Edges:
+    """Leave out edges with a detour, world by world, for some columns of reachability at a time."""
+    read, kept = offsets[:-1].copy(), np.zeros(len(events), np.int64)
+    joined = 0
     for begin, end in zip(events.bounds[:-1], events.bounds[1:], strict=True):
         if offsets[begin] == offsets[end]:
             continue
-        width = int((events.until[begin:end] - np.arange(begin, end)).max())
-        words = (2 * width + 2) // 64 + 1
-        needed = int(end - begin) * words * 8
-        if needed > MAX_REACH_BYTES:
-            raise TrellisError(
-                f"REPORT maximal needs {needed / 2**30:.1f} GiB for {end - begin:,} events that lie in one window",
-                "Use REPORT unextendable, a shorter WITHIN, or a partition.",
-            )
-        reach = np.zeros((end - begin, words), np.uint64)
-        kernel.reduce_world(begin, end, offsets, successors, events.until, reach, keep)
-    degrees = np.diff(offsets)
-    successors = successors.copy()
-    kept = kernel.keep_edges(degrees, successors, keep, False)
-    return np.concatenate([[0], np.cumsum(degrees)]), successors[:kept].copy()
+        until = events.until[begin:end]
+        columns = _columns_at_once(int((until - np.arange(begin, end)).max()), int(end - begin))
+        for column in range(begin, end, columns):
+            last = min(column + columns, end)
+            row = begin + int(np.searchsorted(until, column, side="right"))
+            reach = np.empty((max(last - row, 0), (last - column + 63) // 64), np.uint64)
+            joined += kernel.reduce_columns(row, column, last, offsets, successors, read, kept, reach)
+            if joined > MAX_JOINED:
+                raise TrellisError(
+                    f"REPORT maximal of {end - begin:,} events in one window takes more than {MAX_JOINED:,} steps: "
+                    "the conditions are not transitive on them",
+                    "Use REPORT unextendable, a shorter WITHIN, or a partition.",
+                )
+    total = kernel.pack_rows(offsets, kept, successors)
+    return np.concatenate([[0], np.cumsum(kept)]), successors[:total].copy()
+
+
+def _columns_at_once(width: int, size: int) -> int:
+    """Return how many columns fit `REACH_BYTES`, with a row for each of them and for `width` events before them."""
+    fitting = int((np.sqrt(float(width) ** 2 + 32.0 * REACH_BYTES) - width) / 2)
+    return min(max(fitting // 64 * 64, 64), size)
 
 
 def _refuse_too_many(edges: int, events: int) -> None:

@@ -1,118 +1,358 @@
-"""The attribute index: events sorted by key and attribute, so that what may follow an event is a range.
+"""The attribute index: from the values of events to ranges of attribute vertices that hold all that may follow them.
 
-It takes the place of edges where the adjacent conditions are at most some equalities and one inequality, and serves all
-windows of a slice.
+It takes the place of edges where the adjacent conditions are equalities (the key) and comparisons of one value of the
+later event, or of two. An attribute vertex stands for the values between two neighbouring cuts, the values with which
+events are compared. A from-edge leads from a vertex to each event whose value it holds; the to-edges of an event lead
+to a range of vertices, so that two numbers are enough. All windows of a slice share one sort; windows that overlap are
+served by common parts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.kernels import indexed as kernel
-from trellis.kernels.worlds import later_times
-from trellis.language.bound import WindowKind
+from trellis.kernels import passes, vertices
+from trellis.kernels.algebra import Shortest
+from trellis.kernels.worlds import later_times, world_ends
 from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
-from trellis.trends.adjacency import HIGHEST, LOWEST, Adjacency, encode
+from trellis.trends.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
 from trellis.trends.slice import Ints, Slice
+from trellis.trends.tasks import Tasks
+
+Small = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+Shape = passes.Keys | passes.Tails | passes.Ranges | passes.Pairs
+LEAST = 512  # events of a part at least, where tasks overlap
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Ranges of events that are indexed together; event x of part p stands at `x + offset[p]` in the index."""
+
+    begin: Ints
+    end: Ints
+    offset: Ints
+    width: Ints
+    of_task: Ints
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    @property
+    def size(self) -> int:
+        """How many events stand in the index, those of several parts as often."""
+        return int((self.end - self.begin).sum())
+
+    def as_tasks(self) -> passes.Tasks:
+        """Each part as a task of its own."""
+        return passes.Tasks(
+            self.begin, self.end, self.begin, self.begin, self.end, self.offset, self.width, False, True
+        )
 
 
 @dataclass(frozen=True)
 class AttributeIndex:
-    """The arrays that `trellis.kernels.indexed` works on; `nearest` and `latest`: first successor, last predecessor."""
+    """The index of the tasks of a slice.
 
-    later: Ints
-    segment_end: Ints
-    cut: Ints
-    place: Ints
-    own: Ints
-    own_end: Ints
-    gives: NDArray[np.bool_]
-    takes: NDArray[np.bool_]
-    nearest: Ints
-    latest: Ints
+    Attributes
+    ----------
+    kind
+        What the conditions are: `key`, `inequality`, `range`, or `two inequalities`.
+    keyed
+        Whether equalities form a key.
+    shape
+        The arrays that the passes work on.
+    events
+        What the passes know of each event.
+    parts
+        The parts of the index.
+    """
 
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """The arrays in the order of the kernels' arguments."""
-        return (
-            self.later, self.segment_end, self.cut, self.place, self.own, self.own_end, self.gives, self.takes,
-            self.nearest, self.latest,
+    kind: str
+    keyed: bool
+    shape: Shape
+    events: passes.Events
+    parts: Parts
+
+    def tasks(self, tasks: Tasks) -> passes.Tasks:
+        """Return tasks, all or some of those that the index was built for, as the passes take them."""
+        part = self.parts.of_task[tasks.number]
+        parts = self.parts
+        return passes.Tasks(
+            tasks.lo, tasks.hi, tasks.first_end, parts.begin[part], parts.end[part], parts.offset[part],
+            parts.width[part], tasks.single, tasks.every,
         )  # fmt: skip
 
+    @property
+    def vertices(self) -> int:
+        """The number of attribute vertices of all parts."""
+        return int(self.parts.width.sum())
 
-def build_index(plan: Plan, events: Slice) -> AttributeIndex | None:
-    """Return the index of a slice, or None where the conditions, or what is reported, need edges."""
-    bound = plan.bound
-    if bound.select is not Select.ANY or bound.report is Report.MAXIMAL or bound.window.kind is WindowKind.SPAN:
+    @property
+    def tails(self) -> bool:
+        """Whether the successors of every event reach to the end of a segment."""
+        return isinstance(self.shape, passes.Tails)
+
+    def from_edges(self, part: int) -> tuple[Ints, Small]:
+        """Return the from-edges of a part: for each vertex where its events begin, and the events, by time."""
+        begin, end, offset = (int(a[part]) for a in (self.parts.begin, self.parts.end, self.parts.offset))
+        place = self.shape.place[begin + offset : end + offset]
+        held = np.flatnonzero(place >= 0)
+        order = held[np.argsort(place[held], kind="stable")]
+        offsets = np.searchsorted(place[order], np.arange(self.parts.width[part] + 1))
+        return offsets, (begin + order).astype(np.int32)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """The memory of the index."""
+        arrays = {id(a): a.nbytes for a in (*self.shape, *self.events) if isinstance(a, np.ndarray)}
+        return sum(arrays.values())
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """Codes of the later event, and one or two codes of the earlier one that bound the range of what may follow."""
+
+    value: Ints
+    cuts: tuple[Ints, ...]
+    outside: bool = False  # what is below the first or above the second, rather than between them
+
+
+def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool) -> AttributeIndex | None:
+    """Return the index for tasks `[lo, hi)` of a slice, or None where the conditions, or the report, need edges.
+
+    `single` tells that a task is all that starts at one event, not a window.
+    """
+    if not can_index(plan):
         return None
     adjacency = encode(plan.adjacent, events.columns, events.usable)
-    if adjacency.residual or adjacency.differ_next or len(adjacency.above) > 1:
+    if adjacency.residual or len(adjacency.orders) > 2:
         return None
-    return _index(events, adjacency)
+    orders = [cuts for order in adjacency.orders if (cuts := _cuts(order)) is not None]
+    if len(orders) < len(adjacency.orders) or (len(orders) == 2 and any(len(cuts.cuts) > 1 for cuts in orders)):
+        return None
+    return _build(events, lo, hi, single, adjacency, orders)
 
 
-def _index(events: Slice, adjacency: Adjacency) -> AttributeIndex:
+def can_index(plan: Plan) -> bool:
+    """Whether what is asked for can be answered on an index at all."""
+    return plan.bound.select is Select.ANY and plan.bound.report is not Report.MAXIMAL
+
+
+def _cuts(order: Order) -> _Cuts | None:
+    """Bring the comparisons of one value to one range of values, or to all but one value."""
+    low = high = None
+    differ = [earlier for op, earlier in order.comparisons if op == "!="]
+    missing = np.zeros(len(order.value), np.bool_)
+    for op, earlier in order.comparisons:
+        missing |= earlier == LOWEST
+        if op in (">", ">="):
+            cut = earlier if op == ">" else earlier - 1
+            low = cut if low is None else np.maximum(low, cut)
+        elif op in ("<", "<="):
+            cut = earlier if op == "<=" else earlier - 1
+            high = cut if high is None else np.minimum(high, cut)
+    if differ:
+        if len(differ) > 1 or low is not None or high is not None:
+            return None
+        return _Cuts(order.value, tuple(_or_missing(c, missing) for c in (differ[0] - 1, differ[0])), outside=True)
+    if high is None:
+        assert low is not None
+        return _Cuts(order.value, (_or_missing(low, missing),))
+    if low is None:  # turned around, so that what follows is above
+        return _Cuts(_or_missing(~order.value, order.value == LOWEST), (_or_missing(~high - 1, missing),))
+    return _Cuts(order.value, (_or_missing(low, missing), _or_missing(np.maximum(low, high), missing)))
+
+
+def _or_missing(codes: Ints, missing: Flags) -> Ints:
+    return np.where(missing, LOWEST, codes) if missing.any() else codes
+
+
+def _build(
+    events: Slice, lo: Ints, hi: Ints, single: bool, adjacency: Adjacency, orders: list[_Cuts]
+) -> AttributeIndex:
     n = len(events)
-    world = np.repeat(np.arange(len(events.bounds) - 1), np.diff(events.bounds))
-    above = adjacency.above[0] if adjacency.above else np.zeros(n, np.int64)
-    below = adjacency.below[0] if adjacency.below else np.full(n, -1, np.int64)
-    key_next, key_prev = _joined(world, adjacency.key_next, adjacency.key_prev)
-    takes = adjacency.takes & (above != LOWEST) & (key_next >= 0)
-    gives = adjacency.gives & (below != HIGHEST) & (key_prev >= 0)
-    above, below = np.where(takes, above, 0), np.where(gives, below, 0)
+    relation = _Relation(adjacency.gives, adjacency.takes, adjacency.key_next, adjacency.key_prev, orders).tightened()
     later = later_times(events.times, events.bounds)
-    ranges = _ranges(key_next, above, takes, key_prev, below)
-    nearest = kernel.nearest_successors(events.bounds, later, *ranges, gives, takes)
-    mirrored = _mirror(events, key_next, key_prev, above, below, gives, takes)
-    latest = n - 1 - mirrored[::-1]
-    segment_end, cut, place, own, own_end = ranges
-    return AttributeIndex(later, segment_end, cut, place, own, own_end, gives, takes, nearest, latest)
+    layout = _Layout(relation, lo, hi, world_ends(events.bounds, n))
+    shape, width, target = layout.shape()
+    parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
+    nearest, latest = np.full(n, n, np.int64), np.full(n, -1, np.int64)
+    known = passes.Events(later, nearest, latest, events.usable)
+    _find_neighbours(events, relation, shape, parts, known, target, single)
+    return AttributeIndex(_kind(orders), relation.keyed, shape, known, parts)
 
 
-def _joined(world: Ints, key_next: Ints | None, key_prev: Ints | None) -> tuple[Ints, Ints]:
-    """Make the keys of a world another world's strangers; -1 stays. Dense, so that a value fits beside a key."""
-    if key_next is None or key_prev is None:
-        return world, world
-    keys, worlds = np.concatenate([key_next, key_prev]), np.concatenate([world, world])
-    _, codes = np.unique(worlds * (keys.max(initial=0) + 1) + keys, return_inverse=True)
-    codes = np.where(keys < 0, -1, codes)
-    return codes[: len(world)], codes[len(world) :]
-
-
-def _ranges(
-    key_next: Ints, above: Ints, takes: NDArray[np.bool_], key_prev: Ints, below: Ints
-) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-    """Sort what can follow by (key, value).
-
-    Return for each event the end of the segment of its successors and the cut; then its place, own segment and its end.
-    """
-    lowest = min(above.min(initial=0), below.min(initial=0))
-    width = max(above.max(initial=0), below.max(initial=0)) - lowest + 1
-    members = np.flatnonzero(takes)
-    address = key_next[members] * width + (above[members] - lowest)
-    order = np.argsort(address, kind="stable")
-    sorted_address, sorted_key = address[order], key_next[members][order]
-    place = np.zeros(len(takes), np.int64)
-    place[members[order]] = np.arange(len(members))
-    segment, segment_end = (np.searchsorted(sorted_key, key_prev, side) for side in ("left", "right"))
-    own, own_end = (np.searchsorted(sorted_key, key_next, side) for side in ("left", "right"))
-    cut = np.searchsorted(sorted_address, key_prev * width + (below - lowest), "right")
-    return segment_end, np.clip(cut, segment, segment_end), place, own, own_end
-
-
-def _mirror(
-    events: Slice, key_next: Ints, key_prev: Ints, above: Ints, below: Ints, gives: NDArray[np.bool_],
-    takes: NDArray[np.bool_],
-) -> Ints:  # fmt: skip
-    """Return the nearest predecessors as the nearest successors of the same events with time running backwards."""
+def _find_neighbours(
+    events: Slice, relation: _Relation, shape: Shape, parts: Parts, known: passes.Events, target: Small, single: bool
+) -> None:
+    """Find the first successor and the last predecessor of every event."""
     n = len(events)
-    back = slice(None, None, -1)
-    bounds = n - events.bounds[back]
-    times = events.times[back]
+    later, nearest, latest = known.later, known.nearest, known.latest
+    arrays = (parts.begin, parts.end, parts.offset, parts.width, later)
+    if isinstance(shape, passes.Tails) and not single and len(parts) == len(parts.of_task):
+        tails = (shape.place, shape.first, shape.last, shape.own, target)
+        vertices.neighbours_of_tails(*arrays, *tails, nearest, latest)
+        return
+    passes.nearest_successors(Shortest(), shape, known, parts.as_tasks(), nearest)
+    if isinstance(shape, passes.Pairs):
+        latest[:] = n - 1 - _mirrored_nearest(events, relation, parts)[::-1]
+    elif isinstance(shape, passes.Keys):
+        vertices.latest_of_keys(*arrays, shape.place, shape.first, latest)
+    elif isinstance(shape, passes.Tails):
+        vertices.latest_of_tails(*arrays, shape.place, shape.first, shape.last, shape.own, target, latest)
+    else:
+        ranges = (shape.first, shape.last, shape.first2, shape.last2)
+        vertices.latest_of_ranges(*arrays, shape.place, *ranges, latest)
+
+
+def _kind(orders: list[_Cuts]) -> str:
+    if len(orders) == 2:
+        return "two inequalities"
+    if not orders:
+        return "key"
+    return "inequality" if len(orders[0].cuts) == 1 else "range"
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """What may follow what, as codes."""
+
+    gives: Flags
+    takes: Flags
+    key_next: Ints | None
+    key_prev: Ints | None
+    orders: list[_Cuts]
+
+    @property
+    def keyed(self) -> bool:
+        return self.key_next is not None
+
+    def tightened(self) -> _Relation:
+        """Return the same with `gives` and `takes` false where a value or key is missing."""
+        gives, takes = self.gives.copy(), self.takes.copy()
+        for order in self.orders:
+            takes &= order.value != LOWEST
+            gives &= order.cuts[0] != LOWEST
+        if self.key_next is not None and self.key_prev is not None:
+            takes &= self.key_next >= 0
+            gives &= self.key_prev >= 0
+        return replace(self, gives=gives, takes=takes)
+
+    def mirrored(self) -> _Relation:
+        """Return the relation of the same events with time running backwards; for plain inequalities."""
+        back = slice(None, None, -1)
+        orders = [
+            _Cuts(_turned(o.cuts[0], self.gives)[back], (_turned(o.value, self.takes)[back],)) for o in self.orders
+        ]
+        next_, prev = (None if key is None else key[back].copy() for key in (self.key_prev, self.key_next))
+        return _Relation(self.takes[back].copy(), self.gives[back].copy(), next_, prev, orders)
+
+
+def _turned(codes: Ints, known: Flags) -> Ints:
+    return np.where(known, ~codes, LOWEST)
+
+
+class _Layout:
+    """The parts of the index, and what is laid out in them."""
+
+    def __init__(self, relation: _Relation, lo: Ints, hi: Ints, world_end: Ints) -> None:
+        self.n = len(world_end)
+        self.relation = relation
+        order = np.lexsort((hi, lo))
+        of_sorted, self.begin, self.end, self.offset = vertices.make_parts(lo[order], hi[order], world_end, LEAST)
+        self.of_task = np.empty(len(order), np.int64)
+        self.of_task[order] = of_sorted
+        self.total = int((self.end - self.begin).sum())
+        self.first_part, self.behind_part = vertices.parts_of_events(self.begin, self.end, self.n)
+        next_, prev = relation.key_next, relation.key_prev
+        if next_ is not None and prev is not None:
+            keys = max(int(next_.max(initial=-1)), int(prev.max(initial=-1))) + 1
+            self.own, self.target, self.number = vertices.segments_of_keys(
+                self.begin, self.end, self.offset, self.total, keys, next_, prev, relation.gives, relation.takes
+            )
+        else:
+            self.own = self.target = np.empty(0, np.int32)
+            self.number = np.ones(len(self.begin), np.int64)
+
+    def shape(self) -> tuple[Shape, Ints, Small]:
+        """Return the arrays for the passes, the vertices of each part, and where segments of successors begin."""
+        if not self.relation.orders:
+            return self._by_key()
+        cuts, *others = self.relation.orders
+        place = np.full(self.total, -1, np.int32)
+        own, own_end, target, target_end = (np.zeros(self.total, np.int32) for _ in range(4))
+        at_cut = np.zeros((len(cuts.cuts), self.total), np.int32)
+        by_value, by_cut = _orders(cuts)
+        values, value_bounds = self._spread(by_value, self.relation.takes)
+        entries, entry_bounds = self._spread(by_cut, self.relation.gives)
+        width = vertices.cut_values(
+            self.begin, self.end, self.offset, self.relation.gives, self.relation.keyed, self.own, self.target,
+            self.number, values, value_bounds, entries, entry_bounds, cuts.value,
+            np.concatenate(cuts.cuts) if len(cuts.cuts) > 1 else cuts.cuts[0], self.n, place, own, own_end, at_cut,
+            target, target_end,
+        )  # fmt: skip
+        if len(cuts.cuts) > 1:
+            none = np.zeros(self.total, np.int32)
+            low, high = at_cut[0], at_cut[1]
+            first = (target, low, high, target_end) if cuts.outside else (low, high, none, none)
+            return passes.Ranges(place, *first), width, target
+        if not others:
+            return passes.Tails(place, at_cut[0], target_end, own, own_end), width, target
+        above = others[0].value
+        below = np.where(self.relation.gives, others[0].cuts[0], HIGHEST)
+        every = np.ones(self.n, np.bool_)
+        by_above, by_below = (self._spread(_falling(codes), every)[0] for codes in (above, below))
+        return passes.Pairs(place, at_cut[0], target_end, own, own_end, above, below, by_above, by_below), width, target
+
+    def _by_key(self) -> tuple[passes.Keys, Ints, Small]:
+        """A vertex for each key; without keys one for all."""
+        place, first = self.own, self.target
+        if not self.relation.keyed:
+            place, first = (self._copied(flags) for flags in (self.relation.takes, self.relation.gives))
+        return passes.Keys(place, first), self.number, first
+
+    def _copied(self, flags: Flags) -> Small:
+        """Return 0 where a flag is set and -1 elsewhere, for each event of each part."""
+        parts = [flags[begin:end] for begin, end in zip(self.begin.tolist(), self.end.tolist(), strict=True)]
+        return np.where(np.concatenate(parts), 0, -1).astype(np.int32) if parts else np.empty(0, np.int32)
+
+    def _spread(self, order: Small, wanted: Flags) -> tuple[Small, Ints]:
+        if len(self.begin) == 1 and self.end[0] - self.begin[0] == self.n and wanted.all():
+            return order, np.array([0, len(order)])
+        return vertices.spread(order, self.first_part, self.behind_part, len(self.begin), wanted, self.n)
+
+
+def _orders(cuts: _Cuts) -> tuple[Small, Small]:
+    """Return the events by value and the entries by cut; one sort serves both where cuts rise with values."""
+    by_value = np.argsort(cuts.value).astype(np.int32)
+    if len(cuts.cuts) > 1:
+        return by_value, np.argsort(np.concatenate(cuts.cuts)).astype(np.int32)
+    cut = cuts.cuts[0][by_value]
+    if (cut[1:] >= cut[:-1]).all():
+        return by_value, by_value
+    return by_value, np.argsort(cuts.cuts[0]).astype(np.int32)
+
+
+def _falling(codes: Ints) -> Small:
+    return np.argsort(codes)[::-1].astype(np.int32)
+
+
+def _mirrored_nearest(events: Slice, relation: _Relation, parts: Parts) -> Ints:
+    """Return the first successors of the events with time running backwards."""
+    n = len(events)
+    bounds = n - events.bounds[::-1]
+    times = events.times[::-1]
     later = later_times(-times if times.dtype.kind == "f" else ~times, bounds)
-    ranges = _ranges(key_prev[back], -below[back], gives[back], key_next[back], -above[back])
-    return kernel.nearest_successors(bounds, later, *ranges, takes[back], gives[back])
+    layout = _Layout(relation.mirrored(), n - parts.end[::-1], n - parts.begin[::-1], world_ends(bounds, n))
+    shape, width, _ = layout.shape()
+    nearest = np.full(n, n, np.int64)
+    known = passes.Events(later, nearest, nearest, events.usable[::-1].copy())
+    mirrored = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
+    passes.nearest_successors(Shortest(), shape, known, mirrored.as_tasks(), nearest)
+    return nearest

@@ -2,51 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.kernels import walk as kernel
+from trellis.errors import TrellisError
+from trellis.language.bound import BoundQuery
+from trellis.limits import can_be_searched, warn_of_all
 from trellis.plan.plan import Plan
-from trellis.trends.address import Addresses, place
+from trellis.trends.address import AddressBook
 from trellis.trends.aggregate import Numbers, aggregate
-from trellis.trends.count import Counter, IndexedCounter
+from trellis.trends.best import BestTrends, may_be_worthwhile
+from trellis.trends.count import Counter, GraphRelation
 from trellis.trends.graph import EventGraph, build_graph
-from trellis.trends.index import build_index
+from trellis.trends.index import AttributeIndex, build_index
+from trellis.trends.listing import Ground, Listing, Range, Stretches, Trends, Walked
+from trellis.trends.ranks import Ranks
+from trellis.trends.search import links_of
 from trellis.trends.slice import Slice
-from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds, make_tasks
+from trellis.trends.tasks import Tasks, length_bounds, make_tasks, with_first_ends
 
-BATCH_VALUES = 1 << 18
+BATCH_VALUES = 1 << 20  # events that the trends of a batch name
 BATCH_BYTES = 1 << 26  # of the texts of a column, if those of all events come out equally often
 MOST_BYTES = (1 << 31) - 1  # of the texts of a column of a batch, whichever events come out: Arrow's limit
+MOST_PICKED = 1_000_000  # trends that are found one by one where there are too many edges for a graph
+PICKED_TOGETHER = 1 << 14
+PAIRS_WORTH = 1 << 15  # pairs of events that are tested in the time in which one trend is found by its rank
+SHARED = ("graph", "index", "tasks", "counts")  # what does not depend on the output
 
-
-@dataclass(frozen=True)
-class Walked:
-    """Some trends in rank order: the positions of their events one after another, and where each trend ends.
-
-    A rank that does not fit 64 bits is -1.
-    """
-
-    positions: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    ranks: NDArray[np.int64]
-    groups: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.ends)
+T = TypeVar("T")
 
 
 class TrendOperator:
     """What can be asked of the trends of one slice."""
 
-    def __init__(self, plan: Plan, events: Slice) -> None:
-        self.plan, self.events = plan, events
+    def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
+        self.plan, self.events, self.threads = plan, events, threads
+
+    def variant(self, plan: Plan, events: Slice) -> TrendOperator:
+        """Return an operator for the same trends with other output; what is already built is shared."""
+        other = TrendOperator(plan, events, self.threads)
+        other.__dict__ |= {name: self.__dict__[name] for name in SHARED if name in self.__dict__}
+        return other
 
     @cached_property
     def graph(self) -> EventGraph:
@@ -54,18 +56,26 @@ class TrendOperator:
         return build_graph(self.plan, self.events)
 
     @cached_property
+    def index(self) -> AttributeIndex | None:
+        """The attribute index, or None where edges are needed."""
+        tasks = make_tasks(self.plan, self.events)
+        return build_index(self.plan, self.events, tasks.lo, tasks.hi, tasks.single)
+
+    @cached_property
     def tasks(self) -> Tasks:
         """What is counted and walked together."""
-        return make_tasks(self.plan, self.events, lambda: self.graph)
+        tasks = make_tasks(self.plan, self.events)
+        if not tasks.single:
+            return tasks
+        latest = self.graph.latest if self.index is None else self.index.events.latest
+        return with_first_ends(tasks, self.events, latest)
 
     @cached_property
     def counter(self) -> Counter:
         """Counts without listing."""
-        least, most = length_bounds(self.plan.bound.having)
-        index = build_index(self.plan, self.events) if (least, most) == (1, NO_BOUND) else None
-        if index is not None:
-            return IndexedCounter(self.events, lambda: self.graph, self.tasks, index)
-        return Counter(self.events, lambda: self.graph, self.tasks, least, most)
+        relation = GraphRelation(self.events, self.graph) if self.index is None else self.index
+        bounds = length_bounds(self.plan.bound.having)
+        return Counter(self.events, relation, self.tasks, lambda: self.graph, *bounds, threads=self.threads)
 
     @cached_property
     def counts(self) -> list[int]:
@@ -76,49 +86,133 @@ class TrendOperator:
         """Return what AGGREGATE says of each group."""
         return aggregate(self.plan, self.counter)
 
-    def at(self, group: int, ranks: Sequence[int]) -> Walked:
-        """Return the trends of a group with given ranks, without those before them."""
-        tasks = self.tasks.of_groups(np.array([group]))
-        sizes = self.counter.of_tasks(tasks) if tasks.single else [self.counts[group]]
-        found: dict[int, Addresses] = {}
-        paths = []
-        for rank in ranks:
-            task, inner = place(sizes, rank)
-            if task not in found:
-                bits, having = sizes[task].bit_length(), self.plan.bound.having
-                found[task] = Addresses(self.events, self.graph, tasks, task, bits, having)
-            paths.append(found[task].trend(inner))
-        ends = np.cumsum([len(p) for p in paths], dtype=np.int64).astype(np.int32)
-        positions = np.concatenate([*paths, np.empty(0, np.int64)]).astype(np.int32)
-        shown = np.array([r if r < 1 << 63 else -1 for r in ranks], np.int64)
-        return Walked(positions, ends, shown, np.full(len(paths), group, np.int64))
+    @cached_property
+    def addresses(self) -> AddressBook:
+        """The trends by rank."""
+        return AddressBook(
+            self.events, self.tasks, self.index, lambda: self.graph, self.plan.bound.having, lambda: self._task_sizes,
+            self.threads,
+        )  # fmt: skip
 
-    def walk(self, limit: int | None = None) -> Iterator[Walked]:
+    def at(self, group: int, ranks: Sequence[int]) -> Walked:
+        """Return the trends of a group with given ranks, in rising order, without those before them."""
+        return self.addresses.at(group, ranks)
+
+    def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[Walked]:
+        """Yield the trends of groups with given ranks, in rising order, in bounded batches."""
+        return self.addresses.at_each(chosen, _batch_values(self.events))
+
+    def walk(self, limit: int | None = None) -> Iterator[Trends]:
         """Yield all trends in the order (group, rank), or the first `limit` of each group, in bounded batches."""
-        tasks, graph, events = self.tasks, self.graph, self.events
-        if not len(tasks.lo):
-            return
-        deepest = int((tasks.hi - tasks.lo).max()) + 1
+        ends = (count if limit is None else min(count, limit) for count in self.counts)
+        return self.listed([(group, 0, end) for group, end in enumerate(ends)], _same)
+
+    def listed(
+        self, ranges: Sequence[Range], make: Callable[[Trends], T], threads: int = 1, compact: bool = False,
+        texts: bool = True,
+    ) -> Iterator[T]:  # fmt: skip
+        """Yield what `make` makes of the trends with given ranks, in bounded batches, without the trends before them.
+
+        Parameters
+        ----------
+        ranges
+            Groups in their order, and for each the first rank and the one after the last.
+        make
+            Gets each batch, on the thread that listed it.
+        threads
+            How many threads list.
+        compact
+            Whether each trend is only told as far as it differs from the one before it: see `Listed`.
+        texts
+            Whether texts of events come out, of which a batch must not have too many.
+        """
+        rows = sum(end - begin for _, begin, end in ranges)
+        few = rows <= MOST_PICKED and not compact
+        if few and self._picks_sooner(rows):
+            return self._picked(ranges, make)
+        try:
+            graph = self.graph
+        except TrellisError:
+            if not few:
+                raise
+            return self._picked(ranges, make)
         least, most = length_bounds(self.plan.bound.having)
-        pruned = least > 1 or most < NO_BOUND or (tasks.single and not tasks.every)
-        state = np.zeros(kernel.STATE_SIZE, np.int64)
-        state[kernel.GROUP] = -1
-        nodes, places = np.zeros(deepest, np.int64), np.zeros(deepest, np.int64)
-        left = np.zeros(len(events) if pruned else 0, np.uint64)
-        longest = np.zeros(len(events) if pruned else 0, np.int64)
-        size = max(_batch_values(events), deepest)
-        while True:
-            values, ends = np.empty(size, np.int32), np.empty(size, np.int32)
-            ranks, groups = np.empty(size, np.int64), np.empty(size, np.int64)
-            kernel.walk(
-                state, nodes, places, tasks.lo, tasks.hi, tasks.first_end, tasks.group, tasks.single, tasks.every,
-                graph.offsets, graph.successors, graph.latest, events.usable, least, most, pruned, left, longest,
-                NO_BOUND if limit is None else limit, values, ends, ranks, groups,
-            )  # fmt: skip
-            rows, used = int(state[kernel.ROWS]), int(state[kernel.VALUES])
-            if not rows:
-                return
-            yield Walked(values[:used], ends[:rows], ranks[:rows], groups[:rows])
+        ground = Ground(self.events, self.tasks, graph, least, most, self._path)
+        stretches = Stretches(self.tasks, self._task_sizes, ranges)
+        values = _batch_values(self.events) if texts else BATCH_VALUES
+        return iter(Listing(ground, stretches, make, values, threads, compact))
+
+    def ordered(
+        self, bound: BoundQuery, make: Callable[[Trends], T], max_trends: int, per_group: bool, threads: int = 1,
+        texts: bool = True,
+    ) -> Iterator[T]:  # fmt: skip
+        """Yield what `make` makes of the trends that can be in the result of ORDER BY, in the order (group, rank).
+
+        With LIMIT these are the best ones alone, of all groups or of each group, where they can be searched.
+
+        Parameters
+        ----------
+        bound
+            The query, whose ORDER BY, LIMIT and OFFSET count.
+        make, threads, texts
+            As in `listed`.
+        max_trends
+            The bound on listing: a warning tells where more results have to be listed.
+        per_group
+            Whether the best of each group are wanted.
+        """
+        values = _batch_values(self.events) if texts else BATCH_VALUES
+        found = self._best(bound, max_trends, per_group, values)
+        if found is not None:
+            return map(make, found)
+        return self.listed([(group, 0, count) for group, count in enumerate(self.counts)], make, threads, texts=texts)
+
+    def _best(self, bound: BoundQuery, max_trends: int, per_group: bool, values: int) -> list[Walked] | None:
+        """Return the best trends, or None where all are to be listed."""
+        if bound.limit is None:
+            return None
+        total, limit = sum(self.counts), bound.limit + bound.offset if bound.limit else 0
+        if not may_be_worthwhile(limit, total):
+            return None
+        try:
+            graph = self.graph
+        except TrellisError:
+            if total > MOST_PICKED:
+                raise
+            return None
+        best, found = BestTrends(bound, self.events, links_of(graph), self.tasks), None
+        if best.steps is not None:
+            if not best.is_worthwhile(limit, per_group, total):
+                return None
+            found = best.find(limit, per_group, values)
+        if found is None and can_be_searched(bound):  # else it is known already
+            warn_of_all(total, max_trends)
+        return found
+
+    def _path(self, group: int, rank: int) -> NDArray[np.int32]:
+        return self.at(group, [rank]).positions
+
+    @cached_property
+    def _task_sizes(self) -> list[int]:
+        """The exact number of trends of each task."""
+        return self.counter.of_tasks(self.tasks) if self.tasks.single else self.counts
+
+    def _picks_sooner(self, rows: int) -> bool:
+        """Return whether trends are found one by one on the index before the edges of a graph are."""
+        if "graph" in self.__dict__ or self.index is None or self.index.keyed or self.plan.bound.having:
+            return False
+        pairs = int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
+        return rows * PAIRS_WORTH < pairs
+
+    def _picked(self, ranges: Sequence[Range], make: Callable[[Trends], T]) -> Iterator[T]:
+        """List trends by their ranks, without a graph."""
+        for group, begin, end in ranges:
+            for first in range(begin, end, PICKED_TOGETHER):
+                yield make(self.at(group, range(first, min(end, first + PICKED_TOGETHER))))
+
+
+def _same(trends: Trends) -> Trends:
+    return trends
 
 
 def _batch_values(events: Slice) -> int:

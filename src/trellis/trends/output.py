@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -24,11 +24,12 @@ from trellis.language.syntax import Which
 from trellis.plan.plan import Plan
 from trellis.trends.arrange import hidden_names
 from trellis.trends.clock import UTC_MICROS, Clock
-from trellis.trends.operator import Walked
+from trellis.trends.listing import Listed, Trends
 from trellis.trends.slice import Slice
 from trellis.trends.weights import narrow_decimals
 
 COUNT = pa.decimal128(38, 0)
+TEXTLESS = frozenset({"events", "shared", "new", "rank", "length"})  # columns that hold no text if positions are given
 SMALLEST = 2**1074  # how many of the smallest double make 1
 
 
@@ -86,6 +87,26 @@ def row_schema(bound: BoundQuery) -> pa.Schema:
     return pa.schema([*fields, pa.field("events", pa.list_(id_arrow_type(bound)))])
 
 
+def compact_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of rows in compact form: `shared` and `new` in place of `events`."""
+    place = schema.get_field_index("events")
+    fields = [pa.field("shared", pa.int32()), pa.field("new", schema.field(place).type)]
+    return pa.schema([*list(schema)[:place], *fields, *list(schema)[place + 1 :]])
+
+
+def check_compact(bound: BoundQuery) -> None:
+    """Refuse a query whose rows have no compact form."""
+    clauses = {"RETURN": bound.returns, "ORDER BY": bound.order_by, "AGGREGATE": bound.aggregates}
+    for clause, items in clauses.items():
+        if items:
+            raise UsageError(
+                f"rows have no compact form under {clause}", f"Leave out compact=True, or {clause} in the query."
+            )
+    for name, _ in bound.partition:
+        if name in ("shared", "new"):
+            raise UsageError(f"the compact form has a column `{name}` already, like the partition")
+
+
 def chosen(columns: Sequence[str], known: Sequence[str]) -> list[str]:
     """Return the columns that were asked for, if the result has them all."""
     if isinstance(columns, str) or not columns:
@@ -128,42 +149,57 @@ def one_zero(column: pa.Array) -> pa.Array:
 class RowMaker:
     """Makes record batches of walked trends."""
 
-    def __init__(self, plan: Plan, events: Slice, positions: bool = False, plain: bool = False) -> None:
-        """Give ids or, with `positions`, the places of events in the slice; `plain` rows leave RETURN aside."""
+    def __init__(
+        self, plan: Plan, events: Slice, positions: bool = False, plain: bool = False, compact: bool = False
+    ) -> None:
+        """Give ids or, with `positions`, the places of events in the slice.
+
+        `plain` rows leave RETURN aside; `compact` ones have `shared` and `new` in place of `events`.
+        """
         self.bound, self.events, self.positions = plan.bound, events, positions
         self.schema = row_schema(replace(plan.bound, returns=()) if plain else plan.bound)
-        self.codes = cache(self._codes)
+        if compact:
+            self.schema = compact_schema(self.schema)
+        self.codes, self.columns = cache(self._codes), cache(self._columns)
 
     def _codes(self, name: str) -> NDArray[np.int64]:
         return rank_codes([self.events.columns[name]])[0]
 
-    def batch(self, walked: Walked, names: list[str] | None = None) -> pa.RecordBatch:
+    def batch(self, walked: Trends, names: list[str] | None = None) -> pa.RecordBatch:
         """Return the rows of some trends: the columns called for (all of them), and the hidden ones of ORDER BY."""
         rows = _Rows(walked)
-        wanted = [f for f in self.schema if names is None or f.name in names]
-        arrays = [self._column(f, rows) for f in wanted]
-        hidden = hidden_names(self.bound)
-        if hidden:
-            keys = (self._shown(o.output, rows) for o in self.bound.order_by)
-            arrays += [pa.array(walked.groups), *keys]
-        return pa.RecordBatch.from_arrays(arrays, names=[f.name for f in wanted] + hidden)
+        columns = self.columns(None if names is None else tuple(names))
+        return pa.RecordBatch.from_arrays([make(rows) for make in columns.values()], names=list(columns))
 
-    def _column(self, field: pa.Field, rows: _Rows) -> pa.Array:
-        """Return one column of the output."""
+    def _columns(self, names: tuple[str, ...] | None) -> dict[str, Callable[[_Rows], pa.Array]]:
+        """Return what makes each column that is called for, and each hidden one."""
+        made = {f.name: self._column(f) for f in self.schema if names is None or f.name in names}
+        keys = [partial(self._shown, o.output) for o in self.bound.order_by]
+        return made | dict(zip(hidden_names(self.bound), [_Rows.group_numbers, *keys], strict=False))
+
+    def _column(self, field: pa.Field) -> Callable[[_Rows], pa.Array]:
+        """Return what makes one column of the output."""
         returned = {n.name: n.output for n in self.bound.returns}
         if field.name in returned and field.name in self.schema.names[-len(returned) :]:
-            return self._shown(returned[field.name], rows)
+            return partial(self._shown, returned[field.name])
         lead = [f.name for f in lead_schema(self.bound)]
         if field.name in lead:
-            return self.lead(rows.walked.groups)[lead.index(field.name)]
-        if field.name == "events":
-            return self.ids(rows)
-        if field.name in ("rank", "length"):
-            ranks = rows.walked.ranks
-            return pa.array(ranks, mask=ranks < 0) if field.name == "rank" else pa.array(rows.lengths)
+            return partial(self._lead_column, lead.index(field.name))
+        plain: dict[str, Callable[[_Rows], pa.Array]] = {
+            "shared": _Rows.shared, "rank": _Rows.ranks, "length": _Rows.lengths_shown,
+            "events": self.ids, "new": self.ids,
+        }  # fmt: skip
+        return plain.get(field.name) or partial(self._moment, field.type, field.name == "start_time")
+
+    def _lead_column(self, number: int, rows: _Rows) -> pa.Array:
+        groups, which = rows.runs
+        return _taken(self.lead(groups)[number], which)
+
+    def _moment(self, type_: pa.DataType, first: bool, rows: _Rows) -> pa.Array:
+        """Return the time at which each trend begins or ends."""
         assert self.bound.schema is not None
-        place = rows.first if field.name == "start_time" else rows.last
-        return present(self.events.columns[self.bound.schema.time].take(pa.array(place)), field.type)
+        times = self.events.columns[self.bound.schema.time]
+        return present(_taken(times, pa.array(rows.first if first else rows.last)), type_)
 
     def _shown(self, output: Output, rows: _Rows) -> pa.Array:
         """Return an item of RETURN or ORDER BY as readers see it: a sum that needs more than 38 digits is NULL."""
@@ -206,7 +242,7 @@ class RowMaker:
         """Return the event ids of every trend as lists."""
         values = rows.positions
         if not self.positions:
-            values = present(self.events.ids.take(rows.positions), id_arrow_type(self.bound))
+            values = present(_taken(self.events.ids, rows.positions), id_arrow_type(self.bound))
         return pa.ListArray.from_arrays(rows.offsets, values)
 
     def item(self, output: Output, rows: _Rows) -> pa.Array:
@@ -264,17 +300,71 @@ class RowMaker:
 
 
 class _Rows:
-    """Handy views of walked trends."""
+    """Handy views of walked trends, made where they are asked for."""
 
-    def __init__(self, walked: Walked) -> None:
+    def __init__(self, walked: Trends) -> None:
         self.walked = walked
-        ends = walked.ends.astype(np.int64)
-        self.begins = np.concatenate([[0], ends[:-1]])
-        self.lengths = ends - self.begins
-        self.first = walked.positions[self.begins] if len(ends) else ends
-        self.last = walked.positions[ends - 1] if len(ends) else ends
-        self.positions = pa.array(walked.positions)
-        self.offsets = pa.array(np.concatenate([[0], walked.ends]).astype(np.int32))
+        self._shared = walked.shared if isinstance(walked, Listed) else None
+
+    @cached_property
+    def _places(self) -> NDArray[np.int32]:
+        """Where the events of each trend begin, and where the last one ends."""
+        if isinstance(self.walked, Listed):
+            return self.walked.offsets
+        return np.concatenate([[0], self.walked.ends]).astype(np.int32)
+
+    @property
+    def begins(self) -> NDArray[np.int32]:
+        return self._places[:-1]
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        told = np.diff(self._places)
+        return (told if self._shared is None else told + self._shared).astype(np.int64)
+
+    @cached_property
+    def first(self) -> NDArray[np.int32]:
+        begins = self.begins
+        if self._shared is not None:
+            begins = np.maximum.accumulate(np.where(self._shared == 0, begins, 0))
+        return self.walked.positions[begins]
+
+    @cached_property
+    def last(self) -> NDArray[np.int32]:
+        return self.walked.positions[self._places[1:] - 1]
+
+    @property
+    def positions(self) -> pa.Array:
+        return pa.array(self.walked.positions)
+
+    @property
+    def offsets(self) -> pa.Array:
+        return pa.array(self._places)
+
+    def lengths_shown(self) -> pa.Array:
+        return pa.array(self.lengths)
+
+    def shared(self) -> pa.Array:
+        return pa.array(self._shared)
+
+    def ranks(self) -> pa.Array:
+        ranks = self.walked.ranks
+        return pa.array(ranks, mask=ranks < 0 if len(ranks) and ranks.min() < 0 else None)
+
+    def group_numbers(self) -> pa.Array:
+        return pa.array(self.walked.groups)
+
+    @cached_property
+    def runs(self) -> tuple[NDArray[np.int64], pa.Array]:
+        """The groups that follow one another, and for each trend which of them is its own."""
+        groups = self.walked.groups
+        changes = np.concatenate([[True], groups[1:] != groups[:-1]])[: len(groups)]
+        return groups[changes], pa.array(np.cumsum(changes) - 1)
+
+
+def _taken(values: pa.Array, places: pa.Array) -> pa.Array:
+    """Return the values at places that are known to exist."""
+    return pc.take(values, places, boundscheck=False)
 
 
 def _no_columns(column: Column) -> pa.Array:

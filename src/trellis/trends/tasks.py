@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from trellis.kernels.worlds import first_ends
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import LengthBound, Report
 from trellis.plan.plan import Plan
-from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Ints, Slice
 
 NO_BOUND = 1 << 62
@@ -19,31 +18,48 @@ NO_BOUND = 1 << 62
 
 @dataclass(frozen=True)
 class Tasks:
-    """Ranges of events as `trellis.kernels.paths` takes them; `group` never falls."""
+    """Ranges of events as `trellis.kernels.passes` takes them; `group` never falls, `number` is the task's own."""
 
     lo: Ints
     hi: Ints
     first_end: Ints
     group: Ints
+    number: Ints
     single: bool
     every: bool
 
+    def __len__(self) -> int:
+        return len(self.lo)
+
     def of_groups(self, wanted: Ints) -> Tasks:
         """Return the tasks of some groups."""
-        keep = np.isin(self.group, wanted)
-        return Tasks(self.lo[keep], self.hi[keep], self.first_end[keep], self.group[keep], self.single, self.every)
+        return self.chosen(np.isin(self.group, wanted))
+
+    def chosen(self, which: Any) -> Tasks:
+        """Return the tasks that a mask, a slice or places name."""
+        lo, hi, first_end, group, number = (
+            a[which] for a in (self.lo, self.hi, self.first_end, self.group, self.number)
+        )
+        return Tasks(lo, hi, first_end, group, number, self.single, self.every)
 
 
-def make_tasks(plan: Plan, events: Slice, graph: Callable[[], EventGraph]) -> Tasks:
-    """Return the tasks of a slice, in the order of the output."""
+def make_tasks(plan: Plan, events: Slice) -> Tasks:
+    """Return the tasks of a slice, in the order of the output; those of spans do not know yet where trends may end."""
     groups = events.groups
     every = plan.bound.report is Report.ANY
     if plan.bound.window.kind is not WindowKind.SPAN:
-        return Tasks(groups.lo, groups.hi, groups.lo, np.arange(len(groups)), False, every)
+        number = np.arange(len(groups))
+        return Tasks(groups.lo, groups.hi, groups.lo, number, number, False, every)
     starts = np.flatnonzero(events.usable)
     group = np.searchsorted(groups.lo, starts, side="right") - 1
-    first_end = first_ends(graph().latest, events.until)
-    return Tasks(starts, events.until[starts], first_end[starts], group, True, every)
+    return Tasks(starts, events.until[starts], starts, group, np.arange(len(starts)), True, every)
+
+
+def with_first_ends(tasks: Tasks, events: Slice, latest: Ints) -> Tasks:
+    """Return the tasks of spans with the first event at which a trend that starts no earlier may end."""
+    if not tasks.single:
+        return tasks
+    return replace(tasks, first_end=first_ends(latest, events.until)[tasks.lo])
 
 
 def length_bounds(having: tuple[LengthBound, ...]) -> tuple[int, int]:

@@ -1,0 +1,21 @@
+"""The events that benchmarks run over: random prices and transfers, from a seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+
+def prices(n: int, seed: int = 1) -> pa.Table:
+    """Return trades at distinct random prices, one at each time."""
+    return pa.table({"ts": np.arange(n), "id": np.arange(n), "price": np.random.default_rng(seed).random(n)})
+
+
+def transfers(n: int, accounts: int, seed: int = 1, text: bool = False) -> pa.Table:
+    """Return transfers between random accounts, one at each time; accounts are numbers, or texts."""
+    rng = np.random.default_rng(seed)
+    columns = {name: pa.array(rng.integers(0, accounts, n)) for name in ("src", "dest")}
+    if text:
+        names = pa.array([f"account-{i:06}" for i in range(accounts)])
+        columns = {name: names.take(column) for name, column in columns.items()}
+    return pa.table({"ts": np.arange(n), "id": np.arange(n), **columns})

@@ -1,0 +1,49 @@
+"""Finds the benchmarks of this folder, runs them, and writes what they found."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.measure import listening
+from benchmarks.report import Report, machine
+
+__all__ = ["benchmarks", "machine", "measure", "write"]
+
+FOLDER = Path(__file__).parent
+
+
+def benchmarks() -> dict[str, str]:
+    """Return the benchmarks by name with the first line of what they say of themselves; nothing is imported."""
+    found = {}
+    for path in sorted(FOLDER.glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if any(isinstance(node, ast.FunctionDef) and node.name == "run" for node in tree.body):
+            found[path.stem] = (ast.get_docstring(tree) or "").partition("\n")[0]
+    return found
+
+
+def measure(name: str, quick: bool, step: Callable[[str], None]) -> Report:
+    """Run a benchmark; `step` is told what it does."""
+    step("loading")
+    module = importlib.import_module(f"benchmarks.{name}")
+    with listening(step):
+        return Report(name, benchmarks()[name], module.run(quick), quick)
+
+
+def write(report: Report, folder: Path) -> list[Path]:
+    """Write a report as JSON, as Markdown and as a page with plots; files of an earlier run are replaced."""
+    from benchmarks.plot import page
+
+    texts = {
+        "json": json.dumps(report.data(), indent=2, ensure_ascii=False) + "\n",
+        "md": report.markdown(),
+        "html": page(report),
+    }
+    paths = [folder / f"{report.name}.{extension}" for extension in texts]
+    for path, text in zip(paths, texts.values(), strict=True):
+        path.write_text(text, encoding="utf-8")
+    return paths

@@ -1,0 +1,120 @@
+"""`trellis bench`: the benchmarks of the source tree, with their peers and targets, as tables and files."""
+
+from __future__ import annotations
+
+import importlib
+import json as texts
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import trellis
+from trellis.cli import options as o
+from trellis.cli.console import out, shown_path
+from trellis.cli.console import progress as shown_progress
+from trellis.cli.show import print_facts
+from trellis.errors import UsageError, did_you_mean
+
+ALL = "all"
+ROOT = Path(trellis.__file__).parents[2]
+
+Name = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="The benchmark to run, or all; without it they are listed.")
+]
+Quick = Annotated[
+    bool, typer.Option("--quick", help="Small sizes, once each: shows that it works, and judges no target.")
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Write what was found into this directory too: JSON, Markdown and a page with plots for each benchmark. "
+        "Those of an earlier run are replaced.",
+        rich_help_panel="Output",
+    ),
+]
+
+
+def bench(
+    name: Name = None,
+    quick: Quick = False,
+    folder: Folder = None,
+    progress: o.ShowProgress = True,
+    json: o.Json = False,
+) -> None:
+    """Measure Trellis beside its peers, and say whether it meets its targets.
+
+    Times are the best of several runs after everything is compiled: on the clock, and of all cores (CPU). A ratio says
+    how many times as long the peer takes.
+    """
+    suite = _suite()
+    known: dict[str, str] = suite.benchmarks()
+    if name is None:
+        _print_known(known, json)
+        return
+    names = _chosen(name, known)
+    if folder is not None:
+        _check_folder(folder)
+    if not json:
+        print_facts(out(), suite.machine())
+    reports = [_measured(suite, one, quick, folder, progress and not json, silent=json) for one in names]
+    if json:
+        out().print(texts.dumps({"benchmarks": [report.data() for report in reports]}, ensure_ascii=False))
+
+
+def _suite() -> Any:
+    """Return the module that finds and runs the benchmarks."""
+    if not (ROOT / "benchmarks" / "suite.py").is_file():
+        raise UsageError(
+            "the benchmarks are not here: they belong to the source tree, not to the installed package",
+            "Get the source of Trellis, run `make` there, and then `.venv/bin/trellis bench`.",
+        )
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    return importlib.import_module("benchmarks.suite")
+
+
+def _chosen(name: str, known: dict[str, str]) -> list[str]:
+    if name == ALL:
+        return list(known)
+    if name not in known:
+        hint = did_you_mean(name, [*known, ALL], f"Benchmarks are {', '.join(known)}, and {ALL} for all of them.")
+        raise UsageError(f"there is no benchmark `{name}`", hint)
+    return [name]
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot be written, before any work."""
+    if find_spec("plotly") is None:
+        raise UsageError(
+            "--out draws plots with plotly, which is not installed", "Run `make`, or `pip install plotly`."
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be a directory to write to: {error.strerror}") from None
+
+
+def _measured(suite: Any, name: str, quick: bool, folder: Path | None, tell: bool, silent: bool) -> Any:
+    """Run a benchmark, and write and print what it found."""
+    with shown_progress(tell) as step:
+        report = suite.measure(name, quick, lambda what: step(f"{name}: {what}"))
+    paths = [] if folder is None else suite.write(report, folder)
+    if not silent:
+        out().print()
+        report.print(out())
+        if paths:
+            out().print(f"written: {', '.join(shown_path(str(path)) for path in paths)}")
+    return report
+
+
+def _print_known(known: dict[str, str], json: bool) -> None:
+    if json:
+        out().print(texts.dumps({"benchmarks": known}, ensure_ascii=False))
+        return
+    print_facts(out(), known)
+    out().print(f"\nRun one with `trellis bench NAME`, or all of them with `trellis bench {ALL}`.")

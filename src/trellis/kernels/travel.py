@@ -1,0 +1,371 @@
+"""Many paths by rank at once: all travel together, forward in time, through the halves of halves of the events.
+
+Events, ranges and limbs are as in `trellis.kernels.locate`. A traveller stands at an event x of its path and knows its
+rank among the paths that go on from there. The next event of its path is the first one at which the numbers of paths of
+the successors, added up in time order, exceed the rank. So whole stretches of time are passed by subtracting what all
+successors in them have; a stretch that has more than that holds the next event.
+
+Stretches are the nodes of a binary tree over time. A node lists its events by vertex, with sums from the end, so that a
+range of vertices is a difference. The tree is walked from left to right: travellers that are bound for a node are split
+between its halves, the right ones put off; those that have arrived in the left half and are bound for nothing yet are
+asked whether they go on to the right one. Only the nodes on the way from the root to the current event are kept, which
+takes no more room than one list of all events. A node that nobody is bound for is passed over.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from trellis.kernels.locate import grown, take_one
+
+ONE, TWO, SIGN = np.uint64(1), np.uint64(2), np.uint64(63)
+
+
+class Tree(NamedTuple):
+    """The nodes on the way to the current event: the one of level h stands from `begin[h]` on and holds `held[h]`.
+
+    `members` are the events by vertex, `vertices` their vertices, `sums` of the numbers of paths from there to the end,
+    and `below` tells how many of the members before go to the left half.
+    """
+
+    begin: np.ndarray
+    held: np.ndarray
+    members: np.ndarray
+    vertices: np.ndarray
+    sums: np.ndarray
+    below: np.ndarray
+
+
+class Bound(NamedTuple):
+    """Travellers bound for a node: who, the remaining rank, and where in the node their ranges begin and end."""
+
+    who: np.ndarray
+    rest: np.ndarray
+    cuts: np.ndarray
+
+
+class Waiting(NamedTuple):
+    """Travellers that are bound for nothing: who, the remaining rank, and the event where they are."""
+
+    who: np.ndarray
+    rest: np.ndarray
+    at: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def set_out(ranks, bits, limbs, starts, counts):
+    """Return the events at which the paths with given ranks, in rising order, start, and their ranks among those."""
+    size = len(limbs) if len(limbs) else ranks.shape[1]
+    mask = (1 << bits) - 1
+    first = np.full(ranks.shape[0], counts.shape[0], np.int32)
+    rest = ranks.copy()
+    before = np.zeros(size, np.int64)
+    i = 0
+    for y in range(counts.shape[0]):
+        if i == ranks.shape[0]:
+            break
+        if not starts[y]:
+            continue
+        while i < ranks.shape[0]:
+            carry = over = 0
+            for k in range(size):
+                value = ranks[i, k] - before[k] + carry
+                carry = value >> bits
+                rest[i, k] = value & mask
+                over = (rest[i, k] - counts[y, k] + over) >> bits
+            if over >= 0:
+                break
+            first[i] = y
+            i += 1
+        carry = 0
+        for k in range(size):
+            value = before[k] + counts[y, k] + carry
+            carry = value >> bits
+            before[k] = value & mask
+    return first, rest
+
+
+@njit(cache=True, nogil=True)
+def _make_tree(order, place, size):
+    """Return room for a tree, with the root; the root itself is never asked for sums."""
+    n, top = place.shape[0], 0
+    while 1 << top < n:
+        top += 1
+    begin, held = np.zeros(top + 2, np.uint64), np.zeros(top + 1, np.uint64)
+    for h in range(top + 1):
+        begin[h + 1] = begin[h] + np.uint64(min(1 << h, n) + 1)
+    room = begin[top + 1]
+    tree = Tree(
+        begin, held, np.empty(room, np.int32), np.empty(room, np.int32),
+        np.empty((max(begin[top], ONE), size), np.int64), np.empty(room, np.int32),
+    )  # fmt: skip
+    held[top] = order.shape[0]
+    for i in range(order.shape[0]):
+        tree.members[begin[top] + np.uint64(i)] = order[i]
+        tree.vertices[begin[top] + np.uint64(i)] = place[order[i]]
+    return tree
+
+
+@njit(cache=True, nogil=True)
+def _halve(tree, h, middle, right, counts, summed, limbs):
+    """Make the node of level h the left or right half of the one above it, which is cut at the event `middle`."""
+    members, vertices, sums, below = tree.members, tree.vertices, tree.sums, tree.below
+    size = np.uint64(len(limbs) if len(limbs) else counts.shape[1])
+    above, begin = tree.begin[h + 1], tree.begin[h]
+    above_end = above + tree.held[h + 1]
+    end = begin
+    for i in range(above, above_end):
+        y = members[i]
+        if not right:
+            below[i] = end - begin
+        members[end] = y
+        vertices[end] = vertices[i]
+        end += np.uint64((y >= middle) == right)
+    if not right:
+        below[above_end] = end - begin
+    tree.held[h] = end - begin
+    if not summed:
+        return
+    for k in range(size):
+        sums[end, k] = 0
+    i = end
+    while i > begin:
+        i -= ONE
+        for k in range(size):
+            sums[i, k] = sums[i + ONE, k] + counts[np.uint64(members[i]), k]
+
+
+@njit(cache=True, nogil=True)
+def _first_at_least(values, begin, end, wanted):
+    while begin < end:
+        middle = (begin + end) >> ONE
+        if values[middle] < wanted:
+            begin = middle + ONE
+        else:
+            end = middle
+    return begin
+
+
+@njit(cache=True, nogil=True)
+def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, bits, limbs, amount, cuts):
+    """Ask the waiting from `begin` on whether they go to the node of level h; those who do are added to the bound.
+
+    The others stay and have the paths of the node subtracted. Return the new ends of both.
+    """
+    who, rest, at = waiting
+    bound_who, bound_rest, bound_cuts = bound
+    vertices, sums = tree.vertices, tree.sums
+    size, ranges = np.uint64(len(limbs) if len(limbs) else rest.shape[1]), np.uint64(len(firsts))
+    mask = (1 << bits) - 1
+    node, node_end = tree.begin[h], tree.begin[h] + tree.held[h]
+    kept, before = begin, -1
+    for i in range(begin, end):
+        x = at[i]
+        if x != before:
+            before = x
+            for k in range(size):
+                amount[k] = 0
+            for r in range(ranges):
+                low, high = firsts[r][np.uint64(x)], lasts[r][np.uint64(x)]
+                a = b = node_end
+                if low < high and node < node_end:
+                    a = _first_at_least(vertices, node, node_end, low)
+                    if high <= vertices[node_end - ONE]:
+                        b = _first_at_least(vertices, a, node_end, high)
+                cuts[TWO * r], cuts[TWO * r + ONE] = a - node, b - node
+                for k in range(size):
+                    amount[k] += sums[a, k] - sums[b, k]
+        carry = 0
+        for k in range(size):
+            old = rest[i, k]
+            value = old - amount[k] + carry
+            carry = value >> bits
+            bound_rest[bound_end, k] = old
+            rest[kept, k] = value & mask
+        bound_who[bound_end] = who[kept] = who[i]
+        at[kept] = x
+        for r in range(TWO * ranges):
+            bound_cuts[bound_end, r] = cuts[r]
+        goes = np.uint64(carry) >> SIGN
+        bound_end += goes
+        kept += ONE - goes
+    return kept, bound_end
+
+
+@njit(cache=True, nogil=True)
+def _split(bound, begin, end, tree, h, left, left_end, right, right_end, ranges, bits, limbs, amount, seen, lefts):
+    """Split those bound for the node above level h between its halves, the left one being the node of level h.
+
+    `left` or `right` may be `bound` itself, written from `begin` on. Return the new ends of both.
+    """
+    who, rest, cuts = bound
+    left_who, left_rest, left_cuts = left
+    right_who, right_rest, right_cuts = right
+    sums, below = tree.sums, tree.below
+    size, cut_number = np.uint64(len(limbs) if len(limbs) else rest.shape[1]), np.uint64(2 * len(ranges))
+    mask = (1 << bits) - 1
+    above, node, held = tree.begin[h + 1], tree.begin[h], tree.held[h]
+    seen[:] = -1
+    for i in range(begin, end):
+        same = True
+        for r in range(cut_number):
+            same &= cuts[i, r] == seen[r]
+        if not same:  # those who come from one event stand side by side
+            for k in range(size):
+                amount[k] = 0
+            for r in range(np.uint64(0), cut_number, TWO):
+                seen[r], seen[r + ONE] = cuts[i, r], cuts[i, r + ONE]
+                a, b = below[above + np.uint64(seen[r])], below[above + np.uint64(seen[r + ONE])]
+                lefts[r], lefts[r + ONE] = a, b
+                for k in range(size):
+                    amount[k] += sums[node + np.uint64(a), k]
+                if np.uint64(b) != held:
+                    for k in range(size):
+                        amount[k] -= sums[node + np.uint64(b), k]
+        for r in range(cut_number):
+            left_cuts[left_end, r], right_cuts[right_end, r] = lefts[r], seen[r] - lefts[r]
+        carry = 0
+        for k in range(size):
+            old = rest[i, k]
+            value = old - amount[k] + carry
+            carry = value >> bits
+            left_rest[left_end, k] = old
+            right_rest[right_end, k] = value & mask
+        left_who[left_end] = right_who[right_end] = who[i]
+        goes = np.uint64(carry) >> SIGN
+        left_end += goes
+        right_end += ONE - goes
+    return left_end, right_end
+
+
+@njit(cache=True, nogil=True)
+def _arrive(y, bound, begin, end, log, log_at, log_end, waiting, waiting_end, bits, limbs, every, last):
+    """Note that travellers arrive at event y; those whose paths do not end here wait. Return the new ends of both."""
+    who, rest, _ = bound
+    waiting_who, waiting_rest, waiting_at = waiting
+    size = np.uint64(len(limbs) if len(limbs) else rest.shape[1])
+    for i in range(begin, end):
+        log[log_end], log_at[log_end] = who[i], y
+        log_end += ONE
+        if last and not every:
+            continue
+        waiting_who[waiting_end], waiting_at[waiting_end] = who[i], y
+        for k in range(size):
+            waiting_rest[waiting_end, k] = rest[i, k]
+        if not (every and take_one(bits, waiting_rest[waiting_end])):
+            waiting_end += ONE
+    return log_end, waiting_end
+
+
+@njit(cache=True, nogil=True)
+def _release(held, number, waiting, waiting_end, limbs):
+    """Add those who were held up to the waiting, and return the new end of these."""
+    size = len(limbs) if len(limbs) else held.rest.shape[1]
+    for i in range(number):
+        waiting.who[waiting_end], waiting.at[waiting_end] = held.who[i], held.at[i]
+        for k in range(size):
+            waiting.rest[waiting_end, k] = held.rest[i, k]
+        waiting_end += ONE
+    return waiting_end
+
+
+@njit(cache=True, nogil=True)
+def _make_bound(number, size, ranges):
+    """Return room for travellers; one is written behind the last before it is known whether it belongs there."""
+    return Bound(
+        np.empty(number + 1, np.int32), np.empty((number + 1, size), np.int64),
+        np.empty((number + 1, 2 * ranges), np.int32),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _make_waiting(number, size):
+    return Waiting(
+        np.empty(number + 1, np.int32), np.empty((number + 1, size), np.int64), np.empty(number + 1, np.int32)
+    )
+
+
+@njit(cache=True, nogil=True)
+def travel(ranks, bits, limbs, order, later, place, firsts, lasts, starts, ends, every, counts):
+    """Return the paths with given ranks, in rising order: who arrives, one after another, and at which event.
+
+    `order` has the events that may follow others by vertex, `counts` the number of paths from each event.
+    """
+    n, number = place.shape[0], ranks.shape[0]
+    size, ranges = len(limbs) if len(limbs) else counts.shape[1], len(firsts)
+    tree = _make_tree(order, place, size)
+    top = tree.held.shape[0] - 1
+    first, first_rest = set_out(ranks, bits, limbs, starts, counts)
+    here, off = _make_bound(number, size, ranges), _make_bound(number, size, ranges)
+    waiting, held = _make_waiting(number, size), _make_waiting(number, size)
+    amount, cuts, lefts = np.zeros(size, np.int64), np.zeros(2 * ranges, np.int32), np.zeros(2 * ranges, np.int32)
+    put_off = np.zeros(top + 2, np.uint64)  # where those bound for the right half of the node of a level begin in `off`
+    mark = np.zeros(n, np.uint64)  # how many were waiting when a node that begins at an event was reached
+    log, log_at = np.empty(8 * number + 16, np.int32), np.empty(8 * number + 16, np.int32)
+    none = here_end = off_end = waiting_end = held_end = log_end = np.uint64(0)
+    y = due = gone = 0
+    while y < n:
+        h, begin = top, none  # the node that begins at y: the root, or the right half of one
+        if y > 0:
+            h = 0
+            while y >> h & 1 == 0:
+                h += 1
+            begin, marked = put_off[h + 1], mark[y - (1 << h)]
+            _halve(tree, h, y, True, counts, waiting_end > marked, limbs)
+            waiting_end, off_end = _join(
+                waiting, marked, waiting_end, tree, h, firsts, lasts, off, off_end, bits, limbs, amount, cuts
+            )
+        mark[y] = waiting_end
+        source, source_end, put = off, off_end, True  # those bound for the node, from `begin` on; were they put off?
+        visit = first[gone] if gone < number else n
+        if held_end > none:
+            visit = min(visit, due)
+        while h > 0 and (source_end > begin or visit < y + (1 << h)):
+            h -= 1
+            _halve(tree, h, y + (1 << h), False, counts, source_end > begin, limbs)
+            put_off[h + 1] = begin if put else off_end
+            here_end, off_end = _split(
+                source, begin, source_end, tree, h, here, none, off, put_off[h + 1], firsts, bits, limbs, amount, cuts,
+                lefts,
+            )  # fmt: skip
+            source, begin, source_end, put = here, none, here_end, False
+        if h > 0:
+            y += 1 << h
+            continue
+        while gone < number and first[gone] == y:
+            source.who[source_end] = gone
+            for k in range(size):
+                source.rest[source_end, k] = first_rest[gone, k]
+            source_end += ONE
+            gone += 1
+        while log_end + source_end - begin > log.shape[0]:
+            log, log_at = grown(log), grown(log_at)
+        log_end, held_end = _arrive(
+            y, source, begin, source_end, log, log_at, log_end, held, held_end, bits, limbs, every, ends[y]
+        )
+        if put:
+            off_end = begin
+        due = later[y] - 1
+        if due == y:  # those at events of one time are held up till all of them are passed
+            waiting_end = _release(held, held_end, waiting, waiting_end, limbs)
+            held_end = none
+        y += 1
+    return log[:log_end], log_at[:log_end]
+
+
+@njit(cache=True, nogil=True)
+def collect(log, log_at, shift, begin, events, ends):
+    """Write the paths of travellers one after another into `events`, from `begin` on, and where each of them ends.
+
+    `shift` is added to every event. `ends` has a place for each traveller and is 0.
+    """
+    for who in log:
+        ends[who] += 1
+    for who in range(ends.shape[0]):
+        ends[who], begin = begin, begin + ends[who]
+    for i in range(log.shape[0]):
+        events[ends[log[i]]] = log_at[i] + shift
+        ends[log[i]] += 1

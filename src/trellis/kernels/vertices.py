@@ -1,0 +1,302 @@
+"""Building the attribute index: parts of the events, attribute vertices, and the ranges of vertices that may follow.
+
+A part is a range of events that some tasks need together; parts may overlap, and each has its own vertices. Event x of
+part p stands at `x + offset[p]` in the arrays of the index. Within a part the events of one key own a segment of the
+vertices. Cuts divide the values of a segment: vertex j holds the values above exactly j of its distinct cuts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def make_parts(lo, hi, world_end, least):
+    """Join tasks, sorted by (lo, hi), to parts of at most twice the first task's size, or of `least` events.
+
+    Return the part of each task, and begin, end and offset of each part.
+    """
+    tasks = lo.shape[0]
+    part_of = np.empty(tasks, np.int64)
+    begin, end, offset = np.empty(tasks, np.int64), np.empty(tasks, np.int64), np.empty(tasks, np.int64)
+    parts = 0
+    used = np.int64(0)
+    t = 0
+    while t < tasks:
+        near = min(world_end[lo[t]] if lo[t] < world_end.shape[0] else hi[t], max(hi[t], lo[t] + least // 2))
+        most = max(lo[t] + max(2 * (hi[t] - lo[t]), least), hi[t])
+        begin[parts], end[parts] = lo[t], hi[t]
+        first = t
+        while t < tasks and (t == first or (lo[t] < near and hi[t] <= most)):
+            end[parts] = max(end[parts], hi[t])
+            part_of[t] = parts
+            t += 1
+        offset[parts] = used - begin[parts]
+        used += end[parts] - begin[parts]
+        parts += 1
+    return part_of, begin[:parts].copy(), end[:parts].copy(), offset[:parts].copy()
+
+
+@njit(cache=True, nogil=True)
+def parts_of_events(begin, end, n):
+    """Return for each event its first part and the one behind its last; parts neither begin nor end out of order."""
+    first, behind = np.empty(n, np.int32), np.empty(n, np.int32)
+    a = b = 0
+    parts = begin.shape[0]
+    for x in range(n):
+        while a < parts and end[a] <= x:
+            a += 1
+        while b < parts and begin[b] <= x:
+            b += 1
+        first[x], behind[x] = a, max(a, b)
+    return first, behind
+
+
+@njit(cache=True, nogil=True)
+def spread(order, first_part, behind_part, parts, wanted, n):
+    """Distribute sorted entries over the parts of their events, keeping the order; entry e is of event e, or of e - n.
+
+    Only entries of `wanted` events count. Return the entries, part by part, and where each part begins.
+    """
+    bounds = np.zeros(parts + 1, np.int64)
+    for e in order:
+        x = e if e < n else e - n
+        if wanted[x]:
+            for p in range(first_part[x], behind_part[x]):
+                bounds[p + 1] += 1
+    for p in range(parts):
+        bounds[p + 1] += bounds[p]
+    used = bounds[:-1].copy()
+    entries = np.empty(bounds[parts], order.dtype)
+    for e in order:
+        x = e if e < n else e - n
+        if wanted[x]:
+            for p in range(first_part[x], behind_part[x]):
+                entries[used[p]] = e
+                used[p] += 1
+    return entries, bounds
+
+
+@njit(cache=True, nogil=True)
+def segments_of_keys(begin, end, offset, total, keys, key_next, key_prev, gives, takes):
+    """Number the keys of each part from 0: return the segment of each event, that of its successors, and how many.
+
+    -1: no segment.
+    """
+    own, target = np.empty(total, np.int32), np.empty(total, np.int32)
+    number = np.empty(begin.shape[0], np.int64)
+    seen, code = np.full(keys, -1, np.int64), np.empty(keys, np.int32)
+    for p in range(begin.shape[0]):
+        used = 0
+        for y in range(begin[p], end[p]):
+            own[y + offset[p]] = -1
+            if takes[y]:
+                key = key_next[y]
+                if seen[key] != p:
+                    seen[key], code[key] = p, used
+                    used += 1
+                own[y + offset[p]] = code[key]
+        for x in range(begin[p], end[p]):
+            known = gives[x] and seen[key_prev[x]] == p
+            target[x + offset[p]] = code[key_prev[x]] if known else -1
+        number[p] = used
+    return own, target, number
+
+
+@njit(cache=True, nogil=True)
+def _by_segment(entries, segment, number, offset, n):
+    """Sort the entries of one part by segment, keeping the order; return them and where each segment begins."""
+    bounds = np.zeros(number + 1, np.int64)
+    for e in entries:
+        s = segment[(e if e < n else e - n) + offset]
+        if s >= 0:
+            bounds[s + 1] += 1
+    for s in range(number):
+        bounds[s + 1] += bounds[s]
+    used = bounds[:-1].copy()
+    found = np.empty(bounds[number], entries.dtype)
+    for e in entries:
+        s = segment[(e if e < n else e - n) + offset]
+        if s >= 0:
+            found[used[s]] = e
+            used[s] += 1
+    return found, bounds
+
+
+@njit(cache=True, nogil=True)
+def cut_values(
+    begin_of, end_of, offset, gives, keyed, own, target, number, values, value_bounds, cuts, cut_bounds, value, cut, n,
+    place, own_begin, own_end, at_cut, target_begin, target_end,
+):  # fmt: skip
+    """Lay out the vertices of all parts.
+
+    `values` holds the events of each part by rising `value`, `cuts` the entries of each part by rising `cut`: entry e is
+    the first cut of event e, or the second of event e - n. Set for each event its vertex and its own segment, for each
+    cut (row) and event the first vertex above it, and the segment of the event's successors. Return the number of
+    vertices of each part.
+    """
+    width = np.zeros(number.shape[0], np.int64)
+    for p in range(number.shape[0]):
+        part_values, part_cuts = values[value_bounds[p] : value_bounds[p + 1]], cuts[cut_bounds[p] : cut_bounds[p + 1]]
+        shift = offset[p]
+        if keyed:
+            part_values, by_value = _by_segment(part_values, own, number[p], shift, n)
+            part_cuts, by_cut = _by_segment(part_cuts, target, number[p], shift, n)
+        else:
+            by_value = np.array([0, part_values.shape[0]])
+            by_cut = np.array([0, part_cuts.shape[0]])
+        vertex = 0
+        for s in range(number[p]):
+            begin = vertex
+            i = by_value[s]
+            for j in range(by_cut[s], by_cut[s + 1]):
+                e = part_cuts[j]
+                if j == by_cut[s] or cut[part_cuts[j - 1]] != cut[e]:
+                    while i < by_value[s + 1] and value[part_values[i]] <= cut[e]:
+                        place[part_values[i] + shift] = vertex
+                        i += 1
+                    vertex += 1
+                if e < n:
+                    at_cut[0, e + shift] = vertex
+                else:
+                    at_cut[1, e - n + shift] = vertex
+            while i < by_value[s + 1]:
+                place[part_values[i] + shift] = vertex
+                i += 1
+            vertex += 1
+            if keyed:
+                for i in range(by_value[s], by_value[s + 1]):
+                    own_begin[part_values[i] + shift], own_end[part_values[i] + shift] = begin, vertex
+                for j in range(by_cut[s], by_cut[s + 1]):
+                    x = part_cuts[j] if part_cuts[j] < n else part_cuts[j] - n
+                    target_begin[x + shift], target_end[x + shift] = begin, vertex
+        if not keyed:
+            for x in range(begin_of[p], end_of[p]):
+                own_end[x + shift] = vertex
+                if gives[x]:
+                    target_end[x + shift] = vertex
+        width[p] = vertex
+    return width
+
+
+@njit(cache=True, nogil=True)
+def neighbours_of_tails(begin, end, offset, width, later, place, first, last, own, target_begin, nearest, latest):
+    """Set `nearest` and `latest` of an event that has a successor or a predecessor in its part to the event itself.
+
+    That is enough where each part is one window: two scans, with the highest vertex so far of each segment, and the
+    lowest that follows an event.
+    """
+    most = width.max() if width.shape[0] else 0
+    highest, lowest = np.empty(most, np.int64), np.empty(most, np.int64)
+    for p in range(begin.shape[0]):
+        highest[: width[p]], lowest[: width[p]] = -1, most
+        x = end[p] - 1
+        while x >= begin[p]:
+            behind = x
+            while behind >= begin[p] and later[behind] == later[x]:
+                v = behind + offset[p]
+                if first[v] < last[v] and highest[target_begin[v]] >= first[v]:
+                    nearest[behind] = behind
+                behind -= 1
+            for y in range(behind + 1, x + 1):
+                v = y + offset[p]
+                if place[v] >= 0:
+                    highest[own[v]] = max(highest[own[v]], place[v])
+            x = behind
+        x = begin[p]
+        while x < end[p]:
+            behind = x
+            while behind < end[p] and later[behind] == later[x]:
+                v = behind + offset[p]
+                if place[v] >= 0 and lowest[own[v]] <= place[v]:
+                    latest[behind] = behind
+                behind += 1
+            for y in range(x, behind):
+                v = y + offset[p]
+                if first[v] < last[v]:
+                    lowest[target_begin[v]] = min(lowest[target_begin[v]], first[v])
+            x = behind
+
+
+@njit(cache=True, nogil=True)
+def latest_of_keys(begin, end, offset, width, later, place, first, latest):
+    """Raise `latest` to the last predecessor of each event of the parts, where successors share one vertex."""
+    last = np.empty(width.max() if width.shape[0] else 0, np.int64)
+    for p in range(begin.shape[0]):
+        last[: width[p]] = -1
+        x = begin[p]
+        while x < end[p]:
+            behind = x
+            while behind < end[p] and later[behind] == later[x]:
+                if place[behind + offset[p]] >= 0:
+                    latest[behind] = max(latest[behind], last[place[behind + offset[p]]])
+                behind += 1
+            for y in range(x, behind):
+                if first[y + offset[p]] >= 0:
+                    last[first[y + offset[p]]] = y
+            x = behind
+
+
+@njit(cache=True, nogil=True)
+def latest_of_tails(begin, end, offset, width, later, place, first, last, own, target_begin, latest):
+    """Raise `latest` to the last predecessor of each event of the parts, where ranges are tails of segments."""
+    tree = np.empty(width.max() if width.shape[0] else 0, np.int64)
+    for p in range(begin.shape[0]):
+        tree[: width[p]] = -1
+        x = begin[p]
+        while x < end[p]:
+            behind = x
+            while behind < end[p] and later[behind] == later[x]:
+                v = behind + offset[p]
+                if place[v] >= 0:
+                    i = place[v] - own[v] + 1
+                    while i > 0:
+                        latest[behind] = max(latest[behind], tree[own[v] + i - 1])
+                        i &= i - 1
+                behind += 1
+            for y in range(x, behind):
+                v = y + offset[p]
+                if first[v] < last[v]:
+                    i, size = first[v] - target_begin[v] + 1, last[v] - target_begin[v]
+                    while i <= size:
+                        tree[target_begin[v] + i - 1] = y
+                        i += i & -i
+            x = behind
+
+
+@njit(cache=True, nogil=True)
+def latest_of_ranges(begin, end, offset, width, later, place, first, last, first2, last2, latest):
+    """Raise `latest` to the last predecessor of each event of the parts, whatever the ranges are."""
+    tree = np.empty(2 * width.max() if width.shape[0] else 0, np.int64)
+    for p in range(begin.shape[0]):
+        tree[: 2 * width[p]] = -1
+        x = begin[p]
+        while x < end[p]:
+            behind = x
+            while behind < end[p] and later[behind] == later[x]:
+                i = place[behind + offset[p]] + width[p]
+                if i >= width[p]:
+                    while i > 0:
+                        latest[behind] = max(latest[behind], tree[i])
+                        i >>= 1
+                behind += 1
+            for y in range(x, behind):
+                v = y + offset[p]
+                _mark(tree, first[v] + width[p], last[v] + width[p], y)
+                _mark(tree, first2[v] + width[p], last2[v] + width[p], y)
+            x = behind
+
+
+@njit(cache=True, nogil=True)
+def _mark(tree, a, b, x):
+    """Mark the nodes that make up the leaves `[a, b)`."""
+    while a < b:
+        if a & 1:
+            tree[a] = x
+            a += 1
+        if b & 1:
+            b -= 1
+            tree[b] = x
+        a >>= 1
+        b >>= 1

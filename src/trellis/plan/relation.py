@@ -1,0 +1,180 @@
+"""Adjacent conditions by what they are to the attribute index, keys, orders or the rest, and what counting costs.
+
+Read from the query alone; the index itself (`trellis.trends.index`) decides on the events at hand, where for instance
+an overflow can make a condition one of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from trellis.language.bound import Condition, Operation, Value, WindowKind, columns_of
+from trellis.language.schema import Kind
+from trellis.language.syntax import Report, Select, Which
+from trellis.plan.plan import Plan
+
+FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+WHOLE = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DURATION)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`later function earlier`, each side of one event alone."""
+
+    later: Value
+    function: str
+    earlier: Value
+
+
+@dataclass(frozen=True)
+class Relation:
+    """The terms of adjacent conditions.
+
+    Attributes
+    ----------
+    single
+        Terms that speak of one of the two events only.
+    keys
+        Equalities.
+    orders
+        Other comparisons, by their later side.
+    rest
+        What is asked of pairs of events.
+    """
+
+    single: tuple[Value, ...]
+    keys: tuple[Comparison, ...]
+    orders: tuple[tuple[Comparison, ...], ...]
+    rest: tuple[Value, ...]
+
+    @property
+    def kind(self) -> str | None:
+        """What kind of index serves: `key`, `inequality`, `range`, `two inequalities`; None where edges are needed."""
+        plain = [len(order) == 1 and order[0].function != "!=" for order in self.orders]
+        if self.rest or len(plain) > 2 or (len(plain) == 2 and not all(plain)):
+            return None
+        if len(plain) == 2:
+            return "two inequalities"
+        if not plain:
+            return "key"
+        functions = [c.function for c in self.orders[0]]
+        if "!=" in functions and len(functions) > 1:
+            return None
+        sides = {function[0] for function in functions}
+        return "range" if "!=" in functions or len(sides) > 1 else "inequality"
+
+
+def relation_of(conditions: Iterable[Condition]) -> Relation:
+    """Return the terms of adjacent conditions by what they are to an index."""
+    single, keys, rest = [], [], []
+    orders: dict[Value, list[Comparison]] = {}
+    for condition in conditions:
+        for term in terms(condition.value):
+            compared = comparison(term)
+            if len({c.which for c in columns_of(term)}) == 1:
+                single.append(term)
+            elif compared is None:
+                rest.append(term)
+            elif compared.function == "=":
+                keys.append(compared)
+            else:
+                orders.setdefault(compared.later, []).append(compared)
+    return Relation(tuple(single), tuple(keys), tuple(map(tuple, orders.values())), tuple(rest))
+
+
+def terms(value: Value) -> Iterator[Value]:
+    """Split at AND: all must be true."""
+    if isinstance(value, Operation) and value.function == "and":
+        for argument in value.arguments:
+            yield from terms(argument)
+    else:
+        yield value
+
+
+def comparison(term: Value) -> Comparison | None:
+    """Return a term as a comparison of a value of the later event with one of the earlier, if it is one."""
+    if not isinstance(term, Operation) or term.function not in FLIPPED:
+        return None
+    term = without_gap(term)
+    if not _one_sided(term):
+        return None
+    left, right = term.arguments
+    if next(columns_of(left)).which is Which.EARLIER:
+        return Comparison(right, FLIPPED[term.function], left)
+    return Comparison(left, term.function, right)
+
+
+def without_gap(term: Operation) -> Operation:
+    """Write `later - earlier OP gap` of whole numbers, or moments, as `later OP earlier + gap`."""
+    difference, gap = term.arguments
+    function = term.function
+    if not _is_difference(difference):
+        difference, gap, function = gap, difference, FLIPPED[function]
+    if not _is_difference(difference) or any(c.which is not Which.EARLIER for c in columns_of(gap)):
+        return term
+    assert isinstance(difference, Operation)
+    later, earlier = difference.arguments
+    if any(value.type.kind not in WHOLE for value in (later, earlier, gap)):
+        return term
+    return replace(term, function=function, arguments=(later, Operation("+", (earlier, gap), later.type)))
+
+
+def _is_difference(value: Value) -> bool:
+    if not isinstance(value, Operation) or value.function != "-" or not _one_sided(value):
+        return False
+    return [next(columns_of(side)).which for side in value.arguments] == [Which.LATER, Which.EARLIER]
+
+
+def _one_sided(term: Operation) -> bool:
+    return all(len({c.which for c in columns_of(side)}) == 1 for side in term.arguments)
+
+
+# --- What it costs ----------------------------------------------------------------------------------------------
+
+INDEXES = {
+    "key": "by key: one attribute vertex for each value",
+    "inequality": "by value: the events that may follow one are a range of attribute vertices, up to the last",
+    "range": "by value: the events that may follow one are one or two ranges of attribute vertices",
+    "two inequalities": "by two values: ranges of attribute vertices for one, divide and conquer over time for both",
+}
+COSTS = {
+    "key": "n",
+    "inequality": "n log m",
+    "range": "n log m",
+    "two inequalities": "n log² n",
+}
+
+
+def index_text(plan: Plan) -> str:
+    """Say how successors are found."""
+    relation = relation_of(plan.adjacent)
+    if plan.bound.select is not Select.ANY:
+        return "none: at most one event follows another, and these edges are listed"
+    if plan.bound.report is Report.MAXIMAL:
+        return (
+            "direct successors only (the transitive reduction), found without testing all pairs where values allow it"
+        )
+    if relation.kind is None:
+        return "edges: the key, if any, and the codes of values narrow the pairs, the rest is evaluated on these"
+    keyed = "by key, then " if relation.keys and relation.kind != "key" else ""
+    return keyed + INDEXES[relation.kind]
+
+
+def cost_text(plan: Plan) -> str:
+    """Say what counting costs, with n events, m attribute vertices and e edges of a window or span."""
+    relation = relation_of(plan.adjacent)
+    indexed = plan.bound.select is Select.ANY and plan.bound.report is not Report.MAXIMAL and relation.kind is not None
+    cost = COSTS[relation.kind or ""] if indexed else "e"
+    if plan.bound.select is not Select.ANY:
+        cost = "n"
+    elif plan.bound.report is Report.MAXIMAL:
+        cost = "n log² n for one inequality, else the edges that have no detour"
+    more = []
+    if plan.bound.window.kind is WindowKind.SPAN:
+        more.append("for each event that starts a span, eight at a time")
+    elif plan.bound.window.kind is WindowKind.SLIDING:
+        more.append("for each window; the sort is shared by all")
+    if plan.bound.having:
+        more.append("for each length that HAVING tells apart")
+    return f"time in the order of {cost}" + "".join(f", {text}" for text in more)

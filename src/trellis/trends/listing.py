@@ -1,0 +1,462 @@
+"""Listing ranges of ranks in batches, in order, on any number of threads; memory does not grow with the trends.
+
+The results wanted are *stretches*: for each task the ranks from one on. They are cut into *parts* of about one batch
+each. A *lane* is a walk that lists one part after another; there are two lanes more than threads, and no more batches
+than lanes wait to be taken. Each lane takes memory for its place in the graph, and where it goes over small
+tasks, also for what makes those ready: 40 bytes an event of the largest one, and the blocks. What makes a large task
+ready is shared.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from threading import Lock
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.errors import UsageError
+from trellis.kernels import listing as kernel
+from trellis.kernels import walk as pruned_kernel
+from trellis.trends.graph import EventGraph
+from trellis.trends.slice import Ints, Slice
+from trellis.trends.tasks import NO_BOUND, Tasks
+
+BLOCK_VALUES = 1 << 18  # of all blocks of a task: about what the cache of a core holds
+FIRST_ROWS = 1 << 14  # of a part, before it is known how long trends are
+LARGE_ROWS = 1 << 16  # of a task that several threads share
+BEYOND = 1 << 63  # ranks from here on are not found by counts of 64 bits
+CLIPPED = 1 << 40
+AHEAD = 2  # lanes more than threads, so that none waits for a batch to be taken
+
+T = TypeVar("T")
+Range = tuple[int, int, int]  # a group, and of its ranks the first and the one after the last
+
+
+class Trends(Protocol):
+    """Some trends: the positions of their events one after another, and where each trend ends.
+
+    A rank that does not fit 64 bits is -1.
+    """
+
+    @property
+    def positions(self) -> NDArray[np.int32]:
+        """The positions of the events of one trend after another."""
+
+    @property
+    def ends(self) -> NDArray[Any]:
+        """Where each trend ends in `positions`."""
+
+    @property
+    def ranks(self) -> Ints:
+        """The rank of each trend in its group."""
+
+    @property
+    def groups(self) -> Ints:
+        """The group of each trend."""
+
+    def __len__(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Walked:
+    """Some trends, as `Trends` says."""
+
+    positions: NDArray[np.int32]
+    ends: NDArray[np.int32]
+    ranks: Ints
+    groups: Ints
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+
+# --- What is to be listed --------------------------------------------------------------------------------------
+
+
+class Stretches:
+    """Ranks of tasks that are listed one after another: `size[i]` of task `tasks[i]`, from rank `first[i]` on.
+
+    The first of them has rank `rank[i]` in its group `groups[i]`. None is empty.
+    """
+
+    def __init__(self, tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> None:
+        """Take the number of trends of each task, and the ranks wanted of groups."""
+        begins = np.searchsorted(tasks.group, [group for group, _, _ in ranges]).tolist()
+        found: list[tuple[int, int, int, int]] = []
+        for (group, begin, end), task in zip(ranges, begins, strict=True):
+            before = 0
+            while before < end and task < len(tasks) and tasks.group[task] == group:
+                size = sizes[task]
+                first, last = max(0, begin - before), min(size, end - before)
+                if first < last:
+                    found.append((task, first, last - first, before + first))
+                before, task = before + size, task + 1
+        self.tasks = np.array([task for task, _, _, _ in found], np.int64)
+        self.groups = tasks.group[self.tasks]
+        self.first = [first for _, first, _, _ in found]
+        self.size = [size for _, _, size, _ in found]
+        self.rank = [rank for _, _, _, rank in found]
+
+    def __len__(self) -> int:
+        return len(self.size)
+
+    @cached_property
+    def _before(self) -> Ints:
+        """The number of rows before each stretch; exact between those that are not larger than `CLIPPED`."""
+        return np.cumsum([0, *(min(size, CLIPPED) for size in self.size)], dtype=np.int64)
+
+    @cached_property
+    def _ranks(self) -> NDArray[np.uint64]:
+        return np.array([min(rank, BEYOND) for rank in self.rank], np.uint64)
+
+    def rows(self, stretch: int, begin: int, stop: int) -> int:
+        """Return how many rows there are from row `begin` of a stretch up to another stretch."""
+        return self.size[stretch] - begin + int(self._before[stop] - self._before[stretch + 1])
+
+    def after(self, stretch: int, begin: int, rows: int) -> tuple[int, int]:
+        """Return the stretch and its row that come some rows after a row of a stretch."""
+        rest = self.size[stretch] - begin
+        if rows < rest:
+            return stretch, begin + rows
+        place = int(self._before[stretch + 1]) + rows - rest
+        found = int(np.searchsorted(self._before, place, side="right")) - 1
+        return found, place - int(self._before[found])
+
+    def told(self, stretch: int, begin: int, rows: int) -> tuple[Ints, Ints]:
+        """Return the ranks and the groups of some rows from a row of a stretch on."""
+        last, _ = self.after(stretch, begin, rows - 1)
+        lengths = np.array([rows])
+        if last > stretch:
+            borders = self._before[stretch + 1 : last + 1]
+            first = self.size[stretch] - begin
+            lengths = np.concatenate([[first], np.diff(borders), [rows - first - (borders[-1] - borders[0])]])
+        ranks = self._ranks[stretch : last + 1].copy()
+        ranks[0] = min(self.rank[stretch] + begin, BEYOND)
+        ranks = np.repeat(ranks, lengths) + _counting(lengths).astype(np.uint64)
+        shown = np.where(ranks < BEYOND, ranks, np.uint64(2**64 - 1)).view(np.int64)
+        return shown, np.repeat(self.groups[stretch : last + 1], lengths)
+
+
+def _counting(lengths: Ints) -> Ints:
+    """Return 0, 1, ... for each of some runs."""
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What is walked over: tasks of a graph, the lengths that HAVING allows, and a way to a path by group and rank."""
+
+    events: Slice
+    tasks: Tasks
+    graph: EventGraph
+    least: int
+    most: int
+    path: Callable[[int, int], NDArray[np.int32]]
+
+    @property
+    def restricted(self) -> bool:
+        """Whether HAVING leaves out any length."""
+        return self.least > 1 or self.most < NO_BOUND
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The arrays as kernels take them."""
+        tasks, graph = self.tasks, self.graph
+        return (
+            tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every,
+            graph.offsets, graph.successors, graph.latest, self.events.usable,
+        )  # fmt: skip
+
+
+# --- What comes out --------------------------------------------------------------------------------------------
+
+
+class Listed:
+    """Trends that were listed together; see `Trends`.
+
+    Where `shared` is not None, it tells how many leading events a trend has in common with the one before it, and
+    `positions` has only the others; the first one shares none.
+    """
+
+    def __init__(
+        self, stretches: Stretches, place: tuple[int, int], positions: NDArray[np.int32], offsets: NDArray[np.int32],
+        shared: NDArray[np.int32] | None,
+    ) -> None:  # fmt: skip
+        self.positions, self.offsets, self.shared = positions, offsets, shared
+        self._stretches, self._place = stretches, place
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def ends(self) -> NDArray[np.int32]:
+        """Where each trend ends in `positions`."""
+        return self.offsets[1:]
+
+    @cached_property
+    def _told(self) -> tuple[Ints, Ints]:
+        return self._stretches.told(*self._place, len(self))
+
+    @property
+    def ranks(self) -> Ints:
+        """The rank of each trend in its group."""
+        return self._told[0]
+
+    @property
+    def groups(self) -> Ints:
+        """The group of each trend."""
+        return self._told[1]
+
+
+class _Buffers:
+    """Room for a batch, from Arrow's pool: what was given back there costs no new pages."""
+
+    def __init__(self, values: int, rows: int, compact: bool) -> None:
+        self.values, self.ends = _room(values), _room(rows)
+        self.shared = _room(rows) if compact else None
+
+    def taken(self, rows: int, used: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32] | None]:
+        """Return what was written; short results do not hold long buffers."""
+        parts = (self.values[:used], self.ends[: rows + 1], None if self.shared is None else self.shared[:rows])
+        if 2 * used < len(self.values):
+            return parts[0].copy(), parts[1].copy(), None if parts[2] is None else parts[2].copy()
+        return parts
+
+
+def _room(number: int) -> NDArray[np.int32]:
+    return np.frombuffer(pa.allocate_buffer(4 * (number + kernel.SPARE)), np.int32)
+
+
+# --- The work --------------------------------------------------------------------------------------------------
+
+
+class Listing(Generic[T]):
+    """Stretches, listed batch by batch in their order; `make` turns a batch into what is wanted of it.
+
+    Parameters
+    ----------
+    ground
+        What is walked over.
+    stretches
+        What is listed.
+    make
+        Gets each batch, on the thread that listed it.
+    values
+        How many events a batch names at most, if each trend has fewer.
+    threads
+        How many threads list; lengths that HAVING restricts are listed by one.
+    compact
+        Whether each trend is only told as far as it differs from the one before it.
+    """
+
+    def __init__(
+        self, ground: Ground, stretches: Stretches, make: Callable[[Listed], T], values: int, threads: int = 1,
+        compact: bool = False,
+    ) -> None:  # fmt: skip
+        self.ground, self.stretches, self.make, self.compact = ground, stretches, make, compact
+        rows = sum(stretches.size)
+        self._threads = 1 if ground.restricted or rows <= FIRST_ROWS else threads
+        spans = ground.tasks.hi[stretches.tasks] - ground.tasks.lo[stretches.tasks]
+        self.deepest = int(spans.max(initial=0))
+        self.values = max(values, self.deepest)
+        self.rows = self.values // (1 if compact else 4) + 1
+        self.sizes = np.array([min(size, BEYOND) for size in stretches.size], np.uint64)
+        self.firsts = np.array([min(first, BEYOND) for first in stretches.first], np.uint64)
+        what = (stretches.tasks, self.sizes) if ground.restricted else (stretches.tasks, self.firsts, self.sizes)
+        self.arrays = (*what, *ground.arrays)
+        self._wanted = FIRST_ROWS if self._threads > 1 else NO_BOUND  # rows of a part
+        self._lock = Lock()
+        self._shared: _Ready | None = None
+
+    def __iter__(self) -> Iterator[T]:
+        """Yield the batches; whoever stops early leaves no thread behind."""
+        return self._alone() if self._threads == 1 else self._together()
+
+    def _alone(self) -> Iterator[T]:
+        lane = _Lane(self)
+        for part in self._parts():
+            lane.open(part)
+            while lane.rest:
+                yield lane.step()
+
+    def _together(self) -> Iterator[T]:
+        parts = self._parts()
+        running: deque[tuple[_Lane, Future[T]]] = deque()
+        with ThreadPoolExecutor(self._threads, "trellis-listing") as pool:
+            try:
+                for part in islice(parts, self._threads + AHEAD):
+                    lane = _Lane(self)
+                    lane.open(part)
+                    running.append((lane, pool.submit(lane.step)))
+                while running:
+                    lane, future = running.popleft()
+                    made = future.result()
+                    self._wanted = lane.rows_of_a_batch
+                    if lane.rest:
+                        running.appendleft((lane, pool.submit(lane.step)))
+                    elif (part_ := next(parts, None)) is not None:
+                        lane.open(part_)
+                        running.append((lane, pool.submit(lane.step)))
+                    yield made
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _parts(self) -> Iterator[_Part]:
+        """Cut the stretches into parts."""
+        stretches, count = self.stretches, len(self.stretches)
+        borders = np.append(np.flatnonzero(self._apart), count)
+        at, begin = 0, 0
+        while at < count:
+            stop = at + 1 if self._apart[at] else int(borders[np.searchsorted(borders, at)])
+            rows = min(self._wanted, stretches.rows(at, begin, stop))
+            yield _Part(at, begin, rows)
+            at, begin = stretches.after(at, begin, rows)
+
+    @cached_property
+    def _apart(self) -> NDArray[np.bool_]:
+        """Which stretches are not listed together with those around: several threads share them, or they are far."""
+        large = LARGE_ROWS if self._threads > 1 else CLIPPED
+        return (self.sizes >= large) | (self.firsts >= self._far)
+
+    @property
+    def _far(self) -> int:
+        return 1 if self.ground.restricted else BEYOND
+
+    def is_far(self, stretch: int, begin: int) -> bool:
+        """Return whether a walk cannot skip to a row of a stretch."""
+        return self.stretches.first[stretch] + begin >= self._far
+
+    def shared(self, stretch: int) -> _Ready | None:
+        """Return what makes the task of a stretch ready, if it is shared by the lanes that come to it."""
+        if self._threads == 1 or not self._apart[stretch]:
+            return None
+        with self._lock:
+            if self._shared is None or self._shared.task != self.stretches.tasks[stretch]:
+                self._shared = _Ready(self, stretch)
+            return self._shared
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some rows, from a row of a stretch on."""
+
+    stretch: int
+    begin: int
+    rows: int
+
+
+class _Ready:
+    """Room for what makes a task ready; if one is given, it is made ready here, else by whoever walks on to it."""
+
+    def __init__(self, listing: Listing[Any], stretch: int | None = None) -> None:
+        self._listing = listing
+        ground, events = listing.ground, listing.deepest
+        self._told = np.array([-1, 0])
+        self._kernel = pruned_kernel.fill if ground.restricted else kernel.fill
+        if ground.restricted:
+            sets = np.empty(events, np.uint64), np.empty(events, np.int64)
+            self._arrays: tuple[Any, ...] = (self._told, ground.least, ground.most, *sets)
+            return
+        room = min(BLOCK_VALUES, int(listing.sizes.max())) + kernel.SPARE
+        blocks = [np.zeros(room, np.int32) for _ in range(2)]
+        compactly = np.zeros(room, np.int32) if listing.compact else None
+        counts = np.empty(events, np.uint64), np.empty((events, 4), np.int64)
+        self._arrays = (self._told, *counts, *blocks, compactly)
+        if stretch is not None:
+            lo, hi, first_end, _, every, offsets, successors, _, ok = ground.arrays
+            task, wanted = listing.stretches.tasks[stretch], listing.sizes[stretch]
+            kernel.make_ready(
+                self._told, task, lo[task], hi[task], first_end[task], every, wanted, offsets, successors, ok,
+                *self._arrays[1:],
+            )  # fmt: skip
+
+    @property
+    def task(self) -> int:
+        """The task that is ready."""
+        return int(self._told[kernel.TASK])
+
+    def fill(self, walk: tuple[Any, ...], buffers: _Buffers) -> None:
+        """Write the next paths of a walk."""
+        self._kernel(*walk, *self._listing.arrays, *self._arrays, buffers.values, buffers.ends, buffers.shared)
+
+
+class _Lane:
+    """A walk that lists one part after another."""
+
+    def __init__(self, listing: Listing[Any]) -> None:
+        self._listing = listing
+        self._state, self._numbers = np.zeros(kernel.STATE_SIZE, np.int64), np.zeros(2, np.uint64)
+        self._nodes = np.zeros(listing.deepest + kernel.SPARE, np.int32)
+        self._places = np.zeros(listing.deepest + 1, np.int64)
+        self._place = (-1, 0)  # the stretch and its row that come next
+        self._own: _Ready | None = None
+        self.rows_of_a_batch = FIRST_ROWS
+
+    @property
+    def rest(self) -> int:
+        """How many rows of the part are still to be listed."""
+        return int(self._state[kernel.REST])
+
+    def open(self, part: _Part) -> None:
+        """Go to a part; where it lies further on in the same stretch, from where the walk stands."""
+        listing, state, numbers = self._listing, self._state, self._numbers
+        stretch, begin = self._place
+        if stretch == part.stretch and state[kernel.READY] and begin <= part.begin:
+            numbers[kernel.SKIP] += np.uint64(part.begin - begin)
+        else:
+            self._begin(part)
+        numbers[kernel.LEFT] = min(listing.stretches.size[part.stretch] - part.begin, BEYOND)
+        state[kernel.REST] = part.rows
+        self._place = (part.stretch, part.begin)
+
+    def _begin(self, part: _Part) -> None:
+        listing, state, numbers = self._listing, self._state, self._numbers
+        stretches, ground = listing.stretches, listing.ground
+        state[kernel.STRETCH], state[kernel.READY], state[kernel.DEPTH] = part.stretch, 1, 0
+        state[kernel.CURSOR] = ground.tasks.lo[stretches.tasks[part.stretch]]
+        numbers[kernel.SKIP] = 0
+        if listing.is_far(part.stretch, part.begin):
+            path = ground.path(int(stretches.groups[part.stretch]), stretches.rank[part.stretch] + part.begin)
+            kernel.stand_on(path, state, self._nodes, self._places, ground.graph.offsets, ground.graph.successors)
+        else:
+            numbers[kernel.SKIP] = stretches.first[part.stretch] + part.begin
+
+    def step(self) -> Any:
+        """List a batch and return what is made of it."""
+        listing, state = self._listing, self._state
+        rows, values = min(listing.rows, self.rest), min(listing.values, self.rest * listing.deepest)
+        buffers = _Buffers(values, rows, listing.compact)
+        self._ready.fill((state, self._numbers, self._nodes, self._places), buffers)
+        rows, used = int(state[kernel.ROWS]), int(state[kernel.VALUES])
+        if not rows:
+            raise AssertionError("there are fewer trends than were counted")
+        listed = Listed(listing.stretches, self._place, *buffers.taken(rows, used))
+        self._place = listing.stretches.after(*self._place, rows)
+        self.rows_of_a_batch = max(1, min(rows * listing.values // used, listing.rows) * 7 // 8)
+        return listing.make(listed)
+
+    @property
+    def _ready(self) -> _Ready:
+        shared = self._listing.shared(self._place[0])
+        if shared is not None:
+            return shared
+        self._own = self._own or _Ready(self._listing)
+        return self._own
+
+
+def usable_threads(threads: Any) -> int:
+    """Return a number of threads: by default as many as this process may use cores."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise UsageError(f"{threads!r} threads cannot list", "Give a whole number from 1 on.")
+    return threads

@@ -1,0 +1,189 @@
+"""`trellis bench`: every benchmark runs, and what is measured is judged, printed and written as it is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks import Limit, Peer, Row, Table, Timing, at_least, at_most, best_of, memory_of, suite
+from benchmarks.measure import listening
+from benchmarks.report import Report, amount
+from tests.cli.cases import assert_mistake, names_in, run
+
+NAMES = list(suite.benchmarks())
+MEGABYTE = 1 << 20
+
+REPORT = Report(
+    "sample", "What it measures.",
+    [
+        Table(
+            "One table",
+            [
+                Row(
+                    "work", Timing(0.5, 0.9, 3), 2_500_000,
+                    [Peer("plain", Timing(2, 2)), Limit("copy", Timing(0.1, 0.1))],
+                    [at_most(1, "s", 0.5), at_most(1_000_000, "B", 2_500_000), at_least(3, "times", 4)],
+                ),
+                Row("more work"),
+            ],
+            ["A note."],
+        )
+    ],
+    quick=False,
+)  # fmt: skip
+
+
+# --- The command ------------------------------------------------------------------------------------------------
+
+
+def test_without_a_name_they_are_listed() -> None:
+    done = run("bench")
+    assert done.code == 0
+    for name, about in suite.benchmarks().items():
+        assert f"{name} " in done.out
+        assert about in done.out
+    assert "trellis bench all" in done.out
+    assert json.loads(run("bench", "--json").out) == {"benchmarks": suite.benchmarks()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_benchmark_runs(name: str) -> None:
+    done = run("bench", name, "--quick", "--json")
+    assert done.code == 0, done.err
+    (report,) = json.loads(done.out)["benchmarks"]
+    assert (report["name"], report["quick"]) == (name, True)
+    rows = [row for table in report["tables"] for row in table["rows"]]
+    assert any(row["targets"] or row["peers"] for row in rows)
+    assert all(row["timing"]["wall"] > 0 for row in rows if row["timing"])
+
+
+def test_a_run_is_printed_and_written(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b"
+    done = run("bench", "startup", "--quick", "--out", folder)
+    assert done.code == 0, done.err
+    assert names_in(folder) == ["startup.html", "startup.json", "startup.md"]
+    for words in ("cores of", "NumPy", "trellis count, 1,000 events", "limit: Python", "≤ 1.5 s", "a quick run"):
+        assert words in done.out
+        assert words in (folder / "startup.md").read_text() or words == "a quick run"
+    assert "met" not in done.out
+    assert json.loads((folder / "startup.json").read_text())["tables"][0]["rows"][0]["targets"]
+    page = (folder / "startup.html").read_text()
+    assert "Plotly.newPlot" in page
+    assert "<script src" not in page, "the page needs no network"
+
+
+def test_an_unknown_benchmark() -> None:
+    assert_mistake(run("bench", "cuont"), "there is no benchmark `cuont`", "Did you mean `count`?")
+    assert_mistake(run("bench", "xyzzy"), "Benchmarks are", "count", "all for all of them")
+
+
+def test_without_the_source_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.cli.bench.ROOT", tmp_path)
+    assert_mistake(run("bench"), "they belong to the source tree, not to the installed package")
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    assert_mistake(run("bench", "startup", "--out", tmp_path / "file"), "file cannot be a directory to write to")
+    monkeypatch.setattr("trellis.cli.bench.find_spec", lambda _: None)
+    assert_mistake(run("bench", "startup", "--out", tmp_path / "new"), "--out draws plots with plotly")
+    assert names_in(tmp_path) == ["file"]
+
+
+# --- What was found ---------------------------------------------------------------------------------------------
+
+
+def test_targets_are_judged() -> None:
+    assert [target.met for target in REPORT.targets] == [True, False, True]
+    assert REPORT.verdict == "targets: 2 met, 1 NOT met"
+    page = REPORT.markdown()
+    assert "| work | 500 ms | 900 ms | 2.5 MB |  | ≤ 1 s<br>≤ 1 MB<br>≥ 3 times |" in page
+    assert "| met: 500 ms<br>NOT met: 2.5 MB<br>met: 4 times |" in page
+    assert "|   peer: plain | 2 s | 2 s |  | 4 × |  |  |" in page
+    assert "|   limit: copy | 100 ms | 100 ms |  | 0.2 × |  |  |" in page
+    assert page.endswith("Targets: 2 met, 1 NOT met.\n")
+
+
+def test_everything_is_in_the_data() -> None:
+    (table,) = REPORT.data()["tables"]
+    first, second = table["rows"]
+    assert [target["met"] for target in first["targets"]] == [True, False, True]
+    assert [(peer["name"], peer["limit"]) for peer in first["peers"]] == [("plain", False), ("copy", True)]
+    assert second == {"work": "more work", "timing": None, "memory": None, "peers": [], "targets": []}
+    assert set(REPORT.data()["machine"]) == {"machine", "versions", "date"}
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (1.5, "s", "1.5 s"), (0.4123, "s", "412 ms"), (0.0041234, "s", "4.12 ms"), (6.3e-5, "s", "63 µs"),
+        (1234.5, "s", "1,234 s"), (0, "s", "0 µs"), (300e6, "B", "300 MB"), (999, "B", "999 bytes"),
+        (2.25e9, "B", "2.25 GB"), (-4096, "B", "-4.10 kB"), (17.96, "times", "18.0 times"), (18, "times", "18 times"),
+    ],
+)  # fmt: skip
+def test_amounts(value: float, unit: str, text: str) -> None:
+    assert amount(value, unit) == text
+
+
+# --- How it is measured -----------------------------------------------------------------------------------------
+
+
+class Clock:
+    """A clock that only moves when told."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def process_time(self) -> float:
+        return 2 * self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("benchmarks.measure.time", clock)
+    return clock
+
+
+def test_the_best_run_counts_and_not_the_first(clock: Clock) -> None:
+    naps = iter([1.0, 8.0, 2.0, 4.0])
+    assert best_of("naps", lambda: clock.sleep(next(naps))) == Timing(2.0, 4.0, 3)
+
+
+def test_what_a_run_is_given_takes_no_part(clock: Clock) -> None:
+    told: list[str] = []
+
+    def make() -> float:
+        clock.sleep(5.0)
+        return 3.0
+
+    with listening(told.append):
+        timing = best_of("work", clock.sleep, given=make, quick=True, warm=lambda: clock.sleep(7.0))
+    assert timing == Timing(3.0, 6.0, 1)
+    assert told == ["work: compiling", "work: run 1"]
+
+
+def filling(megabytes: int) -> Callable[[], int]:
+    """Hold an array, and for a moment fill another one."""
+    held = np.ones(64 * MEGABYTE, np.uint8)
+    return lambda: int(np.ones(megabytes * MEGABYTE, np.uint8)[0] + held[0])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.parametrize("megabytes", [10, 100])
+def test_memory_is_what_the_work_takes_beyond_its_input(megabytes: int) -> None:
+    ballast = np.ones(200 * MEGABYTE, np.uint8)  # what this process holds does not count
+    found = memory_of("filling", filling, megabytes)
+    assert len(ballast)
+    assert abs(found - megabytes * MEGABYTE) < MEGABYTE
