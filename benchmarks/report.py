@@ -18,7 +18,8 @@ from rich.text import Text
 
 from benchmarks.measure import Timing
 
-COLUMNS = ("work", "time", "CPU", "memory", "ratio", "target", "found")
+COLUMNS = ("work", "time", "CPU", "memory", "ratio")
+INSIDE = "  "  # before what belongs to the row above
 
 
 @dataclass(frozen=True)
@@ -131,9 +132,7 @@ class Report:
         lines += [f"- {name}: {value}" for name, value in self.machine.items()]
         for table in self.tables:
             lines += ["", f"## {table.title}", "", "| " + " | ".join(COLUMNS) + " |", "|" + " --- |" * len(COLUMNS)]
-            lines += [
-                "| " + " | ".join(c.replace("\n", "<br>") for c in cells) + " |" for cells in _lines(table, self.quick)
-            ]
+            lines += ["| " + " | ".join(c.strip() for c in cells) + " |" for cells in _lines(table, self.quick)]
             lines += [line for note in table.notes for line in ("", note)]
         return "\n".join([*lines, "", f"{self.verdict[0].upper()}{self.verdict[1:]}.", ""])
 
@@ -163,38 +162,34 @@ def _grid(table: Table, quick: bool) -> Grid:
     used = [i for i in range(len(COLUMNS)) if i == 0 or any(cells[i] for cells in lines)]
     grid = Grid(box=SIMPLE_HEAD, pad_edge=False)
     for i in used:
-        numeric = COLUMNS[i] in ("time", "CPU", "memory", "ratio")
-        grid.add_column(COLUMNS[i], justify="right" if numeric else "left", no_wrap=i > 0)
+        grid.add_column(COLUMNS[i], justify="right" if i else "left", no_wrap=i > 0)
     for cells in lines:
-        style = "dim" if cells[0].startswith("  ") else ""
-        grid.add_row(*(_cell(COLUMNS[i], cells[i]) for i in used), style=style)
+        grid.add_row(*(_cell(cells[i]) for i in used), style="dim" if cells[0].startswith(INSIDE) else "")
     return grid
 
 
-def _cell(column: str, text: str) -> Text:
+def _cell(text: str) -> Text:
     cell = Text(text)
-    if column == "found":
-        cell.highlight_regex(r"(?m)^met", "green")
-        cell.highlight_regex(r"(?m)^NOT met", "bold red")
+    cell.highlight_regex(r"(?<=: )met", "not dim green")
+    cell.highlight_regex("NOT met", "not dim bold red")
     return cell
 
 
 def _lines(table: Table, quick: bool) -> Iterator[list[str]]:
-    """Yield the cells of each row and of the peers below it."""
+    """Yield the cells of each row, and of its peers and targets below it."""
     for row in table.rows:
-        yield [
-            row.work, *_times(row.timing), "" if row.memory is None else amount(row.memory, "B"), "",
-            "\n".join(map(str, row.targets)), "\n".join(_judged(target, quick) for target in row.targets),
-        ]  # fmt: skip
+        yield [row.work, *_times(row.timing), "" if row.memory is None else amount(row.memory, "B"), ""]
         for peer in row.peers:
             kind = "limit" if isinstance(peer, Limit) else "peer"
             ratio = f"{_short(peer.timing.wall / row.timing.wall)} ×" if row.timing else ""
-            yield [f"  {kind}: {peer.name}", *_times(peer.timing), "", ratio, "", ""]
+            yield [f"{INSIDE}{kind}: {peer.name}", *_times(peer.timing), "", ratio]
+        for target in row.targets:
+            yield [f"{INSIDE}target {target}: {_judged(target, quick)}", "", "", "", ""]
 
 
 def _judged(target: Target, quick: bool) -> str:
     found = amount(target.found, target.unit)
-    return found if quick else f"{'met' if target.met else 'NOT met'}: {found}"
+    return found if quick else f"{'met' if target.met else 'NOT met'}, {found}"
 
 
 def _times(timing: Timing | None) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Windows that overlap and spans: counted together, beside one window after the other and one start after the other."""
+"""Windows that overlap, and spans: counted together, beside one window or one start after the other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def run(quick: bool) -> list[Table]:
         Table(
             f"Spans: price > {RATIO} * prev.price",
             [_spans(n, size, quick) for n, size in spans],
-            ["The peer makes ranks once for each stretch of two spans, and adds numbers of 64 bits that wrap."],
+            [
+                "The peer makes ranks once for each stretch of two spans, and adds numbers of 64 bits that wrap: where "
+                "counts are larger it does less than an exact count, and is no target."
+            ],
         ),
     ]
 
@@ -158,9 +161,12 @@ def _spans(n: int, size: int, quick: bool) -> Row:
     work = f"{n:,} starts, {size:,} events in a span"
     ours = best_of(work, lambda: together(trends), quick=quick, runs=2)
     plain = best_of(f"{work}, one by one", lambda: start_after_start(values, size), quick=quick, runs=2)
-    assert sum(together(trends)) % 2**64 == int(start_after_start(values, size)), "the counts differ"
+    total = sum(together(trends))
+    assert total % 2**64 == int(start_after_start(values, size)), "the counts differ"
     peers = [Peer("one start after the other, in Numba", plain)]
-    return Row(work, ours, peers=peers, targets=[at_least(TIMES, "times", plain.wall / ours.wall)])
+    # A peer that wraps does the same work only where nothing wraps.
+    targets = [at_least(TIMES, "times", plain.wall / ours.wall)] if total < 2**53 else []
+    return Row(work, ours, peers=peers, targets=targets)
 
 
 @numba.njit(cache=True)

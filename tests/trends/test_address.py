@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 import trellis
 from tests.compare import OVERFLOW, detect, expected
 from tests.strategies import Case, case
-from trellis.errors import UsageError
-from trellis.trends.address import place, sample_positions
+from trellis.errors import TrellisError, UsageError
+from trellis.trends import address
+from trellis.trends.address import sampled_ranks, shares
+from trellis.trends.ranks import Ranks
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
@@ -81,17 +83,74 @@ def test_one_of_several_windows_is_named() -> None:
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=6), st.data())
-def test_place(sizes: list[int], data: st.DataObject) -> None:
-    assume(sum(sizes))
-    position = data.draw(st.integers(0, sum(sizes) - 1))
-    assert place(sizes, position) == [(i, j) for i, size in enumerate(sizes) for j in range(size)][position]
+def test_ranks_are_shared_out(sizes: list[int], data: st.DataObject) -> None:
+    places = [(i, j) for i, size in enumerate(sizes) for j in range(size)]
+    ranks = sorted(data.draw(st.sets(st.sampled_from(range(len(places)))))) if places else []
+    shared = [(i, j) for i, inner in shares(Ranks.of(ranks), np.cumsum(sizes).tolist()) for j in inner]
+    assert shared == [places[rank] for rank in ranks]
 
 
-def test_samples_are_uniform_and_without_replacement() -> None:
-    draws = Counter(tuple(sample_positions(5, 2, seed)) for seed in range(5000))
+def test_samples_are_uniform_over_groups_and_without_replacement() -> None:
+    draws = Counter(
+        tuple((g, r) for g, ranks in sampled_ranks([2, 0, 3], 2, seed).items() for r in ranks) for seed in range(5000)
+    )
     assert len(draws) == 10
     assert all(400 < number < 600 for number in draws.values())
-    assert sample_positions(10**30, 3, 1) == sample_positions(10**30, 3, 1)
+    assert sampled_ranks([1, 0, 2], 7, 0).keys() == {0, 2}
+    assert sampled_ranks([10**30, 10**40], 3, 1)[1][2] == sampled_ranks([10**30, 10**40], 3, 1)[1][2]
+
+
+@pytest.mark.parametrize(
+    "condition", ["x > s[i-1].x", "x != s[i-1].x", "k = s[i-1].k", "x >= s[i-1].x AND s[i].w > s[i-1].w"]
+)
+def test_a_sample_has_the_rows_of_the_list(monkeypatch: pytest.MonkeyPatch, condition: str) -> None:
+    monkeypatch.setattr(address, "FEW", 5)
+    rng = np.random.default_rng(2)
+    n = 14
+    columns = {"x": np.sort(rng.integers(0, 9, n)), "k": rng.integers(0, 2, n), "w": rng.integers(0, 30, n)}
+    table = pa.table({"ts": np.sort(rng.integers(0, 12, n)), "id": [f"e{i}" for i in range(n)], **columns})
+    trends = trellis.query(f"PATTERN S+ s[] WHERE s[i].{condition} REPORT any").detect(table, event_id="id")
+    listed = trends.to_arrow()
+    for number in (0, 1, 7, trends.count() // 2, trends.count() - 1, trends.count() + 3):
+        sampled = trends.sample(number, seed=number)
+        assert sampled.num_rows == min(number, trends.count())
+        assert sampled == listed.take(sampled.column("rank"))
+    assert trends.sample(9, seed=1) == trends.sample(9, seed=1) != trends.sample(9, seed=2)
+
+
+def test_every_trend_is_sampled_as_often() -> None:
+    trends = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT any").detect(rising(5), event_id="id")
+    assert trends.count() == 31
+    drawn = Counter(rank for seed in range(300) for rank in trends.sample(10, seed).column("rank").to_pylist())
+    assert sum(drawn.values()) == 3000
+    assert all(55 < drawn[rank] < 140 for rank in range(31))  # 97 each, give or take 8
+
+
+def test_what_makes_a_window_addressable_is_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 4 SLIDE 4")
+    trends = query.detect(rising(12), event_id="id")
+    book = trends._operator.addresses
+    for window in (0, 4, 0, 8, 4):
+        trends.trend(0, window=window)
+    assert list(book._kept) == [0, 2, 1]
+    kept = book._kept[1]
+    monkeypatch.setattr(address, "KEPT_BYTES", 2 * kept.nbytes)
+    trends.sample(3, seed=4)
+    assert trends.trend(1, window=4).to_pylist()[0]["events"] == [4, 5, 7]
+    assert book._kept[1] is kept
+    monkeypatch.setattr(address, "KEPT_BYTES", 0)
+    other = query.detect(rising(12), event_id="id")
+    other.trend(0, window=0)
+    other.trend(0, window=4)
+    assert list(other._operator.addresses._kept) == [1]
+
+
+@pytest.mark.parametrize("tail", ["", "HAVING LENGTH >= 3"])
+def test_too_much_memory_is_refused_kindly(monkeypatch: pytest.MonkeyPatch, tail: str) -> None:
+    monkeypatch.setattr(address, "MOST_BYTES", 1 << 12)
+    trends = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x {tail}").detect(rising(600), event_id="id")
+    with pytest.raises(TrellisError, match=r"trends from 600 events on are needed, which take 0\.\d GiB"):
+        trends.trend(0)
 
 
 def test_top_and_aggregate_read_columns_that_the_query_does_not() -> None:

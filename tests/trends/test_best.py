@@ -81,7 +81,8 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(-1 if batches is None else sum(map(len, batches)))
         return batches
 
-    monkeypatch.setattr(best, "WORTH", -1)
+    monkeypatch.setattr(best, "FEW", -1)
+    monkeypatch.setattr(best, "WORTH", 0)
     monkeypatch.setattr(best, "STEPS_WORTH", 1 << 60)
     monkeypatch.setattr(BestTrends, "find", noting)
     return found
@@ -95,17 +96,25 @@ def listed(trends: LocalTrends, monkeypatch: pytest.MonkeyPatch) -> list[dict[st
 
 
 def test_the_best_trends_are_those_of_the_oracle(searched: list[int]) -> None:
-    for seed in range(350):
+    for seed in range(250):
         assert_same(random_case(seed))
-    assert len(searched) > 250
-    assert sum(number > 0 for number in searched) > 150
+    assert len(searched) > 180
+    assert sum(number > 0 for number in searched) > 100
     assert -1 not in searched
+
+
+def test_lengths_and_places_that_no_trend_has(searched: list[int]) -> None:
+    table = prices(12)
+    text = "PATTERN S+ s[] WHERE s[i].x > s[i-1].x HAVING LENGTH {} ORDER BY s[1000000000000].x, LENGTH DESC LIMIT 2"
+    for having, number in ((">= 2", 2), (f">= {10**12}", 0), (f"<= {10**12}", 2), ("< 1", 0)):
+        assert trellis.query(text.format(having)).detect(table, event_id="id").to_arrow().num_rows == number
+    assert len(searched) == 4
 
 
 @pytest.mark.parametrize("values", [1, 30])
 def test_batches_are_bounded(searched: list[int], values: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operator, "BATCH_VALUES", values)
-    for seed in range(350, 400):
+    for seed in range(250, 300):
         assert_same(random_case(seed))
 
 
@@ -124,17 +133,21 @@ def prices(n: int, seed: int = 1) -> pa.Table:
     )
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
-        "LENGTH DESC", "LENGTH, SUM(s.v) DESC", "SUM(s.x) DESC", "SUM(s.x)", "MAX(s.v) DESC, LENGTH DESC",
-        "MIN(s.x) DESC", "LENGTH, MAX(s.v)", "AVG(s.v)", "AVG(s.x) DESC", "LAST(s).x - FIRST(s).x DESC",
-    ],
-)  # fmt: skip
-def test_the_best_of_a_million_are_those_that_sorting_gives(keys: str, monkeypatch: pytest.MonkeyPatch) -> None:
+LARGE = [
+    ("LENGTH DESC", 90, 761_532), ("LENGTH, SUM(s.v) DESC", 60, 57_458), ("SUM(s.x) DESC", 60, 57_458),
+    ("SUM(s.x)", 60, 57_458), ("MAX(s.v) DESC, LENGTH DESC", 60, 57_458), ("MIN(s.x) DESC", 60, 57_458),
+    ("LENGTH, MAX(s.v)", 60, 57_458), ("AVG(s.v)", 60, 57_458), ("AVG(s.x) DESC", 60, 57_458),
+    ("LAST(s).x - FIRST(s).x DESC", 60, 57_458),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("keys", "events", "count"), LARGE)
+def test_the_best_of_many_are_those_that_sorting_gives(
+    keys: str, events: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     query = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x ORDER BY {keys} LIMIT 300 OFFSET 10")
-    trends = query.detect(prices(120), event_id="id")
-    assert trends.count() > 400_000
+    trends = query.detect(prices(events), event_id="id")
+    assert trends.count() == count
     with monkeypatch.context() as patch:
         patch.setattr(operator.TrendOperator, "listed", None)  # nothing is listed
         found = plain_rows(trends.to_arrow().to_pylist())
@@ -175,7 +188,7 @@ def test_ranks_of_any_size() -> None:
     rows = query.detect(table, event_id="id").to_arrow().to_pylist()
     assert [(row["length"], row["rank"]) for row in rows] == [(100, 99), (99, None), (99, 98)]
     ends = trellis.query(
-        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT any HAVING LENGTH >= 40 ORDER BY LENGTH LIMIT 2"
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x HAVING LENGTH >= 40 REPORT any ORDER BY LENGTH LIMIT 2"
     )
     trends = ends.detect(table, event_id="id")
     for row in trends.to_arrow().to_pylist():
@@ -209,7 +222,7 @@ def test_what_cannot_be_searched_is_told() -> None:
 
     for keys in ("SUM(s.y) / LENGTH, LENGTH DESC", "SUM(s.x), LENGTH DESC", "LENGTH DESC, MAX(s.x), SUM(s.y)"):
         with pytest.warns(UserWarning, match="ORDER BY goes through all 1,023 results"):
-            assert found(keys) == [9 if "SUM(s.x)" in keys else 10]
+            assert found(keys) == [1 if "SUM(s.x)" in keys else 10]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert found("LENGTH DESC, SUM(s.y)") == [10]
@@ -284,9 +297,9 @@ def test_without_a_list_of_edges_other_keys_are_not_searched() -> None:
 
 def test_tables_of_cases_hold_what_they_must() -> None:
     """Drawn cases have ties in time, NULL, NaN, every clause, and results."""
-    cases = [random_case(seed) for seed in range(350)]
+    cases = [random_case(seed) for seed in range(250)]
     texts = [repr(case.query) for case in cases]
     assert all(any(word in text for text in texts) for word in ("per_window=True", "offset=2", "MAXIMAL", "descending"))
     tables = [arrow_table(case.rows, case.schema) for case in cases]
-    assert sum(len(set(t["ts"].to_pylist())) < t.num_rows for t in tables) > 200
+    assert sum(len(set(t["ts"].to_pylist())) < t.num_rows for t in tables) > 150
     assert sum(t["x"].null_count > 0 for t in tables) > 100

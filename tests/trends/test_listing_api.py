@@ -175,13 +175,13 @@ def test_where_there_are_too_many_edges_trends_come_one_by_one(
     pairs: int, no_graph: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whether the graph was not even tried (pairs worth little) or refused."""
-    monkeypatch.setattr(operator, "PICKED_TOGETHER", 40)
+    monkeypatch.setattr(operator, "BATCH_VALUES", 100)
     monkeypatch.setattr(operator, "PAIRS_WORTH", pairs)
     trends = found("PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 20 SLIDE 10", table_of(45))
     wanted = [row for window in trends.counts()["window_start"].to_pylist() for row in _by_rank(trends, window)]
     batches = list(trends.batches(ranks=range(50, 250)))
     assert [row for batch in batches for row in batch.to_pylist()] == wanted[50:250]
-    assert max(batch.num_rows for batch in batches) <= 40
+    assert max(batch.num_rows for batch in batches) <= 100
     monkeypatch.setattr(operator, "MOST_PICKED", 99)
     for options in ({"ranks": range(50, 150)}, {"ranks": range(50, 51), "compact": True}):
         with pytest.raises(TrellisError, match="too many edges"):

@@ -63,7 +63,7 @@ def _rate() -> float:
 
     values = list(range((4 * TRIED).bit_length() - 1))  # n rising values have 2**(n - 2) trends
     table = pa.table({"ts": values, "id": values, "value": values})
-    trends = Query("PATTERN E+ e[] WHERE e[i].value > e[i-1].value").detect(table, time="ts", event_id="id")
+    trends: Any = Query("PATTERN E+ e[] WHERE e[i].value > e[i-1].value").detect(table, time="ts", event_id="id")
     best = 0.0
     for _ in range(2):
         began, named = perf_counter(), 0

@@ -32,7 +32,7 @@ from trellis.kernels.halves import (
 NUMBER, SCALED, LENGTHS, RESIDUE = 0, 1, 2, 3
 STEP = 512  # a scaled number is a float and how often 2**STEP was taken out of it
 UP, DOWN = 2.0**STEP, 2.0**-STEP
-WIDE = 3  # a node of a tree stands for 2**WIDE of the level below
+WIDE = 4  # a node of a tree stands for 2**WIDE of the level below
 TERMS = 64  # residues below 2**58 whose sum fits 64 bits
 
 # --- What flows where ---------------------------------------------------------------------------------------------
@@ -227,6 +227,14 @@ def _join(into, i, values, j, kind, primes):
         into[i, 1] = max(into[i, 1], values[j, 1])
 
 
+@njit(cache=True, nogil=True, fastmath={"reassoc"})  # in any order, so that several are added at once
+def _sum(values, begin, end):
+    total = 0.0
+    for j in range(begin, end):
+        total += values[j, 0]
+    return total
+
+
 @njit(cache=True, nogil=True)
 def _join_run(into, i, values, begin, end, kind, primes):
     """Let the values of some rows flow into row `i`; residues are not reduced."""
@@ -235,10 +243,7 @@ def _join_run(into, i, values, begin, end, kind, primes):
             for column in range(into.shape[1]):
                 into[i, column] += values[j, column]
     elif kind == NUMBER:
-        total = into[i, 0]
-        for j in range(begin, end):
-            total += values[j, 0]
-        into[i, 0] = total
+        into[i, 0] += _sum(values, begin, end)
     else:
         for j in range(begin, end):
             _join(into, i, values, j, kind, primes)

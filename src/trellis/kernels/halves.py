@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-LEAF = 64  # events that are compared pair by pair
+LEAF = 16  # events that are compared pair by pair
 NO_FLOOR, NO_CEILING = 0, (1 << 31) - 1  # codes are between them, but an event that cannot
 # follow has no floor as `above`, and one that cannot be followed no ceiling as `below`
 LAST = (1 << 32) - 1

@@ -205,14 +205,16 @@ def _copy(target, to, source, begin, length):
 
 
 @njit(inline="always")
-def _rows_8(values, used, offsets, row, nodes, depth, block, at, lengths, first, number):
-    """Write rows of a prefix of up to 8 events and suffixes of up to 8."""
+def _rows_8(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number):
+    """Write rows of a prefix of up to 8 events and suffixes of up to 16, `wide` the longest of them."""
     w, s, j, o, d = uintp(used), uintp(at), uintp(first), uintp(row), uintp(depth)
-    stop = j + uintp(number)
+    stop, wider = j + uintp(number), wide > 8
     while j < stop:
         _put(values, w, _read(nodes, ZERO))
         w += d
         _put(values, w, _read(block, s))
+        if wider:
+            _put(values, w + EIGHT, _read(block, s + EIGHT))
         length = uintp(lengths[j])
         w, s, j, o = w + length, s + length, j + ONE, o + ONE
         offsets[o] = w
@@ -220,15 +222,17 @@ def _rows_8(values, used, offsets, row, nodes, depth, block, at, lengths, first,
 
 
 @njit(inline="always")
-def _rows_16(values, used, offsets, row, nodes, depth, block, at, lengths, first, number):
-    """Write rows of a prefix of up to 16 events and suffixes of up to 8."""
+def _rows_16(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number):
+    """Write rows of a prefix of up to 16 events and suffixes of up to 16, `wide` the longest of them."""
     w, s, j, o, d = uintp(used), uintp(at), uintp(first), uintp(row), uintp(depth)
-    stop = j + uintp(number)
+    stop, wider = j + uintp(number), wide > 8
     while j < stop:
         _put(values, w, _read(nodes, ZERO))
         _put(values, w + EIGHT, _read(nodes, EIGHT))
         w += d
         _put(values, w, _read(block, s))
+        if wider:
+            _put(values, w + EIGHT, _read(block, s + EIGHT))
         length = uintp(lengths[j])
         w, s, j, o = w + length, s + length, j + ONE, o + ONE
         offsets[o] = w
@@ -236,16 +240,18 @@ def _rows_16(values, used, offsets, row, nodes, depth, block, at, lengths, first
 
 
 @njit(inline="always")
-def _rows_24(values, used, offsets, row, nodes, depth, block, at, lengths, first, number):
-    """Write rows of a prefix of up to 24 events and suffixes of up to 8."""
+def _rows_24(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number):
+    """Write rows of a prefix of up to 24 events and suffixes of up to 16, `wide` the longest of them."""
     w, s, j, o, d = uintp(used), uintp(at), uintp(first), uintp(row), uintp(depth)
-    stop = j + uintp(number)
+    stop, wider = j + uintp(number), wide > 8
     while j < stop:
         _put(values, w, _read(nodes, ZERO))
         _put(values, w + EIGHT, _read(nodes, EIGHT))
         _put(values, w + SIXTEEN, _read(nodes, SIXTEEN))
         w += d
         _put(values, w, _read(block, s))
+        if wider:
+            _put(values, w + EIGHT, _read(block, s + EIGHT))
         length = uintp(lengths[j])
         w, s, j, o = w + length, s + length, j + ONE, o + ONE
         offsets[o] = w
@@ -268,13 +274,13 @@ def _rows_of_any_length(values, used, offsets, row, nodes, depth, block, at, len
 @njit(inline="always")
 def _write_rows(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number):
     """Write `number` rows of a block behind a prefix; return how many values there are then."""
-    if wide <= 8:
+    if wide <= 16:
         if depth <= 8:
-            return _rows_8(values, used, offsets, row, nodes, depth, block, at, lengths, first, number)
+            return _rows_8(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number)
         if depth <= 16:
-            return _rows_16(values, used, offsets, row, nodes, depth, block, at, lengths, first, number)
+            return _rows_16(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number)
         if depth <= 24:
-            return _rows_24(values, used, offsets, row, nodes, depth, block, at, lengths, first, number)
+            return _rows_24(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number)
     return _rows_of_any_length(values, used, offsets, row, nodes, depth, block, at, lengths, first, number)
 
 

@@ -24,7 +24,8 @@ BLOCK = 1 << SHIFT
 def path_counts(bits, limbs, room, vertices, later, place, firsts, lasts, ends, every, usable):
     """Return for each event the number of paths from it to an end, in `room` limbs.
 
-    A number that does not fit is that of an event on no path from a start, if the sum over the starts fits: it is 0.
+    They have to hold the number of all paths from starts. An event with more than fits lies on none of these: what its
+    limbs hold is never used.
     """
     n = place.shape[0]
     size = len(limbs) if len(limbs) else room
@@ -55,9 +56,6 @@ def path_counts(bits, limbs, room, vertices, later, place, firsts, lasts, ends, 
                 value = counts[y, k] + carry
                 carry = value >> bits
                 counts[y, k] = value & mask
-            if carry:
-                for k in range(size):
-                    counts[y, k] = 0
         for y in range(begin, x + 1):
             if usable[y] and place[y] >= 0:
                 i = vertices - place[y]
@@ -244,8 +242,9 @@ def _find_next(y, bits, limbs, low, high, rest, spare, place, slots, vertices, s
 @njit(cache=True, nogil=True)
 def grown(values):
     """Return an array of twice the size with the same values at its beginning."""
-    larger = np.empty(2 * values.shape[0], values.dtype)
-    larger[: values.shape[0]] = values
+    larger = np.empty(2 * values.shape[0], np.int32)
+    for i in range(values.shape[0]):  # a slice on the left takes Numba seconds to compile
+        larger[i] = values[i]
     return larger
 
 
@@ -270,7 +269,8 @@ def locate(ranks, bits, limbs, later, place, firsts, lasts, starts, ends, every,
     low, high = np.empty(len(firsts), np.int32), np.empty(len(firsts), np.int32)
     n, used = place.shape[0], 0
     for i in range(ranks.shape[0]):
-        rest[:] = ranks[i]
+        for k in range(rest.shape[0]):
+            rest[k] = ranks[i, k]
         x = _find_start(bits, limbs, rest, spare, starts, slots, sums, heads)
         while x < n:
             if used == events.shape[0]:

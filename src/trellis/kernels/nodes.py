@@ -230,7 +230,10 @@ def _find_successors(x, hi, links, found):
         return listed
 
     def sought(x, hi, links, found):
-        total = edges_of_rows(x, x + 1, *links, np.empty(1, np.int64), found)
+        total = edges_of_rows(
+            x, x + 1, links.policy, links.later, links.until, links.gives, links.takes, links.key_prev, links.key_runs,
+            links.by_key, links.above, links.below, links.differ_next, links.differ_prev, np.empty(1, np.int64), found,
+        )  # fmt: skip
         number = 0
         while number < total and found[number] < hi:
             number += 1

@@ -453,7 +453,9 @@ def count_lanes(algebra, shape, events, tasks):
     t = 0
     while t < tasks.lo.shape[0]:
         behind = t + 1
-        while behind < min(tasks.lo.shape[0], t + LANES) and tasks.part[behind] == tasks.part[t]:
+        most = min(tasks.lo.shape[0], t + LANES)
+        # Parts can begin at the same event, and can have the same offset, but not both.
+        while behind < most and tasks.part[behind] == tasks.part[t] and tasks.offset[behind] == tasks.offset[t]:
             behind += 1
         tree[: tasks.width[t]] = algebra.zero
         _pass_lanes(algebra, shape, events, tasks, t, behind, tree, totals)
@@ -494,8 +496,9 @@ def _pass_lanes(algebra, shape, events, tasks, t, behind, tree, totals):
                 r7 = gather(algebra, r7, tree[node, 7])
                 i &= i - 1
             at = y - begin
-            if lanes == LANES and single and not every and inner_lo < y < inner_hi and nearest[y] < inner_hi:
-                # In the span of every lane, where none of them starts or ends.
+            inside = lanes == LANES and inner_lo <= y and nearest[y] < inner_hi and not every
+            if inside and (y > inner_lo if single else latest[y] >= inner_lo):
+                # In the range of every lane, where none of them starts or ends.
                 rows[at, 0] = settle(algebra, r0)
                 rows[at, 1] = settle(algebra, r1)
                 rows[at, 2] = settle(algebra, r2)

@@ -28,7 +28,7 @@ class Tree(NamedTuple):
     """The nodes on the way to the current event: the one of level h stands from `begin[h]` on and holds `held[h]`.
 
     `members` are the events by vertex, `vertices` their vertices, `sums` of the numbers of paths from there to the end,
-    and `below` tells how many of the members before go to the left half.
+    and `below` tells how many of the members before are in the half that is the node below.
     """
 
     begin: np.ndarray
@@ -110,22 +110,19 @@ def _make_tree(order, place, size):
 
 
 @njit(cache=True, nogil=True)
-def _halve(tree, h, middle, right, counts, summed, limbs):
-    """Make the node of level h the left or right half of the one above it, which is cut at the event `middle`."""
+def _halve(tree, h, y, counts, summed, limbs):
+    """Make the node of level h the half of the one above it that begins at event y; `summed` if its sums are needed."""
     members, vertices, sums, below = tree.members, tree.vertices, tree.sums, tree.below
     size = np.uint64(len(limbs) if len(limbs) else counts.shape[1])
-    above, begin = tree.begin[h + 1], tree.begin[h]
-    above_end = above + tree.held[h + 1]
+    begin, width = tree.begin[h], 1 << h
     end = begin
-    for i in range(above, above_end):
-        y = members[i]
-        if not right:
-            below[i] = end - begin
-        members[end] = y
+    for i in range(tree.begin[h + 1], tree.begin[h + 1] + tree.held[h + 1]):
+        member = members[i]
+        below[i] = end - begin
+        members[end] = member
         vertices[end] = vertices[i]
-        end += np.uint64((y >= middle) == right)
-    if not right:
-        below[above_end] = end - begin
+        end += np.uint64(0 <= member - y < width)
+    below[tree.begin[h + 1] + tree.held[h + 1]] = end - begin
     tree.held[h] = end - begin
     if not summed:
         return
@@ -208,7 +205,7 @@ def _split(bound, begin, end, tree, h, left, left_end, right, right_end, ranges,
     size, cut_number = np.uint64(len(limbs) if len(limbs) else rest.shape[1]), np.uint64(2 * len(ranges))
     mask = (1 << bits) - 1
     above, node, held = tree.begin[h + 1], tree.begin[h], tree.held[h]
-    seen[:] = -1
+    seen[0] = -1
     for i in range(begin, end):
         same = True
         for r in range(cut_number):
@@ -306,7 +303,7 @@ def travel(ranks, bits, limbs, order, later, place, firsts, lasts, starts, ends,
     mark = np.zeros(n, np.uint64)  # how many were waiting when a node that begins at an event was reached
     log, log_at = np.empty(8 * number + 16, np.int32), np.empty(8 * number + 16, np.int32)
     none = here_end = off_end = waiting_end = held_end = log_end = np.uint64(0)
-    y = due = gone = 0
+    y = due = gone = np.int64(0)
     while y < n:
         h, begin = top, none  # the node that begins at y: the root, or the right half of one
         if y > 0:
@@ -314,7 +311,7 @@ def travel(ranks, bits, limbs, order, later, place, firsts, lasts, starts, ends,
             while y >> h & 1 == 0:
                 h += 1
             begin, marked = put_off[h + 1], mark[y - (1 << h)]
-            _halve(tree, h, y, True, counts, waiting_end > marked, limbs)
+            _halve(tree, h, y, counts, waiting_end > marked, limbs)
             waiting_end, off_end = _join(
                 waiting, marked, waiting_end, tree, h, firsts, lasts, off, off_end, bits, limbs, amount, cuts
             )
@@ -325,7 +322,7 @@ def travel(ranks, bits, limbs, order, later, place, firsts, lasts, starts, ends,
             visit = min(visit, due)
         while h > 0 and (source_end > begin or visit < y + (1 << h)):
             h -= 1
-            _halve(tree, h, y + (1 << h), False, counts, source_end > begin, limbs)
+            _halve(tree, h, y, counts, source_end > begin, limbs)
             put_off[h + 1] = begin if put else off_end
             here_end, off_end = _split(
                 source, begin, source_end, tree, h, here, none, off, put_off[h + 1], firsts, bits, limbs, amount, cuts,

@@ -141,14 +141,16 @@ def unrank(ranks, lo, hi, first_end, single, every, offsets, successors, latest,
     path = np.empty(hi - lo, np.int32)
     used = 0
     for i in range(ranks.shape[0]):
-        rank[:] = ranks[i]
+        for j in range(rank.shape[0]):
+            rank[j] = ranks[i, j]
         length = _unrank(
             rank, lo, hi, first_end, single, every, offsets, successors, latest, ok, counts, layers, least, most,
             number, path,
         )  # fmt: skip
         while used + length > events.shape[0]:
             events = grown(events)
-        events[used : used + length] = path[:length]
+        for j in range(length):
+            events[used + j] = path[j]
         used += length
         path_ends[i] = used
     return events[:used].copy(), path_ends

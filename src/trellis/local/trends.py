@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -23,7 +24,7 @@ from trellis.trends.arrange import arrange, checked_ranks, wanted_ranges
 from trellis.trends.listing import Trends, usable_threads
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
 from trellis.trends.operator import TrendOperator
-from trellis.trends.output import TEXTLESS, RowMaker, check_compact, chosen, exploded_schema, lead_schema
+from trellis.trends.output import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
 
 if TYPE_CHECKING:
     import pandas
@@ -118,23 +119,23 @@ class LocalTrends:
         def made(trends: Trends) -> pa.RecordBatch:
             return maker.batch(trends, names)
 
-        texts = not positions or names is None or not TEXTLESS.issuperset(names)
-        for batch in self._listed(made, rows, cores, compact, texts):
+        bare = positions and names is not None and BARE.issuperset(names)
+        for batch in self._listed(made, rows, cores, compact, bare):
             yield batch if names is None or batch.schema.names == names else batch.select(names)
 
     def _listed(
         self, made: Callable[[Trends], pa.RecordBatch], ranks: range | None = None, threads: int = 1,
-        compact: bool = False, texts: bool = True,
+        compact: bool = False, bare: bool = False,
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
         """Return the rows of the result, if they are not too many."""
         bound, operator = self.plan.bound, self._operator
         if bound.order_by:
             refuse_listing(bound, self._counts, self.max_trends)
-            rows = operator.ordered(bound, made, self.max_trends, bound.per_window, threads, texts)
+            rows = operator.ordered(bound, made, self.max_trends, bound.per_window, threads, bare)
             return arrange(bound, rows)
         ranges = wanted_ranges(bound, self._counts, ranks)
         refuse_rows(sum(end - begin for _, begin, end in ranges), self.max_trends)
-        return operator.listed(ranges, made, threads, compact, texts)
+        return operator.listed(ranges, made, threads, compact, bare)
 
     @property
     def schema(self) -> pa.Schema:
@@ -229,7 +230,8 @@ class LocalTrends:
             What the draw depends on.
         """
         chosen = sampled_ranks(self._counts, number, seed)
-        parts = [self._rows(walked) for walked in self._operator.at_each(chosen)]
+        with ThreadPoolExecutor(self._operator.threads) as pool:
+            parts = list(pool.map(self._rows, self._operator.at_each(chosen)))
         return pa.concat_tables(parts) if parts else self._maker.schema.empty_table()
 
     def _rows(self, walked: Trends) -> pa.Table:

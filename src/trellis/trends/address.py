@@ -37,8 +37,7 @@ MOST_BYTES = 4 << 30  # of what makes one task addressable
 KEPT_BYTES = 1 << 28  # of all tasks that stay addressable, beside the last one
 MOST_VALUES = (1 << 31) - 1
 RANKS_TOGETHER = 1 << 20
-FEW = 1 << 10  # ranks that are always found one by one
-EVENTS_A_RANK = 1 << 8  # events that are gone through in the time in which one rank is found
+FEW = 1000  # ranks that are found one by one
 
 
 # --- One task ---------------------------------------------------------------------------------------------------
@@ -136,9 +135,7 @@ class IndexAddresses:
     def trends(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks, in rising order."""
         limbs = ranks.limbs(self.bits, self.room)
-        if len(ranks) > max(FEW, len(self.window) // EVENTS_A_RANK):
-            return self.together(limbs)
-        return self.one_by_one(limbs)
+        return self.one_by_one(limbs) if len(ranks) <= FEW else self.together(limbs)
 
     def one_by_one(self, ranks: Ints) -> Paths:
         """Return the trends with ranks that are given in limbs; the time of each grows with the number of blocks."""

@@ -20,13 +20,14 @@ from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds
 
 MOST_NODES = 1 << 24  # of one task, about 1 GB
 MOST_PATHS = 1 << 27  # that can be searched
+FEW = 1 << 12  # trends that are listed and sorted before a search has begun
 WORTH = 64  # trends that are listed and sorted in the time in which one is searched
 STEPS_WORTH = 10  # steps that are looked at in the time in which one trend is listed and sorted
 
 
 def may_be_worthwhile(number: int, total: int) -> bool:
     """Return whether it may be quicker to search a number of trends than to list and sort all `total`."""
-    return number <= MOST_PATHS and total > WORTH * number
+    return number <= MOST_PATHS and total > FEW + WORTH * number
 
 
 class BestTrends:
@@ -36,8 +37,8 @@ class BestTrends:
         self.events = events
         self.orderings = tuple(o for o in bound.order_by if o.output.kind is not OutputKind.CONSTANT)
         least, most = length_bounds(bound.having)
-        self.space = Space(links, tasks, least, most, 0)
-        self.space = replace(self.space, longest=self.space.widest)
+        widest = int((tasks.hi - tasks.lo).max(initial=0))
+        self.space = Space(links, tasks, min(least, widest + 1), most, widest)
         if (most < NO_BOUND or any(o.output.function == "AVG" for o in self.orderings)) and not links.lazy:
             longest = longest_path(self.space, events.usable)
             self.space = replace(self.space, longest=longest, most=NO_BOUND if most >= longest else most)

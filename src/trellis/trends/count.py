@@ -69,19 +69,28 @@ class Counter:
         """Whether HAVING leaves out any length."""
         return self.least > 1 or self.most < NO_BOUND
 
-    def _arguments(self, tasks: Tasks) -> tuple[object, ...]:
+    def _arguments(self, tasks: Tasks) -> tuple[tuple[object, ...], passes.Events, passes.Tasks]:
         return (self.relation.shape, self.relation.events, self.relation.tasks(tasks))
 
     def approximate(self) -> NDArray[np.float64]:
         """Return the number of trends of each group whatever their length: exact below 2**53, else rounded or inf."""
-        tasks = self.tasks
-        together = tasks.single and isinstance(self.relation.shape, passes.Tails)
-        totals = (passes.count_lanes if together else passes.count)(Floats(), *self._arguments(tasks))
-        return np.bincount(tasks.group, totals, self.groups).astype(np.float64)
+        totals = self._numbers(Floats(), self.tasks)
+        return np.bincount(self.tasks.group, totals, self.groups).astype(np.float64)
+
+    def _numbers(self, algebra: Floats | Logs | Modulo, tasks: Tasks) -> np.ndarray:
+        """Return the number of trends of each task; tasks that overlap are counted several at a time."""
+        shape, events, given = self._arguments(tasks)
+        order = np.lexsort((given.lo, given.part, given.offset)) if isinstance(shape, passes.Tails) else np.empty(0)
+        parts = 1 + np.count_nonzero(np.diff(given.part[order]) | np.diff(given.offset[order])) if len(order) else 0
+        if not 2 <= 2 * parts <= len(tasks):
+            return passes.count(algebra, shape, events, given)
+        totals = np.empty(len(tasks), type(algebra.zero))
+        totals[order] = passes.count_lanes(algebra, shape, events, self.relation.tasks(tasks.chosen(order)))
+        return totals
 
     def log2(self, tasks: Tasks) -> float:
         """Return the binary logarithm of the greatest number of trends of any group of the tasks."""
-        logs = passes.count(Logs(), *self._arguments(tasks))
+        logs = self._numbers(Logs(), tasks)
         if not len(logs):
             return 0.0
         largest = float(logs.max())
@@ -135,9 +144,7 @@ class Counter:
         if self.most < self._longest:
             return passes.weigh_lengths(algebra, *arguments, weights, self.least, self.most)
         whole = (
-            passes.weigh(algebra, *arguments, weights)
-            if len(weights)
-            else passes.count(algebra, *arguments).reshape(1, -1)
+            passes.weigh(algebra, *arguments, weights) if len(weights) else self._numbers(algebra, tasks).reshape(1, -1)
         )
         if self.least <= 1:
             return whole

@@ -160,6 +160,8 @@ class _Maker:
         nth = output.column.nth or 1
         if output.column.which is Which.FIRST or nth == 1:
             return self._put(Word(nodes.HIGH, sign, first=codes))
+        if nth > self.longest:
+            return True  # NULL for all
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         return self._put(Word(nodes.HIGH, sign, nth=(nth, np.where(valid, codes + 1, 0))))  # NULL as in short trends
 

@@ -30,7 +30,7 @@ from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Ints, Slice
 from trellis.trends.tasks import NO_BOUND, Tasks
 
-BLOCK_VALUES = 1 << 18  # of all blocks of a task: about what the cache of a core holds
+BLOCK_VALUES = 1 << 19  # of all blocks of a task: they are to stay in a cache
 FIRST_ROWS = 1 << 14  # of a part, before it is known how long trends are
 LARGE_ROWS = 1 << 16  # of a task that several threads share
 BEYOND = 1 << 63  # ranks from here on are not found by counts of 64 bits
@@ -399,12 +399,8 @@ class _Lane:
         self._places = np.zeros(listing.deepest + 1, np.int64)
         self._place = (-1, 0)  # the stretch and its row that come next
         self._own: _Ready | None = None
+        self.rest = 0  # rows of the part that are still to be listed
         self.rows_of_a_batch = FIRST_ROWS
-
-    @property
-    def rest(self) -> int:
-        """How many rows of the part are still to be listed."""
-        return int(self._state[kernel.REST])
 
     def open(self, part: _Part) -> None:
         """Go to a part; where it lies further on in the same stretch, from where the walk stands."""
@@ -415,7 +411,7 @@ class _Lane:
         else:
             self._begin(part)
         numbers[kernel.LEFT] = min(listing.stretches.size[part.stretch] - part.begin, BEYOND)
-        state[kernel.REST] = part.rows
+        self.rest = state[kernel.REST] = part.rows
         self._place = (part.stretch, part.begin)
 
     def _begin(self, part: _Part) -> None:
@@ -436,11 +432,12 @@ class _Lane:
         rows, values = min(listing.rows, self.rest), min(listing.values, self.rest * listing.deepest)
         buffers = _Buffers(values, rows, listing.compact)
         self._ready.fill((state, self._numbers, self._nodes, self._places), buffers)
-        rows, used = int(state[kernel.ROWS]), int(state[kernel.VALUES])
+        rows, used = state[kernel.ROWS :].tolist()
         if not rows:
             raise AssertionError("there are fewer trends than were counted")
         listed = Listed(listing.stretches, self._place, *buffers.taken(rows, used))
         self._place = listing.stretches.after(*self._place, rows)
+        self.rest -= rows
         self.rows_of_a_batch = max(1, min(rows * listing.values // used, listing.rows) * 7 // 8)
         return listing.make(listed)
 

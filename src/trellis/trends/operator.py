@@ -27,11 +27,11 @@ from trellis.trends.search import links_of
 from trellis.trends.slice import Slice
 from trellis.trends.tasks import Tasks, length_bounds, make_tasks, with_first_ends
 
-BATCH_VALUES = 1 << 20  # events that the trends of a batch name
+BATCH_VALUES = 1 << 18  # events that the trends of a batch name
+BARE_VALUES = 1 << 21  # the same, where nothing but positions comes out
 BATCH_BYTES = 1 << 26  # of the texts of a column, if those of all events come out equally often
 MOST_BYTES = (1 << 31) - 1  # of the texts of a column of a batch, whichever events come out: Arrow's limit
 MOST_PICKED = 1_000_000  # trends that are found one by one where there are too many edges for a graph
-PICKED_TOGETHER = 1 << 14
 PAIRS_WORTH = 1 << 15  # pairs of events that are tested in the time in which one trend is found by its rank
 SHARED = ("graph", "index", "tasks", "counts")  # what does not depend on the output
 
@@ -109,7 +109,7 @@ class TrendOperator:
 
     def listed(
         self, ranges: Sequence[Range], make: Callable[[Trends], T], threads: int = 1, compact: bool = False,
-        texts: bool = True,
+        bare: bool = False,
     ) -> Iterator[T]:  # fmt: skip
         """Yield what `make` makes of the trends with given ranks, in bounded batches, without the trends before them.
 
@@ -123,8 +123,8 @@ class TrendOperator:
             How many threads list.
         compact
             Whether each trend is only told as far as it differs from the one before it: see `Listed`.
-        texts
-            Whether texts of events come out, of which a batch must not have too many.
+        bare
+            Whether nothing of the events but their positions comes out, so that batches can be larger.
         """
         rows = sum(end - begin for _, begin, end in ranges)
         few = rows <= MOST_PICKED and not compact
@@ -139,12 +139,12 @@ class TrendOperator:
         least, most = length_bounds(self.plan.bound.having)
         ground = Ground(self.events, self.tasks, graph, least, most, self._path)
         stretches = Stretches(self.tasks, self._task_sizes, ranges)
-        values = _batch_values(self.events) if texts else BATCH_VALUES
+        values = self._batch_values(bare)
         return iter(Listing(ground, stretches, make, values, threads, compact))
 
     def ordered(
         self, bound: BoundQuery, make: Callable[[Trends], T], max_trends: int, per_group: bool, threads: int = 1,
-        texts: bool = True,
+        bare: bool = False,
     ) -> Iterator[T]:  # fmt: skip
         """Yield what `make` makes of the trends that can be in the result of ORDER BY, in the order (group, rank).
 
@@ -154,25 +154,25 @@ class TrendOperator:
         ----------
         bound
             The query, whose ORDER BY, LIMIT and OFFSET count.
-        make, threads, texts
+        make, threads, bare
             As in `listed`.
         max_trends
             The bound on listing: a warning tells where more results have to be listed.
         per_group
             Whether the best of each group are wanted.
         """
-        values = _batch_values(self.events) if texts else BATCH_VALUES
+        values = self._batch_values(bare)
         found = self._best(bound, max_trends, per_group, values)
         if found is not None:
             return map(make, found)
-        return self.listed([(group, 0, count) for group, count in enumerate(self.counts)], make, threads, texts=texts)
+        return self.listed([(group, 0, count) for group, count in enumerate(self.counts)], make, threads, bare=bare)
 
     def _best(self, bound: BoundQuery, max_trends: int, per_group: bool, values: int) -> list[Walked] | None:
         """Return the best trends, or None where all are to be listed."""
         if bound.limit is None:
             return None
         total, limit = sum(self.counts), bound.limit + bound.offset if bound.limit else 0
-        if not may_be_worthwhile(limit, total):
+        if total <= max_trends and not may_be_worthwhile(limit, total):
             return None
         try:
             graph = self.graph
@@ -188,6 +188,9 @@ class TrendOperator:
         if found is None and can_be_searched(bound):  # else it is known already
             warn_of_all(total, max_trends)
         return found
+
+    def _batch_values(self, bare: bool) -> int:
+        return BARE_VALUES if bare else _batch_values(self.events)
 
     def _path(self, group: int, rank: int) -> NDArray[np.int32]:
         return self.at(group, [rank]).positions
@@ -206,9 +209,7 @@ class TrendOperator:
 
     def _picked(self, ranges: Sequence[Range], make: Callable[[Trends], T]) -> Iterator[T]:
         """List trends by their ranks, without a graph."""
-        for group, begin, end in ranges:
-            for first in range(begin, end, PICKED_TOGETHER):
-                yield make(self.at(group, range(first, min(end, first + PICKED_TOGETHER))))
+        return map(make, self.at_each({group: Ranks.of(range(begin, end)) for group, begin, end in ranges}))
 
 
 def _same(trends: Trends) -> Trends:

@@ -29,7 +29,7 @@ from trellis.trends.slice import Slice
 from trellis.trends.weights import narrow_decimals
 
 COUNT = pa.decimal128(38, 0)
-TEXTLESS = frozenset({"events", "shared", "new", "rank", "length"})  # columns that hold no text if positions are given
+BARE = frozenset({"events", "shared", "new", "rank", "length"})  # columns that name events by position at most
 SMALLEST = 2**1074  # how many of the smallest double make 1
 
 
@@ -272,7 +272,7 @@ class RowMaker:
             return column.take(pa.array(rows.first))
         if output.column.which is Which.LAST:
             return column.take(pa.array(rows.last))
-        nth = (output.column.nth or 1) - 1
+        nth = min(output.column.nth or 1, 1 << 31) - 1  # no trend is longer
         place = np.where(rows.lengths > nth, rows.begins + nth, 0)
         picked = rows.walked.positions[place] if len(place) else place
         return column.take(pa.array(picked, mask=rows.lengths <= nth))

@@ -1,0 +1,182 @@
+"""Listing some hundred million trends of one window, beside a plain depth-first walk and a copy of the same bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numba
+import numpy as np
+import pyarrow as pa
+
+import trellis
+from benchmarks import Limit, Peer, Row, Table, Timing, at_least, best_of, memory_of
+from benchmarks.data import transfers
+
+KITE = "PATTERN E+ s[] WHERE s[i].src = s[i-1].dest"
+STOCK = "PATTERN E+ s[] WHERE s[i].price > s[i-1].price"
+TIMES = {1: 4, 2: 7}  # as fast as the plain walk, on so many threads
+BATCH = 1 << 20  # values that the peers write or copy at a time
+SOURCE = 1 << 26  # values that are copied from, far more than a cache holds
+EVENTS, COMPACT = ("events",), ("shared", "new")
+
+
+def run(quick: bool) -> list[Table]:
+    return [_listed(name, quick) for name in ("kite", "stock")]
+
+
+def kite(quick: bool) -> tuple[str, str, pa.Table]:
+    n, accounts = (300, 40) if quick else (1_500, 100)
+    return f"{n:,} transfers between {accounts} accounts: src = prev.dest", KITE, transfers(n, accounts, seed=1738)
+
+
+def stock(quick: bool) -> tuple[str, str, pa.Table]:
+    n = 45 if quick else 90
+    return f"{n} trades on 21 prices: price > prev.price", STOCK, wandering(n, 21, seed=2304)
+
+
+def wandering(n: int, prices: int, seed: int) -> pa.Table:
+    """Return trades at a price that wanders by up to two steps and turns back at the lowest and the highest."""
+    walk = np.cumsum(np.random.default_rng(seed).integers(-2, 3, n))
+    top = prices - 1
+    return pa.table(
+        {"ts": np.arange(n), "id": np.arange(n), "price": top - np.abs((top // 2 + walk) % (2 * top) - top)}
+    )
+
+
+# --- One data set -----------------------------------------------------------------------------------------------
+
+
+def _listed(name: str, quick: bool) -> Table:
+    what, text, table = DATA[name](quick)
+    trends = trellis.query(text).detect(table, event_id="id", max_trends=10**10)
+    graph = (trends._operator.graph.offsets, trends._operator.graph.successors, trends._operator.graph.latest)
+    _compare(trends, graph)
+    rows, values = walked(graph)
+
+    def timed(work: str, options: dict[str, Any]) -> Timing:
+        warm = trends.batches(**options)
+        return best_of(f"{name}, {work}", lambda: exhaust(trends, rows, options), quick=quick, warm=lambda: next(warm))
+
+    plain = best_of(f"{name}, plain walk", lambda: walked(graph), quick=quick)
+    copy = best_of(f"{name}, copy", lambda: copied(rows, values), quick=quick)
+    peers = [Peer("a plain depth-first walk in Numba, one thread, into buffers that are used again", plain)]
+    limits = [Limit("NumPy copies the same bytes, one thread", copy)]
+    found = []
+    for threads, times in TIMES.items():
+        ours = timed(f"positions, {threads}", {"columns": EVENTS, "positions": True, "threads": threads})
+        memory = memory_of(f"{name}, {threads}", listing, name, quick, threads)
+        target = at_least(times, "times", plain.wall / ours.wall)
+        found.append(Row(f"positions, {_threads(threads)}", ours, memory, [*peers, *limits], [target]))
+    others: dict[str, dict[str, Any]] = {
+        "positions, compact form": {"columns": COMPACT, "positions": True, "compact": True},
+        "whole rows: rank, length, times, ids": {},
+    }
+    for work, options in others.items():
+        for threads in TIMES:
+            ours = timed(f"{work}, {threads}", {**options, "threads": threads})
+            found.append(Row(f"{work}, {_threads(threads)}", ours, peers=peers))
+    return Table(
+        f"{what}: {rows:,} trends of mean length {values / rows:.1f}",
+        found,
+        [
+            "Every batch is an Arrow array of its own. The walk and the copy write no rank, length, time or id; the "
+            "compact form has each shared prefix once."
+        ],
+    )
+
+
+DATA: dict[str, Callable[[bool], tuple[str, str, pa.Table]]] = {"kite": kite, "stock": stock}
+
+
+def _threads(number: int) -> str:
+    return "one thread" if number == 1 else f"{number} threads"
+
+
+def exhaust(trends: Any, rows: int, options: dict[str, Any]) -> None:
+    """List everything and let it go."""
+    found = sum(batch.num_rows for batch in trends.batches(**options))
+    assert found == rows, "rows are missing"
+
+
+def listing(name: str, quick: bool, threads: int) -> Callable[[], None]:
+    _, text, table = DATA[name](quick)
+    trends = trellis.query(text).detect(table, event_id="id", max_trends=10**10)
+    return lambda: exhaust(trends, trends.count(), {"columns": EVENTS, "positions": True, "threads": threads})
+
+
+def _compare(trends: Any, graph: tuple[np.ndarray, ...]) -> None:
+    """Compare the first rows with those of the plain walk."""
+    ours = trends.batches(columns=EVENTS, positions=True, ranks=range(1_000_000))
+    listed = pa.concat_arrays([batch.column(0) for batch in ours])
+    positions, ends = next(plain_batches(graph))
+    shared = min(len(listed), len(ends))
+    assert listed.offsets.to_numpy()[1 : shared + 1].tolist() == ends[:shared].tolist(), "lengths differ"
+    last = ends[shared - 1]
+    assert np.array_equal(listed.values.to_numpy()[:last], positions[:last]), "trends differ"
+
+
+# --- The peers --------------------------------------------------------------------------------------------------
+
+
+def walked(graph: tuple[np.ndarray, ...]) -> tuple[int, int]:
+    """Write every trend, and return how many there are and how many events they name."""
+    rows = values = 0
+    for positions, ends in plain_batches(graph):
+        rows, values = rows + len(ends), values + len(positions)
+    return rows, values
+
+
+def plain_batches(graph: tuple[np.ndarray, ...]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    events = len(graph[0])
+    nodes, places, state = np.zeros(events, np.int32), np.zeros(events, np.int64), np.zeros(2, np.int64)
+    values, ends = np.empty(BATCH, np.int32), np.empty(BATCH, np.int32)
+    while True:
+        rows, used = plain_walk(*graph, nodes, places, state, values, ends)
+        if not rows:
+            return
+        yield values[:used], ends[:rows]
+
+
+@numba.njit(cache=True, nogil=True)
+def plain_walk(offsets, successors, latest, nodes, places, state, values, ends):  # type: ignore[no-untyped-def]
+    """Go on with a depth-first walk until a buffer is full: the events of each path, copied one by one."""
+    rows = used = 0
+    start, depth = state
+    while True:
+        if depth == 0:
+            while start < latest.shape[0] and latest[start] >= 0:
+                start += 1
+            if start == latest.shape[0]:
+                break
+            nodes[0], places[0], depth = start, offsets[start], 1
+            start += 1
+        x = nodes[depth - 1]
+        if offsets[x] == offsets[x + 1]:
+            if rows == ends.shape[0] or used + depth > values.shape[0]:
+                break
+            for d in range(depth):
+                values[used + d] = nodes[d]
+            used += depth
+            ends[rows] = used
+            rows += 1
+            depth -= 1
+        elif places[depth - 1] == offsets[x + 1]:
+            depth -= 1
+        else:
+            y = successors[places[depth - 1]]
+            places[depth - 1] += 1
+            nodes[depth], places[depth] = y, offsets[y]
+            depth += 1
+    state[0], state[1] = start, depth
+    return rows, used
+
+
+def copied(rows: int, values: int) -> None:
+    """Copy as many bytes as the trends and their offsets take, a batch at a time, from memory into new arrays."""
+    left, at, source = rows + values, 0, np.zeros(min(SOURCE, rows + values), np.int32)
+    source += 1  # so that every page is there
+    while left > 0:
+        number = min(BATCH, left, len(source) - at)
+        source[at : at + number].copy()
+        left, at = left - number, (at + number) % len(source)
