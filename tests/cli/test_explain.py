@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 import trellis
 from tests.cli.cases import RISING, assert_mistake, run, run_local
+from trellis.cli import costs
 from trellis.plan.explain import explain_data
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -44,6 +46,32 @@ def test_events_add_operator_and_exact_counts(samples: Path) -> None:
     text = run_local("explain", KITING, samples / "kite.parquet", "--event-id", "event_id").out
     assert f"trends: {trends.count():,}" in text
     assert "Operator" in text
+
+
+def test_events_show_the_index_and_what_listing_would_take(samples: Path) -> None:
+    query = "PATTERN Stock+ s[] WHERE s[i].price > s[i-1].price"
+    stock = (samples / "stock.csv", "--event-id", "event_id", "--json")
+    told = json.loads(run_local("explain", query, *stock).out)
+    assert "n log m" in told["index"]["counting"]
+    assert "attribute index (inequality)" in told["operator"]["successors"]
+    assert set(told["listing"]) == {"mean_length", "memory", "time", "refused"}
+    assert int(told["events"]["trends"]) > 10**8
+    maximal = json.loads(run_local("explain", query, *stock, "--report-mode", "maximal").out)
+    assert "direct successors by halving in time" in maximal["operator"]["successors"]
+    assert float(maximal["listing"]["mean_length"].split()[0]) > 1
+    none = json.loads(run_local("explain", f"{query} AND s.price < 0", *stock).out)
+    assert none["listing"] == {"trends": "none to list"}
+
+
+def test_costs_of_any_size_are_told() -> None:
+    assert costs._duration(Fraction(1, 1000)) == "0.001 seconds"
+    assert costs._duration(Fraction(7200)) == "2 hours"
+    assert costs._duration(Fraction(10) ** 40).endswith("e+32 years")
+    assert costs._duration(Fraction(10) ** 400) == "more than 1e392 years"
+    assert costs._bytes(999) == "999 bytes"
+    assert costs._bytes(45_000_000) == "45.0 MB"
+    assert costs._bytes(10**40) == "1.0e+28 TB"
+    assert costs._bytes(10**400) == "more than 1e388 TB"
 
 
 def test_what_cannot_be_run_is_still_bound_to_the_events(samples: Path) -> None:

@@ -120,9 +120,11 @@ def members(rank: int, n: int) -> list[int]:
         rank, x = rank - 1, x + 1
 
 
-@pytest.mark.parametrize("n", [3, 200])
-def test_numbers_of_any_size(n: int) -> None:
-    addresses = IndexAddresses(rising(n), 2**n - 1)
+@pytest.mark.parametrize(("n", "ranges"), [(3, 1), (200, 1), (2000, 2)])
+def test_numbers_of_any_size(n: int, ranges: int) -> None:
+    window, nothing = rising(n), (np.zeros(n, np.int32),) * (ranges - 1)
+    window = replace(window, firsts=(*window.firsts, *nothing), lasts=(*window.lasts, *nothing))
+    addresses = IndexAddresses(window, 2**n - 1)
     ranks = sorted({0, 1, 2**n - 2, 2**n // 2, *(2**n // 7 * i for i in range(1, 7))})
     wanted = [members(rank, n) for rank in ranks]
     assert lists(addresses.trends(Ranks.of(ranks))) == wanted

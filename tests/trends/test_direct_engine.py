@@ -18,7 +18,7 @@ from trellis.language.parser import parse
 from trellis.language.syntax import Report, Select
 from trellis.trends import graph as module
 from trellis.trends.adjacency import encode
-from trellis.trends.direct import Direct, Method, how_maximal
+from trellis.trends.direct import Direct, Method, find_direct
 
 SCHEMA = {"time": "int64", "id": "int64", "x": "int64", "y": "double", "k": "string", "m": "string"}
 CONDITIONS = {
@@ -140,5 +140,24 @@ def test_too_many_direct_edges_are_refused(condition: str, monkeypatch: pytest.M
 
 
 def test_the_way_is_told_beforehand() -> None:
-    operator = trellis.query("PATTERN E+ s[] WHERE s[i].k != s[i-1].k").detect(table_of(9, 1), event_id="id")._operator
-    assert how_maximal(operator.plan, operator.events) == ("first other values", "n + direct edges")
+    def direct_of(text: str) -> Direct | None:
+        operator = trellis.query(text).detect(table_of(9, 1), event_id="id")._operator
+        return find_direct(operator.plan, operator.events)
+
+    told = direct_of("PATTERN E+ s[] WHERE s[i].k != s[i-1].k REPORT maximal")
+    assert told is not None
+    assert (told.method, told.complexity) == ("first other values", "n + direct edges")
+    assert direct_of("PATTERN E+ s[] WHERE s[i].k != s[i-1].k") is None
+    assert direct_of("PATTERN E+ s[] WHERE s[i].k != s[i-1].k SELECT contiguous REPORT maximal") is None
+
+
+def test_counts_need_no_edges_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 3000
+    value = np.concatenate([np.arange(n // 2)[::-1], np.arange(n // 2)[::-1] + n])
+    table = pa.table({"time": np.arange(n), "id": np.arange(n), "x": value})
+    query = trellis.query(
+        "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT maximal AGGREGATE COUNT(*), COUNT(s), SUM(s.x)"
+    )
+    monkeypatch.setattr(module, "MAX_EDGES", n * n // 4 - 1)
+    (row,) = query.detect(table, event_id="id").to_arrow().to_pylist()
+    assert (row["count"], row["count_s"], row["sum_s_x"]) == (n * n // 4, n * n // 2, int(value.sum()) * n // 2)

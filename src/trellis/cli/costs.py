@@ -24,11 +24,18 @@ def operator_costs(trends: Any) -> dict[str, str]:
 
 
 def _successors(operator: TrendOperator) -> str:
-    index = operator.index
+    from trellis.trends.direct import COMPLEXITY
+    from trellis.trends.direct_count import DirectCounter
+
+    index, direct = operator.index, operator.direct
+    if direct is not None and isinstance(operator.counter, DirectCounter):
+        return f"direct successors by {direct.method}, not listed: {COMPLEXITY[direct.method]}"
     if index is None:
         graph = operator.graph
         size = graph.offsets.nbytes + graph.successors.nbytes + graph.latest.nbytes
-        return f"event graph: {len(graph.successors):,} edges between {len(operator.events):,} events, {_bytes(size)}"
+        edges = f"{len(graph.successors):,} edges between {len(operator.events):,} events, {_bytes(size)}"
+        how = "" if direct is None else f"; direct successors by {direct.method}: {COMPLEXITY[direct.method]}"
+        return f"event graph: {edges}{how}"
     keyed = " within a key" if index.keyed and index.kind != "key" else ""
     parts = f", in {len(index.parts):,} parts" if len(index.parts) > 1 else ""
     return (
@@ -75,9 +82,9 @@ def _rate() -> float:
 
 def _duration(seconds: Fraction) -> str:
     for name, size in UNITS:
-        number = float(seconds) / size if seconds < 1e300 else float("inf")
+        number = seconds / Fraction(size)
         if number >= 2:
-            return f"{number:,.0f} {name}" if number < LARGE else f"{number:.1e} {name}"
+            return f"{float(number):,.0f} {name}" if number < LARGE else f"{_power(number)} {name}"
     return f"{float(seconds):.2g} seconds"
 
 

@@ -9,7 +9,7 @@ Stretches are the nodes of a binary tree over time. A node lists its events by v
 range of vertices is a difference. The tree is walked from left to right: travellers that are bound for a node are split
 between its halves, the right ones put off; those that have arrived in the left half and are bound for nothing yet are
 asked whether they go on to the right one. Only the nodes on the way from the root to the current event are kept, which
-takes no more room than one list of all events. A node that nobody is bound for is passed over.
+takes no more room than two lists of all events. A node that nobody is bound for is passed over.
 """
 
 from __future__ import annotations
@@ -137,6 +137,7 @@ def _halve(tree, h, y, counts, summed, limbs):
 
 @njit(cache=True, nogil=True)
 def _first_at_least(values, begin, end, wanted):
+    """Return the first place with a value not below the one wanted; places are unsigned, which makes loops quicker."""
     while begin < end:
         middle = (begin + end) >> ONE
         if values[middle] < wanted:

@@ -110,7 +110,8 @@ class IndexAddresses:
     """The trends of a task by the ranges of the attribute index: n log n time to make ready.
 
     It holds 8 bytes a limb and event and some 30 more, and twice that while it is made; a limb has 63 bits less those
-    of the number of events. Finding many ranks at once takes as much again for each thread.
+    of the number of events. Finding many ranks at once takes as much again for each thread, besides 50 bytes and 40 a
+    limb for each rank, and some 20 for each event of the trends.
     """
 
     def __init__(self, window: Window, total: int, threads: int = 1) -> None:

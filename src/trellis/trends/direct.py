@@ -13,6 +13,7 @@ from trellis.kernels import direct as kernel
 from trellis.kernels import direct_keys, direct_scan, direct_values
 from trellis.kernels.halves import rank_codes
 from trellis.kernels.worlds import later_times
+from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
 from trellis.trends.slice import Ints, Slice
@@ -83,6 +84,11 @@ class Direct:
         if len(self._inequalities) < 2:
             return Method.HALVES
         return Method.SCAN if self._not_transitive < 2 else Method.REACH
+
+    @property
+    def complexity(self) -> str:
+        """How the cost of the method grows."""
+        return COMPLEXITY[self.method]
 
     @cached_property
     def _whole(self) -> Flags:
@@ -237,12 +243,11 @@ class Direct:
         return offsets, successors
 
 
-def how_maximal(plan: Plan, events: Slice, adjacency: Adjacency | None = None) -> tuple[str, str]:
-    """Return how the maximal trends under skip-till-any are found, and how its cost grows."""
-    if adjacency is None:
-        adjacency = encode(plan.adjacent, events.columns, events.usable)
-    method = Direct(events, adjacency).method
-    return str(method), COMPLEXITY[method]
+def find_direct(plan: Plan, events: Slice) -> Direct | None:
+    """Return what is needed to find direct successors, or None where a plan has nothing to do with them."""
+    if plan.bound.report is not Report.MAXIMAL or plan.bound.select is not Select.ANY:
+        return None
+    return Direct(events, encode(plan.adjacent, events.columns, events.usable))
 
 
 def _inequalities(order: Order) -> Iterator[tuple[Ints, Ints]]:

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from trellis.kernels import direct_count as kernel
 from trellis.kernels.halves import LEAF
+from trellis.language.bound import WindowKind
+from trellis.plan.plan import Plan
 from trellis.trends.count import Counter, Weights
 from trellis.trends.direct import Direct, Method
 from trellis.trends.exact import LARGE, SMALL, Residues, primes_for, reconstruct
 from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Ints
-from trellis.trends.tasks import NO_BOUND, Tasks
+from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds
 
 WORTH = 32  # direct edges an event up to which a graph is as good
 LANES = 8  # columns that are counted together
@@ -25,8 +27,13 @@ ROWS = 1 << 25  # of 12 bytes, that lay out what flows where: so many are kept, 
 Layout = tuple[Ints, Ints, NDArray[np.int32]]
 
 
+def can_count(plan: Plan) -> bool:
+    """Return whether what is asked for can be counted without direct edges: windows, no bound on lengths."""
+    return plan.bound.window.kind is not WindowKind.SPAN and length_bounds(plan.bound.having) == (1, NO_BOUND)
+
+
 def is_better(direct: Direct) -> bool:
-    """Return whether maximal trends are better counted without direct edges; those of windows, without HAVING."""
+    """Return whether there are so many direct edges that counting is better done without them."""
     return direct.method is Method.HALVES and direct.exceeds(WORTH * len(direct.events) + (1 << 20))
 
 

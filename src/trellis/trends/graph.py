@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError
 from trellis.kernels import edges as kernel
 from trellis.kernels.worlds import later_times
-from trellis.language.syntax import Report, Select
+from trellis.language.syntax import Select
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import Adjacency, encode, residual_holds
-from trellis.trends.direct import Direct, Edges, Method
+from trellis.trends.direct import Direct, Edges, Method, find_direct
 from trellis.trends.slice import Ints, Slice
 
 MAX_EDGES = 500_000_000
@@ -41,10 +41,11 @@ def build_graph(plan: Plan, events: Slice, direct: Direct | None = None) -> Even
     Under REPORT maximal edges with a detour are left out (the transitive reduction); `direct` is what is already known
     of those that are not.
     """
-    adjacency = encode(plan.adjacent, events.columns, events.usable)
-    if plan.bound.report is Report.MAXIMAL and plan.bound.select is Select.ANY:
-        offsets, successors = _direct_edges(events, direct or Direct(events, adjacency))
+    direct = direct or find_direct(plan, events)
+    if direct is not None:
+        offsets, successors = _direct_edges(events, direct)
     else:
+        adjacency = encode(plan.adjacent, events.columns, events.usable)
         degrees, successors = _edges(events, adjacency, POLICIES[plan.bound.select])
         offsets = np.concatenate([[0], np.cumsum(degrees)])
     return EventGraph(offsets, successors, kernel.latest_predecessors(offsets, successors))

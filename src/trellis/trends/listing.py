@@ -82,6 +82,20 @@ class Walked:
 # --- What is to be listed --------------------------------------------------------------------------------------
 
 
+class Numbers:
+    """Whole numbers of any size; `clipped` has `BEYOND` for larger ones."""
+
+    def __init__(self, values: Ints | list[int]) -> None:
+        self._large: dict[int, int] = {}
+        if isinstance(values, list):
+            self._large = {i: value for i, value in enumerate(values) if value >= BEYOND}
+            values = [min(value, BEYOND) for value in values]
+        self.clipped = np.asarray(values, np.uint64)
+
+    def __getitem__(self, which: int) -> int:
+        return self._large.get(which) or int(self.clipped[which])
+
+
 class Stretches:
     """Ranks of tasks that are listed one after another: `size[i]` of task `tasks[i]`, from rank `first[i]` on.
 
@@ -90,33 +104,19 @@ class Stretches:
 
     def __init__(self, tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> None:
         """Take the number of trends of each task, and the ranks wanted of groups."""
-        begins = np.searchsorted(tasks.group, [group for group, _, _ in ranges]).tolist()
-        found: list[tuple[int, int, int, int]] = []
-        for (group, begin, end), task in zip(ranges, begins, strict=True):
-            before = 0
-            while before < end and task < len(tasks) and tasks.group[task] == group:
-                size = sizes[task]
-                first, last = max(0, begin - before), min(size, end - before)
-                if first < last:
-                    found.append((task, first, last - first, before + first))
-                before, task = before + size, task + 1
-        self.tasks = np.array([task for task, _, _, _ in found], np.int64)
+        small = sum(sizes) < BEYOND and all(end < BEYOND for _, _, end in ranges)
+        found = (_small_stretches if small else _stretches)(tasks, sizes, ranges)
+        self.tasks = np.asarray(found[0], np.int64)
         self.groups = tasks.group[self.tasks]
-        self.first = [first for _, first, _, _ in found]
-        self.size = [size for _, _, size, _ in found]
-        self.rank = [rank for _, _, _, rank in found]
+        self.first, self.size, self.rank = map(Numbers, found[1:])
 
     def __len__(self) -> int:
-        return len(self.size)
+        return len(self.tasks)
 
     @cached_property
     def _before(self) -> Ints:
         """The number of rows before each stretch; exact between those that are not larger than `CLIPPED`."""
-        return np.cumsum([0, *(min(size, CLIPPED) for size in self.size)], dtype=np.int64)
-
-    @cached_property
-    def _ranks(self) -> NDArray[np.uint64]:
-        return np.array([min(rank, BEYOND) for rank in self.rank], np.uint64)
+        return np.concatenate([[0], np.cumsum(np.minimum(self.size.clipped, CLIPPED).astype(np.int64))])
 
     def rows(self, stretch: int, begin: int, stop: int) -> int:
         """Return how many rows there are from row `begin` of a stretch up to another stretch."""
@@ -139,11 +139,38 @@ class Stretches:
             borders = self._before[stretch + 1 : last + 1]
             first = self.size[stretch] - begin
             lengths = np.concatenate([[first], np.diff(borders), [rows - first - (borders[-1] - borders[0])]])
-        ranks = self._ranks[stretch : last + 1].copy()
+        ranks = self.rank.clipped[stretch : last + 1].copy()
         ranks[0] = min(self.rank[stretch] + begin, BEYOND)
         ranks = np.repeat(ranks, lengths) + _counting(lengths).astype(np.uint64)
         shown = np.where(ranks < BEYOND, ranks, np.uint64(2**64 - 1)).view(np.int64)
         return shown, np.repeat(self.groups[stretch : last + 1], lengths)
+
+
+def _stretches(tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> tuple[list[int], ...]:
+    """Return task, first rank, size and rank in the group of each stretch."""
+    found: list[tuple[int, int, int, int]] = []
+    for group, begin, end in ranges:
+        task, before = int(np.searchsorted(tasks.group, group)), 0
+        while before < end and task < len(tasks) and tasks.group[task] == group:
+            first, last = max(0, begin - before), min(sizes[task], end - before)
+            if first < last:
+                found.append((task, first, last - first, before + first))
+            before, task = before + sizes[task], task + 1
+    return tuple([row[i] for row in found] for i in range(4))
+
+
+def _small_stretches(tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> tuple[Ints, ...]:
+    """Do what `_stretches` does, where all numbers fit 64 bits, for all tasks at once."""
+    groups, begins, ends = np.array(ranges, np.int64).reshape(-1, 3).T
+    which = np.searchsorted(groups, tasks.group)
+    mine = np.flatnonzero(which < len(groups))
+    mine = mine[groups[which[mine]] == tasks.group[mine]]
+    number, which = np.array(sizes, np.int64)[mine], which[mine]
+    before = np.cumsum(number) - number
+    before -= before[np.searchsorted(which, which)]  # of the tasks of the same group
+    first, last = np.clip(begins[which] - before, 0, number), np.clip(ends[which] - before, 0, number)
+    kept = first < last
+    return mine[kept], first[kept], (last - first)[kept], (before + first)[kept]
 
 
 def _counting(lengths: Ints) -> Ints:
@@ -263,16 +290,14 @@ class Listing(Generic[T]):
         compact: bool = False,
     ) -> None:  # fmt: skip
         self.ground, self.stretches, self.make, self.compact = ground, stretches, make, compact
-        rows = sum(stretches.size)
-        self._threads = 1 if ground.restricted or rows <= FIRST_ROWS else threads
+        few = not len(stretches) or stretches.rows(0, 0, len(stretches)) <= FIRST_ROWS
+        self._threads = 1 if few or ground.restricted else threads
         spans = ground.tasks.hi[stretches.tasks] - ground.tasks.lo[stretches.tasks]
         self.deepest = int(spans.max(initial=0))
         self.values = max(values, self.deepest)
         self.rows = self.values // (1 if compact else 4) + 1
-        self.sizes = np.array([min(size, BEYOND) for size in stretches.size], np.uint64)
-        self.firsts = np.array([min(first, BEYOND) for first in stretches.first], np.uint64)
-        what = (stretches.tasks, self.sizes) if ground.restricted else (stretches.tasks, self.firsts, self.sizes)
-        self.arrays = (*what, *ground.arrays)
+        numbers = (stretches.size,) if ground.restricted else (stretches.first, stretches.size)
+        self.arrays = (stretches.tasks, *(n.clipped for n in numbers), *ground.arrays)
         self._wanted = FIRST_ROWS if self._threads > 1 else NO_BOUND  # rows of a part
         self._lock = Lock()
         self._shared: _Ready | None = None
@@ -325,7 +350,7 @@ class Listing(Generic[T]):
     def _apart(self) -> NDArray[np.bool_]:
         """Which stretches are not listed together with those around: several threads share them, or they are far."""
         large = LARGE_ROWS if self._threads > 1 else CLIPPED
-        return (self.sizes >= large) | (self.firsts >= self._far)
+        return (self.stretches.size.clipped >= large) | (self.stretches.first.clipped >= self._far)
 
     @property
     def _far(self) -> int:
@@ -366,14 +391,14 @@ class _Ready:
             sets = np.empty(events, np.uint64), np.empty(events, np.int64)
             self._arrays: tuple[Any, ...] = (self._told, ground.least, ground.most, *sets)
             return
-        room = min(BLOCK_VALUES, int(listing.sizes.max())) + kernel.SPARE
+        room = min(BLOCK_VALUES, int(listing.stretches.size.clipped.max())) + kernel.SPARE
         blocks = [np.zeros(room, np.int32) for _ in range(2)]
         compactly = np.zeros(room, np.int32) if listing.compact else None
         counts = np.empty(events, np.uint64), np.empty((events, 4), np.int64)
         self._arrays = (self._told, *counts, *blocks, compactly)
         if stretch is not None:
             lo, hi, first_end, _, every, offsets, successors, _, ok = ground.arrays
-            task, wanted = listing.stretches.tasks[stretch], listing.sizes[stretch]
+            task, wanted = listing.stretches.tasks[stretch], listing.stretches.size.clipped[stretch]
             kernel.make_ready(
                 self._told, task, lo[task], hi[task], first_end[task], every, wanted, offsets, successors, ok,
                 *self._arrays[1:],

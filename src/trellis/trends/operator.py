@@ -19,6 +19,8 @@ from trellis.trends.address import AddressBook
 from trellis.trends.aggregate import Numbers, aggregate
 from trellis.trends.best import BestTrends, may_be_worthwhile
 from trellis.trends.count import Counter, GraphRelation
+from trellis.trends.direct import Direct, find_direct
+from trellis.trends.direct_count import DirectCounter, can_count, is_better
 from trellis.trends.graph import EventGraph, build_graph
 from trellis.trends.index import AttributeIndex, build_index
 from trellis.trends.listing import Ground, Listing, Range, Stretches, Trends, Walked
@@ -33,7 +35,7 @@ BATCH_BYTES = 1 << 26  # of the texts of a column, if those of all events come o
 MOST_BYTES = (1 << 31) - 1  # of the texts of a column of a batch, whichever events come out: Arrow's limit
 MOST_PICKED = 1_000_000  # trends that are found one by one where there are too many edges for a graph
 PAIRS_WORTH = 1 << 15  # pairs of events that are tested in the time in which one trend is found by its rank
-SHARED = ("graph", "index", "tasks", "counts")  # what does not depend on the output
+SHARED = ("graph", "direct", "index", "tasks", "counts")  # what does not depend on the output
 
 T = TypeVar("T")
 
@@ -53,7 +55,12 @@ class TrendOperator:
     @cached_property
     def graph(self) -> EventGraph:
         """The event graph."""
-        return build_graph(self.plan, self.events)
+        return build_graph(self.plan, self.events, self.direct)
+
+    @cached_property
+    def direct(self) -> Direct | None:
+        """The direct successors, where trends are to be maximal."""
+        return find_direct(self.plan, self.events)
 
     @cached_property
     def index(self) -> AttributeIndex | None:
@@ -73,6 +80,8 @@ class TrendOperator:
     @cached_property
     def counter(self) -> Counter:
         """Counts without listing."""
+        if can_count(self.plan) and self.direct is not None and is_better(self.direct):
+            return DirectCounter(self.direct, self.tasks, lambda: self.graph, self.threads)
         relation = GraphRelation(self.events, self.graph) if self.index is None else self.index
         bounds = length_bounds(self.plan.bound.having)
         return Counter(self.events, relation, self.tasks, lambda: self.graph, *bounds, threads=self.threads)
