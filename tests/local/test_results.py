@@ -72,9 +72,10 @@ def test_the_size_of_batches_changes_nothing(text: str, monkeypatch: pytest.Monk
         monkeypatch.setattr(arrange, "SPARE", size)
         trends = found(text)
         deepest = int((trends._operator.tasks.hi - trends._operator.tasks.lo).max()) + 1
-        walked = list(trends._operator.walk())
-        assert all(len(w.positions) <= max(size, deepest) for w in walked)
-        assert len(walked) > 1
+        ranges = [(group, 0, count) for group, count in enumerate(trends._counts)]
+        lengths = list(trends._operator.listed(ranges, lambda listed: len(listed.positions)))
+        assert max(lengths) <= max(size, deepest)
+        assert len(lengths) > 1
         assert rows_of(trends.to_arrow()) == whole
         assert rows_of(trends.explode()) == exploded
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import log2
+from math import inf, log2
 
 import numpy as np
 import pytest
@@ -43,8 +43,9 @@ def no_graph() -> None:
     raise AssertionError("no edges are needed")
 
 
-def counter_of(stage: Stage, events: Slice, threads: int = 1) -> DirectCounter:
-    return DirectCounter(Direct(events, stage.adjacency()), tasks_of(events), no_graph, threads)  # type: ignore[arg-type]
+def counter_of(stage: Stage, events: Slice, threads: int = 1, at_most: float = inf) -> DirectCounter:
+    direct = Direct(events, stage.adjacency())
+    return DirectCounter(direct, tasks_of(events), no_graph, lambda: at_most, threads)  # type: ignore[arg-type]
 
 
 def naive(stage: Stage, reduced: list[list[int]], lo: int, hi: int, weights: np.ndarray) -> tuple[int, int, int, int]:
@@ -86,6 +87,7 @@ def test_numbers_sums_and_lengths_of_windows(seed: int, most: int, threads: int)
         patch.setattr(direct_count, "ROWS", int(rng.choice([1, 100, 1 << 25])))
         counter = counter_of(stage, events, threads)
         assert counter.counts() == numbers
+        assert counter_of(stage, events, threads, max([1.0, *map(float, numbers)])).counts() == numbers
         assert counter.length_range() == (shortest, longest)
         assert counter.log2(counter.tasks) == pytest.approx(log2(max([1, *numbers])))
         patch.setattr(count, "EXACT", 0.5)

@@ -131,9 +131,9 @@ def cut_values(
 ):  # fmt: skip
     """Lay out the vertices of all parts.
 
-    `values` holds the events of each part by rising `value`, `cuts` the entries of each part by rising `cut`: entry e is
-    the first cut of event e, or the second of event e - n. Set for each event its vertex and its own segment, for each
-    cut (row) and event the first vertex above it, and the segment of the event's successors. Return the number of
+    `values` holds the events of each part by rising `value`, `cuts` the entries of each part by rising `cut`: entry e
+    is the first cut of event e, or the second of event e - n. Set for each event its vertex and its own segment, for
+    each cut (row) and event the first vertex above it, and the segment of the event's successors. Return the number of
     vertices of each part.
     """
     width = np.zeros(number.shape[0], np.int64)

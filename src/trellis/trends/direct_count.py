@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from math import log2
 
@@ -11,14 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.kernels import direct_count as kernel
+from trellis.kernels import passes
+from trellis.kernels.algebra import Floats
 from trellis.kernels.halves import LEAF
 from trellis.language.bound import WindowKind
+from trellis.language.syntax import Report
 from trellis.plan.plan import Plan
 from trellis.trends.count import Counter, Weights
 from trellis.trends.direct import Direct, Method
 from trellis.trends.exact import LARGE, SMALL, Residues, primes_for, reconstruct
 from trellis.trends.graph import EventGraph
-from trellis.trends.slice import Ints
+from trellis.trends.index import build_index
+from trellis.trends.slice import Ints, Slice
 from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds
 
 WORTH = 32  # direct edges an event up to which a graph is as good
@@ -37,16 +42,37 @@ def is_better(direct: Direct) -> bool:
     return direct.method is Method.HALVES and direct.exceeds(WORTH * len(direct.events) + (1 << 20))
 
 
+def most_trends(plan: Plan, events: Slice, tasks: Tasks) -> float:
+    """Return a number that no task has more maximal trends than: all of them are unextendable, which count fast."""
+    plan = replace(plan, bound=replace(plan.bound, report=Report.UNEXTENDABLE))
+    index = build_index(plan, events, tasks.lo, tasks.hi, single=False)
+    if index is None:
+        return np.inf
+    totals = passes.count(Floats(), index.shape, index.events, index.tasks(tasks))
+    return float(totals.max(initial=1.0))
+
+
 class DirectCounter(Counter):
     """Counts the maximal trends of windows under one inequality in n log^2 n, without edges and without HAVING.
 
-    Memory is 12 n log n bytes, and 200 an event.
+    Memory is 12 n log n bytes, and 200 an event. `at_most` tells a number that no window has more trends than, or inf.
     """
 
-    def __init__(self, direct: Direct, tasks: Tasks, graph: Callable[[], EventGraph], threads: int = 1) -> None:
+    def __init__(
+        self, direct: Direct, tasks: Tasks, graph: Callable[[], EventGraph], at_most: Callable[[], float],
+        threads: int = 1,
+    ) -> None:  # fmt: skip
         self.events, self.tasks, self._graph, self.threads = direct.events, tasks, graph, threads
         self.least, self.most, self.groups = 1, NO_BOUND, len(direct.events.groups)
-        self.direct = direct
+        self.direct, self._at_most = direct, at_most
+
+    def counts(self) -> list[int]:
+        """Return the exact number of trends of each group: in one pass, if `at_most` says that this is enough."""
+        most = self._at_most()
+        bits = int(np.frexp(most)[1]) + 1
+        if not np.isfinite(most) or bits > LANES * (LARGE - 1):
+            return super().counts()
+        return self.sums(np.arange(self.groups), None, bits)[0]
 
     def approximate(self) -> NDArray[np.float64]:
         """Return the number of trends of each group: exact below 2**53, else rounded or inf."""

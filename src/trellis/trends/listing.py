@@ -294,8 +294,7 @@ class Listing(Generic[T]):
         self._threads = 1 if few or ground.restricted else threads
         spans = ground.tasks.hi[stretches.tasks] - ground.tasks.lo[stretches.tasks]
         self.deepest = int(spans.max(initial=0))
-        self.values = max(values, self.deepest)
-        self.rows = self.values // (1 if compact else 4) + 1
+        self.values = max(values // 2 if compact else values, self.deepest)
         numbers = (stretches.size,) if ground.restricted else (stretches.first, stretches.size)
         self.arrays = (stretches.tasks, *(n.clipped for n in numbers), *ground.arrays)
         self._wanted = FIRST_ROWS if self._threads > 1 else NO_BOUND  # rows of a part
@@ -328,8 +327,8 @@ class Listing(Generic[T]):
                     self._wanted = lane.rows_of_a_batch
                     if lane.rest:
                         running.appendleft((lane, pool.submit(lane.step)))
-                    elif (part_ := next(parts, None)) is not None:
-                        lane.open(part_)
+                    elif (following := next(parts, None)) is not None:
+                        lane.open(following)
                         running.append((lane, pool.submit(lane.step)))
                     yield made
             finally:
@@ -384,23 +383,24 @@ class _Ready:
 
     def __init__(self, listing: Listing[Any], stretch: int | None = None) -> None:
         self._listing = listing
-        ground, events = listing.ground, listing.deepest
+        ground, sizes = listing.ground, listing.stretches.size.clipped
+        events, wanted = listing.deepest, int(sizes.max() if stretch is None else sizes[stretch])
         self._told = np.array([-1, 0])
         self._kernel = pruned_kernel.fill if ground.restricted else kernel.fill
         if ground.restricted:
             sets = np.empty(events, np.uint64), np.empty(events, np.int64)
             self._arrays: tuple[Any, ...] = (self._told, ground.least, ground.most, *sets)
             return
-        room = min(BLOCK_VALUES, int(listing.stretches.size.clipped.max())) + kernel.SPARE
+        room = min(BLOCK_VALUES, wanted) + kernel.SPARE
         blocks = [np.zeros(room, np.int32) for _ in range(2)]
         compactly = np.zeros(room, np.int32) if listing.compact else None
         counts = np.empty(events, np.uint64), np.empty((events, 4), np.int64)
         self._arrays = (self._told, *counts, *blocks, compactly)
         if stretch is not None:
             lo, hi, first_end, _, every, offsets, successors, _, ok = ground.arrays
-            task, wanted = listing.stretches.tasks[stretch], listing.stretches.size.clipped[stretch]
+            task = listing.stretches.tasks[stretch]
             kernel.make_ready(
-                self._told, task, lo[task], hi[task], first_end[task], every, wanted, offsets, successors, ok,
+                self._told, task, lo[task], hi[task], first_end[task], every, sizes[stretch], offsets, successors, ok,
                 *self._arrays[1:],
             )  # fmt: skip
 
@@ -425,7 +425,7 @@ class _Lane:
         self._place = (-1, 0)  # the stretch and its row that come next
         self._own: _Ready | None = None
         self.rest = 0  # rows of the part that are still to be listed
-        self.rows_of_a_batch = FIRST_ROWS
+        self.rows_of_a_batch = FIRST_ROWS  # or as many as fill most of one, once it is known how long trends are
 
     def open(self, part: _Part) -> None:
         """Go to a part; where it lies further on in the same stretch, from where the walk stands."""
@@ -454,7 +454,7 @@ class _Lane:
     def step(self) -> Any:
         """List a batch and return what is made of it."""
         listing, state = self._listing, self._state
-        rows, values = min(listing.rows, self.rest), min(listing.values, self.rest * listing.deepest)
+        rows, values = min(2 * self.rows_of_a_batch, self.rest), min(listing.values, self.rest * listing.deepest)
         buffers = _Buffers(values, rows, listing.compact)
         self._ready.fill((state, self._numbers, self._nodes, self._places), buffers)
         rows, used = state[kernel.ROWS :].tolist()
@@ -463,7 +463,7 @@ class _Lane:
         listed = Listed(listing.stretches, self._place, *buffers.taken(rows, used))
         self._place = listing.stretches.after(*self._place, rows)
         self.rest -= rows
-        self.rows_of_a_batch = max(1, min(rows * listing.values // used, listing.rows) * 7 // 8)
+        self.rows_of_a_batch = max(1, rows * listing.values // used * 7 // 8)
         return listing.make(listed)
 
     @property

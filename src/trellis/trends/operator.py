@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from trellis.trends.aggregate import Numbers, aggregate
 from trellis.trends.best import BestTrends, may_be_worthwhile
 from trellis.trends.count import Counter, GraphRelation
 from trellis.trends.direct import Direct, find_direct
-from trellis.trends.direct_count import DirectCounter, can_count, is_better
+from trellis.trends.direct_count import DirectCounter, can_count, is_better, most_trends
 from trellis.trends.graph import EventGraph, build_graph
 from trellis.trends.index import AttributeIndex, build_index
 from trellis.trends.listing import Ground, Listing, Range, Stretches, Trends, Walked
@@ -81,7 +81,8 @@ class TrendOperator:
     def counter(self) -> Counter:
         """Counts without listing."""
         if can_count(self.plan) and self.direct is not None and is_better(self.direct):
-            return DirectCounter(self.direct, self.tasks, lambda: self.graph, self.threads)
+            at_most = partial(most_trends, self.plan, self.events, self.tasks)
+            return DirectCounter(self.direct, self.tasks, lambda: self.graph, at_most, self.threads)
         relation = GraphRelation(self.events, self.graph) if self.index is None else self.index
         bounds = length_bounds(self.plan.bound.having)
         return Counter(self.events, relation, self.tasks, lambda: self.graph, *bounds, threads=self.threads)
@@ -110,11 +111,6 @@ class TrendOperator:
     def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[Walked]:
         """Yield the trends of groups with given ranks, in rising order, in bounded batches."""
         return self.addresses.at_each(chosen, _batch_values(self.events))
-
-    def walk(self, limit: int | None = None) -> Iterator[Trends]:
-        """Yield all trends in the order (group, rank), or the first `limit` of each group, in bounded batches."""
-        ends = (count if limit is None else min(count, limit) for count in self.counts)
-        return self.listed([(group, 0, end) for group, end in enumerate(ends)], _same)
 
     def listed(
         self, ranges: Sequence[Range], make: Callable[[Trends], T], threads: int = 1, compact: bool = False,
@@ -219,10 +215,6 @@ class TrendOperator:
     def _picked(self, ranges: Sequence[Range], make: Callable[[Trends], T]) -> Iterator[T]:
         """List trends by their ranks, without a graph."""
         return map(make, self.at_each({group: Ranks.of(range(begin, end)) for group, begin, end in ranges}))
-
-
-def _same(trends: Trends) -> Trends:
-    return trends
 
 
 def _batch_values(events: Slice) -> int:
