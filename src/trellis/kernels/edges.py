@@ -37,6 +37,33 @@ def _first_at_least(values, lo, hi, bound):
 
 
 @njit(cache=True, nogil=True)
+def _mark(x, first, last, takes, above, below, differ_next, differ_prev, marks):
+    """Mark which events from `first` to `last` may follow: a loop a condition, of which many steps run at once."""
+    size = last - first
+    able = takes[first:last]
+    for i in range(size):
+        marks[i] = able[i]
+    for j in range(above.shape[0]):
+        codes, bound = above[j, first:last], below[j, x]
+        for i in range(size):
+            marks[i] &= codes[i] > bound
+    for j in range(differ_next.shape[0]):
+        codes, other = differ_next[j, first:last], differ_prev[j, x]
+        for i in range(size):
+            marks[i] &= (codes[i] >= 0) & (codes[i] != other) & (other >= 0)
+
+
+@njit(cache=True, nogil=True)
+def _write_marked(first, marks, successors):
+    """Write the marked events, of which there are as many as `successors` takes."""
+    i = place = 0
+    while place < successors.shape[0]:
+        successors[place] = first + i  # overwritten unless it is marked
+        place += marks[i]
+        i += 1
+
+
+@njit(cache=True, nogil=True)
 def edges_of_rows(
     begin, end, policy, later, until, gives, takes, key_prev, key_runs, by_key, above, below, differ_next, differ_prev,
     degrees, successors,
@@ -49,6 +76,10 @@ def edges_of_rows(
     """
     filling = successors.shape[0] > 0
     keyed = key_runs.shape[0] > 0
+    longest = 0
+    for x in range(begin, end):
+        longest = max(longest, until[x] - later[x])
+    marks = np.empty(longest, np.bool_)
     total = 0
     for x in range(begin, end):
         degree = 0
@@ -71,6 +102,11 @@ def edges_of_rows(
                             degree += 1
                             if policy == NEXT:
                                 break
+            elif policy == ANY:
+                _mark(x, first, last, takes, above, below, differ_next, differ_prev, marks)
+                degree = marks[: last - first].sum()
+                if filling:
+                    _write_marked(first, marks, successors[total : total + degree])
             else:
                 for y in range(first, last):
                     if takes[y] and _passes(x, y, above, below, differ_next, differ_prev):

@@ -240,6 +240,7 @@ class AddressBook:
         self._graph, self._sizes = graph, sizes
         self._ends = lru_cache(maxsize=1)(self._task_ends)
         self._kept: OrderedDict[int, Addresses] = OrderedDict()
+        self._bytes = 0
         self._lock = Lock()
 
     def at(self, group: int, ranks: Sequence[int]) -> Walked:
@@ -279,8 +280,9 @@ class AddressBook:
                 self._kept.move_to_end(task)
             else:
                 self._kept[task] = self._make(task)
-                while len(self._kept) > 1 and sum(kept.nbytes for kept in self._kept.values()) > KEPT_BYTES:
-                    self._kept.popitem(last=False)
+                self._bytes += self._kept[task].nbytes
+                while len(self._kept) > 1 and self._bytes > KEPT_BYTES:
+                    self._bytes -= self._kept.popitem(last=False)[1].nbytes
             return self._kept[task]
 
     def _make(self, task: int) -> Addresses:

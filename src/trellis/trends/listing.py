@@ -313,17 +313,21 @@ class Listing(Generic[T]):
                 yield lane.step()
 
     def _together(self) -> Iterator[T]:
+        """List on this thread, while it would wait, and on others."""
         parts = self._parts()
-        running: deque[tuple[_Lane, Future[T]]] = deque()
-        with ThreadPoolExecutor(self._threads, "trellis-listing") as pool:
+        with ThreadPoolExecutor(self._threads - 1, "trellis-listing") as pool:
             try:
+                running: deque[tuple[_Lane, Future[T]]] = deque()
                 for part in islice(parts, self._threads + AHEAD):
                     lane = _Lane(self)
                     lane.open(part)
                     running.append((lane, pool.submit(lane.step)))
                 while running:
-                    lane, future = running.popleft()
+                    lane, future = running[0]
+                    if not future.done() and _helped(running):
+                        continue
                     made = future.result()
+                    running.popleft()
                     self._wanted = lane.rows_of_a_batch
                     if lane.rest:
                         running.appendleft((lane, pool.submit(lane.step)))
@@ -367,6 +371,20 @@ class Listing(Generic[T]):
             if self._shared is None or self._shared.task != self.stretches.tasks[stretch]:
                 self._shared = _Ready(self, stretch)
             return self._shared
+
+
+def _helped(running: deque[tuple[_Lane, Future[T]]]) -> bool:
+    """Do the first step that no other thread has begun; return whether there was any."""
+    for i, (lane, future) in enumerate(running):
+        if future.cancel():
+            done: Future[T] = Future()
+            running[i] = (lane, done)
+            try:
+                done.set_result(lane.step())
+            except Exception as error:  # it is raised in its turn
+                done.set_exception(error)
+            return True
+    return False
 
 
 @dataclass(frozen=True)
