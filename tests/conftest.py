@@ -19,6 +19,7 @@ def spark() -> Iterator[SparkSession]:
     stop_session(session)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give what uses Spark to one worker, so that there is one session, and first; each other file to one worker."""
     for item in items:

@@ -10,6 +10,10 @@ range of vertices is a difference. The tree is walked from left to right: travel
 between its halves, the right ones put off; those that have arrived in the left half and are bound for nothing yet are
 asked whether they go on to the right one. Only the nodes on the way from the root to the current event are kept, which
 takes no more room than two lists of all events. A node that nobody is bound for is passed over.
+
+A traveller is a row of numbers: the limbs of its rank, then one number a range, then who it is. For those bound for a
+node, the number of a range tells where in the list of the node it begins (the lower 32 bits) and ends (the upper ones);
+for those who wait, the first one is the event where they are.
 """
 
 from __future__ import annotations
@@ -21,7 +25,8 @@ from numba import njit
 
 from trellis.kernels.locate import grown, take_one
 
-ONE, TWO, SIGN = np.uint64(1), np.uint64(2), np.uint64(63)
+ONE, HALF, SIGN = np.uint64(1), np.uint64(32), np.uint64(63)
+LOW = (1 << 32) - 1
 
 
 class Tree(NamedTuple):
@@ -37,22 +42,6 @@ class Tree(NamedTuple):
     vertices: np.ndarray
     sums: np.ndarray
     below: np.ndarray
-
-
-class Bound(NamedTuple):
-    """Travellers bound for a node: who, the remaining rank, and where in the node their ranges begin and end."""
-
-    who: np.ndarray
-    rest: np.ndarray
-    cuts: np.ndarray
-
-
-class Waiting(NamedTuple):
-    """Travellers that are bound for nothing: who, the remaining rank, and the event where they are."""
-
-    who: np.ndarray
-    rest: np.ndarray
-    at: np.ndarray
 
 
 @njit(cache=True, nogil=True)
@@ -153,16 +142,14 @@ def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, bits, l
 
     The others stay and have the paths of the node subtracted. Return the new ends of both.
     """
-    who, rest, at = waiting
-    bound_who, bound_rest, bound_cuts = bound
     vertices, sums = tree.vertices, tree.sums
-    size, ranges = np.uint64(len(limbs) if len(limbs) else rest.shape[1]), np.uint64(len(firsts))
+    size, ranges = np.uint64(len(limbs) if len(limbs) else sums.shape[1]), np.uint64(len(firsts))
     mask = (1 << bits) - 1
     node, node_end = tree.begin[h], tree.begin[h] + tree.held[h]
     kept, before = begin, -1
     for i in range(begin, end):
-        x = at[i]
-        if x != before:
+        x = waiting[i, size]
+        if x != before:  # those who come from one event stand side by side
             before = x
             for k in range(size):
                 amount[k] = 0
@@ -173,20 +160,20 @@ def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, bits, l
                     a = _first_at_least(vertices, node, node_end, low)
                     if high <= vertices[node_end - ONE]:
                         b = _first_at_least(vertices, a, node_end, high)
-                cuts[TWO * r], cuts[TWO * r + ONE] = a - node, b - node
+                cuts[r] = (a - node) | (b - node) << HALF
                 for k in range(size):
                     amount[k] += sums[a, k] - sums[b, k]
+        who = waiting[i, size + ranges]
         carry = 0
-        for k in range(size):
-            old = rest[i, k]
+        for k in range(size):  # written to both places, but only one of them gets an end behind it
+            old = waiting[i, k]
             value = old - amount[k] + carry
             carry = value >> bits
-            bound_rest[bound_end, k] = old
-            rest[kept, k] = value & mask
-        bound_who[bound_end] = who[kept] = who[i]
-        at[kept] = x
-        for r in range(TWO * ranges):
-            bound_cuts[bound_end, r] = cuts[r]
+            bound[bound_end, k], waiting[kept, k] = old, value & mask
+        for r in range(ranges):
+            bound[bound_end, size + r] = cuts[r]
+        waiting[kept, size] = x
+        bound[bound_end, size + ranges] = waiting[kept, size + ranges] = who
         goes = np.uint64(carry) >> SIGN
         bound_end += goes
         kept += ONE - goes
@@ -194,45 +181,42 @@ def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, bits, l
 
 
 @njit(cache=True, nogil=True)
-def _split(bound, begin, end, tree, h, left, left_end, right, right_end, ranges, bits, limbs, amount, seen, lefts):
+def _split(bound, begin, end, tree, h, left, left_end, right, right_end, firsts, bits, limbs, amount, cuts, left_cuts):
     """Split those bound for the node above level h between its halves, the left one being the node of level h.
 
     `left` or `right` may be `bound` itself, written from `begin` on. Return the new ends of both.
     """
-    who, rest, cuts = bound
-    left_who, left_rest, left_cuts = left
-    right_who, right_rest, right_cuts = right
     sums, below = tree.sums, tree.below
-    size, cut_number = np.uint64(len(limbs) if len(limbs) else rest.shape[1]), np.uint64(2 * len(ranges))
+    size, ranges = np.uint64(len(limbs) if len(limbs) else sums.shape[1]), np.uint64(len(firsts))
     mask = (1 << bits) - 1
     above, node, held = tree.begin[h + 1], tree.begin[h], tree.held[h]
-    seen[0] = -1
+    cuts[0] = -1
     for i in range(begin, end):
         same = True
-        for r in range(cut_number):
-            same &= cuts[i, r] == seen[r]
-        if not same:  # those who come from one event stand side by side
+        for r in range(ranges):
+            same &= bound[i, size + r] == cuts[r]
+        if not same:
             for k in range(size):
                 amount[k] = 0
-            for r in range(np.uint64(0), cut_number, TWO):
-                seen[r], seen[r + ONE] = cuts[i, r], cuts[i, r + ONE]
-                a, b = below[above + np.uint64(seen[r])], below[above + np.uint64(seen[r + ONE])]
-                lefts[r], lefts[r + ONE] = a, b
+            for r in range(ranges):
+                cuts[r] = bound[i, size + r]
+                a, b = below[above + np.uint64(cuts[r] & LOW)], below[above + np.uint64(cuts[r] >> 32)]
+                left_cuts[r] = np.uint64(a) | np.uint64(b) << HALF
                 for k in range(size):
                     amount[k] += sums[node + np.uint64(a), k]
                 if np.uint64(b) != held:
                     for k in range(size):
                         amount[k] -= sums[node + np.uint64(b), k]
-        for r in range(cut_number):
-            left_cuts[left_end, r], right_cuts[right_end, r] = lefts[r], seen[r] - lefts[r]
+        who = bound[i, size + ranges]
+        for r in range(ranges):
+            left[left_end, size + r], right[right_end, size + r] = left_cuts[r], cuts[r] - left_cuts[r]
         carry = 0
         for k in range(size):
-            old = rest[i, k]
+            old = bound[i, k]
             value = old - amount[k] + carry
             carry = value >> bits
-            left_rest[left_end, k] = old
-            right_rest[right_end, k] = value & mask
-        left_who[left_end] = right_who[right_end] = who[i]
+            left[left_end, k], right[right_end, k] = old, value & mask
+        left[left_end, size + ranges] = right[right_end, size + ranges] = who
         goes = np.uint64(carry) >> SIGN
         left_end += goes
         right_end += ONE - goes
@@ -240,50 +224,31 @@ def _split(bound, begin, end, tree, h, left, left_end, right, right_end, ranges,
 
 
 @njit(cache=True, nogil=True)
-def _arrive(y, bound, begin, end, log, log_at, log_end, waiting, waiting_end, bits, limbs, every, last):
+def _arrive(y, bound, begin, end, log, log_at, log_end, waiting, waiting_end, firsts, bits, limbs, every, last):
     """Note that travellers arrive at event y; those whose paths do not end here wait. Return the new ends of both."""
-    who, rest, _ = bound
-    waiting_who, waiting_rest, waiting_at = waiting
-    size = np.uint64(len(limbs) if len(limbs) else rest.shape[1])
+    ranges = np.uint64(len(firsts))
+    size = np.uint64(len(limbs)) if len(limbs) else np.uint64(bound.shape[1]) - ranges - ONE
     for i in range(begin, end):
-        log[log_end], log_at[log_end] = who[i], y
+        log[log_end], log_at[log_end] = bound[i, size + ranges], y
         log_end += ONE
         if last and not every:
             continue
-        waiting_who[waiting_end], waiting_at[waiting_end] = who[i], y
         for k in range(size):
-            waiting_rest[waiting_end, k] = rest[i, k]
-        if not (every and take_one(bits, waiting_rest[waiting_end])):
+            waiting[waiting_end, k] = bound[i, k]
+        waiting[waiting_end, size], waiting[waiting_end, size + ranges] = y, bound[i, size + ranges]
+        if not (every and take_one(bits, waiting[waiting_end, :size])):
             waiting_end += ONE
     return log_end, waiting_end
 
 
 @njit(cache=True, nogil=True)
-def _release(held, number, waiting, waiting_end, limbs):
+def _release(held, number, waiting, waiting_end):
     """Add those who were held up to the waiting, and return the new end of these."""
-    size = len(limbs) if len(limbs) else held.rest.shape[1]
     for i in range(number):
-        waiting.who[waiting_end], waiting.at[waiting_end] = held.who[i], held.at[i]
-        for k in range(size):
-            waiting.rest[waiting_end, k] = held.rest[i, k]
+        for k in range(held.shape[1]):
+            waiting[waiting_end, k] = held[i, k]
         waiting_end += ONE
     return waiting_end
-
-
-@njit(cache=True, nogil=True)
-def _make_bound(number, size, ranges):
-    """Return room for travellers; one is written behind the last before it is known whether it belongs there."""
-    return Bound(
-        np.empty(number + 1, np.int32), np.empty((number + 1, size), np.int64),
-        np.empty((number + 1, 2 * ranges), np.int32),
-    )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def _make_waiting(number, size):
-    return Waiting(
-        np.empty(number + 1, np.int32), np.empty((number + 1, size), np.int64), np.empty(number + 1, np.int32)
-    )
 
 
 @njit(cache=True, nogil=True)
@@ -297,9 +262,10 @@ def travel(ranks, bits, limbs, order, later, place, firsts, lasts, starts, ends,
     tree = _make_tree(order, place, size)
     top = tree.held.shape[0] - 1
     first, first_rest = set_out(ranks, bits, limbs, starts, counts)
-    here, off = _make_bound(number, size, ranges), _make_bound(number, size, ranges)
-    waiting, held = _make_waiting(number, size), _make_waiting(number, size)
-    amount, cuts, lefts = np.zeros(size, np.int64), np.zeros(2 * ranges, np.int32), np.zeros(2 * ranges, np.int32)
+    shape = (number + 1, size + ranges + 1)  # one is written behind the last before it is known if it belongs there
+    here, off = np.empty(shape, np.int64), np.empty(shape, np.int64)
+    waiting, held = np.empty(shape, np.int64), np.empty(shape, np.int64)
+    amount, cuts, left_cuts = np.zeros(size, np.int64), np.zeros(ranges, np.int64), np.zeros(ranges, np.int64)
     put_off = np.zeros(top + 2, np.uint64)  # where those bound for the right half of the node of a level begin in `off`
     mark = np.zeros(n, np.uint64)  # how many were waiting when a node that begins at an event was reached
     log, log_at = np.empty(8 * number + 16, np.int32), np.empty(8 * number + 16, np.int32)
@@ -327,28 +293,28 @@ def travel(ranks, bits, limbs, order, later, place, firsts, lasts, starts, ends,
             put_off[h + 1] = begin if put else off_end
             here_end, off_end = _split(
                 source, begin, source_end, tree, h, here, none, off, put_off[h + 1], firsts, bits, limbs, amount, cuts,
-                lefts,
+                left_cuts,
             )  # fmt: skip
             source, begin, source_end, put = here, none, here_end, False
         if h > 0:
             y += 1 << h
             continue
         while gone < number and first[gone] == y:
-            source.who[source_end] = gone
+            source[source_end, size + ranges] = gone
             for k in range(size):
-                source.rest[source_end, k] = first_rest[gone, k]
+                source[source_end, k] = first_rest[gone, k]
             source_end += ONE
             gone += 1
         while log_end + source_end - begin > log.shape[0]:
             log, log_at = grown(log), grown(log_at)
         log_end, held_end = _arrive(
-            y, source, begin, source_end, log, log_at, log_end, held, held_end, bits, limbs, every, ends[y]
+            y, source, begin, source_end, log, log_at, log_end, held, held_end, firsts, bits, limbs, every, ends[y]
         )
         if put:
             off_end = begin
         due = later[y] - 1
         if due == y:  # those at events of one time are held up till all of them are passed
-            waiting_end = _release(held, held_end, waiting, waiting_end, limbs)
+            waiting_end = _release(held, held_end, waiting, waiting_end)
             held_end = none
         y += 1
     return log[:log_end], log_at[:log_end]
