@@ -7,9 +7,6 @@ CHECKED := $(wildcard src tests benchmarks examples docs)
 # Goes before a command that starts Spark.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
-# Two workers; what uses Spark stays on one of them (tests/conftest.py).
-IN_PARALLEL := -n 2 --dist loadgroup
-
 .DEFAULT_GOAL := help
 .PHONY: help run test test-all lint bench clean
 
@@ -20,10 +17,10 @@ run: $(READY) ## set up, then a guided tour on sample data
 	@$(WITH_JAVA) $(VENV)/bin/trellis demo
 
 test: lint ## set up, then lint, types and the tests that are not slow
-	@$(WITH_JAVA) $(PYTHON_VENV) -m pytest $(IN_PARALLEL) -m "not slow"
+	@$(WITH_JAVA) scripts/test.sh "not slow"
 
 test-all: lint ## the same with the slow tests
-	@$(WITH_JAVA) $(PYTHON_VENV) -m pytest $(IN_PARALLEL)
+	@$(WITH_JAVA) scripts/test.sh
 
 lint: $(READY) ## ruff and mypy only
 	@$(PYTHON_VENV) -m ruff check --quiet $(CHECKED)

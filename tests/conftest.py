@@ -19,10 +19,9 @@ def spark() -> Iterator[SparkSession]:
     stop_session(session)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give what uses Spark to one worker, so that there is one session, and first; each other file to one worker."""
+    """Mark whatever uses the Spark session."""
     for item in items:
-        uses_spark = item.get_closest_marker("spark") or "spark" in getattr(item, "fixturenames", ())
-        item.add_marker(pytest.mark.xdist_group("spark" if uses_spark else item.nodeid.split("::")[0]))
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group").args != ("spark",))  # type: ignore[union-attr]
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")

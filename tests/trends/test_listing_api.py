@@ -205,11 +205,17 @@ def listers() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("trellis-listing")]
 
 
-def test_an_early_stop_leaves_no_thread() -> None:
-    batches = found("PATTERN S+ s[] WHERE s[i].x > s[i-1].x", rising(60), max_trends=10**30).batches(threads=3)
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_an_early_stop_leaves_no_thread(interrupted: bool) -> None:
+    trends = found("PATTERN S+ s[] WHERE s[i].x > s[i-1].x", rising(60), max_trends=10**30)
+    batches: Any = trends.batches(threads=3)
     next(batches)
     assert listers()
-    batches.close()  # type: ignore[attr-defined]
+    if interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            batches.throw(KeyboardInterrupt)
+    else:
+        batches.close()
     assert not listers()
 
 

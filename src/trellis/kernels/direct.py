@@ -28,6 +28,10 @@ from trellis.kernels.halves import (
 )
 
 STRETCH = 256  # a stretch owns at least so many events
+DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # times a power of two: six high bits that tell which
+BIT = np.empty(64, np.int64)
+for _bit in range(64):
+    BIT[(int(DE_BRUIJN) << _bit & 2**64 - 1) >> 58] = _bit
 
 
 @njit(cache=True, nogil=True)
@@ -206,40 +210,40 @@ def direct_edges(rows, first, after, above, below, limit, cursor, successors, ca
 
 
 @njit(cache=True, nogil=True)
-def _sift(values, begin, root, size):
-    value = values[begin + root]
-    while 2 * root + 1 < size:
-        child = 2 * root + 1
-        if child + 1 < size and values[begin + child] < values[begin + child + 1]:
-            child += 1
-        if values[begin + child] <= value:
-            break
-        values[begin + root] = values[begin + child]
-        root = child
-    values[begin + root] = value
+def _sort_by_bits(values, words):
+    """Sort distinct numbers by setting a bit for each and reading the bits; `words` are 0, and are 0 again."""
+    low = high = np.int64(values[0])
+    for value in values:
+        low, high = min(low, value), max(high, value)
+        words[value >> 6] |= np.uint64(1) << np.uint64(value & 63)
+    place = 0
+    for i in range(low >> 6, (high >> 6) + 1):
+        word = words[i]
+        words[i] = 0
+        while word:
+            last = word & (~word + np.uint64(1))
+            values[place] = (i << 6) + BIT[(last * DE_BRUIJN) >> np.uint64(58)]
+            place += 1
+            word ^= last
 
 
 @njit(cache=True, nogil=True)
 def sort_rows(offsets, successors):
-    """Sort the successors of each event: by insertion while few of them move, else as a heap."""
+    """Sort the successors of each event: by insertion as long as few of them move."""
+    words = np.zeros(((offsets.shape[0] - 1) >> 6) + 1, np.uint64)
     for x in range(offsets.shape[0] - 1):
-        begin, size = offsets[x], offsets[x + 1] - offsets[x]
+        row = successors[offsets[x] : offsets[x + 1]]
         moves = 0
-        for i in range(begin + 1, begin + size):
-            value, j = successors[i], i
-            while j > begin and successors[j - 1] > value:
-                successors[j] = successors[j - 1]
+        for i in range(1, row.shape[0]):
+            value, j = row[i], i
+            while j > 0 and row[j - 1] > value:
+                row[j] = row[j - 1]
                 j -= 1
-            successors[j] = value
+            row[j] = value
             moves += i - j
-            if moves > 16 * size:
+            if moves > 8 * row.shape[0]:
+                _sort_by_bits(row, words)
                 break
-        if moves > 16 * size:
-            for root in range(size // 2 - 1, -1, -1):
-                _sift(successors, begin, root, size)
-            for last in range(size - 1, 0, -1):
-                successors[begin], successors[begin + last] = successors[begin + last], successors[begin]
-                _sift(successors, begin, 0, last)
 
 
 @njit(cache=True, nogil=True)

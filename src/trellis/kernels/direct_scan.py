@@ -10,6 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.halves import NO_CEILING
+
+CHUNK = 512  # events that are looked at together
+
 
 @njit(cache=True, nogil=True)
 def _follows(x, y, above, below):
@@ -122,22 +126,66 @@ def scanned_edges(strands, after, limit, above, below, transitive, degrees, cap)
 
 
 @njit(cache=True, nogil=True)
+def _mark(begin, end, x, above, below, front, size, marks):
+    """Mark which events from `begin` to `end` may follow `x`, but none of some of the front.
+
+    The loops have no branches, so that many steps of them run at once.
+    """
+    if above.shape[0] == 2:
+        _mark_by_two(begin, end, x, above, below, front, size, marks)
+        return
+    for i in range(end - begin):
+        marks[i] = 1
+    for j in range(above.shape[0]):
+        codes, bound = above[j, begin:end], below[j, x]
+        for i in range(end - begin):
+            marks[i] &= codes[i] > bound
+
+
+@njit(cache=True, nogil=True)
+def _mark_by_two(begin, end, x, above, below, front, size, marks):
+    a, b = above[0, begin:end], above[1, begin:end]
+    low, low2 = below[0, x], below[1, x]
+    bounds = np.full((4, 2), NO_CEILING, np.int32)
+    for k in range(min(size, 4)):
+        pivot = front[k * size // min(size, 4)]
+        bounds[k, 0], bounds[k, 1] = below[0, pivot], below[1, pivot]
+    p, q, r, s = bounds[0, 0], bounds[1, 0], bounds[2, 0], bounds[3, 0]
+    p2, q2, r2, s2 = bounds[0, 1], bounds[1, 1], bounds[2, 1], bounds[3, 1]
+    for i in range(end - begin):
+        left, right = a[i], b[i]
+        marks[i] = (
+            (left > low) & (right > low2)
+            & ((left <= p) | (right <= p2)) & ((left <= q) | (right <= q2))
+            & ((left <= r) | (right <= r2)) & ((left <= s) | (right <= s2))
+        )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
 def _scan(x, last, after, above, below, transitive, front, waiting, successors):
     """Write the direct successors of an event; return how many."""
+    marks = np.zeros(CHUNK, np.uint8)
+    eights = marks.view(np.uint64)
     size = held = found = 0
-    time = after[x]
-    for y in range(after[x], last):
-        if after[y] != time:
-            time = after[y]
-            for i in range(held):
-                size = _put(front, size, waiting[i], below)
-            held = 0
-        if _follows(x, y, above, below):
-            direct = not _beyond(front, size, y, above, below)
-            if direct:
-                successors[found] = y
-                found += 1
-            if direct or not transitive:
-                waiting[held] = y
-                held += 1
+    for begin in range(after[x], last, CHUNK):
+        end = min(begin + CHUNK, last)
+        marks[end - begin :] = 0
+        _mark(begin, end, x, above, below, front, size if transitive else 0, marks)
+        for eight in range(eights.shape[0]):
+            if eights[eight] == 0:
+                continue
+            for y in range(begin + 8 * eight, begin + 8 * eight + 8):
+                if not marks[y - begin]:
+                    continue
+                if held and after[waiting[0]] != after[y]:
+                    for i in range(held):
+                        size = _put(front, size, waiting[i], below)
+                    held = 0
+                direct = not _beyond(front, size, y, above, below)
+                if direct:
+                    successors[found] = y
+                    found += 1
+                if direct or not transitive:
+                    waiting[held] = y
+                    held += 1
     return found

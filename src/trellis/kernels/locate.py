@@ -4,9 +4,10 @@ The events of a task stand at 0, 1, ... in time order. Event y may follow event 
 its attribute vertex `place[y]` lies in one of the ranges `[firsts[r][x], lasts[r][x])` (`place` is -1 where an event
 never follows another). Paths lead from an event with `starts` to one with `ends`; if `every`, they end anywhere.
 
-Numbers of paths are little-endian limbs of `bits` bits in 64-bit words: few enough that the limbs of all events can be
-added without a carry, so that a sum over a range is the difference of two sums. `limbs` is a tuple with as many zeros
-as there are limbs, which makes their number a constant of the compiled loops; an empty tuple leaves it to the arrays.
+Numbers of paths are little-endian limbs in 64-bit words. While they are counted a limb has so few bits that the limbs
+of all events can be added without a carry; then it has `BITS`, so that a number, twice two sums and a carry fit a word.
+`limbs` is a tuple with as many zeros as there are limbs, which makes their number a constant of the compiled loops; an
+empty tuple leaves it to the arrays.
 
 To skip events that need not be looked at one by one, each block of 1,024 is sorted by vertex and has running sums.
 """
@@ -16,13 +17,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+BITS = 61
+MASK = (1 << BITS) - 1
 SHIFT = 10
 BLOCK = 1 << SHIFT
 
 
 @njit(cache=True, nogil=True)
 def path_counts(bits, limbs, room, vertices, later, place, firsts, lasts, ends, every, usable):
-    """Return for each event the number of paths from it to an end, in `room` limbs.
+    """Return for each event the number of paths from it to an end, in `room` limbs of `bits` bits.
 
     They have to hold the number of all paths from starts. An event with more than fits lies on none of these: what its
     limbs hold is never used.
@@ -67,6 +70,23 @@ def path_counts(bits, limbs, room, vertices, later, place, firsts, lasts, ends, 
     return counts
 
 
+@njit(cache=True, nogil=True)
+def widened(counts, bits, room):
+    """Return numbers with limbs of `bits` bits as ones with `room` limbs of `BITS`."""
+    n, size = counts.shape
+    wide = np.zeros((n, room), np.int64)
+    for y in range(n):
+        for j in range(room):
+            k, shift = j * BITS // bits, j * BITS % bits
+            got = -shift
+            while k < size and got < BITS:
+                wide[y, j] |= counts[y, k] << got if got > 0 else counts[y, k] >> shift
+                got += bits
+                k += 1
+            wide[y, j] &= MASK
+    return wide
+
+
 def block_orders(place):
     """Return the events of each block, counted from its begin, by vertex."""
     orders = np.empty(place.shape[0], np.int16)
@@ -94,8 +114,11 @@ def sum_blocks(orders, place, counts):
             y = begin + orders[i]
             slots[y] = i - begin
             vertices[i] = place[y]
+            carry = 0
             for k in range(size):
-                sums[i + block + 1, k] = sums[i + block, k] + counts[y, k]
+                value = sums[i + block, k] + counts[y, k] + carry
+                carry = value >> BITS
+                sums[i + block + 1, k] = value & MASK
     return slots, vertices, sums
 
 
@@ -106,30 +129,30 @@ def unfold(slots, sums):
     counts = np.empty((n, size), np.int64)
     for y in range(n):
         row = y - (y & (BLOCK - 1)) + (y >> SHIFT) + slots[y]
+        carry = 0
         for k in range(size):
-            counts[y, k] = sums[row + 1, k] - sums[row, k]
+            value = sums[row + 1, k] - sums[row, k] + carry
+            carry = value >> BITS
+            counts[y, k] = value & MASK
     return counts
 
 
 @njit(cache=True, nogil=True)
-def start_heads(bits, starts, counts):
+def start_heads(starts, counts):
     """Return for each block how many paths start before it; one more for all of them."""
     n, size = counts.shape
     blocks = (n + BLOCK - 1) >> SHIFT
-    mask = (1 << bits) - 1
     heads = np.zeros((blocks + 1, size), np.int64)
     for block in range(blocks):
         for k in range(size):
             heads[block + 1, k] = heads[block, k]
         for y in range(block << SHIFT, min(n, (block + 1) << SHIFT)):
             if starts[y]:
+                carry = 0
                 for k in range(size):
-                    heads[block + 1, k] += counts[y, k]
-        carry = 0
-        for k in range(size):
-            value = heads[block + 1, k] + carry
-            carry = value >> bits
-            heads[block + 1, k] = value & mask
+                    value = heads[block + 1, k] + counts[y, k] + carry
+                    carry = value >> BITS
+                    heads[block + 1, k] = value & MASK
     return heads
 
 
@@ -146,34 +169,33 @@ def first_at_least(values, begin, end, wanted):
 
 
 @njit(cache=True, nogil=True)
-def _less(bits, size, rest, heads, row):
+def _less(size, rest, heads, row):
     """Return whether a number is less than that of a row."""
     carry = 0
     for k in range(size):
-        carry = (rest[k] - heads[row, k] + carry) >> bits
+        carry = (rest[k] - heads[row, k] + carry) >> BITS
     return carry < 0
 
 
 @njit(cache=True, nogil=True)
-def _find_start(bits, limbs, rest, spare, starts, slots, sums, heads):
+def _find_start(limbs, rest, spare, starts, slots, sums, heads):
     """Return the event at which the path with the rank `rest` starts, and make it the rank among the paths from there.
 
     It is the number of events if there is no such path.
     """
     n, size = slots.shape[0], len(limbs) if len(limbs) else rest.shape[0]
-    mask = (1 << bits) - 1
     block, end = 0, heads.shape[0]
     while end - block > 1:
         middle = (block + end) >> 1
-        if _less(bits, size, rest, heads, middle):
+        if _less(size, rest, heads, middle):
             end = middle
         else:
             block = middle
     carry = 0
     for k in range(size):
         value = rest[k] - heads[block, k] + carry
-        carry = value >> bits
-        rest[k] = value & mask
+        carry = value >> BITS
+        rest[k] = value & MASK
     base = (block << SHIFT) + block
     for y in range(block << SHIFT, min(n, (block + 1) << SHIFT)):
         if starts[y]:
@@ -181,8 +203,8 @@ def _find_start(bits, limbs, rest, spare, starts, slots, sums, heads):
             carry = 0
             for k in range(size):
                 value = rest[k] - (sums[row + 1, k] - sums[row, k]) + carry
-                carry = value >> bits
-                spare[k] = value & mask
+                carry = value >> BITS
+                spare[k] = value & MASK
             if carry < 0:
                 return y
             for k in range(size):
@@ -191,13 +213,12 @@ def _find_start(bits, limbs, rest, spare, starts, slots, sums, heads):
 
 
 @njit(cache=True, nogil=True)
-def _find_next(y, bits, limbs, low, high, rest, spare, place, slots, vertices, sums):
+def _find_next(y, limbs, low, high, rest, spare, place, slots, vertices, sums):
     """Return the first event from y on, with a vertex in a range `[low, high)`, that has more paths than are left.
 
     `rest` tells how many are left; the paths of the events before the one found are subtracted from it.
     """
     n, size, ranges = place.shape[0], len(limbs) if len(limbs) else rest.shape[0], low.shape[0]
-    mask = (1 << bits) - 1
     block = y >> SHIFT
     while True:
         base, end = (block << SHIFT) + block, min(n, (block + 1) << SHIFT)
@@ -210,8 +231,8 @@ def _find_next(y, bits, limbs, low, high, rest, spare, place, slots, vertices, s
                 carry = 0
                 for k in range(size):
                     value = rest[k] - (sums[row + 1, k] - sums[row, k]) + carry
-                    carry = value >> bits
-                    spare[k] = value & mask
+                    carry = value >> BITS
+                    spare[k] = value & MASK
                 if carry < 0:
                     return y
                 for k in range(size):
@@ -231,8 +252,8 @@ def _find_next(y, bits, limbs, low, high, rest, spare, place, slots, vertices, s
             carry = 0
             for k in range(size):
                 value = spare[k] + carry
-                carry = value >> bits
-                spare[k] = value & mask
+                carry = value >> BITS
+                spare[k] = value & MASK
             if carry < 0:
                 break
             for k in range(size):
@@ -249,19 +270,19 @@ def grown(values):
 
 
 @njit(cache=True, nogil=True)
-def take_one(bits, rest):
+def take_one(rest):
     """Subtract 1 from a number unless it is 0, and return whether it was."""
     for k in range(rest.shape[0]):
         if rest[k] > 0:
             rest[k] -= 1
             for j in range(k):
-                rest[j] = (1 << bits) - 1
+                rest[j] = MASK
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def locate(ranks, bits, limbs, later, place, firsts, lasts, starts, ends, every, slots, vertices, sums, heads):
+def locate(ranks, limbs, later, place, firsts, lasts, starts, ends, every, slots, vertices, sums, heads):
     """Return the paths with given ranks, one after another, and where each ends; a path that there is not is empty."""
     events = np.empty(16 * ranks.shape[0], np.int32)
     path_ends = np.empty(ranks.shape[0], np.int64)
@@ -271,16 +292,16 @@ def locate(ranks, bits, limbs, later, place, firsts, lasts, starts, ends, every,
     for i in range(ranks.shape[0]):
         for k in range(rest.shape[0]):
             rest[k] = ranks[i, k]
-        x = _find_start(bits, limbs, rest, spare, starts, slots, sums, heads)
+        x = _find_start(limbs, rest, spare, starts, slots, sums, heads)
         while x < n:
             if used == events.shape[0]:
                 events = grown(events)
             events[used] = x
             used += 1
-            if take_one(bits, rest) if every else ends[x]:
+            if take_one(rest) if every else ends[x]:
                 break
             for r in range(len(firsts)):
                 low[r], high[r] = firsts[r][x], lasts[r][x]
-            x = _find_next(later[x], bits, limbs, low, high, rest, spare, place, slots, vertices, sums)
+            x = _find_next(later[x], limbs, low, high, rest, spare, place, slots, vertices, sums)
         path_ends[i] = used
     return events[:used].copy(), path_ends

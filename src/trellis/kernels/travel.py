@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from trellis.kernels.locate import grown, take_one
+from trellis.kernels.locate import BITS, MASK, grown, take_one
 
 ONE, HALF, SIGN = np.uint64(1), np.uint64(32), np.uint64(63)
 LOW = (1 << 32) - 1
@@ -45,10 +45,9 @@ class Tree(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def set_out(ranks, bits, limbs, starts, counts):
+def set_out(ranks, limbs, starts, counts):
     """Return the events at which the paths with given ranks, in rising order, start, and their ranks among those."""
     size = len(limbs) if len(limbs) else ranks.shape[1]
-    mask = (1 << bits) - 1
     first = np.full(ranks.shape[0], counts.shape[0], np.int32)
     rest = ranks.copy()
     before = np.zeros(size, np.int64)
@@ -62,9 +61,9 @@ def set_out(ranks, bits, limbs, starts, counts):
             carry = over = 0
             for k in range(size):
                 value = ranks[i, k] - before[k] + carry
-                carry = value >> bits
-                rest[i, k] = value & mask
-                over = (rest[i, k] - counts[y, k] + over) >> bits
+                carry = value >> BITS
+                rest[i, k] = value & MASK
+                over = (rest[i, k] - counts[y, k] + over) >> BITS
             if over >= 0:
                 break
             first[i] = y
@@ -72,8 +71,8 @@ def set_out(ranks, bits, limbs, starts, counts):
         carry = 0
         for k in range(size):
             value = before[k] + counts[y, k] + carry
-            carry = value >> bits
-            before[k] = value & mask
+            carry = value >> BITS
+            before[k] = value & MASK
     return first, rest
 
 
@@ -120,8 +119,11 @@ def _halve(tree, h, y, counts, summed, limbs):
     i = end
     while i > begin:
         i -= ONE
+        carry = 0
         for k in range(size):
-            sums[i, k] = sums[i + ONE, k] + counts[np.uint64(members[i]), k]
+            value = sums[i + ONE, k] + counts[np.uint64(members[i]), k] + carry
+            carry = value >> BITS
+            sums[i, k] = value & MASK
 
 
 @njit(cache=True, nogil=True)
@@ -137,14 +139,13 @@ def _first_at_least(values, begin, end, wanted):
 
 
 @njit(cache=True, nogil=True)
-def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, bits, limbs, amount, cuts):
+def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, limbs, amount, cuts):
     """Ask the waiting from `begin` on whether they go to the node of level h; those who do are added to the bound.
 
     The others stay and have the paths of the node subtracted. Return the new ends of both.
     """
     vertices, sums = tree.vertices, tree.sums
     size, ranges = np.uint64(len(limbs) if len(limbs) else sums.shape[1]), np.uint64(len(firsts))
-    mask = (1 << bits) - 1
     node, node_end = tree.begin[h], tree.begin[h] + tree.held[h]
     kept, before = begin, -1
     for i in range(begin, end):
@@ -168,8 +169,8 @@ def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, bits, l
         for k in range(size):  # written to both places, but only one of them gets an end behind it
             old = waiting[i, k]
             value = old - amount[k] + carry
-            carry = value >> bits
-            bound[bound_end, k], waiting[kept, k] = old, value & mask
+            carry = value >> BITS
+            bound[bound_end, k], waiting[kept, k] = old, value & MASK
         for r in range(ranges):
             bound[bound_end, size + r] = cuts[r]
         waiting[kept, size] = x
@@ -181,14 +182,13 @@ def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, bits, l
 
 
 @njit(cache=True, nogil=True)
-def _split(bound, begin, end, tree, h, left, left_end, right, right_end, firsts, bits, limbs, amount, cuts, left_cuts):
+def _split(bound, begin, end, tree, h, left, left_end, right, right_end, firsts, limbs, amount, cuts, left_cuts):
     """Split those bound for the node above level h between its halves, the left one being the node of level h.
 
     `left` or `right` may be `bound` itself, written from `begin` on. Return the new ends of both.
     """
     sums, below = tree.sums, tree.below
     size, ranges = np.uint64(len(limbs) if len(limbs) else sums.shape[1]), np.uint64(len(firsts))
-    mask = (1 << bits) - 1
     above, node, held = tree.begin[h + 1], tree.begin[h], tree.held[h]
     cuts[0] = -1
     for i in range(begin, end):
@@ -214,8 +214,8 @@ def _split(bound, begin, end, tree, h, left, left_end, right, right_end, firsts,
         for k in range(size):
             old = bound[i, k]
             value = old - amount[k] + carry
-            carry = value >> bits
-            left[left_end, k], right[right_end, k] = old, value & mask
+            carry = value >> BITS
+            left[left_end, k], right[right_end, k] = old, value & MASK
         left[left_end, size + ranges] = right[right_end, size + ranges] = who
         goes = np.uint64(carry) >> SIGN
         left_end += goes
@@ -224,7 +224,7 @@ def _split(bound, begin, end, tree, h, left, left_end, right, right_end, firsts,
 
 
 @njit(cache=True, nogil=True)
-def _arrive(y, bound, begin, end, log, log_at, log_end, waiting, waiting_end, firsts, bits, limbs, every, last):
+def _arrive(y, bound, begin, end, log, log_at, log_end, waiting, waiting_end, firsts, limbs, every, last):
     """Note that travellers arrive at event y; those whose paths do not end here wait. Return the new ends of both."""
     ranges = np.uint64(len(firsts))
     size = np.uint64(len(limbs)) if len(limbs) else np.uint64(bound.shape[1]) - ranges - ONE
@@ -236,7 +236,7 @@ def _arrive(y, bound, begin, end, log, log_at, log_end, waiting, waiting_end, fi
         for k in range(size):
             waiting[waiting_end, k] = bound[i, k]
         waiting[waiting_end, size], waiting[waiting_end, size + ranges] = y, bound[i, size + ranges]
-        if not (every and take_one(bits, waiting[waiting_end, :size])):
+        if not (every and take_one(waiting[waiting_end, :size])):
             waiting_end += ONE
     return log_end, waiting_end
 
@@ -252,7 +252,7 @@ def _release(held, number, waiting, waiting_end):
 
 
 @njit(cache=True, nogil=True)
-def travel(ranks, bits, limbs, order, later, place, firsts, lasts, starts, ends, every, counts):
+def travel(ranks, limbs, order, later, place, firsts, lasts, starts, ends, every, counts):
     """Return the paths with given ranks, in rising order: who arrives, one after another, and at which event.
 
     `order` has the events that may follow others by vertex, `counts` the number of paths from each event.
@@ -261,7 +261,7 @@ def travel(ranks, bits, limbs, order, later, place, firsts, lasts, starts, ends,
     size, ranges = len(limbs) if len(limbs) else counts.shape[1], len(firsts)
     tree = _make_tree(order, place, size)
     top = tree.held.shape[0] - 1
-    first, first_rest = set_out(ranks, bits, limbs, starts, counts)
+    first, first_rest = set_out(ranks, limbs, starts, counts)
     shape = (number + 1, size + ranges + 1)  # one is written behind the last before it is known if it belongs there
     here, off = np.empty(shape, np.int64), np.empty(shape, np.int64)
     waiting, held = np.empty(shape, np.int64), np.empty(shape, np.int64)
@@ -280,7 +280,7 @@ def travel(ranks, bits, limbs, order, later, place, firsts, lasts, starts, ends,
             begin, marked = put_off[h + 1], mark[y - (1 << h)]
             _halve(tree, h, y, counts, waiting_end > marked, limbs)
             waiting_end, off_end = _join(
-                waiting, marked, waiting_end, tree, h, firsts, lasts, off, off_end, bits, limbs, amount, cuts
+                waiting, marked, waiting_end, tree, h, firsts, lasts, off, off_end, limbs, amount, cuts
             )
         mark[y] = waiting_end
         source, source_end, put = off, off_end, True  # those bound for the node, from `begin` on; were they put off?
@@ -292,7 +292,7 @@ def travel(ranks, bits, limbs, order, later, place, firsts, lasts, starts, ends,
             _halve(tree, h, y, counts, source_end > begin, limbs)
             put_off[h + 1] = begin if put else off_end
             here_end, off_end = _split(
-                source, begin, source_end, tree, h, here, none, off, put_off[h + 1], firsts, bits, limbs, amount, cuts,
+                source, begin, source_end, tree, h, here, none, off, put_off[h + 1], firsts, limbs, amount, cuts,
                 left_cuts,
             )  # fmt: skip
             source, begin, source_end, put = here, none, here_end, False
@@ -308,7 +308,7 @@ def travel(ranks, bits, limbs, order, later, place, firsts, lasts, starts, ends,
         while log_end + source_end - begin > log.shape[0]:
             log, log_at = grown(log), grown(log_at)
         log_end, held_end = _arrive(
-            y, source, begin, source_end, log, log_at, log_end, held, held_end, firsts, bits, limbs, every, ends[y]
+            y, source, begin, source_end, log, log_at, log_end, held, held_end, firsts, limbs, every, ends[y]
         )
         if put:
             off_end = begin

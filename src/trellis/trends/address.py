@@ -51,7 +51,7 @@ class Addresses(Protocol):
         """The memory that this takes."""
 
     def trends(self, ranks: Ranks) -> Paths:
-        """Return the trends with given ranks, in rising order; a trend that there is not has no events."""
+        """Return the trends with given ranks, in rising order and below their number."""
 
 
 @dataclass(frozen=True)
@@ -109,23 +109,24 @@ def _ranges(
 class IndexAddresses:
     """The trends of a task by the ranges of the attribute index: n log n time to make ready.
 
-    It holds 8 bytes a limb and event and some 30 more, and twice that while it is made; a limb has 63 bits less those
-    of the number of events. Finding many ranks at once takes as much again for each thread, besides 50 bytes and 40 a
-    limb for each rank, and some 20 for each event of the trends.
+    It holds 8 bytes a limb and event and some 30 more, and twice that while it is made; a limb has 61 bits. Finding
+    many ranks at once takes as much again for each thread, besides 60 bytes and 40 a limb for each rank, and some 20
+    for each event of the trends.
     """
 
     def __init__(self, window: Window, total: int, threads: int = 1) -> None:
         self.window, self.threads = window, threads
-        self.bits = 63 - len(window).bit_length()
-        needed = max(1, -(-total.bit_length() // self.bits))
-        self.room = next((number for number in LIMBS if number >= needed), needed)
-        self.limbs = (0,) * self.room if self.room in LIMBS else ()
-        _refuse_too_large(len(window), 16 * self.room * len(window))
+        bits = 63 - len(window).bit_length()
+        room, limbs = _limbs(total, bits)
+        _refuse_too_large(len(window), 16 * room * len(window))
         counts = locate.path_counts(
-            self.bits, self.limbs, self.room, window.vertices, window.later, window.place, window.firsts, window.lasts,
-            window.ends, window.every, window.usable,
+            bits, limbs, room, window.vertices, window.later, window.place, window.firsts, window.lasts, window.ends,
+            window.every, window.usable,
         )  # fmt: skip
-        self._heads = locate.start_heads(self.bits, window.starts, counts)
+        largest = sum(int(column) << (bits * i) for i, column in enumerate(counts.sum(axis=0)))
+        self.room, self.limbs = _limbs(largest, locate.BITS)
+        counts = locate.widened(counts, bits, self.room)
+        self._heads = locate.start_heads(window.starts, counts)
         self._blocks = locate.sum_blocks(locate.block_orders(window.place), window.place, counts)
 
     @property
@@ -135,21 +136,20 @@ class IndexAddresses:
 
     def trends(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks, in rising order."""
-        limbs = ranks.limbs(self.bits, self.room)
-        return self.one_by_one(limbs) if len(ranks) <= FEW else self.together(limbs)
+        return self.one_by_one(ranks) if len(ranks) <= FEW else self.together(ranks)
 
-    def one_by_one(self, ranks: Ints) -> Paths:
-        """Return the trends with ranks that are given in limbs; the time of each grows with the number of blocks."""
+    def one_by_one(self, ranks: Ranks) -> Paths:
+        """Return the trends with given ranks; the time of each grows with the number of blocks of events."""
         window = self.window
         events, ends = locate.locate(
-            ranks, self.bits, self.limbs, window.later, window.place, window.firsts, window.lasts, window.starts,
-            window.ends, window.every, *self._blocks, self._heads,
+            ranks.limbs(locate.BITS, self.room), self.limbs, window.later, window.place, window.firsts, window.lasts,
+            window.starts, window.ends, window.every, *self._blocks, self._heads,
         )  # fmt: skip
         events += np.int32(window.begin)
         return events, ends
 
-    def together(self, ranks: Ints) -> Paths:
-        """Return the trends with ranks that are given in limbs, in rising order: in one go through all events."""
+    def together(self, ranks: Ranks) -> Paths:
+        """Return the trends with given ranks, in rising order, in one go through all events."""
         window = self.window
         slots, _, sums = self._blocks
         counts = locate.unfold(slots, sums)
@@ -158,18 +158,25 @@ class IndexAddresses:
 
         def travelled(part: Ints) -> tuple[Small, Small]:
             return travel.travel(
-                part, self.bits, self.limbs, order, window.later, window.place, window.firsts, window.lasts,
-                window.starts, window.ends, window.every, counts,
+                part, self.limbs, order, window.later, window.place, window.firsts, window.lasts, window.starts,
+                window.ends, window.every, counts,
             )  # fmt: skip
 
         with ThreadPoolExecutor(self.threads) as pool:
-            logs = list(pool.map(travelled, np.array_split(ranks, self.threads)))
+            logs = list(pool.map(travelled, np.array_split(ranks.limbs(locate.BITS, self.room), self.threads)))
             events = np.empty(sum(len(who) for who, _ in logs), np.int32)
             ends = np.zeros(len(ranks), np.int64)
             begins = accumulate((len(who) for who, _ in logs), initial=0)
             parts = zip(logs, begins, np.array_split(ends, self.threads), strict=False)
             list(pool.map(lambda p: travel.collect(*p[0], window.begin, p[1], events, p[2]), parts))
         return events, ends
+
+
+def _limbs(largest: int, bits: int) -> tuple[int, tuple[int, ...]]:
+    """Return how many limbs of so many bits numbers get, and the tuple that tells kernels."""
+    needed = max(1, -(-largest.bit_length() // bits))
+    room = next((number for number in LIMBS if number >= needed), needed)
+    return room, (0,) * room if room in LIMBS else ()
 
 
 class GraphAddresses:

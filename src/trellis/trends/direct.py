@@ -121,10 +121,15 @@ class Direct:
     @cached_property
     def codes(self) -> tuple[Places, Places]:
         """The one inequality as codes of 32 bits, in the order of the strands; without a condition, one that holds."""
-        n, order = len(self.events), self.strands.order
-        above, below = self._inequalities[0] if self._inequalities else (np.ones(n, np.int64), np.zeros(n, np.int64))
+        n = len(self.events)
+        return self._ranked(
+            *(self._inequalities[0] if self._inequalities else (np.ones(n, np.int64), np.zeros(n, np.int64)))
+        )
+
+    def _ranked(self, above: Ints, below: Ints) -> tuple[Places, Places]:
+        """Return codes of 32 bits that compare as the given ones do, in the order of the strands."""
         above, below = rank_codes(*_sorted(above, below, self._takes, self._gives), above, below)
-        return above[order], below[order]
+        return above[self.strands.order], below[self.strands.order]
 
     @cached_property
     def _keys(self) -> tuple[Ints, Ints, Ints]:
@@ -214,9 +219,8 @@ class Direct:
 
     def _by_scan(self, cap: int) -> Edges | None:
         strands = self.strands
-        above, below = (np.stack(codes) for codes in zip(*self._inequalities, strict=True))
-        above = np.where(self._takes, above, LOWEST)[:, strands.order]
-        below = np.where(self._gives, below, HIGHEST)[:, strands.order]
+        ranked = [self._ranked(above, below) for above, below in self._inequalities]
+        above, below = (np.stack(codes) for codes in zip(*ranked, strict=True))
         degrees = np.zeros(len(strands.order), np.int64)
         found = direct_scan.scanned_edges(
             strands.bounds, strands.after, strands.limit, above, below, not self._not_transitive, degrees, cap

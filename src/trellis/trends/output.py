@@ -28,7 +28,7 @@ from trellis.trends.listing import Listed, Trends
 from trellis.trends.slice import Slice
 from trellis.trends.weights import narrow_decimals
 
-COUNT = pa.decimal128(38, 0)
+COUNT, INT32 = pa.decimal128(38, 0), pa.int32()
 BARE = frozenset({"events", "shared", "new", "rank", "length"})  # columns that name events by position at most
 SMALLEST = 2**1074  # how many of the smallest double make 1
 
@@ -335,17 +335,18 @@ class _Rows:
 
     @property
     def positions(self) -> pa.Array:
-        return pa.array(self.walked.positions)
+        return _wrapped(self.walked.positions)
 
     @property
     def offsets(self) -> pa.Array:
-        return pa.array(self._places)
+        return _wrapped(self._places)
 
     def lengths_shown(self) -> pa.Array:
         return pa.array(self.lengths)
 
     def shared(self) -> pa.Array:
-        return pa.array(self._shared)
+        assert self._shared is not None
+        return _wrapped(self._shared)
 
     def ranks(self) -> pa.Array:
         ranks = self.walked.ranks
@@ -360,6 +361,11 @@ class _Rows:
         groups = self.walked.groups
         changes = np.concatenate([[True], groups[1:] != groups[:-1]])[: len(groups)]
         return groups[changes], pa.array(np.cumsum(changes) - 1)
+
+
+def _wrapped(numbers: NDArray[np.int32]) -> pa.Array:
+    """Return numbers as Arrow has them, without a copy."""
+    return pa.Array.from_buffers(INT32, len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers, np.int32))])
 
 
 def _taken(values: pa.Array, places: pa.Array) -> pa.Array:

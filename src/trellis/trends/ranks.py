@@ -132,9 +132,11 @@ def _distinct(words: Words) -> NDArray[np.int64]:
         free = WORD - int(leading.max(initial=0)).bit_length()
         if free:
             leading = leading << np.uint64(free) | words[:, -2] >> np.uint64(WORD - free)
-    order = np.argsort(leading, kind="stable")
-    if words.shape[1] > 1 and (np.diff(leading[order]) == 0).any():
-        order = np.lexsort(words.T)
+    order = np.argsort(leading)
+    ordered = leading[order]
+    if (ordered[1:] != ordered[:-1]).all():
+        return order
+    order = np.lexsort(words.T)
     ordered = words[order]
     fresh = np.ones(len(order), np.bool_)
     fresh[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
