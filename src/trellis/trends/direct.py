@@ -128,8 +128,8 @@ class Direct:
 
     def _ranked(self, above: Ints, below: Ints) -> tuple[Places, Places]:
         """Return codes of 32 bits that compare as the given ones do, in the order of the strands."""
-        above, below = rank_codes(*_sorted(above, below, self._takes, self._gives), above, below)
-        return above[self.strands.order], below[self.strands.order]
+        ranked = rank_codes(*_sorted(above, below, self._takes, self._gives), above, below)
+        return ranked[0][self.strands.order], ranked[1][self.strands.order]
 
     @cached_property
     def _keys(self) -> tuple[Ints, Ints, Ints]:
