@@ -53,7 +53,7 @@ def test_without_a_name_they_are_listed() -> None:
     assert json.loads(run("bench", "--json").out) == {"benchmarks": suite.benchmarks()}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [n if n == "index" else pytest.param(n, marks=pytest.mark.slow) for n in NAMES])
 def test_every_benchmark_runs(name: str) -> None:
     done = run("bench", name, "--quick", "--json")
     assert done.code == 0, done.err

@@ -20,7 +20,8 @@ from trellis.trends.slice import Ints, Slice
 from trellis.trends.strands import Flags, Places, Strands, arrange, runs_of
 
 Edges = tuple[Ints, NDArray[np.int32]]
-MAX_LANES = 1 << 37  # what returns to keys may take: some ten seconds
+FEW = 1 << 20
+LANE = 4  # what one lane of a return to a key takes, in words of reachability
 NONE = np.empty(0, np.int32)
 
 
@@ -76,7 +77,7 @@ class Direct:
         if self.adjacency.residual or len(self._differ) > 1 or (self._differ and self._inequalities):
             return Method.REACH
         if not self._key_is_transitive:
-            returns = not (self._differ or self._inequalities) and self._lanes <= MAX_LANES
+            returns = not (self._differ or self._inequalities) and self._returns_pay
             return Method.RETURNS if returns else Method.REACH
         if self._differ:
             following, followed = self._differ[0]
@@ -144,9 +145,28 @@ class Direct:
     def _stretches(self) -> Ints:
         return kernel.stretches(self.events.bounds, self.events.until)
 
+    @cached_property
+    def _by_key(self) -> tuple[Ints, Ints]:
+        """The events that can follow, by key, and where each key begins."""
+        key_next, _, local = self._keys
+        taking = np.flatnonzero(self._takes)
+        by_key = taking[np.argsort(key_next[taking], kind="stable")]
+        return by_key, np.searchsorted(key_next[by_key], np.arange(len(local) + 1))
+
+    def _runs_of_key(self, after: Places, back: Ints) -> tuple[Ints, Ints]:
+        """Return where the successors of each event that come before `back` begin and end in the order by key."""
+        by_key, begins = self._by_key
+        return direct_keys.runs(after, back, self.events.until, self._keys[1], begins, by_key)
+
     @property
-    def _lanes(self) -> int:
-        return direct_keys.steps(self._stretches, *self._keys[1:])
+    def _returns_pay(self) -> bool:
+        """Whether returns to keys take few steps, or no more than reachability would if all edges were direct."""
+        events = self.events
+        _, after = runs_of(later_times(events.times, events.bounds))
+        begins, ends = self._runs_of_key(after, events.until)
+        words = int((events.until - np.arange(len(events))).max(initial=0)) // 64
+        lanes = direct_keys.steps(self._stretches, *self._keys[1:])
+        return lanes * LANE <= max(FEW, int((ends - begins).sum()) * (words + LANE))
 
     # --- Edges ----------------------------------------------------------------------------------------------------
 
@@ -232,18 +252,14 @@ class Direct:
 
     def _by_returns(self, cap: int) -> Edges | None:
         events = self.events
-        key_next, key_prev, local = self._keys
         first, after = runs_of(later_times(events.times, events.bounds))
-        back = direct_keys.returns(self._stretches, first, after, key_next, key_prev, local)
-        taking = np.flatnonzero(self._takes)
-        by_key = taking[np.argsort(key_next[taking], kind="stable")]
-        key_runs = np.searchsorted(key_next[by_key], np.arange(len(local) + 1))
-        begins, ends = direct_keys.runs(after, back, events.until, key_prev, key_runs, by_key)
+        back = direct_keys.returns(self._stretches, first, after, *self._keys)
+        begins, ends = self._runs_of_key(after, back)
         offsets = np.concatenate([[0], np.cumsum(ends - begins)])
         if offsets[-1] > cap:
             return None
         successors = np.empty(offsets[-1], np.int32)
-        direct_keys.write_runs(begins, ends, by_key, successors)
+        direct_keys.write_runs(begins, ends, self._by_key[0], successors)
         return offsets, successors
 
 

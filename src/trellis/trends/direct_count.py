@@ -27,7 +27,7 @@ from trellis.trends.slice import Ints, Slice
 from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds
 
 WORTH = 32  # direct edges an event up to which a graph is as good
-LANES = 8  # columns that are counted together
+LANES = 16  # columns that are counted together
 ROWS = 1 << 25  # of 12 bytes, that lay out what flows where: so many are kept, or laid out together
 Layout = tuple[Ints, Ints, NDArray[np.int32]]
 
@@ -55,7 +55,7 @@ def most_trends(plan: Plan, events: Slice, tasks: Tasks) -> float:
 class DirectCounter(Counter):
     """Counts the maximal trends of windows under one inequality in n log^2 n, without edges and without HAVING.
 
-    Memory is 12 n log n bytes, and 200 an event. `at_most` tells a number that no window has more trends than, or inf.
+    Memory is 12 n log n bytes, and up to 400 an event. `at_most` tells what no window has more trends than, or inf.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Listing ranges of ranks in batches, in order, on any number of threads; memory does not grow with the trends.
 
 The results wanted are *stretches*: for each task the ranks from one on. They are cut into *parts* of about one batch
-each. A *lane* is a walk that lists one part after another; there are two lanes more than threads, and no more batches
+each. A *lane* is a walk that lists one part after another; there is one lane more than threads, and no more batches
 than lanes wait to be taken. Each lane takes memory for its place in the graph, and where it goes over small
 tasks, also for what makes those ready: 40 bytes an event of the largest one, and the blocks. What makes a large task
 ready is shared.
@@ -12,12 +12,14 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from threading import Lock
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
 from typing import Any, Generic, Protocol, TypeVar
+from weakref import finalize
 
 import numpy as np
 import pyarrow as pa
@@ -35,7 +37,7 @@ FIRST_ROWS = 1 << 14  # of a part, before it is known how long trends are
 LARGE_ROWS = 1 << 16  # of a task that several threads share
 BEYOND = 1 << 63  # ranks from here on are not found by counts of 64 bits
 CLIPPED = 1 << 40
-AHEAD = 2  # lanes more than threads, so that none waits for a batch to be taken
+AHEAD = 1  # lanes more than threads, so that none waits for a batch to be taken
 
 T = TypeVar("T")
 Range = tuple[int, int, int]  # a group, and of its ranks the first and the one after the last
@@ -313,30 +315,26 @@ class Listing(Generic[T]):
                 yield lane.step()
 
     def _together(self) -> Iterator[T]:
-        """List on this thread, while it would wait, and on others."""
+        """List on other threads, and on this one while it would wait."""
         parts = self._parts()
-        with ThreadPoolExecutor(self._threads - 1, "trellis-listing") as pool:
-            try:
-                running: deque[tuple[_Lane, Future[T]]] = deque()
-                for part in islice(parts, self._threads + AHEAD):
-                    lane = _Lane(self)
-                    lane.open(part)
-                    running.append((lane, pool.submit(lane.step)))
-                while running:
-                    lane, future = running[0]
-                    if not future.done() and _helped(running):
-                        continue
-                    made = future.result()
-                    running.popleft()
-                    self._wanted = lane.rows_of_a_batch
-                    if lane.rest:
-                        running.appendleft((lane, pool.submit(lane.step)))
-                    elif (following := next(parts, None)) is not None:
-                        lane.open(following)
-                        running.append((lane, pool.submit(lane.step)))
-                    yield made
-            finally:
-                pool.shutdown(cancel_futures=True)
+        with _crew(self._threads - 1) as waiting:
+            running: deque[_Lane] = deque()
+            for part in islice(parts, self._threads + AHEAD):
+                running.append(_Lane(self))
+                running[-1].open(part)
+                running[-1].enter(waiting)
+            while running:
+                lane = running.popleft()
+                made: T = lane.taken(waiting)
+                self._wanted = lane.rows_of_a_batch
+                if lane.rest:
+                    running.appendleft(lane)
+                    lane.enter(waiting)
+                elif (following := next(parts, None)) is not None:
+                    running.append(lane)
+                    lane.open(following)
+                    lane.enter(waiting)
+                yield made
 
     def _parts(self) -> Iterator[_Part]:
         """Cut the stretches into parts."""
@@ -373,18 +371,34 @@ class Listing(Generic[T]):
             return self._shared
 
 
-def _helped(running: deque[tuple[_Lane, Future[T]]]) -> bool:
-    """Do the first step that no other thread has begun; return whether there was any."""
-    for i, (lane, future) in enumerate(running):
-        if future.cancel():
-            done: Future[T] = Future()
-            running[i] = (lane, done)
-            try:
-                done.set_result(lane.step())
-            except Exception as error:  # it is raised in its turn
-                done.set_exception(error)
-            return True
-    return False
+@contextmanager
+def _crew(number: int) -> Iterator[SimpleQueue[_Lane | None]]:
+    """Give a queue of lanes, from which so many threads take the first one and let it do a step."""
+    waiting: SimpleQueue[_Lane | None] = SimpleQueue()
+    threads = [Thread(target=_work, args=(waiting,), name=f"trellis-listing-{i}", daemon=True) for i in range(number)]
+    dismissed = finalize(threads[0], _dismiss, waiting, threads)  # at the end of the process, if not before
+    for thread in threads:
+        thread.start()
+    try:
+        yield waiting
+    finally:
+        dismissed()
+
+
+def _work(waiting: SimpleQueue[_Lane | None]) -> None:
+    for lane in iter(waiting.get, None):
+        lane.run()
+
+
+def _dismiss(waiting: SimpleQueue[_Lane | None], threads: list[Thread]) -> None:
+    """Let nothing more begin, and wait for what has begun."""
+    with suppress(Empty):
+        while True:
+            waiting.get_nowait()
+    for _ in threads:
+        waiting.put(None)
+    for thread in threads:
+        thread.join()
 
 
 @dataclass(frozen=True)
@@ -442,6 +456,9 @@ class _Lane:
         self._places = np.zeros(listing.deepest + 1, np.int64)
         self._place = (-1, 0)  # the stretch and its row that come next
         self._own: _Ready | None = None
+        self._busy = Lock()
+        self._made: Any = None
+        self._mistake: Exception | None = None
         self.rest = 0  # rows of the part that are still to be listed
         self.rows_of_a_batch = FIRST_ROWS  # or as many as fill most of one, once it is known how long trends are
 
@@ -483,6 +500,34 @@ class _Lane:
         self.rest -= rows
         self.rows_of_a_batch = max(1, rows * listing.values // used * 7 // 8)
         return listing.make(listed)
+
+    def enter(self, waiting: SimpleQueue[_Lane | None]) -> None:
+        """Wait for a thread that does a step."""
+        self._busy.acquire()
+        waiting.put(self)
+
+    def run(self) -> None:
+        """Do a step; what comes of it is kept."""
+        try:
+            self._made = self.step()
+        except Exception as mistake:  # it is raised where the batch is taken
+            self._mistake = mistake
+        self._busy.release()
+
+    def taken(self, waiting: SimpleQueue[_Lane | None]) -> Any:
+        """Return what came of a step; until it is done, let other lanes do theirs."""
+        while self._busy.locked():
+            try:
+                lane = waiting.get_nowait()
+            except Empty:
+                with self._busy:
+                    break
+            if lane is not None:
+                lane.run()
+        if self._mistake is not None:
+            raise self._mistake
+        made, self._made = self._made, None
+        return made
 
     @property
     def _ready(self) -> _Ready:
