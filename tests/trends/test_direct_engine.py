@@ -84,7 +84,7 @@ def maximal(drawn: Case) -> Case:
     return replace(drawn, query=replace(drawn.query, report=Report.MAXIMAL, select=Select.ANY))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case(most=9).map(maximal))
 def test_drawn_queries_equal_the_oracle(drawn: Case) -> None:
     assert_same(drawn)

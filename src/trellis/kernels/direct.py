@@ -5,7 +5,7 @@ right events are put on a stack as soon as their `above` is greater, so that the
 taken out when one is found whose floor has been passed: it can be reached directly by no later one either. What is left
 from the top down to the ceiling is an edge each.
 
-Events come as strands (worlds, or worlds split by a key), each in time order, `order` giving their positions.
+Events come as strands (worlds, or worlds split by a key), each in time order; edges never leave a strand.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def direct_edges(rows, first, after, above, below, limit, cursor, successors, ca
     first, after
         For each event the first one of its time (in its strand) and the first one later.
     above, below
-        The codes (int32, from 1 to `NO_CEILING` - 1).
+        The codes, as `trellis.kernels.halves.rank_codes` makes them.
     limit
         For each event the first one that it may not be followed by.
     cursor

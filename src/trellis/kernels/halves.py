@@ -24,8 +24,9 @@ import numpy as np
 from numba import njit
 
 LEAF = 16  # events that are compared pair by pair
-NO_FLOOR, NO_CEILING = 0, (1 << 31) - 1  # codes are between them, but an event that cannot
-# follow has no floor as `above`, and one that cannot be followed no ceiling as `below`
+# Codes lie between these two. An event that cannot follow has `above` NO_FLOOR, one that cannot be followed has `below`
+# NO_CEILING.
+NO_FLOOR, NO_CEILING = 0, (1 << 31) - 1
 LAST = (1 << 32) - 1
 OPEN = 256  # nodes that wait at once, two a level: more than 2**31 events need
 
