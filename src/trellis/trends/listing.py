@@ -296,7 +296,11 @@ class Listing(Generic[T]):
         self._threads = 1 if few or ground.restricted else threads
         spans = ground.tasks.hi[stretches.tasks] - ground.tasks.lo[stretches.tasks]
         self.deepest = int(spans.max(initial=0))
-        self.values = max(values // 2 if compact else values, self.deepest)
+        most = values // 2 if compact else values
+        self.room = max(most, self.deepest)  # values of a batch at most; parts are cut to have fewer
+        self.values = max(most * 2 // 3, self.deepest)
+        if self._threads == 1:
+            self.room = self.values
         numbers = (stretches.size,) if ground.restricted else (stretches.first, stretches.size)
         self.arrays = (stretches.tasks, *(n.clipped for n in numbers), *ground.arrays)
         self._wanted = FIRST_ROWS if self._threads > 1 else NO_BOUND  # rows of a part
@@ -456,11 +460,12 @@ class _Lane:
         self._places = np.zeros(listing.deepest + 1, np.int64)
         self._place = (-1, 0)  # the stretch and its row that come next
         self._own: _Ready | None = None
+        self._buffers: _Buffers | None = None
         self._busy = Lock()
         self._made: Any = None
         self._mistake: Exception | None = None
         self.rest = 0  # rows of the part that are still to be listed
-        self.rows_of_a_batch = FIRST_ROWS  # or as many as fill most of one, once it is known how long trends are
+        self.rows_of_a_batch = FIRST_ROWS  # or as many as fill one, once it is known how long trends are
 
     def open(self, part: _Part) -> None:
         """Go to a part; where it lies further on in the same stretch, from where the walk stands."""
@@ -489,8 +494,7 @@ class _Lane:
     def step(self) -> Any:
         """List a batch and return what is made of it."""
         listing, state = self._listing, self._state
-        rows, values = min(2 * self.rows_of_a_batch, self.rest), min(listing.values, self.rest * listing.deepest)
-        buffers = _Buffers(values, rows, listing.compact)
+        buffers, self._buffers = self._buffers or self._new_buffers(), None
         self._ready.fill((state, self._numbers, self._nodes, self._places), buffers)
         rows, used = state[kernel.ROWS :].tolist()
         if not rows:
@@ -498,12 +502,18 @@ class _Lane:
         listed = Listed(listing.stretches, self._place, *buffers.taken(rows, used))
         self._place = listing.stretches.after(*self._place, rows)
         self.rest -= rows
-        self.rows_of_a_batch = max(1, rows * listing.values // used * 7 // 8)
+        self.rows_of_a_batch = max(1, rows * listing.values // used)
         return listing.make(listed)
 
+    def _new_buffers(self) -> _Buffers:
+        rows = min(2 * self.rows_of_a_batch, self.rest)
+        values = min(self._listing.room, self.rest * self._listing.deepest)
+        return _Buffers(values, rows, self._listing.compact)
+
     def enter(self, waiting: SimpleQueue[_Lane | None]) -> None:
-        """Wait for a thread that does a step."""
+        """Wait for a thread that does a step; buffers come from the thread that gives them back, so they stay warm."""
         self._busy.acquire()
+        self._buffers = self._new_buffers()
         waiting.put(self)
 
     def run(self) -> None:
