@@ -4,9 +4,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+settings.register_profile("trellis", deadline=None)  # the first call of a kernel compiles it
+settings.load_profile("trellis")
 
 
 @pytest.fixture(scope="session")
