@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trellis
+from trellis.kernels import large
 from trellis.trends import count, exact
 from trellis.trends.count import Counter, GraphRelation
 from trellis.trends.tasks import length_bounds, make_tasks, with_first_ends
@@ -161,6 +162,42 @@ def test_many_overlapping_windows_and_spans_share_parts(condition: str) -> None:
         assert 1 < len(parts) < len(indexed.tasks) / 4
         assert parts.size < 4 * 3000
         assert indexed.counts() == graph.counts()
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.sampled_from(["s[i].x > s[i-1].x", "s[i].x >= 1.5 * s[i-1].x", "s[i].x < s[i-1].y", "s[i].ts >= 0"]),
+    st.integers(0, 10**6),
+    st.integers(1, 150),
+    st.sampled_from([2, 40, 1000]),
+    st.sampled_from([1, 2, 7, 64]),
+    st.booleans(),
+)
+def test_blocks_count_what_one_pass_does(
+    condition: str, seed: int, n: int, values: int, block: int, every: bool
+) -> None:
+    table = table_of(seed, n, values)
+    x = pa.array(table["x"].to_pylist(), mask=np.random.default_rng(seed).random(n) < 0.1)
+    table = table.set_column(2, "x", x)
+    text = f"PATTERN S+ s[] WHERE {condition} AND s.k < 2 REPORT {'any' if every else 'unextendable'}"
+    for window in ("", f" WITHIN {n // 2 + 1} SLIDE {n // 4 + 1}"):
+        counter = trellis.query(text + window).detect(table, event_id="id")._operator.counter
+        wanted = counter.counts()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(count, "MANY", 0)
+            patch.setattr(large, "BLOCK", block)
+            if len(counter.tasks) and counter.relation.one_segment:
+                assert counter._in_blocks
+            assert counter.counts() == wanted
+
+
+def test_blocks_count_beyond_three_primes_and_beyond_floats() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(count, "MANY", 1)
+        patch.setattr(large, "BLOCK", 100)
+        for n in (60, 180, 1100):
+            test_rising_prices_have_a_power_of_two(n)
+        test_prices_that_rise_crash_and_rise_again_do_not_underflow()
 
 
 @pytest.mark.parametrize("n", [60, 1100, 3000])

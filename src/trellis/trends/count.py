@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from math import ceil
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 
 from trellis.kernels import passes, paths
 from trellis.kernels.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest
-from trellis.trends.exact import LARGE, SMALL, Residues, reconstruct
+from trellis.trends.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Slice
 from trellis.trends.tasks import NO_BOUND, Tasks
 
 EXACT = 2.0**53
+MANY = 1 << 19  # events of a task from which it pays to count in blocks
 Weights = Callable[[int], Residues]
 
 
@@ -33,12 +35,18 @@ class Relation(Protocol):
     def events(self) -> passes.Events:
         """What is known of each event."""
 
+    @property
+    def one_segment(self) -> bool:
+        """Whether the shape is `Tails`, with the vertices of a part in one segment."""
+
     def tasks(self, tasks: Tasks) -> passes.Tasks:
         """Return tasks as the passes take them."""
 
 
 class GraphRelation:
     """The relation of an event graph."""
+
+    one_segment = False
 
     def __init__(self, events: Slice, graph: EventGraph) -> None:
         self.shape = passes.Edges(graph.offsets, graph.successors)
@@ -98,6 +106,8 @@ class Counter:
 
     def counts(self) -> list[int]:
         """Return the exact number of trends of each group."""
+        if self._in_blocks:
+            return self._counts_in_blocks()
         approximate = self.approximate()
         large = np.flatnonzero(approximate >= EXACT) if not self.restricted else np.flatnonzero(approximate > 0)
         counts = [int(c) if c < EXACT else 0 for c in approximate.tolist()]
@@ -106,6 +116,33 @@ class Counter:
             for group, number in zip(large.tolist(), exact, strict=True):
                 counts[group] = number
         return counts
+
+    @property
+    def _in_blocks(self) -> bool:
+        """Whether all tasks are so large, and of such a shape, that `trellis.kernels.large` counts them faster."""
+        if self.restricted or self.tasks.single or not len(self.tasks) or not self.relation.one_segment:
+            return False
+        return int((self.tasks.hi - self.tasks.lo).min()) >= MANY
+
+    def _counts_in_blocks(self) -> list[int]:
+        """Return what `counts` does; a pass gives floats, which tell how many primes are needed, and three residues."""
+        from trellis.kernels.large import BLOCK, PRIMES, count_large  # little work needs it
+
+        arguments, tables = self._arguments(self.tasks), {}
+
+        def one_pass(index: int) -> NDArray[np.float64]:
+            primes = [prime_below(LARGE, PRIMES * index + i) for i in range(PRIMES)]
+            found = [count_large(np.array(primes, np.uint64), *arguments, t, BLOCK) for t in range(len(self.tasks))]
+            for i, prime in enumerate(primes):
+                residues = np.array([[row[1 + i] for row in found]], np.uint64)
+                tables[prime] = _by_group(residues, self.tasks.group, self.groups, prime)
+            return np.bincount(self.tasks.group, [row[0] for row in found], self.groups)
+
+        bits = self.count_bits(one_pass(0), np.arange(self.groups))
+        passes_needed = ceil(len(primes_for(bits, LARGE)) / PRIMES)
+        with ThreadPoolExecutor(self.threads) as pool:
+            list(pool.map(one_pass, range(1, passes_needed)))
+        return reconstruct(bits, tables.__getitem__, size=LARGE)[0]
 
     def of_tasks(self, tasks: Tasks) -> list[int]:
         """Return the exact number of trends of each of some tasks."""

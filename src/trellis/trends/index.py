@@ -98,6 +98,11 @@ class AttributeIndex:
         """Whether the successors of every event reach to the end of a segment."""
         return isinstance(self.shape, passes.Tails)
 
+    @property
+    def one_segment(self) -> bool:
+        """Whether the shape is `Tails`, with the vertices of a part in one segment."""
+        return self.tails and not self.keyed
+
     def from_edges(self, part: int) -> tuple[Ints, Small]:
         """Return the from-edges of a part: for each vertex where its events begin, and the events, by time."""
         begin, end, offset = (int(a[part]) for a in (self.parts.begin, self.parts.end, self.parts.offset))
