@@ -138,10 +138,12 @@ class Counter:
                 tables[prime] = _by_group(residues, self.tasks.group, self.groups, prime)
             return np.bincount(self.tasks.group, [row[0] for row in found], self.groups)
 
-        bits = self.count_bits(one_pass(0), np.arange(self.groups))
-        passes_needed = ceil(len(primes_for(bits, LARGE)) / PRIMES)
+        # So many events hardly ever have a number that three primes are enough for: a second thread need not wait.
+        ahead = 2 if self.threads > 1 and len(self.events) >= 8 * MANY else 1
         with ThreadPoolExecutor(self.threads) as pool:
-            list(pool.map(one_pass, range(1, passes_needed)))
+            approximate = list(pool.map(one_pass, range(ahead)))[0]
+            bits = self.count_bits(approximate, np.arange(self.groups))
+            list(pool.map(one_pass, range(ahead, ceil(len(primes_for(bits, LARGE)) / PRIMES))))
         return reconstruct(bits, tables.__getitem__, size=LARGE)[0]
 
     def of_tasks(self, tasks: Tasks) -> list[int]:
