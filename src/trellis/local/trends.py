@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -19,9 +20,7 @@ from trellis.limits import refuse_listing, refuse_rows
 from trellis.local.prepare import Prepared, prepare, with_columns
 from trellis.plan.plan import Plan, refuse_unsupported, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
-from trellis.trends.address import check_rank, named_group, sampled_ranks
 from trellis.trends.arrange import arrange, checked_ranks, wanted_ranges
-from trellis.trends.listing import Trends, usable_threads
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
 from trellis.trends.operator import TrendOperator
 from trellis.trends.output import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
@@ -29,6 +28,8 @@ from trellis.trends.output import BARE, RowMaker, check_compact, chosen, explode
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from trellis.trends.listing import Trends
 
 
 class LocalTrends:
@@ -41,7 +42,7 @@ class LocalTrends:
         self.plan = plan
         self.max_trends = max_trends
         self._prepared: Prepared = prepare(plan, table, on_bad_rows)
-        self._operator = TrendOperator(plan, self._prepared.events, usable_threads(None))
+        self._operator = TrendOperator(plan, self._prepared.events, _usable_threads(None))
         self._maker = RowMaker(plan, self._prepared.events)
 
     @property
@@ -110,7 +111,7 @@ class LocalTrends:
         schema = self.schema if bound.aggregates else maker.schema
         names = None if columns is None else chosen(columns, schema.names)
         rows = checked_ranks(bound, ranks)
-        cores = usable_threads(threads)
+        cores = _usable_threads(threads)
         if bound.aggregates:
             table = self.aggregates()
             yield from (table if names is None else table.select(names)).to_batches()
@@ -214,6 +215,8 @@ class LocalTrends:
         partition
             The values of the partition's attributes, one alone or several in a tuple, where there are several.
         """
+        from trellis.trends.address import check_rank, named_group  # late, as in `sample`: counting goes without
+
         filled, rows = self._filled
         group = int(filled[named_group(self.plan.bound, rows, window, partition)])
         check_rank(rank, self._counts[group])
@@ -229,6 +232,8 @@ class LocalTrends:
         seed
             What the draw depends on.
         """
+        from trellis.trends.address import sampled_ranks
+
         chosen = sampled_ranks(self._counts, number, seed)
         with ThreadPoolExecutor(self._operator.threads) as pool:
             parts = list(pool.map(self._rows, self._operator.at_each(chosen)))
@@ -257,3 +262,12 @@ class LocalTrends:
 
     def __repr__(self) -> str:
         return f"<trends of `{pattern_text(self.plan.bound.pattern)}` over {self._prepared.read:,} events, local>"
+
+
+def _usable_threads(threads: Any) -> int:
+    """Return a number of threads: by default as many as this process may use cores."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise UsageError(f"{threads!r} threads cannot list", "Give a whole number from 1 on.")
+    return threads

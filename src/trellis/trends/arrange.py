@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from trellis.columns.ordering import group_codes
 from trellis.errors import UsageError
 from trellis.language.bound import BoundQuery
-from trellis.trends.listing import Range
+
+if TYPE_CHECKING:
+    from trellis.trends.listing import Range
 
 GROUP, KEY = "__group", "__key"  # hidden columns: the number of the group, the keys of ORDER BY
 SPARE = 1 << 16

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +11,13 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError
 from trellis.kernels import edges as kernel
 from trellis.kernels.worlds import later_times
-from trellis.language.syntax import Select
+from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import Adjacency, encode, residual_holds
-from trellis.trends.direct import Direct, Edges, Method, find_direct
 from trellis.trends.slice import Ints, Slice
+
+if TYPE_CHECKING:
+    from trellis.trends.direct import Direct, Edges
 
 MAX_EDGES = 500_000_000
 REACH_BYTES = 1 << 28
@@ -41,7 +44,10 @@ def build_graph(plan: Plan, events: Slice, direct: Direct | None = None) -> Even
     Under REPORT maximal edges with a detour are left out (the transitive reduction); `direct` is what is already known
     of those that are not.
     """
-    direct = direct or find_direct(plan, events)
+    if direct is None and plan.bound.report is Report.MAXIMAL:
+        from trellis.trends.direct import find_direct  # late: few graphs need its kernels, which take their time
+
+        direct = find_direct(plan, events)
     if direct is not None:
         offsets, successors = _direct_edges(events, direct)
     else:
@@ -52,6 +58,8 @@ def build_graph(plan: Plan, events: Slice, direct: Direct | None = None) -> Even
 
 
 def _direct_edges(events: Slice, direct: Direct) -> Edges:
+    from trellis.trends.direct import Method
+
     if direct.method is Method.REACH:
         degrees, successors = _edges(events, direct.adjacency, kernel.ANY)
         return _reduced(events, np.concatenate([[0], np.cumsum(degrees)]), successors)

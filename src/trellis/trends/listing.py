@@ -9,7 +9,6 @@ ready is shared.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -25,7 +24,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.errors import UsageError
 from trellis.kernels import listing as kernel
 from trellis.kernels import walk as pruned_kernel
 from trellis.trends.graph import EventGraph
@@ -546,12 +544,3 @@ class _Lane:
             return shared
         self._own = self._own or _Ready(self._listing)
         return self._own
-
-
-def usable_threads(threads: Any) -> int:
-    """Return a number of threads: by default as many as this process may use cores."""
-    if threads is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise UsageError(f"{threads!r} threads cannot list", "Give a whole number from 1 on.")
-    return threads

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +16,10 @@ from trellis.digits import digits_of
 from trellis.language.bound import BoundQuery, Output, WindowKind
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
-from trellis.trends.aggregate import Numbers, join, value_of
 from trellis.trends.output import COUNT, RowMaker, arrow_type, lead_schema, present
+
+if TYPE_CHECKING:
+    from trellis.trends.aggregate import Numbers
 
 LARGEST = 10**38
 EXACT = Context(prec=100_000)
@@ -56,6 +58,8 @@ def _types(output: Output) -> list[tuple[str, pa.DataType]]:
 
 def aggregate_rows(plan: Plan, maker: RowMaker, numbers: Sequence[Numbers]) -> pa.Table:
     """Return one row a window and partition with a result, or a window and value of the GROUP BY attributes."""
+    from trellis.trends.aggregate import join  # here and below: counts go without
+
     bound, groups = plan.bound, maker.events.groups
     filled = [g for g, n in enumerate(numbers) if n.count]
     keys = _group_keys(bound, maker, np.array(filled, np.int64))
@@ -91,6 +95,8 @@ def _group_keys(bound: BoundQuery, maker: RowMaker, groups: np.ndarray) -> list[
 
 def aggregate_table(plan: Plan, lead: list[pa.Array], numbers: Sequence[Numbers]) -> pa.Table:
     """Return numbers as rows behind the columns that tell window and partition."""
+    from trellis.trends.aggregate import value_of
+
     columns = list(lead)
     for i, named in enumerate(plan.bound.aggregates):
         values = [value_of(named.output, n.states[i]) for n in numbers]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,21 +13,22 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.language.bound import BoundQuery
+from trellis.language.syntax import Report
 from trellis.limits import can_be_searched, warn_of_all
 from trellis.plan.plan import Plan
-from trellis.trends.address import AddressBook
-from trellis.trends.aggregate import Numbers, aggregate
-from trellis.trends.best import BestTrends, may_be_worthwhile
 from trellis.trends.count import Counter, GraphRelation
-from trellis.trends.direct import Direct, find_direct
-from trellis.trends.direct_count import DirectCounter, can_count, is_better, most_trends
 from trellis.trends.graph import EventGraph, build_graph
 from trellis.trends.index import AttributeIndex, build_index
-from trellis.trends.listing import Ground, Listing, Range, Stretches, Trends, Walked
-from trellis.trends.ranks import Ranks
-from trellis.trends.search import links_of
 from trellis.trends.slice import Slice
 from trellis.trends.tasks import Tasks, length_bounds, make_tasks, with_first_ends
+
+# Counting has to start fast: what else can be asked is imported where it is, since its kernels take their time.
+if TYPE_CHECKING:
+    from trellis.trends.address import AddressBook
+    from trellis.trends.aggregate import Numbers
+    from trellis.trends.direct import Direct
+    from trellis.trends.listing import Range, Trends, Walked
+    from trellis.trends.ranks import Ranks
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name
 BARE_VALUES = 3 << 19  # the same, where nothing but positions comes out
@@ -60,6 +61,10 @@ class TrendOperator:
     @cached_property
     def direct(self) -> Direct | None:
         """The direct successors, where trends are to be maximal."""
+        if self.plan.bound.report is not Report.MAXIMAL:
+            return None
+        from trellis.trends.direct import find_direct
+
         return find_direct(self.plan, self.events)
 
     @cached_property
@@ -80,9 +85,22 @@ class TrendOperator:
     @cached_property
     def counter(self) -> Counter:
         """Counts without listing."""
-        if can_count(self.plan) and self.direct is not None and is_better(self.direct):
-            at_most = partial(most_trends, self.plan, self.events, self.tasks)
-            return DirectCounter(self.direct, self.tasks, lambda: self.graph, at_most, self.threads)
+        return self._direct_counter or self._plain_counter
+
+    @property
+    def _direct_counter(self) -> Counter | None:
+        """Counts without direct edges, where there are too many of them."""
+        if self.direct is None:
+            return None
+        from trellis.trends.direct_count import DirectCounter, can_count, is_better, most_trends
+
+        if not can_count(self.plan) or not is_better(self.direct):
+            return None
+        at_most = partial(most_trends, self.plan, self.events, self.tasks)
+        return DirectCounter(self.direct, self.tasks, lambda: self.graph, at_most, self.threads)
+
+    @property
+    def _plain_counter(self) -> Counter:
         relation = GraphRelation(self.events, self.graph) if self.index is None else self.index
         bounds = length_bounds(self.plan.bound.having)
         return Counter(self.events, relation, self.tasks, lambda: self.graph, *bounds, threads=self.threads)
@@ -94,11 +112,15 @@ class TrendOperator:
 
     def aggregate(self) -> list[Numbers]:
         """Return what AGGREGATE says of each group."""
+        from trellis.trends.aggregate import aggregate
+
         return aggregate(self.plan, self.counter)
 
     @cached_property
     def addresses(self) -> AddressBook:
         """The trends by rank."""
+        from trellis.trends.address import AddressBook
+
         return AddressBook(
             self.events, self.tasks, self.index, lambda: self.graph, self.plan.bound.having, lambda: self._task_sizes,
             self.threads,
@@ -131,6 +153,8 @@ class TrendOperator:
         bare
             Whether nothing of the events but their positions comes out, so that batches can be larger.
         """
+        from trellis.trends.listing import Ground, Listing, Stretches
+
         rows = sum(end - begin for _, begin, end in ranges)
         few = rows <= MOST_PICKED and not compact
         if few and self._picks_sooner(rows):
@@ -176,6 +200,9 @@ class TrendOperator:
         """Return the best trends, or None where all are to be listed."""
         if bound.limit is None:
             return None
+        from trellis.trends.best import BestTrends, may_be_worthwhile
+        from trellis.trends.search import links_of
+
         total, limit = sum(self.counts), bound.limit + bound.offset if bound.limit else 0
         if total <= max_trends and not may_be_worthwhile(limit, total):
             return None
@@ -214,6 +241,8 @@ class TrendOperator:
 
     def _picked(self, ranges: Sequence[Range], make: Callable[[Trends], T]) -> Iterator[T]:
         """List trends by their ranks, without a graph."""
+        from trellis.trends.ranks import Ranks
+
         return map(make, self.at_each({group: Ranks.of(range(begin, end)) for group, begin, end in ranges}))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache, cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +18,18 @@ from trellis.columns.evaluate import evaluate
 from trellis.columns.ordering import rank_codes
 from trellis.columns.types import normalise
 from trellis.errors import DataError, OverflowInCondition, UsageError, did_you_mean
-from trellis.kernels import rows as kernel
 from trellis.language.bound import BoundQuery, Column, Operation, Output, OutputKind, WindowKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
 from trellis.plan.plan import Plan
 from trellis.trends.arrange import hidden_names
 from trellis.trends.clock import UTC_MICROS, Clock
-from trellis.trends.listing import Listed, Trends
 from trellis.trends.slice import Slice
 from trellis.trends.weights import narrow_decimals
+
+# Counts come out as rows too, and have to start fast: what only trends need is imported where it is needed.
+if TYPE_CHECKING:
+    from trellis.trends.listing import Trends
 
 COUNT, INT32 = pa.decimal128(38, 0), pa.int32()
 BARE = frozenset({"events", "shared", "new", "rank", "length"})  # columns that name events by position at most
@@ -281,7 +284,9 @@ class RowMaker:
         assert output.column is not None
         ends, positions = rows.walked.ends, rows.walked.positions
         if output.function in ("MIN", "MAX"):
-            places = kernel.extreme_places(ends, self.codes(output.column.name)[positions], output.function == "MAX")
+            from trellis.kernels.rows import extreme_places
+
+            places = extreme_places(ends, self.codes(output.column.name)[positions], output.function == "MAX")
             picked = np.where(places >= 0, positions[places], 0)
             return self.events.columns[output.column.name].take(pa.array(picked, mask=places < 0))
         values = self.events.columns[output.column.name].take(rows.positions)
@@ -303,14 +308,17 @@ class _Rows:
     """Handy views of walked trends, made where they are asked for."""
 
     def __init__(self, walked: Trends) -> None:
+        from trellis.trends.listing import Listed
+
         self.walked = walked
-        self._shared = walked.shared if isinstance(walked, Listed) else None
+        self._listed = walked if isinstance(walked, Listed) else None
+        self._shared = None if self._listed is None else self._listed.shared
 
     @cached_property
     def _places(self) -> NDArray[np.int32]:
         """Where the events of each trend begin, and where the last one ends."""
-        if isinstance(self.walked, Listed):
-            return self.walked.offsets
+        if self._listed is not None:
+            return self._listed.offsets
         return np.concatenate([[0], self.walked.ends]).astype(np.int32)
 
     @property
@@ -393,8 +401,10 @@ def _sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
         return _folded_floats(values, ends, mean=False)
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_integer(values.type):
+        from trellis.kernels.rows import sum_integers
+
         numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
-        sums, found, overflow = kernel.sum_integers(ends, numbers, valid)
+        sums, found, overflow = sum_integers(ends, numbers, valid)
         if overflow < 0:
             return pa.array(sums, mask=~found).cast(COUNT)
     return _wide_sums(values, ends)
@@ -447,10 +457,12 @@ def _quotients(sums: pa.Array, counts: NDArray[np.int64]) -> pa.Array:
 
 
 def _folded_floats(values: pa.Array, ends: NDArray[np.int32], mean: bool) -> pa.Array:
+    from trellis.kernels.rows import fold_floats
+
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
     valid = valid & ~np.isnan(numbers)
-    results, counts, hard = kernel.fold_floats(ends, numbers, valid, mean)
+    results, counts, hard = fold_floats(ends, numbers, valid, mean)
     for row in np.flatnonzero(hard):
         part = slice(ends[row - 1] if row else 0, ends[row])
         results[row] = _exactly_folded(numbers[part][valid[part]].tolist(), mean)
