@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.orc as orc
-import pyarrow.parquet as pq
 
 from trellis.io.arrow import Chunked
 from trellis.io.failures import check_columns, reading
@@ -15,6 +13,8 @@ from trellis.io.sources import Source
 
 def read_parquet(source: Source, columns: Sequence[str] | None) -> pa.Table:
     """Read a Parquet file as it is; of its columns those given, or all."""
+    import pyarrow.parquet as pq  # late, as below: most files are of one format, and each brings a lot along
+
     with reading(source.path, "Parquet"), pq.ParquetFile(source.path) as file:
         check_columns(source.path, file.schema_arrow.names, columns)
         return file.read(columns=None if columns is None else list(columns))
@@ -22,6 +22,8 @@ def read_parquet(source: Source, columns: Sequence[str] | None) -> pa.Table:
 
 def read_orc(source: Source, columns: Sequence[str] | None) -> pa.Table:
     """Read an ORC file; its timestamps, always in nanoseconds, become microseconds where none is finer."""
+    import pyarrow.orc as orc
+
     with reading(source.path, "ORC"):
         file = orc.ORCFile(source.path)
         check_columns(source.path, file.schema.names, columns)
