@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import trellis
-from trellis.errors import UsageError
+from trellis.errors import TrellisError, UsageError
 from trellis.events import schema_of
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.local.trends import LocalTrends
@@ -90,8 +90,8 @@ def test_conditions_types_and_columns_are_sparks_own_work(spark: SparkSession, f
 def test_windows_are_made_before_the_one_shuffle(spark: SparkSession, file: Path) -> None:
     steps = Steps(detect(spark, file, PARTITIONED + " WITHIN 10 SLIDE 5").to_spark())
     assert [n for n in steps.below_python if n != "Project"][:4] == ["Sort", "Exchange", "Generate", "Filter"]
-    assert re.search(r"hashpartitioning\(window#\w+, p0#\w+, \d+\)", steps.details["Exchange"])
-    assert re.search(r"window#.*p0#.*time#.*id#", steps.details["Sort"])
+    assert re.search(r"hashpartitioning\(stretch#\w+, p0#\w+, \d+\)", steps.details["Exchange"])
+    assert re.search(r"stretch#.*p0#.*time#.*id#", steps.details["Sort"])
 
 
 def test_a_condition_that_parquet_can_skip_by(spark: SparkSession, file: Path) -> None:
@@ -138,3 +138,34 @@ def test_one_plan_serves_both_engines(spark: SparkSession) -> None:
 def test_events_without_an_id_must_have_an_order(spark: SparkSession, file: Path) -> None:
     with pytest.raises(UsageError, match="numbered by all their columns, but `list` has no order"):
         trellis.query(PARTITIONED).detect(file, spark=spark)
+
+
+@pytest.mark.parametrize("partition", ["", "[g] AND "])
+@pytest.mark.parametrize(("size", "slide"), [(10, 1), (10, 3), (4, 4)])
+def test_overlapping_windows_hardly_multiply_what_is_shuffled(
+    spark: SparkSession, size: int, slide: int, partition: str
+) -> None:
+    """The factor that is told is the one that is shuffled, up to the events before the first whole stretch."""
+    n = 4_000
+    table = pa.table({"ts": range(n), "id": range(n), "g": [i % 2 for i in range(n)], "x": [i % 7 for i in range(n)]})
+    text = f"PATTERN E+ s[] WHERE {partition}s[i].x > s[i-1].x WITHIN {size} SLIDE {slide}"
+    trends = trellis.query(text).detect(spark.createDataFrame(table), event_id="id")
+    factor = trends._split.rows.count() / n
+    told = re.search(r"each event ([\d.]+) times", trends.shuffle)
+    assert factor == pytest.approx(float(told[1]) if told else 1.0, abs=0.01)
+    assert factor < 1.2
+    here = trellis.query(text).detect(table, event_id="id")
+    assert trends.count() == here.count()
+    assert trends.statistics == here.statistics
+    assert trends.counts().toArrow().to_pylist() == here.counts().to_pylist()
+
+
+def test_an_id_may_return_in_another_window_of_a_stretch(spark: SparkSession) -> None:
+    table = pa.table({"ts": [0, 5, 30, 31], "id": [1, 2, 1, 3], "x": [1, 2, 3, 4]})
+    query = trellis.query("PATTERN E+ s[] WHERE s[i].x > s[i-1].x WITHIN 10 SLIDE 5")
+    assert (
+        query.detect(spark.createDataFrame(table), event_id="id").count() == query.detect(table, event_id="id").count()
+    )
+    again = pa.table({"ts": [0, 5, 7, 31], "id": [1, 2, 1, 3], "x": [1, 2, 3, 4]})
+    with pytest.raises(TrellisError, match="the id `1` in the column `id` occurs twice in one window"):
+        query.detect(spark.createDataFrame(again), event_id="id").count()

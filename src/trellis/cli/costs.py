@@ -19,7 +19,8 @@ LARGE = 1e6  # from here on a number is told by its exponent
 def operator_costs(trends: Any) -> dict[str, str]:
     """Say on what engine trends are counted, and how the successors of events are found there."""
     if trends.engine != "local":
-        return {"engine": trends.engine, "successors": "as above, in each window and partition by itself"}
+        successors = "as above, in each window and partition by itself"
+        return {"engine": trends.engine, "successors": successors, "shuffle": trends.shuffle}
     return {"engine": trends.engine, "successors": _successors(trends._operator)}
 
 

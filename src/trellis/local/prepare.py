@@ -25,9 +25,8 @@ from trellis.local.sorting import Order, column_of, event_order, repeated_rows, 
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import is_true
 from trellis.trends.clock import Clock
-from trellis.trends.slice import Groups, Ints, Slice
-
-MAX_WINDOWS = 1 << 31
+from trellis.trends.grouping import make_groups
+from trellis.trends.slice import Ints, Slice
 
 
 class SortedTable:
@@ -308,24 +307,6 @@ def _bounds(size: int, partition: Ints | None) -> Ints:
         return np.zeros(1, np.int64)
     changes = np.empty(0, np.int64) if partition is None else np.flatnonzero(partition[1:] != partition[:-1]) + 1
     return np.concatenate([[0], changes, [size]])
-
-
-def make_groups(bound: BoundQuery, clock: Clock, times: np.ndarray, bounds: Ints) -> tuple[Groups, Ints]:
-    """Return the windows of partitions in output order, and for each event the end of its possible company."""
-    if bound.window.kind is not WindowKind.SLIDING:
-        until = (
-            clock.span_ends(times, bounds)
-            if bound.window.kind is WindowKind.SPAN
-            else kernel.world_ends(bounds, len(times))
-        )
-        return Groups(bounds[:-1], bounds[1:], np.zeros(len(bounds) - 1, np.int64)), until
-    first, last = clock.windows(times)
-    total = kernel.count_windows(first, last, bounds)
-    if total > MAX_WINDOWS:
-        raise UsageError(f"the events fall into {total:,} windows", "Make SLIDE longer or WITHIN shorter.")
-    number, world, lo, hi = kernel.list_windows(first, last, bounds, total)
-    order = np.lexsort((world, number))
-    return Groups(lo[order], hi[order], number[order]), kernel.window_ends(first, last, bounds)
 
 
 def _first_of_ids(bound: BoundQuery, events: _Events, table: pa.Table, on_bad_rows: str) -> Order:

@@ -8,21 +8,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from trellis.columns.ordering import group_codes
 from trellis.columns.types import from_arrow, normalise
 from trellis.kernels import worlds as kernel
-from trellis.language.bound import BoundQuery, WindowKind
+from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
 from trellis.local.prepare import repeated_id
+from trellis.local.sorting import repeated_rows
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
 from trellis.spark.rows import (
     ID,
+    STRETCH,
     TIME,
     USABLE,
-    WINDOW,
     column_name,
     group_begins,
     output_names,
@@ -32,10 +31,11 @@ from trellis.spark.rows import (
 from trellis.spark.split import group_keys
 from trellis.trends.arrange import arrange, hidden_names, possible_ranges
 from trellis.trends.clock import Clock
+from trellis.trends.grouping import make_groups
 from trellis.trends.numbers import aggregate_rows, count_rows
 from trellis.trends.operator import TrendOperator
 from trellis.trends.output import RowMaker, lead_schema, one_zero
-from trellis.trends.slice import Groups, Slice
+from trellis.trends.slice import Ints, Slice
 
 PLACE = "__place"  # a number that rises with the rows of a group
 
@@ -44,19 +44,21 @@ PLACE = "__place"  # a number that rises with the rows of a group
 class Work:
     """What a task does with its groups: `count`, `aggregate`, `list`, `explode`, or `pick` the ranks of `picks`.
 
-    `picks` has for a group, by `group_name`, the places and the ranks of the trends that are wanted.
+    `picks` has for a group, by `group_name`, the places and the ranks of the trends that are wanted. `length` is the
+    number of windows in a stretch.
     """
 
     plan: Plan
     what: str
     max_trends: int
     picks: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    length: int = 1
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the rows of a task, in the order (group, time, id), and give the results of its groups."""
         with in_task():
             for table in whole_groups(batches, self._boundary):
-                events = make_slice(self.plan, table)
+                events = make_slice(self.plan, table, self.length)
                 operator = TrendOperator(self.plan, events)
                 yield from map(for_spark, ANSWERS[self.what](self, operator, RowMaker(self.plan, events)))
 
@@ -67,7 +69,7 @@ class Work:
         if self.what != "aggregate" or not bound.group_by:
             return group_keys(bound)
         kept = {partition_name(i) for i, (n, _) in enumerate(bound.partition) if n in bound.group_by}
-        return [k for k in group_keys(bound) if k == WINDOW or k in kept]
+        return [k for k in group_keys(bound) if k == STRETCH or k in kept]
 
 
 def spark_type(type_: pa.DataType) -> pa.DataType:
@@ -83,8 +85,8 @@ def for_spark(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
 
 
-def make_slice(plan: Plan, table: pa.Table) -> Slice:
-    """Return the slice of a table of whole groups."""
+def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:
+    """Return the slice of a table of whole groups; `length` is the number of windows in a stretch."""
     bound = plan.bound
     assert bound.schema is not None
     clock = Clock(bound.window, bound.schema.time_type)
@@ -97,23 +99,33 @@ def make_slice(plan: Plan, table: pa.Table) -> Slice:
     times = table[TIME].to_numpy()
     begins = group_begins(table, group_keys(bound))
     bounds = np.concatenate([begins, [table.num_rows]]) if table.num_rows else np.zeros(1, np.int64)
+    windows = _windows(clock, times, table[STRETCH].to_numpy(), length) if STRETCH in table.column_names else None
     ids = normalise(table[ID], from_arrow(table[ID].type))
     if bound.schema.event_id is not None:
-        _refuse_repeated(ids, bounds, bound.schema.event_id)
-    span = bound.window.kind is WindowKind.SPAN
-    until = clock.span_ends(times, bounds) if span else kernel.world_ends(bounds, len(times))
-    sliding = bound.window.kind is WindowKind.SLIDING and table.num_rows
-    number = table[WINDOW].to_numpy()[begins] if sliding else np.zeros(len(bounds) - 1, np.int64)
-    return Slice(columns, ids, times, usable, bounds, Groups(bounds[:-1], bounds[1:], number), until)
+        _refuse_repeated(ids, bounds, windows, bound.schema.event_id)
+    groups, until = make_groups(bound, clock, times, bounds, windows)
+    return Slice(columns, ids, times, usable, bounds, groups, until)
 
 
-def _refuse_repeated(ids: pa.Array, bounds: NDArray[np.int64], column: str) -> None:
-    codes = group_codes([ids])[0] if len(ids) else np.zeros(0, np.int64)
+def _windows(clock: Clock, times: np.ndarray, stretch: Ints, length: int) -> tuple[Ints, Ints]:
+    """Return the first and the last window of each event that lie in its stretch."""
+    first, last = clock.windows(times)
+    return np.maximum(first, stretch * length), np.minimum(last, stretch * length + length - 1)
+
+
+def _refuse_repeated(ids: pa.Array, bounds: Ints, windows: tuple[Ints, Ints] | None, column: str) -> None:
+    """Refuse an id that occurs twice in one window of a world."""
     world = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    order = np.lexsort((codes, world))
-    same = (np.diff(codes[order]) == 0) & (np.diff(world[order]) == 0)
-    if same.any():
-        raise repeated_id(column, ids[int(order[np.flatnonzero(same)[0]])].as_py(), int(same.sum()))
+    rows, codes = repeated_rows(ids, world)
+    if not len(rows):
+        return
+    order = np.argsort(codes, kind="stable")
+    rows, codes = rows[order], codes[order]
+    first, last = (np.zeros(len(rows), np.int64),) * 2 if windows is None else (w[rows] for w in windows)
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1, [len(codes)]])
+    again = rows[~kernel.drop_repeated(first, last, begins)]
+    if len(again):
+        raise repeated_id(column, ids[int(again[0])].as_py(), len(again))
 
 
 # --- What is asked of a slice -----------------------------------------------------------------------------------

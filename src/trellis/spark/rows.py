@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from trellis.columns.ordering import group_codes
 from trellis.columns.types import from_arrow, normalise
 
-WINDOW, TIME, ID, USABLE = "window", "time", "id", "usable"
+STRETCH, TIME, ID, USABLE = "stretch", "time", "id", "usable"
 ROWS_AT_ONCE = 1 << 16
 
 

@@ -2,20 +2,25 @@
 
 Constant conditions and the choice of columns are Spark's own work, before any Python runs. A row is then
 
-    c0, c1, ... (the columns that the plan reads), p0, p1, ... (partition), time, id, [usable], [window]
+    c0, c1, ... (the columns that the plan reads), p0, p1, ... (partition), time, id, [usable], [stretch]
 
-with one copy for each window that holds the event, all rows of a window and partition in one task, in time order.
+with all rows of a partition and stretch in one task, in time order. A *stretch* is a number of windows that follow one
+another; windows that overlap share the events of their stretch, and only an event whose windows lie in two stretches
+is copied. The task finds the windows in the stretch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
+import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.window import Window as Over
 
+from trellis.errors import DataError
 from trellis.events import TYPE
 from trellis.language.bound import BoundQuery, Condition, Operation, Value, WindowKind
 from trellis.language.schema import Kind, Schema
@@ -26,19 +31,42 @@ from trellis.spark.exactness import can_compile, may_overflow
 from trellis.spark.frames import Events
 from trellis.spark.late import LateConditions
 from trellis.spark.repeated import FirstOfIds
-from trellis.spark.rows import ID, TIME, USABLE, WINDOW, column_name, partition_name
+from trellis.spark.rows import ID, STRETCH, TIME, USABLE, column_name, partition_name
 from trellis.spark.schema import from_spark
 from trellis.trends.clock import FARTHEST, INT64, TOO_FAR, TOO_LONG, Clock
 
 OTHER = "other"  # columns that only order rows of one id
+STRETCHES_A_TASK = 2  # or more, so that tasks are even
+LONGEST = 8  # stretches have at most so many times the windows that hold an event: one event in eight is copied
 
 
 @dataclass(frozen=True)
 class Split:
-    """The rows of a plan, unsorted; `grouped` shuffles and sorts them."""
+    """The rows of a plan, unsorted; `grouped` shuffles and sorts them.
+
+    Attributes
+    ----------
+    plan
+        The plan.
+    rows
+        The rows, with copies for stretches.
+    single
+        The rows without copies.
+    length
+        The number of windows in a stretch.
+    """
 
     plan: Plan
     rows: DataFrame
+    single: DataFrame
+    length: int
+
+    def windows(self) -> DataFrame:
+        """Return the number of the window, for each event and window that holds it."""
+        bound = self.plan.bound
+        assert bound.schema is not None
+        first, last = _windows(f.col(TIME), Clock(bound.window, bound.schema.time_type))
+        return self.single.select(f.explode(f.sequence(first, last)).alias(STRETCH))
 
     def grouped(self) -> DataFrame:
         """Return the rows with those of a group together, in the order (group, time, id)."""
@@ -50,28 +78,71 @@ class Split:
 def group_keys(bound: BoundQuery) -> list[str]:
     """Return the columns that make a group, those of GROUP BY first: what is aggregated together is adjacent."""
     ordered = sorted(range(len(bound.partition)), key=lambda i: bound.partition[i][0] not in bound.group_by)
-    return ([WINDOW] if bound.window.kind is WindowKind.SLIDING else []) + [partition_name(i) for i in ordered]
+    return ([STRETCH] if bound.window.kind is WindowKind.SLIDING else []) + [partition_name(i) for i in ordered]
 
 
 def _shuffle_keys(bound: BoundQuery) -> list[str]:
     if not bound.group_by:
         return group_keys(bound)
     kept = [partition_name(i) for i, (n, _) in enumerate(bound.partition) if n in bound.group_by]
-    return ([WINDOW] if bound.window.kind is WindowKind.SLIDING else []) + kept
+    return ([STRETCH] if bound.window.kind is WindowKind.SLIDING else []) + kept
 
 
-def split(plan: Plan, events: Events, drop_repeated: bool = False) -> Split:
+def split(plan: Plan, events: Events, drop_repeated: bool = False, length: int = 1) -> Split:
     """Return the rows of a plan over events whose times and ids are all readable.
 
-    With `drop_repeated` an event whose id occurred before in one of its windows is left out.
+    Parameters
+    ----------
+    plan, events
+        The plan and its events.
+    drop_repeated
+        Whether an event whose id occurred before in one of its windows is left out.
+    length
+        The number of windows in a stretch.
     """
     bound = plan.bound
     schema = bound.schema
     assert schema is not None
-    rows = _narrowed(plan, events, drop_repeated and schema.event_id is not None)
+    single = rows = _narrowed(plan, events, drop_repeated and schema.event_id is not None)
     if bound.window.kind is WindowKind.SLIDING:
-        rows = rows.withColumn(WINDOW, f.explode(_windows(f.col(TIME), Clock(bound.window, schema.time_type))))
-    return Split(plan, rows)
+        clock = Clock(bound.window, schema.time_type)
+        first, last = _windows(f.col(TIME), clock)
+        if length > 1 or clock.size > clock.slide:
+            first, last = (_floor_division(number, _long(length)) for number in (first, last))
+            rows = single.withColumn(STRETCH, f.explode(f.sequence(first, last)))
+        else:
+            rows = single.withColumn(STRETCH, last)
+    return Split(plan, rows, single, length)
+
+
+def windows_at_once(clock: Clock, times: tuple[int, int] | tuple[float, float] | None, tasks: int) -> int:
+    """Return how many windows a stretch should have, so that few events are copied and all tasks have work.
+
+    Parameters
+    ----------
+    clock
+        The windows.
+    times
+        The first and the last time of the events, if they are known.
+    tasks
+        How many tasks there can be.
+    """
+    if clock.size <= clock.slide:
+        return 1
+    overlap = ceil(clock.size / clock.slide)
+    try:
+        first, last = clock.windows(np.array(times)) if times is not None else ([0], [0])
+    except DataError:  # it is told when the windows are made
+        return overlap
+    windows = int(last[-1]) - int(first[0]) + 1
+    return min(max(overlap, windows // (STRETCHES_A_TASK * tasks)), LONGEST * overlap)
+
+
+def copies(clock: Clock, length: int) -> float:
+    """Return how many times an event is shuffled, where windows come `length` in a stretch."""
+    if clock.size <= clock.slide:
+        return 1.0
+    return 1 + (float(clock.size) / float(clock.slide) - 1) / length
 
 
 def number_repeated(plan: Plan, events: Events) -> int:
@@ -94,7 +165,7 @@ def _narrowed(plan: Plan, events: Events, drop_repeated: bool) -> DataFrame:
         _partition(events.column(n), kind.kind).alias(partition_name(i)) for i, (n, kind) in enumerate(bound.partition)
     ]
     ident = f.col(ID) if schema.event_id is None else events.column(schema.event_id)
-    columns += [_number(events.column(schema.time), bound).alias(TIME), ident.alias(ID)]
+    columns += [time_number(events.column(schema.time), bound).alias(TIME), ident.alias(ID)]
     if plan.keep_failing:
         columns.append((f.coalesce(meets, f.lit(False)) if meets is not None else f.lit(True)).alias(USABLE))
     rows = frame.select(*columns, *(_all_in_order(events) if drop_repeated else []))
@@ -164,7 +235,7 @@ def _partition(column: Column, kind: Kind) -> Column:
     return column
 
 
-def _number(column: Column, bound: BoundQuery) -> Column:
+def time_number(column: Column, bound: BoundQuery) -> Column:
     """Return the time as the number that `trellis.trends.clock.Clock` makes of it."""
     schema = bound.schema
     assert schema is not None
@@ -179,8 +250,8 @@ def _number(column: Column, bound: BoundQuery) -> Column:
     return number
 
 
-def _windows(time: Column, clock: Clock) -> Column:
-    """Return the numbers of the windows that hold a time; raise where `Clock.windows` does."""
+def _windows(time: Column, clock: Clock) -> tuple[Column, Column]:
+    """Return the first and the last number of the windows that hold a time; raise where `Clock.windows` does."""
     if clock.time.kind is Kind.DOUBLE:
         first, last = _double_windows(time, float(clock.size), float(clock.slide))
         quotients = time / f.lit(float(clock.slide)), (time - f.lit(float(clock.size))) / f.lit(float(clock.slide))
@@ -188,11 +259,13 @@ def _windows(time: Column, clock: Clock) -> Column:
     else:
         size = int(clock.size)
         if size > int(INT64.max):
-            return f.when(time.isNotNull(), raise_data_error(*TOO_FAR)).otherwise(f.array(time))
+            raised = f.when(time.isNotNull(), raise_data_error(*TOO_FAR)).otherwise(time)
+            return raised, raised
         far = (time < _long(int(INT64.min) + size)) | (time > _long(int(INT64.max) - size))
         last = _floor_division(time, _long(int(clock.slide)))
         first = _floor_division(time - _long(size), _long(int(clock.slide))) + 1
-    return f.when(far, raise_data_error(*TOO_FAR)).otherwise(f.sequence(first.cast("bigint"), last.cast("bigint")))
+    last = f.when(far, raise_data_error(*TOO_FAR)).otherwise(last.cast("bigint"))
+    return f.when(far, _long(0)).otherwise(first.cast("bigint")), last
 
 
 def _long(number: int) -> Column:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,12 +32,13 @@ from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.spark.failures import in_driver
 from trellis.spark.frames import Events, read_frames, union
 from trellis.spark.operate import PLACE, Work, for_spark, group_name, spark_type
-from trellis.spark.rows import WINDOW, output_names, partition_name
+from trellis.spark.rows import output_names, partition_name
 from trellis.spark.schema import from_spark
-from trellis.spark.split import Split, number_repeated, split, type_column
+from trellis.spark.split import Split, copies, number_repeated, split, time_number, type_column, windows_at_once
 from trellis.trends.address import check_rank, named_group, sampled_ranks
 from trellis.trends.aggregate import join
 from trellis.trends.arrange import KEY
+from trellis.trends.clock import Clock
 from trellis.trends.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
 from trellis.trends.output import chosen, exploded_schema, lead_schema, output_type, row_schema
 
@@ -60,27 +61,49 @@ class SparkTrends:
         self.max_trends = max_trends
         with in_driver():
             self._drop = on_bad_rows == "drop"
-            self._read, self._dropped, self._events = _checked(plan.bound, Events(frame), on_bad_rows)
-            self._split: Split = split(plan, self._events, self._drop)
+            found = _checked(plan.bound, Events(frame), on_bad_rows)
+            self._read, self._dropped, self._events = found.read, found.dropped, found.events
+            self._length = _windows_at_once(plan.bound, found.times, frame.sparkSession)
+            self._split: Split = self._split_for(plan)
+
+    def _split_for(self, plan: Plan) -> Split:
+        """Return the rows of a plan over the same events."""
+        return split(plan, self._events, self._drop, self._length)
 
     @cached_property
     def statistics(self) -> dict[str, int]:
         """Numbers of events read and dropped, windows and partitions."""
         bound = self.plan.bound
         parts = [f.col(partition_name(i)) for i in range(len(bound.partition))]
-        windows = f.count_distinct(f.col(WINDOW)) if bound.window.kind is WindowKind.SLIDING else f.lit(1)
         partitions = f.count_distinct(f.struct(*parts)) if parts else f.lit(1)
         with in_driver():
-            row = self._split.rows.agg(windows.alias("w"), partitions.alias("p"), f.count(f.lit(1)).alias("n")).first()
+            rows = self._split.windows().distinct().count() if bound.window.kind is WindowKind.SLIDING else 1
+            row = self._split.rows.agg(partitions.alias("p"), f.count(f.lit(1)).alias("n")).first()
             repeated = number_repeated(self.plan, self._events) if self._drop and self._has_ids else 0
         assert row is not None
         some = 1 if row["n"] else 0
         return {
             "events": self._read,
             "dropped": self._dropped + repeated,
-            "windows": int(row["w"]) * some,
+            "windows": rows * some,
             "partitions": int(row["p"]) * some,
         }
+
+    @property
+    def shuffle(self) -> str:
+        """How many times Spark shuffles an event, and why."""
+        bound = self.plan.bound
+        assert bound.schema is not None
+        if bound.window.kind is not WindowKind.SLIDING:
+            return "each event once"
+        clock = Clock(bound.window, bound.schema.time_type)
+        if clock.size <= clock.slide:
+            return "each event once: windows do not overlap"
+        held = float(clock.size) / float(clock.slide)
+        return (
+            f"each event {copies(clock, self._length):.2f} times, though it lies in {held:,.4g} windows: "
+            f"{self._length:,} windows that follow one another share their events"
+        )
 
     @property
     def _has_ids(self) -> bool:
@@ -93,7 +116,7 @@ class SparkTrends:
     ) -> DataFrame:  # fmt: skip
         """Return what the operator gives, in columns with the names of `output_names`."""
         rows = rows or self._split
-        work = Work(rows.plan, what, self.max_trends, picks or {})
+        work = Work(rows.plan, what, self.max_trends, picks or {}, rows.length)
         return rows.grouped().mapInArrow(work, from_arrow_schema(_inside(schema)))
 
     @cached_property
@@ -118,13 +141,13 @@ class SparkTrends:
     def aggregate(self, *items: str) -> DataFrame:
         """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
         plan = aggregate_plan(self.plan, items)
-        return self._aggregated(split(plan, self._events, self._drop))
+        return self._aggregated(self._split_for(plan))
 
     def top(self, number: int, by: str = "length") -> DataFrame:
         """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
         other = copy(self)
         other.plan = top_plan(self.plan, number, by)
-        other._split = split(other.plan, self._events, self._drop)
+        other._split = self._split_for(other.plan)
         return other.to_spark()
 
     def _aggregated(self, rows: Split) -> DataFrame:
@@ -150,7 +173,7 @@ class SparkTrends:
             )
         plan = with_all_columns(self.plan)
         schema = exploded_schema(bound)
-        return self._run("explode", schema, split(plan, self._events, self._drop)).toDF(*schema.names)
+        return self._run("explode", schema, self._split_for(plan)).toDF(*schema.names)
 
     def _any_row(self) -> bool:
         with in_driver():
@@ -425,7 +448,17 @@ def spark_trends(
     return SparkTrends(query.plan(schema, params, report_mode), events, max_trends, on_bad_rows)
 
 
-def _checked(bound: BoundQuery, events: Events, on_bad_rows: str) -> tuple[int, int, Events]:
+@dataclass(frozen=True)
+class _Checked:
+    """How many rows came in and were dropped, the others, and the first and the last time if windows overlap."""
+
+    read: int
+    dropped: int
+    events: Events
+    times: tuple[Any, Any] | None
+
+
+def _checked(bound: BoundQuery, events: Events, on_bad_rows: str) -> _Checked:
     """Count the rows and the bad ones; refuse or drop these."""
     schema = bound.schema
     assert schema is not None
@@ -439,6 +472,10 @@ def _checked(bound: BoundQuery, events: Events, on_bad_rows: str) -> tuple[int, 
         types = events.column(name)
         same, alike = types == f.lit(wanted), f.lower(types) == f.lit(wanted.lower())
         checks += [f.count_if(same).alias("typed"), f.collect_set(f.when(alike & ~same, types)).alias("alike")]
+    overlap = bound.window.kind is WindowKind.SLIDING and bound.window.size > bound.window.slide  # type: ignore[operator]
+    if overlap:
+        time = f.when(~bad["time"], time_number(events.column(schema.time), bound))
+        checks += [f.min(time).alias("first"), f.max(time).alias("last")]
     row = events.frame.agg(*checks).first()
     assert row is not None
     if name is not None and wanted is not None and row["rows"] and not row["typed"]:
@@ -453,7 +490,16 @@ def _checked(bound: BoundQuery, events: Events, on_bad_rows: str) -> tuple[int, 
         for role, _ in roles:
             events = events.where(~bad[role])
         dropped = row["rows"] - events.frame.count()
-    return row["rows"], dropped, events
+    times = (row["first"], row["last"]) if overlap and row["first"] is not None else None
+    return _Checked(row["rows"], dropped, events, times)
+
+
+def _windows_at_once(bound: BoundQuery, times: tuple[Any, Any] | None, session: SparkSession) -> int:
+    if bound.window.kind is not WindowKind.SLIDING:
+        return 1
+    assert bound.schema is not None
+    tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    return windows_at_once(Clock(bound.window, bound.schema.time_type), times, tasks)
 
 
 def _readable(events: Events, name: str) -> Column:
