@@ -112,6 +112,30 @@ def _in_range(index: Any, x: int, y: int) -> bool:
     return bool(inside or (index.kind == "range" and shape.first2[x] <= place < shape.last2[x]))
 
 
+@pytest.mark.parametrize("within", ["", "WITHIN 5", "WITHIN 8 SLIDE 2", "WITHIN 600 SLIDE 100"])
+@pytest.mark.parametrize(
+    "condition",
+    ["e[i].key = e[i-1].to", "e[i].attr > e[i-1].attr", "e[i].key != e[i-1].to", "e[i].key = e[i-1].to AND [world]"],
+)
+def test_neighbours_are_those_of_the_edges(condition: str, within: str) -> None:
+    n = 2_000 if "600" in within else 60
+    rng = np.random.default_rng(n)
+    columns = {name: pa.array(rng.integers(0, 9, n), mask=rng.random(n) < 0.1) for name in ("key", "to", "attr")}
+    ts = np.sort(rng.integers(0, n, n))  # some at the same time
+    table = pa.table({"ts": ts, "id": np.arange(n), "world": rng.integers(0, 2, n), **columns})
+    operator = trellis.query(f"PATTERN E+ e[] WHERE {condition} {within}").detect(table, event_id="id")._operator
+    index, graph, until = operator.index, operator.graph, operator.events.until
+    assert index is not None
+    degrees = np.diff(graph.offsets)
+    followed = index.events.nearest < until  # what lies beyond is a neighbour of no window
+    assert (followed == (degrees > 0)).all()
+    preceded = (index.events.latest >= 0) & (until[index.events.latest] > np.arange(n))
+    assert (preceded == (graph.latest >= 0)).all()
+    if index.kind == "key":
+        assert (index.events.nearest[followed] == graph.successors[graph.offsets[:-1][followed]]).all()
+        assert (index.events.latest[preceded] == graph.latest[preceded]).all()
+
+
 def test_an_index_takes_at_most_64_bytes_an_event() -> None:
     n = 20_000
     rng = np.random.default_rng(1)

@@ -184,13 +184,13 @@ def cut_values(
 def neighbours_of_tails(begin, end, offset, width, later, place, first, last, own, target_begin, nearest, latest):
     """Set `nearest` and `latest` of an event that has a successor or a predecessor in its part to the event itself.
 
-    That is enough where each part is one window: two scans, with the highest vertex so far of each segment, and the
-    lowest that follows an event.
+    That is enough where each part is one window: two scans, with the highest vertex so far of each segment, and then
+    the lowest that follows an event.
     """
     most = width.max() if width.shape[0] else 0
-    highest, lowest = np.empty(most, np.int64), np.empty(most, np.int64)
+    highest = lowest = np.empty(most, np.int32)
     for p in range(begin.shape[0]):
-        highest[: width[p]], lowest[: width[p]] = -1, most
+        highest[: width[p]] = -1
         x = end[p] - 1
         while x >= begin[p]:
             behind = x
@@ -204,6 +204,7 @@ def neighbours_of_tails(begin, end, offset, width, later, place, first, last, ow
                 if place[v] >= 0:
                     highest[own[v]] = max(highest[own[v]], place[v])
             x = behind
+        lowest[: width[p]] = most
         x = begin[p]
         while x < end[p]:
             behind = x
@@ -220,10 +221,26 @@ def neighbours_of_tails(begin, end, offset, width, later, place, first, last, ow
 
 
 @njit(cache=True, nogil=True)
-def latest_of_keys(begin, end, offset, width, later, place, first, latest):
-    """Raise `latest` to the last predecessor of each event of the parts, where successors share one vertex."""
-    last = np.empty(width.max() if width.shape[0] else 0, np.int64)
+def neighbours_of_keys(begin, end, offset, width, later, place, first, nearest, latest):
+    """Lower `nearest` to the first successor, and raise `latest` to the last predecessor, of each event of the parts.
+
+    For successors that share one vertex: two scans, with the first event so far of each vertex, and then the last one
+    that it follows.
+    """
+    next_ = last = np.empty(width.max() if width.shape[0] else 0, np.int64)
     for p in range(begin.shape[0]):
+        next_[: width[p]] = nearest.shape[0]
+        x = end[p] - 1
+        while x >= begin[p]:
+            behind = x
+            while behind >= begin[p] and later[behind] == later[x]:
+                if first[behind + offset[p]] >= 0:
+                    nearest[behind] = min(nearest[behind], next_[first[behind + offset[p]]])
+                behind -= 1
+            for y in range(x, behind, -1):
+                if place[y + offset[p]] >= 0:
+                    next_[place[y + offset[p]]] = y
+            x = behind
         last[: width[p]] = -1
         x = begin[p]
         while x < end[p]:

@@ -9,7 +9,7 @@ served by common parts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,7 @@ from trellis.kernels.algebra import Shortest
 from trellis.kernels.worlds import later_times, world_ends
 from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
-from trellis.trends.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
+from trellis.trends.adjacency import HIGHEST, LOWEST, Order, encode
 from trellis.trends.slice import Ints, Slice
 from trellis.trends.tasks import Tasks
 
@@ -133,20 +133,40 @@ def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool) -> 
 
     `single` tells that a task is all that starts at one event, not a window.
     """
-    if not can_index(plan):
+    relation = _relation(plan, events) if can_index(plan) else None
+    if relation is None:
         return None
+    layout = _Layout(relation, lo, hi, world_ends(events.bounds, len(events)))
+    shape, width, target = layout.shape()
+    parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
+    mirrored = relation.mirrored() if isinstance(shape, passes.Pairs) else None
+    kind, keyed = relation.kind, relation.keyed
+    del layout, relation  # the codes of all events: what follows needs as much memory again
+    known = _with_neighbours(events, mirrored, shape, parts, target, single)
+    return AttributeIndex(kind, keyed, shape, known, parts)
+
+
+def can_index(plan: Plan) -> bool:
+    """Whether what is asked for can be answered on an index at all."""
+    return plan.bound.select is Select.ANY and plan.bound.report is not Report.MAXIMAL
+
+
+def _relation(plan: Plan, events: Slice) -> _Relation | None:
+    """Return what may follow what, as codes, or None where an index cannot tell."""
     adjacency = encode(plan.adjacent, events.columns, events.usable)
     if adjacency.residual or len(adjacency.orders) > 2:
         return None
     orders = [cuts for order in adjacency.orders if (cuts := _cuts(order)) is not None]
     if len(orders) < len(adjacency.orders) or (len(orders) == 2 and any(len(cuts.cuts) > 1 for cuts in orders)):
         return None
-    return _build(events, lo, hi, single, adjacency, orders)
-
-
-def can_index(plan: Plan) -> bool:
-    """Whether what is asked for can be answered on an index at all."""
-    return plan.bound.select is Select.ANY and plan.bound.report is not Report.MAXIMAL
+    gives, takes, next_, prev = adjacency.gives, adjacency.takes, adjacency.key_next, adjacency.key_prev
+    for order in orders:
+        takes &= order.value != LOWEST
+        gives &= order.cuts[0] != LOWEST
+    if next_ is not None and prev is not None:
+        takes &= next_ >= 0
+        gives &= prev >= 0
+    return _Relation(gives, takes, next_, prev, orders)
 
 
 def _cuts(order: Order) -> _Cuts | None:
@@ -178,55 +198,37 @@ def _or_missing(codes: Ints, missing: Flags) -> Ints:
     return np.where(missing, LOWEST, codes) if missing.any() else codes
 
 
-def _build(
-    events: Slice, lo: Ints, hi: Ints, single: bool, adjacency: Adjacency, orders: list[_Cuts]
-) -> AttributeIndex:
-    n = len(events)
-    relation = _Relation(adjacency.gives, adjacency.takes, adjacency.key_next, adjacency.key_prev, orders).tightened()
-    later = later_times(events.times, events.bounds)
-    layout = _Layout(relation, lo, hi, world_ends(events.bounds, n))
-    shape, width, target = layout.shape()
-    parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
-    nearest, latest = np.full(n, n, np.int64), np.full(n, -1, np.int64)
-    known = passes.Events(later, nearest, latest, events.usable)
-    _find_neighbours(events, relation, shape, parts, known, target, single)
-    return AttributeIndex(_kind(orders), relation.keyed, shape, known, parts)
-
-
-def _find_neighbours(
-    events: Slice, relation: _Relation, shape: Shape, parts: Parts, known: passes.Events, target: Small, single: bool
-) -> None:
+def _with_neighbours(
+    events: Slice, mirrored: _Relation | None, shape: Shape, parts: Parts, target: Small, single: bool
+) -> passes.Events:
     """Find the first successor and the last predecessor of every event."""
     n = len(events)
-    later, nearest, latest = known.later, known.nearest, known.latest
+    later = later_times(events.times, events.bounds)
+    nearest, latest = np.full(n, n, np.int64), np.full(n, -1, np.int64)
+    known = passes.Events(later, nearest, latest, events.usable)
     arrays = (parts.begin, parts.end, parts.offset, parts.width, later)
+    if isinstance(shape, passes.Keys):
+        vertices.neighbours_of_keys(*arrays, shape.place, shape.first, nearest, latest)
+        return known
     if isinstance(shape, passes.Tails) and not single and len(parts) == len(parts.of_task):
         tails = (shape.place, shape.first, shape.last, shape.own, target)
         vertices.neighbours_of_tails(*arrays, *tails, nearest, latest)
-        return
+        return known
     passes.nearest_successors(Shortest(), shape, known, parts.as_tasks(), nearest)
     if isinstance(shape, passes.Pairs):
-        latest[:] = n - 1 - _mirrored_nearest(events, relation, parts)[::-1]
-    elif isinstance(shape, passes.Keys):
-        vertices.latest_of_keys(*arrays, shape.place, shape.first, latest)
+        assert mirrored is not None
+        latest[:] = n - 1 - _mirrored_nearest(events, mirrored, parts)[::-1]
     elif isinstance(shape, passes.Tails):
         vertices.latest_of_tails(*arrays, shape.place, shape.first, shape.last, shape.own, target, latest)
     else:
         ranges = (shape.first, shape.last, shape.first2, shape.last2)
         vertices.latest_of_ranges(*arrays, shape.place, *ranges, latest)
-
-
-def _kind(orders: list[_Cuts]) -> str:
-    if len(orders) == 2:
-        return "two inequalities"
-    if not orders:
-        return "key"
-    return "inequality" if len(orders[0].cuts) == 1 else "range"
+    return known
 
 
 @dataclass(frozen=True)
 class _Relation:
-    """What may follow what, as codes."""
+    """What may follow what, as codes; an event that lacks a value or key neither gives nor takes."""
 
     gives: Flags
     takes: Flags
@@ -238,16 +240,14 @@ class _Relation:
     def keyed(self) -> bool:
         return self.key_next is not None
 
-    def tightened(self) -> _Relation:
-        """Return the same with `gives` and `takes` false where a value or key is missing."""
-        gives, takes = self.gives.copy(), self.takes.copy()
-        for order in self.orders:
-            takes &= order.value != LOWEST
-            gives &= order.cuts[0] != LOWEST
-        if self.key_next is not None and self.key_prev is not None:
-            takes &= self.key_next >= 0
-            gives &= self.key_prev >= 0
-        return replace(self, gives=gives, takes=takes)
+    @property
+    def kind(self) -> str:
+        """What the conditions are, as `AttributeIndex` says."""
+        if len(self.orders) == 2:
+            return "two inequalities"
+        if not self.orders:
+            return "key"
+        return "inequality" if len(self.orders[0].cuts) == 1 else "range"
 
     def mirrored(self) -> _Relation:
         """Return the relation of the same events with time running backwards; for plain inequalities."""
@@ -274,7 +274,6 @@ class _Layout:
         self.of_task = np.empty(len(order), np.int64)
         self.of_task[order] = of_sorted
         self.total = int((self.end - self.begin).sum())
-        self.first_part, self.behind_part = vertices.parts_of_events(self.begin, self.end, self.n)
         next_, prev = relation.key_next, relation.key_prev
         if next_ is not None and prev is not None:
             keys = max(int(next_.max(initial=-1)), int(prev.max(initial=-1))) + 1
@@ -290,12 +289,13 @@ class _Layout:
         if not self.relation.orders:
             return self._by_key()
         cuts, *others = self.relation.orders
-        place = np.full(self.total, -1, np.int32)
-        own, own_end, target, target_end = (np.zeros(self.total, np.int32) for _ in range(4))
-        at_cut = np.zeros((len(cuts.cuts), self.total), np.int32)
         by_value, by_cut = _orders(cuts)
         values, value_bounds = self._spread(by_value, self.relation.takes)
         entries, entry_bounds = self._spread(by_cut, self.relation.gives)
+        del by_value, by_cut
+        place = np.full(self.total, -1, np.int32)
+        own, own_end, target, target_end = (np.zeros(self.total, np.int32) for _ in range(4))
+        at_cut = np.zeros((len(cuts.cuts), self.total), np.int32)
         width = vertices.cut_values(
             self.begin, self.end, self.offset, self.relation.gives, self.relation.keyed, self.own, self.target,
             self.number, values, value_bounds, entries, entry_bounds, cuts.value,
@@ -330,7 +330,11 @@ class _Layout:
     def _spread(self, order: Small, wanted: Flags) -> tuple[Small, Ints]:
         if len(self.begin) == 1 and self.end[0] - self.begin[0] == self.n and wanted.all():
             return order, np.array([0, len(order)])
-        return vertices.spread(order, self.first_part, self.behind_part, len(self.begin), wanted, self.n)
+        return vertices.spread(order, *self._parts_of_events, len(self.begin), wanted, self.n)
+
+    @cached_property
+    def _parts_of_events(self) -> tuple[Small, Small]:
+        return vertices.parts_of_events(self.begin, self.end, self.n)
 
 
 def _orders(cuts: _Cuts) -> tuple[Small, Small]:
@@ -348,16 +352,16 @@ def _falling(codes: Ints) -> Small:
     return np.argsort(codes)[::-1].astype(np.int32)
 
 
-def _mirrored_nearest(events: Slice, relation: _Relation, parts: Parts) -> Ints:
-    """Return the first successors of the events with time running backwards."""
+def _mirrored_nearest(events: Slice, mirrored: _Relation, parts: Parts) -> Ints:
+    """Return the first successors of the events with time running backwards, by the relation that is mirrored so."""
     n = len(events)
     bounds = n - events.bounds[::-1]
     times = events.times[::-1]
     later = later_times(-times if times.dtype.kind == "f" else ~times, bounds)
-    layout = _Layout(relation.mirrored(), n - parts.end[::-1], n - parts.begin[::-1], world_ends(bounds, n))
+    layout = _Layout(mirrored, n - parts.end[::-1], n - parts.begin[::-1], world_ends(bounds, n))
     shape, width, _ = layout.shape()
     nearest = np.full(n, n, np.int64)
     known = passes.Events(later, nearest, nearest, events.usable[::-1].copy())
-    mirrored = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
-    passes.nearest_successors(Shortest(), shape, known, mirrored.as_tasks(), nearest)
+    turned = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
+    passes.nearest_successors(Shortest(), shape, known, turned.as_tasks(), nearest)
     return nearest
