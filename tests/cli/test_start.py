@@ -11,14 +11,19 @@ import pytest
 from tests.cli.cases import RISING, Done, assert_mistake, run_process
 
 NOT_USED = {"pyspark", "py4j", "pandas", "polars", "plotly", "matplotlib"}
+KERNELS = {"algebra", "edges", "passes", "paths", "vertices", "worlds"}  # that a count on the index may import
 WINDOWS = "PATTERN stock+ s[] WHERE [id] WITHIN 60 min SLIDE 10 min AGGREGATE AVG(s.price)"
 
 
-def imported(done: Done) -> set[str]:
-    """The packages of which modules were imported; PYTHONPROFILEIMPORTTIME also tells what was looked for in vain."""
+def modules(done: Done) -> set[str]:
+    """The modules that were imported; PYTHONPROFILEIMPORTTIME also tells what was looked for in vain."""
     lines = [line for line in done.err.splitlines() if line.startswith("import time:")]
-    modules = {line.rpartition("|")[2].strip() for line in lines}
-    return {module.partition(".")[0] for module in modules if "." in module}
+    return {line.rpartition("|")[2].strip() for line in lines}
+
+
+def imported(done: Done) -> set[str]:
+    """The packages of which modules were imported."""
+    return {module.partition(".")[0] for module in modules(done) if "." in module}
 
 
 def test_a_count_of_text_imports_only_what_it_uses(prices: Path) -> None:
@@ -26,6 +31,7 @@ def test_a_count_of_text_imports_only_what_it_uses(prices: Path) -> None:
     assert (done.code, done.out) == (0, "2\n")
     assert {"trellis", "pyarrow", "numba"} <= imported(done)
     assert not imported(done) & NOT_USED
+    assert {m.removeprefix("trellis.kernels.") for m in modules(done) if m.startswith("trellis.kernels.")} <= KERNELS
 
 
 @pytest.mark.parametrize("name", ["stock.parquet", "stock.csv"])
