@@ -49,7 +49,7 @@ def count(
         o.pairs("--param", param),
         report_mode,
     )
-    run_count(asked, o.OutputOptions(output, format, overwrite, progress, quiet, json))
+    run_count(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json))
 
 
 def run_count(asked: Asked, output: o.OutputOptions) -> None:

@@ -67,7 +67,7 @@ def detect(
         report_mode,
         max_trends,
     )
-    run_detect(asked, o.OutputOptions(output, format, overwrite, progress, quiet, json))
+    run_detect(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json))
 
 
 def run_detect(asked: Asked, output: o.OutputOptions) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from trellis.digits import digits_of, number_of
 from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError, UsageError
 from trellis.spark.compile import translate_error
+from trellis.spark.workers import lacking
 
 _MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
 _KINDS = {kind.__name__: kind for kind in (TrellisError, UsageError, DataError, OverflowInCondition, ListingRefused)}
@@ -31,7 +32,7 @@ def in_task() -> Iterator[None]:
 
 @contextmanager
 def in_driver() -> Iterator[None]:
-    """Turn Spark's exception about a mistake in a task, or in a compiled condition, into that mistake."""
+    """Turn Spark's exception about a mistake in a task, in a compiled condition or in the set-up into that mistake."""
     try:
         yield
     except TrellisError:
@@ -46,7 +47,7 @@ def in_driver() -> Iterator[None]:
 def mistake_in(problem: BaseException) -> TrellisError | None:
     """Return the mistake that an exception of Spark's is about, if it is about one."""
     marks = _MARK.findall(str(problem))
-    return _unpacked(marks[-1]) if marks else translate_error(problem)
+    return _unpacked(marks[-1]) if marks else translate_error(problem) or lacking(problem)
 
 
 def _packed(error: TrellisError) -> str:

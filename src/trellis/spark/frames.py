@@ -20,6 +20,7 @@ from trellis.spark.compile import time_column
 from trellis.spark.read import read
 from trellis.spark.schema import parse_times
 from trellis.spark.session import get_session
+from trellis.spark.ship import ship
 from trellis.trends.output import arrow_type, present
 
 Frames = dict[str | None, DataFrame]
@@ -55,6 +56,8 @@ class Events:
 def read_frames(data: Any, spark: SparkSession | None, time: str | None) -> tuple[Frames, str]:
     """Return events as data frames, by type where several are given, and the name of the time column.
 
+    The workers of their session are sent Trellis where they may not have it.
+
     Parameters
     ----------
     data
@@ -68,7 +71,9 @@ def read_frames(data: Any, spark: SparkSession | None, time: str | None) -> tupl
         raise UsageError("no table of events was given")
     tables = data if isinstance(data, Mapping) else {None: data}
     frames = {None if name is None else str(name): _frame(table, spark, time) for name, table in tables.items()}
-    chosen = choose_time(next(iter(frames.values())).columns, time)
+    first = next(iter(frames.values()))
+    ship(first.sparkSession)
+    chosen = choose_time(first.columns, time)
     return {name: _with_readable_times(frame, chosen) for name, frame in frames.items()}, chosen
 
 

@@ -116,6 +116,8 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkSession:
     if master.startswith("sc://"):
         return _created(SparkSession.builder.remote(master), settings, [])
     os.environ["JAVA_HOME"] = str(find_java())
+    if "spark.pyspark.python" in settings:  # only spark-submit looks at it itself
+        os.environ["PYSPARK_PYTHON"] = settings["spark.pyspark.python"]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_dir("numba")))
@@ -150,7 +152,6 @@ def _defaults(master: str) -> dict[str, str]:
         "spark.sql.legacy.parquet.nanosAsLong": "true",  # or files with such times could not be read at all
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.executorEnv.NUMBA_CACHE_DIR": os.environ["NUMBA_CACHE_DIR"],
     }
     return {**general, **_local_defaults(master)} if master.startswith("local") else general
 
@@ -160,6 +161,7 @@ def _local_defaults(master: str) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{_driver_megabytes()}m",
+        "spark.executorEnv.NUMBA_CACHE_DIR": os.environ["NUMBA_CACHE_DIR"],
         "spark.sql.shuffle.partitions": str(2 * _cores(master)),
     }
 
@@ -210,11 +212,12 @@ def cache_dir(name: str) -> Path:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError:
-        return _temporary_directory()
-    return path if os.access(path, os.W_OK) else _temporary_directory()
+        return temporary_directory()
+    return path if os.access(path, os.W_OK) else temporary_directory()
 
 
-def _temporary_directory() -> Path:
+def temporary_directory() -> Path:
+    """Return a fresh directory that goes away with this process."""
     path = tempfile.mkdtemp(prefix="trellis-")
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return Path(path)
@@ -273,7 +276,7 @@ def _java_options(settings: Mapping[str, str]) -> str:
     given = settings.get("spark.driver.extraJavaOptions", "")
     options = [given] if "user.timezone" in given else [_UTC, given]
     if "log4j" not in given:
-        file = _temporary_directory() / "log4j2.properties"
+        file = temporary_directory() / "log4j2.properties"
         file.write_text(_LOG4J)
         options.append(f'-Dlog4j2.configurationFile="{file.as_uri()}"')
     return " ".join(options)
