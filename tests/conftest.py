@@ -16,10 +16,10 @@ settings.load_profile("trellis")
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """The one Spark session of the tests: local, quiet, in UTC."""
+    """The one Spark session of the tests: local, quiet, in UTC; a task that fails gets a second chance."""
     from trellis.spark.session import get_session, stop_session
 
-    session = get_session("local[2]", {"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g"})
+    session = get_session("local[2,2]", {"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g"})
     yield session
     stop_session(session)
 

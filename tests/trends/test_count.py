@@ -266,3 +266,9 @@ def test_numbers_are_put_together_from_their_residues(numbers: list[int]) -> Non
 def test_edges_serve_where_the_index_does_not(text: str) -> None:
     table = table_of(1, 30, 10)
     assert trellis.query(text).detect(table, event_id="id")._operator.index is None
+
+
+def test_lengths_that_no_trend_has_are_no_mistake() -> None:
+    table = pa.table({"ts": range(5), "x": range(5), "id": range(5)})
+    query = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x HAVING LENGTH < 0 AGGREGATE COUNT(*), MIN(LENGTH)")
+    assert [row["count"] for row in query.detect(table, event_id="id").to_arrow().to_pylist()] in ([], [0])

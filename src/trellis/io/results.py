@@ -17,6 +17,7 @@ from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.io.json_text import json_lines, json_values, time_text
 
 FORMATS = ("parquet", "csv", "json")
+ROW_GROUP = 1 << 25
 
 
 def check_target(path: str, format: str, overwrite: bool) -> None:
@@ -60,22 +61,44 @@ def write_results(
 ) -> None:
     """Write record batches as one file in a directory, wholly or not at all."""
     check_target(path, format, overwrite)
+    with whole_directory(path, overwrite) as directory:
+        try:
+            write_file(batches, schema, directory / f"part-00000.{format}", format)
+        except pa.ArrowException as problem:
+            raise DataError(f"the output `{path}` cannot be written: {problem}") from None
+
+
+def write_file(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path, format: str) -> None:
+    """Write record batches as one file."""
     writers: dict[str, Callable[[Iterable[pa.RecordBatch], pa.Schema, Path], None]] = {
         "parquet": _write_parquet,
         "csv": _write_csv,
         "json": _write_json,
     }
-    with whole_directory(path, overwrite) as directory:
-        try:
-            writers[format](batches, schema, directory / f"part-00000.{format}")
-        except pa.ArrowException as problem:
-            raise DataError(f"the output `{path}` cannot be written: {problem}") from None
+    writers[format](batches, schema, file)
 
 
 def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path) -> None:
-    with pq.ParquetWriter(file, schema) as writer:
+    """Write row groups of about `ROW_GROUP` bytes.
+
+    Ids and texts come again and again, so that a dictionary of them pays; ranks and lengths are quicker without one.
+    """
+    plain = {f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)}
+    known = [name for name in _parquet_paths(schema) if name not in plain]
+    with pq.ParquetWriter(file, schema, use_dictionary=known or False) as writer:
+        held: list[pa.RecordBatch] = []
         for batch in batches:
-            writer.write_batch(batch)
+            held.append(batch)
+            if sum(b.nbytes for b in held) >= ROW_GROUP:
+                writer.write_table(pa.Table.from_batches(held, schema))
+                held = []
+        if held:
+            writer.write_table(pa.Table.from_batches(held, schema))
+
+
+def _parquet_paths(schema: pa.Schema) -> list[str]:
+    """Return the names of the columns of a Parquet file."""
+    return [f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name for f in schema]
 
 
 def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path) -> None:

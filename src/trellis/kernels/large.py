@@ -69,19 +69,19 @@ def count_large(primes, shape, events, tasks, t, block):
         # The vertices of the block, numbered among themselves.
         held[:] = 0
         for y in range(start, stop):
-            v = place[y + offset]
-            if v >= 0:
-                held[v >> 6] |= one << np.uint64(v & 63)
+            w = place[y + offset]
+            if w >= 0:
+                held[w >> 6] |= one << np.uint64(w & 63)
         for w in range(held.shape[0]):
             before[w + 1] = before[w] + _ones(held[w])
         inside = np.int64(before[held.shape[0]])
         tree[:inside] = 0
         # What later blocks have, of all buckets from one on.
-        for b in range(bucket.shape[0] - 2, -1, -1):
-            above[b, 0] = _add(above[b + 1, 0], bucket[b, 0], p0)
-            above[b, 1] = _add(above[b + 1, 1], bucket[b, 1], p1)
-            above[b, 2] = _add(above[b + 1, 2], bucket[b, 2], p2)
-            above_f[b, 3] = above_f[b + 1, 3] + bucket_f[b, 3]
+        for k in range(bucket.shape[0] - 2, -1, -1):
+            above[k, 0] = _add(above[k + 1, 0], bucket[k, 0], p0)
+            above[k, 1] = _add(above[k + 1, 1], bucket[k, 1], p1)
+            above[k, 2] = _add(above[k + 1, 2], bucket[k, 2], p2)
+            above_f[k, 3] = above_f[k + 1, 3] + bucket_f[k, 3]
         for y in range(start, stop):
             at = y - start
             v = np.int64(place[y + offset])

@@ -45,7 +45,7 @@ class Work:
     """What a task does with its groups: `count`, `aggregate`, `list`, `explode`, or `pick` the ranks of `picks`.
 
     `picks` has for a group, by `group_name`, the places and the ranks of the trends that are wanted. `length` is the
-    number of windows in a stretch.
+    number of windows in a stretch, `memory` what a worker has, if that is not to be found out there.
     """
 
     plan: Plan
@@ -53,17 +53,18 @@ class Work:
     max_trends: int
     picks: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     length: int = 1
+    memory: int | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the rows of a task, in the order (group, time, id), and give the results of its groups."""
         with in_task():
-            for table in whole_groups(batches, self._boundary):
+            for table in whole_groups(batches, self.boundary, self.memory):
                 events = make_slice(self.plan, table, self.length)
                 operator = TrendOperator(self.plan, events)
                 yield from map(for_spark, ANSWERS[self.what](self, operator, RowMaker(self.plan, events)))
 
     @property
-    def _boundary(self) -> list[str]:
+    def boundary(self) -> list[str]:
         """The columns that must not change inside what is worked on together."""
         bound = self.plan.bound
         if self.what != "aggregate" or not bound.group_by:
@@ -83,6 +84,20 @@ def for_spark(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return results with the names and types that they have inside Spark."""
     columns = [c if c.type == spark_type(c.type) else c.cast(spark_type(c.type)) for c in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
+
+
+def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return results of Spark's with the names and types that they have for the user."""
+    columns = [_of_type(column, fld.type) for column, fld in zip(table.columns, schema, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _of_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    if spark_type(type_) == type_:
+        return column.cast(type_)
+    if pa.types.is_null(type_):
+        return pa.chunked_array([pa.nulls(len(column))])
+    return pa.chunked_array([pa.array(column.to_pylist(), type_)], type_)
 
 
 def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:

@@ -6,7 +6,10 @@ that differ only in case and names that are taken would all mean something there
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +17,11 @@ from numpy.typing import NDArray
 
 from trellis.columns.ordering import group_codes
 from trellis.columns.types import from_arrow, normalise
+from trellis.errors import DataError
 
 STRETCH, TIME, ID, USABLE = "stretch", "time", "id", "usable"
 ROWS_AT_ONCE = 1 << 16
+BYTES_AN_EVENT = 64  # that counting takes beyond the events
 
 
 def partition_name(place: int) -> str:
@@ -34,14 +39,25 @@ def output_names(number: int) -> list[str]:
     return [f"o{i}" for i in range(number)]
 
 
-def whole_groups(batches: Iterable[pa.RecordBatch], keys: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield sorted rows as tables that each hold whole groups of equal keys, many small ones together."""
+def whole_groups(
+    batches: Iterable[pa.RecordBatch], keys: Sequence[str], memory: int | None = None
+) -> Iterator[pa.Table]:
+    """Yield sorted rows as tables that each hold whole groups of equal keys, many small ones together.
+
+    A group that does not fit the `memory` of this machine is refused, with its size.
+    """
+    memory = free_memory() if memory is None else memory
     held: list[pa.RecordBatch] = []
     rows, enough = 0, ROWS_AT_ONCE
-    for batch in batches:
+    arriving = iter(batches)
+    for batch in arriving:
         held.append(batch)
         rows += batch.num_rows
-        if rows < enough or not keys:
+        if rows < enough:
+            continue
+        if not keys:
+            enough = 2 * rows
+            _check_memory(held, rows, keys, memory, arriving)
             continue
         table = pa.Table.from_batches(held).combine_chunks()
         last = int(group_begins(table, keys)[-1])
@@ -49,8 +65,43 @@ def whole_groups(batches: Iterable[pa.RecordBatch], keys: Sequence[str]) -> Iter
         if last:
             yield table.slice(0, last)
         held, rows = table.slice(last).to_batches(), table.num_rows - last
+        _check_memory(held, rows, keys, memory, arriving)
     if rows:
         yield pa.Table.from_batches(held).combine_chunks()
+
+
+def _check_memory(
+    held: list[pa.RecordBatch], rows: int, keys: Sequence[str], memory: int, arriving: Iterator[pa.RecordBatch]
+) -> None:
+    """Refuse a group that is too large for the memory, when half of that is taken: the rest comes as fast."""
+    size = sum(batch.nbytes for batch in held)
+    if size + BYTES_AN_EVENT * rows <= memory // 2:
+        return
+    first = held[0].slice(0, 1)
+    held.clear()
+    for batch in arriving:  # the whole size is told, so nothing is kept from here on
+        table = pa.Table.from_batches([first, batch])
+        same = int((group_begins(table, keys)[1:2] if keys else np.zeros(0, np.int64)).sum() or table.num_rows) - 1
+        rows += same
+        if same < batch.num_rows:
+            break
+    raise DataError(
+        f"a window (or the partition it is of) has {rows:,} events, which take about "
+        f"{(BYTES_AN_EVENT + size / max(1, rows)) * rows / 1e9:,.1f} GB; the worker has {memory / 1e9:,.1f} GB free",
+        "Make WITHIN shorter, partition the pattern with [attribute], select events with constant conditions, or give "
+        "the machines more memory.",
+    )
+
+
+def free_memory() -> int:
+    """Return how much memory this machine, or the container that it is, has left."""
+    left = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")]
+    with suppress(OSError, ValueError, StopIteration), open("/proc/meminfo") as lines:
+        left = [1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])]
+    with suppress(OSError, ValueError):
+        limits = Path("/sys/fs/cgroup")
+        left.append(int((limits / "memory.max").read_text()) - int((limits / "memory.current").read_text()))
+    return max(0, min(left))
 
 
 def group_begins(table: pa.Table, keys: Sequence[str]) -> NDArray[np.int64]:

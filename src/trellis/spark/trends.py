@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -25,15 +25,18 @@ from trellis.io.results import check_target, whole_directory
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import pattern_text
 from trellis.language.schema import Schema, Table
-from trellis.limits import refuse_listing
+from trellis.limits import refuse_listing, refuse_rows
 from trellis.local.prepare import bad_rows, warn_of_case
 from trellis.plan.plan import Plan, refuse_unsupported, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
+from trellis.spark import ranges
 from trellis.spark.failures import in_driver
 from trellis.spark.frames import Events, read_frames, union
-from trellis.spark.operate import PLACE, Work, for_spark, group_name, spark_type
+from trellis.spark.operate import PLACE, Work, fitted, for_spark, group_name, spark_type
+from trellis.spark.ranges import CountAndWrite, WriteRanges, can_be_ranged, surveyed
 from trellis.spark.rows import output_names, partition_name
 from trellis.spark.schema import from_spark
+from trellis.spark.sink import TOLD, Sink, WriteRows, Written, told
 from trellis.spark.split import Split, copies, number_repeated, split, time_number, type_column, windows_at_once
 from trellis.trends.address import check_rank, named_group, sampled_ranks
 from trellis.trends.aggregate import join
@@ -54,6 +57,8 @@ class SparkTrends:
     """What a query found, to be counted, listed, aggregated or written; Spark works when an answer is asked for."""
 
     engine = "spark"
+    _sink = Sink
+    _memory: int | None = None  # of a worker; None: as it finds it
 
     def __init__(self, plan: Plan, frame: DataFrame, max_trends: int, on_bad_rows: str = "error") -> None:
         refuse_unsupported(plan.bound)
@@ -116,7 +121,7 @@ class SparkTrends:
     ) -> DataFrame:  # fmt: skip
         """Return what the operator gives, in columns with the names of `output_names`."""
         rows = rows or self._split
-        work = Work(rows.plan, what, self.max_trends, picks or {}, rows.length)
+        work = Work(rows.plan, what, self.max_trends, picks or {}, rows.length, self._memory)
         return rows.grouped().mapInArrow(work, from_arrow_schema(_inside(schema)))
 
     @cached_property
@@ -250,7 +255,7 @@ class SparkTrends:
     def to_arrow(self) -> pa.Table:
         """Return all results as one Arrow table in this process, in the order of the result."""
         with in_driver():
-            return _fitted(self._listed().toArrow(), self.schema)
+            return fitted(self._listed().toArrow(), self.schema)
 
     def first(self, rows: int) -> pa.Table:
         """Return the first rows of the result in this process, in its order; the others are not listed."""
@@ -258,7 +263,7 @@ class SparkTrends:
         shortened.plan = limited_plan(self.plan, rows)
         shortened._split = replace(self._split, plan=shortened.plan)
         with in_driver():
-            return _fitted(shortened._listed().limit(rows).toArrow(), self.schema)
+            return fitted(shortened._listed().limit(rows).toArrow(), self.schema)
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return all results as a pandas frame in this process."""
@@ -288,7 +293,7 @@ class SparkTrends:
             found = dataset.dataset(path, format="parquet")
             for batch in found.to_batches(columns=[inside[n] for n in wanted.names]):
                 if batch.num_rows:
-                    yield from _fitted(pa.Table.from_batches([batch]), wanted).to_batches()
+                    yield from fitted(pa.Table.from_batches([batch]), wanted).to_batches()
 
     def trend(self, rank: int, window: Any = None, partition: Any = None) -> pa.Table:
         """Return the result with a rank, without those before it; see `LocalTrends.trend`."""
@@ -305,7 +310,7 @@ class SparkTrends:
     def _group_rows(self) -> tuple[list[dict[str, Any]], list[int]]:
         """Return window and partition of every group that has a result, in their order, and their sizes."""
         with in_driver():
-            table = _fitted(self.counts().toArrow(), count_schema(self.plan.bound))
+            table = fitted(self.counts().toArrow(), count_schema(self.plan.bound))
         lead = table.select(range(table.num_columns - 2))
         rows = lead.to_pylist() if lead.num_columns else [{} for _ in range(table.num_rows)]
         return rows, [number_of(text) for text in table.column(table.num_columns - 1).to_pylist()]
@@ -320,7 +325,7 @@ class SparkTrends:
         with in_driver():
             frame = self._run("pick", schema.append(pa.field(PLACE, pa.int64())), picks=picks)
             last = output_names(len(schema) + 1)[-1]
-            return _fitted(frame.orderBy(last).drop(last).toArrow(), schema)
+            return fitted(frame.orderBy(last).drop(last).toArrow(), schema)
 
     def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
         """Write the results as files into a directory, wholly or not at all.
@@ -335,21 +340,29 @@ class SparkTrends:
             Replace the directory.
         """
         check_target(path, format, overwrite)
+        with in_driver(), whole_directory(path, overwrite) as directory:
+            sink = self._sink(str(directory.absolute()), format, _without_null(self.schema))
+            sink.prepare()
+            sink.commit(self._write_to(sink))
+
+    def _write_to(self, sink: Sink) -> list[Written]:
+        """Have the tasks write the results, and return the files that make them up."""
         bound = self.plan.bound
-        with in_driver():
+        if bound.aggregates or not can_be_ranged(bound):
             if not bound.aggregates:
                 counts = [self._total] if not bound.per_window else self._group_counts()
                 refuse_listing(bound, counts, self.max_trends)
-            frame = self.to_spark()
-            with whole_directory(path, overwrite) as directory, _for_writing(self._session):
-                target = str(directory.absolute() / "files")
-                _writer(frame, format)(target)
-                for file in os.listdir(target):
-                    if not file.startswith("."):
-                        os.rename(os.path.join(target, file), directory / file)
-                for file in os.listdir(target):
-                    os.remove(os.path.join(target, file))
-                os.rmdir(target)
+            return [Written(**about) for about in _told(self.to_spark(), WriteRows(sink))]
+        work = Work(self.plan, "list", self.max_trends, {}, self._split.length, self._memory)
+        found = surveyed(_told(self._split.grouped(), CountAndWrite(work, sink, ranges.AT_ONCE)))
+        refuse_rows(found.rows, self.max_trends)
+        cut = ranges.even_ranges(found.slices, _cores(self._session), ranges.ROWS_A_TASK)
+        if not cut:
+            return found.files
+        after = max((file.place + 1 for file in found.files), default=0)
+        numbers = self._session.range(0, len(cut), 1, len(cut))
+        answers = _told(numbers, WriteRanges(self.plan, sink, cut, after))
+        return [*found.files, *(Written(**file) for about in answers for file in about["files"])]
 
     def __repr__(self) -> str:
         return f"<trends of `{pattern_text(self.plan.bound.pattern)}` over {self._read:,} events, on Spark>"
@@ -358,20 +371,6 @@ class SparkTrends:
 def _inside(schema: pa.Schema) -> pa.Schema:
     """Return the schema that results have inside Spark: see `for_spark`."""
     return pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
-
-
-def _fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return results of Spark's with the names and types that they have for the user."""
-    columns = [_of_type(column, fld.type) for column, fld in zip(table.columns, schema, strict=True)]
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _of_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-    if spark_type(type_) == type_:
-        return column.cast(type_)
-    if pa.types.is_null(type_):
-        return pa.chunked_array([pa.nulls(len(column))])
-    return pa.chunked_array([pa.array(column.to_pylist(), type_)], type_)
 
 
 def _first_columns(number: int) -> list[Column]:
@@ -409,20 +408,20 @@ def _for_writing(session: SparkSession) -> Iterator[None]:
             session.conf.set(key, value)
 
 
-def _writer(frame: DataFrame, format: str) -> Any:
-    if format == "parquet":
-        return frame.write.parquet
-    times = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'", "timeZone": "UTC"}
-    if format == "json":
-        return frame.write.options(ignoreNullFields="false", **times).json
-    names = output_names(len(frame.columns))
-    flat = [
-        f.to_json(f.col(name), times) if fld.dataType.typeName() == "array" else f.col(name)
-        for name, fld in zip(names, frame.schema.fields, strict=True)
-    ]
-    kept = {"ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
-    shown = frame.toDF(*names).select(*flat).toDF(*frame.columns)
-    return shown.write.options(header="true", escape='"', **kept, **times).csv
+def _told(frame: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> list[Any]:
+    """Return what the tasks tell that work on a frame."""
+    return told(frame.mapInArrow(task, from_arrow_schema(TOLD)).toArrow())
+
+
+def _without_null(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of files: not every reader knows columns of type null."""
+    return pa.schema([pa.field(fld.name, spark_type(fld.type)) for fld in schema])
+
+
+def _cores(session: SparkSession) -> int:
+    """Return how many tasks can run at a time; on Spark Connect, which does not tell, how many a shuffle makes."""
+    context = getattr(session, "_sc", None)
+    return int(context.defaultParallelism if context else session.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
 # --- From data to a plan ----------------------------------------------------------------------------------------
@@ -431,8 +430,9 @@ def _writer(frame: DataFrame, format: str) -> Any:
 def spark_trends(
     query: Query, data: Any, *, spark: SparkSession | None, time: str | None, type: str | None, event_id: str | None,
     params: Mapping[str, Any] | None, report_mode: str | None, max_trends: int, on_bad_rows: str,
+    make: Callable[..., SparkTrends] = SparkTrends,
 ) -> SparkTrends:  # fmt: skip
-    """Run a query on Spark."""
+    """Run a query on Spark; `make` makes the trends of a plan and a frame."""
     frames, time = read_frames(data, spark, time)
     tables = tuple(
         Table(name, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields})
@@ -445,7 +445,7 @@ def spark_trends(
     if tables[0].type is not None:  # decimals may have got wider
         common = {fld.name: from_spark(fld.dataType) for fld in events.schema.fields}
         schema = replace(schema, tables=tuple(Table(tb.type, {n: common[n] for n in tb.columns}) for tb in tables))
-    return SparkTrends(query.plan(schema, params, report_mode), events, max_trends, on_bad_rows)
+    return make(query.plan(schema, params, report_mode), events, max_trends, on_bad_rows)
 
 
 @dataclass(frozen=True)

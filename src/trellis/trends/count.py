@@ -136,12 +136,12 @@ class Counter:
             for i, prime in enumerate(primes):
                 residues = np.array([[row[1 + i] for row in found]], np.uint64)
                 tables[prime] = _by_group(residues, self.tasks.group, self.groups, prime)
-            return np.bincount(self.tasks.group, [row[0] for row in found], self.groups)
+            return np.bincount(self.tasks.group, [row[0] for row in found], self.groups).astype(np.float64)
 
         # So many events hardly ever have a number that three primes are enough for: a second thread need not wait.
         ahead = 2 if self.threads > 1 and len(self.events) >= 8 * MANY else 1
         with ThreadPoolExecutor(self.threads) as pool:
-            approximate = list(pool.map(one_pass, range(ahead)))[0]
+            approximate, *_ = pool.map(one_pass, range(ahead))
             bits = self.count_bits(approximate, np.arange(self.groups))
             list(pool.map(one_pass, range(ahead, ceil(len(primes_for(bits, LARGE)) / PRIMES))))
         return reconstruct(bits, tables.__getitem__, size=LARGE)[0]
@@ -211,6 +211,8 @@ class Counter:
 
     def _restricted_range(self) -> tuple[list[int], list[int]]:
         shortest, longest = [0] * self.groups, [0] * self.groups
+        if self.most < 1:
+            return shortest, longest
         arguments = self._arguments(self.tasks)
         highest = passes.count(Longest(), *arguments)
         for t, (group, high) in enumerate(zip(self.tasks.group.tolist(), highest.tolist(), strict=True)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -52,6 +53,17 @@ class TrendOperator:
         other = TrendOperator(plan, events, self.threads)
         other.__dict__ |= {name: self.__dict__[name] for name in SHARED if name in self.__dict__}
         return other
+
+    def make_ready(self) -> None:
+        """Build all that listing needs, before copies of this are given to others."""
+        _ = self.counts, self._task_sizes, self.tasks
+        with suppress(TrellisError):  # too many edges: trends are found one by one, or refused
+            _ = self.graph
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out what only refers to the rest."""
+        kept = {"plan", "events", "threads", "graph", "index", "tasks", "counts", "_task_sizes"}
+        return {name: value for name, value in self.__dict__.items() if name in kept}
 
     @cached_property
     def graph(self) -> EventGraph:
