@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_CONVERTED = 10**4000  # what Python itself converts, with some to spare
+
 
 def number_of(text: str) -> int:
     """Return the number that digits stand for, however many: the opposite of `digits_of`."""
@@ -13,7 +15,7 @@ def number_of(text: str) -> int:
 
 def digits_of(number: int) -> str:
     """Return all digits of a number that is not negative, however many (Python's own limit is 4,300)."""
-    if number < 10**4000:
+    if number < _CONVERTED:
         return str(number)
     size = int(number.bit_length() * 0.30103) // 2
     high, low = divmod(number, 10**size)

@@ -81,6 +81,12 @@ def with_all_columns(plan: Plan) -> Plan:
     return replace(plan, columns=tuple(dict.fromkeys([*plan.columns, *names])))
 
 
+def counting_plan(plan: Plan) -> Plan:
+    """Return the plan, reading no more than the conditions do: enough to count."""
+    names = {c.name for condition in plan.bound.conditions for c in columns_of(condition.value)}
+    return replace(plan, columns=tuple(name for name in plan.columns if name in names))
+
+
 def _columns(bound: BoundQuery) -> tuple[str, ...]:
     names: dict[str, None] = {}
     if bound.schema is not None:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.columns.types import from_arrow, normalise
+from trellis.digits import digits_of
 from trellis.kernels import worlds as kernel
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
@@ -22,13 +23,12 @@ from trellis.spark.rows import (
     STRETCH,
     TIME,
     USABLE,
-    column_name,
     group_begins,
     output_names,
     partition_name,
     whole_groups,
 )
-from trellis.spark.split import group_keys
+from trellis.spark.split import group_keys, row_names
 from trellis.trends.arrange import arrange, hidden_names, possible_ranges
 from trellis.trends.clock import Clock
 from trellis.trends.grouping import make_groups
@@ -42,7 +42,7 @@ PLACE = "__place"  # a number that rises with the rows of a group
 
 @dataclass(frozen=True)
 class Work:
-    """What a task does with its groups: `count`, `aggregate`, `list`, `explode`, or `pick` the ranks of `picks`.
+    """What a task does with its groups: `count`, `total`, `aggregate`, `list`, `explode`, or `pick` ranks of `picks`.
 
     `picks` has for a group, by `group_name`, the places and the ranks of the trends that are wanted. `length` is the
     number of windows in a stretch, `memory` what a worker has, if that is not to be found out there.
@@ -105,9 +105,7 @@ def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:
     bound = plan.bound
     assert bound.schema is not None
     clock = Clock(bound.window, bound.schema.time_type)
-    names = {n: column_name(i) for i, n in enumerate(plan.columns)}
-    names |= {n: partition_name(i) for i, (n, _) in enumerate(bound.partition)}
-    columns = {n: normalise(table[c], from_arrow(table[c].type)) for n, c in names.items()}
+    columns = {n: normalise(table[c], from_arrow(table[c].type)) for n, c in row_names(plan).items()}
     usable = np.ones(table.num_rows, np.bool_)
     if USABLE in table.column_names:
         usable = table[USABLE].to_numpy().astype(np.bool_)
@@ -115,7 +113,8 @@ def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:
     begins = group_begins(table, group_keys(bound))
     bounds = np.concatenate([begins, [table.num_rows]]) if table.num_rows else np.zeros(1, np.int64)
     windows = _windows(clock, times, table[STRETCH].to_numpy(), length) if STRETCH in table.column_names else None
-    ids = normalise(table[ID], from_arrow(table[ID].type))
+    given = table[ID] if ID in table.column_names else pa.array(np.arange(table.num_rows))  # these are not shown
+    ids = normalise(given, from_arrow(given.type))
     if bound.schema.event_id is not None:
         _refuse_repeated(ids, bounds, windows, bound.schema.event_id)
     groups, until = make_groups(bound, clock, times, bounds, windows)
@@ -148,6 +147,10 @@ def _refuse_repeated(ids: pa.Array, bounds: Ints, windows: tuple[Ints, Ints] | N
 
 def _count(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     yield from count_rows(maker, operator.counts).to_batches()
+
+
+def _total(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_arrays([pa.array([digits_of(sum(operator.counts))])], names=["total"])
 
 
 def _aggregate(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
@@ -216,4 +219,4 @@ def group_name(row: Mapping[str, Any]) -> str:
     return repr([value.isoformat() if hasattr(value, "isoformat") else value for value in row.values()])
 
 
-ANSWERS = {"count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "pick": _pick}
+ANSWERS = {"total": _total, "count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "pick": _pick}

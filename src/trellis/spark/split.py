@@ -61,6 +61,11 @@ class Split:
     single: DataFrame
     length: int
 
+    @property
+    def _order(self) -> list[str]:
+        """The columns by which the events of a group are sorted."""
+        return [TIME, ID] if ID in self.rows.columns else [TIME]
+
     def windows(self) -> DataFrame:
         """Return the number of the window, for each event and window that holds it."""
         bound = self.plan.bound
@@ -72,7 +77,7 @@ class Split:
         """Return the rows with those of a group together, in the order (group, time, id)."""
         keys = group_keys(self.plan.bound)
         gathered = self.rows.repartition(*_shuffle_keys(self.plan.bound)) if keys else self.rows.repartition(1)
-        return gathered.sortWithinPartitions(*keys, TIME, ID)
+        return gathered.sortWithinPartitions(*keys, *self._order)
 
 
 def group_keys(bound: BoundQuery) -> list[str]:
@@ -88,7 +93,7 @@ def _shuffle_keys(bound: BoundQuery) -> list[str]:
     return ([STRETCH] if bound.window.kind is WindowKind.SLIDING else []) + kept
 
 
-def split(plan: Plan, events: Events, drop_repeated: bool = False, length: int = 1) -> Split:
+def split(plan: Plan, events: Events, drop_repeated: bool = False, length: int = 1, counting: bool = False) -> Split:
     """Return the rows of a plan over events whose times and ids are all readable.
 
     Parameters
@@ -99,11 +104,13 @@ def split(plan: Plan, events: Events, drop_repeated: bool = False, length: int =
         Whether an event whose id occurred before in one of its windows is left out.
     length
         The number of windows in a stretch.
+    counting
+        Whether events are only counted, so that they need no numbers where they have no ids.
     """
     bound = plan.bound
     schema = bound.schema
     assert schema is not None
-    single = rows = _narrowed(plan, events, drop_repeated and schema.event_id is not None)
+    single = rows = _narrowed(plan, events, drop_repeated and schema.event_id is not None, counting)
     if bound.window.kind is WindowKind.SLIDING:
         clock = Clock(bound.window, schema.time_type)
         first, last = _windows(f.col(TIME), clock)
@@ -145,32 +152,52 @@ def copies(clock: Clock, length: int) -> float:
     return 1 + (float(clock.size) / float(clock.slide) - 1) / length
 
 
+def has_column(bound: BoundQuery, name: str) -> bool:
+    """Return whether a column of the plan has a column of its own in the rows: neither id nor partition."""
+    return name not in row_roles(bound)
+
+
+def row_roles(bound: BoundQuery) -> dict[str, str]:
+    """Return the columns of events that stand in the rows under the name of what they are for."""
+    assert bound.schema is not None
+    roles = {} if bound.schema.event_id is None else {bound.schema.event_id: ID}
+    return roles | {n: partition_name(i) for i, (n, _) in enumerate(bound.partition)}
+
+
+def row_names(plan: Plan) -> dict[str, str]:
+    """Return for each column that a plan reads, and each of its partition, the column of the rows."""
+    names = {n: column_name(i) for i, n in enumerate(plan.columns)}
+    return names | {n: r for n, r in row_roles(plan.bound).items() if n in names or r != ID}
+
+
 def number_repeated(plan: Plan, events: Events) -> int:
     """Return how many rows `drop_repeated` leaves out."""
     return _narrowed(plan, events, False).count() - _narrowed(plan, events, True).count()
 
 
-def _narrowed(plan: Plan, events: Events, drop_repeated: bool) -> DataFrame:
+def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool = False) -> DataFrame:
     """Return the rows before windows multiply them."""
     bound = plan.bound
     schema = bound.schema
     assert schema is not None
-    frame = events.frame if schema.event_id is not None else with_positions(events, bound)
+    numbered = schema.event_id is None and not counting
+    frame = with_positions(events, bound) if numbered else events.frame
     early, late = _early_and_late(plan)
     meets = _meets(bound, early, events)
     if not plan.keep_failing:
         frame = frame.where(meets) if meets is not None else frame
-    columns = [events.column(n).alias(column_name(i)) for i, n in enumerate(plan.columns)]
+    columns = [events.column(n).alias(column_name(i)) for i, n in enumerate(plan.columns) if has_column(bound, n)]
     columns += [
         _partition(events.column(n), kind.kind).alias(partition_name(i)) for i, (n, kind) in enumerate(bound.partition)
     ]
-    ident = f.col(ID) if schema.event_id is None else events.column(schema.event_id)
-    columns += [time_number(events.column(schema.time), bound).alias(TIME), ident.alias(ID)]
+    columns.append(time_number(events.column(schema.time), bound).alias(TIME))
+    if schema.event_id is not None or numbered:
+        columns.append(f.col(ID) if schema.event_id is None else events.column(schema.event_id).alias(ID))
     if plan.keep_failing:
         columns.append((f.coalesce(meets, f.lit(False)) if meets is not None else f.lit(True)).alias(USABLE))
     rows = frame.select(*columns, *(_all_in_order(events) if drop_repeated else []))
     if late:
-        names = {n: column_name(i) for i, n in enumerate(plan.columns)}
+        names = row_names(plan)
         rows = rows.mapInArrow(LateConditions(late, names), rows.schema)
     return _without_repeated(plan, rows) if drop_repeated else rows
 

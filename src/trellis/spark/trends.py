@@ -27,7 +27,7 @@ from trellis.language.printer import pattern_text
 from trellis.language.schema import Schema, Table
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.local.prepare import bad_rows, warn_of_case
-from trellis.plan.plan import Plan, refuse_unsupported, with_all_columns
+from trellis.plan.plan import Plan, counting_plan, refuse_unsupported, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.spark import ranges
 from trellis.spark.failures import in_driver
@@ -126,7 +126,7 @@ class SparkTrends:
 
     @cached_property
     def _total(self) -> int:
-        return sum(self._group_counts())
+        return sum(self._numbers("total", pa.schema([("total", pa.string())])))
 
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""
@@ -135,7 +135,7 @@ class SparkTrends:
     def counts(self) -> DataFrame:
         """Return the number of results of each window and partition that has any; nothing is listed."""
         schema = count_schema(self.plan.bound)
-        return _ordered(self._run("count", schema), self._lead_order()).toDF(*schema.names)
+        return _ordered(self._run("count", schema, self._for_counting), self._lead_order()).toDF(*schema.names)
 
     def aggregates(self) -> DataFrame:
         """Return the rows of the query's AGGREGATE; nothing is listed."""
@@ -242,10 +242,19 @@ class SparkTrends:
         return self._rows(in_order=True).toDF(*self.schema.names)
 
     def _group_counts(self) -> list[int]:
-        schema = count_schema(self.plan.bound)
+        return self._numbers("count", count_schema(self.plan.bound))
+
+    def _numbers(self, what: str, schema: pa.Schema) -> list[int]:
+        """Return the numbers that the last column of an answer has as texts."""
         with in_driver():
-            texts = self._run("count", schema).select(output_names(len(schema))[-1]).toArrow().column(0)
+            frame = self._run(what, schema, self._for_counting)
+            texts = frame.select(output_names(len(schema))[-1]).toArrow().column(0)
             return [number_of(text) for text in texts.to_pylist()]
+
+    @cached_property
+    def _for_counting(self) -> Split:
+        """The rows with no more columns than counting needs."""
+        return split(counting_plan(self.plan), self._events, self._drop, self._length, counting=True)
 
     @property
     def schema(self) -> pa.Schema:

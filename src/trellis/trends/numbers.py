@@ -32,9 +32,15 @@ def count_schema(bound: BoundQuery) -> pa.Schema:
 
 def count_rows(maker: RowMaker, counts: Sequence[int]) -> pa.Table:
     """Return one row a group that has a result."""
-    groups = np.array([g for g, count in enumerate(counts) if count], np.int64)
-    found = [counts[g] for g in groups]
-    columns = [*maker.lead(groups), *_exact(found, 0)]
+    try:
+        small = np.array(counts, np.int64)
+        groups = np.flatnonzero(small)
+        whole = pa.array(small[groups])
+        found = [whole.cast(COUNT), whole.cast(pa.string())]
+    except OverflowError:  # a number needs more than 64 bits
+        groups = np.array([g for g, count in enumerate(counts) if count], np.int64)
+        found = _exact([counts[g] for g in groups], 0)
+    columns = [*maker.lead(groups), *found]
     return pa.Table.from_arrays(columns, schema=count_schema(maker.bound))
 
 
