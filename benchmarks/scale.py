@@ -81,7 +81,8 @@ def main(folder: str, n: int, groups: int, cores: int, quick: bool) -> None:
     path = path if path.exists() else trades(Path(folder), n, groups)
     frame = session(cores).read.parquet(str(path))
     query = trellis.query(RISING.format(partition="[symbol] AND " if groups > 1 else ""))
-    rows = query.detect(frame, event_id="id")._for_counting
+    trends: Any = query.detect(frame, event_id="id")
+    rows = trends._for_counting
     passed = rows.grouped().mapInArrow(_nothing, rows.rows.schema)
     times = {
         "spark": timed("spark", lambda: to_nothing(rows.grouped()), quick, 2),

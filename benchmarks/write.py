@@ -27,7 +27,8 @@ def run(quick: bool) -> list[Table]:
     spark = session(2)
     with tempfile.TemporaryDirectory(prefix="trellis-bench-") as folder:
         target = Path(folder) / "out"
-        trends = trellis.query(CHAIN).detect(spark.createDataFrame(layers(width)), event_id="id", max_trends=number)
+        frame = spark.createDataFrame(layers(width))
+        trends: Any = trellis.query(CHAIN).detect(frame, event_id="id", max_trends=number)
 
         def ours() -> None:
             shutil.rmtree(target, ignore_errors=True)

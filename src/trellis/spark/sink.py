@@ -61,7 +61,7 @@ class Sink:
     def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[Written]:
         """Write rows to a file, if there are any; an attempt that fails takes it away again."""
         self.check()
-        counted = _Counted(batches)
+        counted = _Counted(map(self._fitting, batches))
         name = f"{place:05d}-{uuid.uuid4().hex}.{self.format}"
         file = Path(self.directory) / name
         try:
@@ -75,6 +75,13 @@ class Sink:
             raise
         if counted.rows:
             yield Written(place, name, counted.rows)
+
+    def _fitting(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch whose columns of type null are of the file's type."""
+        if batch.schema.equals(self.schema):
+            return batch
+        columns = [c.cast(fld.type) for c, fld in zip(batch.columns, self.schema, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def commit(self, files: Iterable[Written]) -> None:
         """Keep these files, in their order, and remove all others; in the driver."""
