@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 
 import trellis
 from trellis.kernels import large
+from trellis.kernels.algebra import modulo, settle
 from trellis.trends import count, exact
 from trellis.trends.count import Counter, GraphRelation
 from trellis.trends.tasks import length_bounds, make_tasks, with_first_ends
@@ -266,6 +268,23 @@ def test_numbers_are_put_together_from_their_residues(numbers: list[int]) -> Non
 def test_edges_serve_where_the_index_does_not(text: str) -> None:
     table = table_of(1, 30, 10)
     assert trellis.query(text).detect(table, event_id="id")._operator.index is None
+
+
+@pytest.mark.parametrize("bits", [exact.SMALL, exact.LARGE])
+def test_a_sum_of_64_residues_is_folded_into_its_remainder(bits: int) -> None:
+    rng = np.random.default_rng(bits)
+    for index in range(40):
+        algebra = modulo(exact.prime_below(bits, index))
+        prime = int(algebra.prime)
+        for total in [0, 1, prime - 1, prime, prime + 1, 2 * prime - 1, 64 * (prime - 1), 2**bits - 1, 2**bits]:
+            assert _settled(algebra, np.uint64(total)) == total % prime
+        for total in rng.integers(0, 64 * (prime - 1), 50, np.uint64).tolist():
+            assert _settled(algebra, np.uint64(total)) == total % prime
+
+
+@njit
+def _settled(algebra: Any, total: Any) -> Any:
+    return settle(algebra, total)
 
 
 def test_lengths_that_no_trend_has_are_no_mistake() -> None:

@@ -17,7 +17,7 @@ from numba.extending import register_jitable
 BLOCK = 1 << 16  # events of a block: its tree has 2 MB
 SHIFT = 4
 BUCKET = 1 << SHIFT  # with a block's tree at most 64 residues below 2**58 are added before a remainder is taken
-PRIMES = 3
+PRIMES, BITS = 3, 58  # the primes are a little below 2**BITS
 
 
 @register_jitable
@@ -27,6 +27,14 @@ def _ones(bits):
     bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
     bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
     return np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@register_jitable
+def _fold(total, prime, rest):
+    """Return the remainder of a sum of at most 64 residues: see `trellis.kernels.algebra.Modulo`."""
+    high = total >> np.uint64(BITS)
+    folded = total - (high << np.uint64(BITS)) + high * rest
+    return folded - prime if folded >= prime else folded
 
 
 @register_jitable
@@ -46,7 +54,8 @@ def count_large(primes, shape, events, tasks, t, block):
     nearest, latest, usable, later = events.nearest, events.latest, events.usable, events.later
     place, first, last, width = shape.place, shape.first, shape.last, tasks.width[t]
     p0, p1, p2 = np.uint64(primes[0]), np.uint64(primes[1]), np.uint64(primes[2])
-    one = np.uint64(1)
+    one, power = np.uint64(1), np.uint64(1) << np.uint64(BITS)
+    q0, q1, q2 = power - p0, power - p1, power - p2
     # A row is three residues and, in the same bytes as an unsigned number, a float.
     leaf, bucket = np.zeros((width, 4), np.uint64), np.zeros(((width >> SHIFT) + 2, 4), np.uint64)
     above, tree = np.zeros_like(bucket), np.zeros((block, 4), np.uint64)
@@ -117,7 +126,7 @@ def count_large(primes, shape, events, tasks, t, block):
                     i &= i - 1
                 if every or (nearest[y] >= hi and y >= first_end):
                     r0, r1, r2, rf = r0 + one, r1 + one, r2 + one, rf + 1.0
-                r0, r1, r2 = r0 % p0, r1 % p1, r2 % p2
+                r0, r1, r2 = _fold(r0, p0, q0), _fold(r1, p1, q1), _fold(r2, p2, q2)
                 if not usable[y]:
                     r0 = r1 = r2 = np.uint64(0)
                     rf = 0.0

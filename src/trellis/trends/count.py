@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.kernels import passes, paths
-from trellis.kernels.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest
+from trellis.kernels.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, modulo
 from trellis.trends.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Slice
@@ -177,7 +177,7 @@ class Counter:
         return reconstruct(bits, residues, signed, LARGE if weights is None else SMALL, self.threads)
 
     def _residues(self, prime: np.uint64, tasks: Tasks, weights: np.ndarray) -> Residues:
-        algebra, arguments = Modulo(prime), self._arguments(tasks)
+        algebra, arguments = modulo(int(prime)), self._arguments(tasks)
         if self.least > self.most:
             return np.zeros((1 + len(weights), len(tasks)), np.uint64)
         if self.most < self._longest:

@@ -39,7 +39,7 @@ def count_rows(maker: RowMaker, counts: Sequence[int]) -> pa.Table:
         found = [whole.cast(COUNT), whole.cast(pa.string())]
     except OverflowError:  # a number needs more than 64 bits
         groups = np.array([g for g, count in enumerate(counts) if count], np.int64)
-        found = _exact([counts[g] for g in groups], 0)
+        found = _exact([counts[g] for g in groups.tolist()], 0)
     columns = [*maker.lead(groups), *found]
     return pa.Table.from_arrays(columns, schema=count_schema(maker.bound))
 
