@@ -269,3 +269,19 @@ def test_a_window_too_large_for_a_worker_is_refused_on_spark(
     with pytest.raises(DataError, match="200,000 events, which take about"):
         trends.count()
     assert Work(trends.plan, "count", 1).memory is None
+
+
+def test_one_partition_with_nearly_all_events_and_one_without_a_name(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    n = 3_000
+    symbols = [None if i % 50 == 0 else "small" if i % 20 == 0 else "large" for i in range(n)]
+    table = pa.table({"ts": np.sort(rng.integers(0, 900, n)), "id": range(n), "x": rng.random(n), "symbol": symbols})
+    text = "PATTERN E+ s[] WHERE [symbol] AND s[i].x > 3 * s[i-1].x WITHIN 60 SLIDE 20"
+    here = trellis.query(text).detect(table, event_id="id")
+    there = on_spark(spark, text, table)
+    assert there.counts().toArrow().to_pylist() == here.counts().to_pylist()
+    monkeypatch.setattr(ranges, "AT_ONCE", 100)
+    there.write(str(tmp_path / "out"))
+    assert same_rows(tmp_path / "out", here.to_arrow())
