@@ -495,6 +495,8 @@ def test_names_that_mean_something_to_spark(spark: SparkSession, tmp_path: Path,
         assert trends.sample(3).equals(local.sample(3))
         ordered = f"{ODD_QUERY} ORDER BY SUM(s.`a b`) DESC LIMIT 3"
         assert detect(frame, ordered, **names).to_arrow().equals(here(ordered, ODD, **names).to_arrow())
+        detect(frame, ordered, **names).write(str(tmp_path / "ordered"))
+        assert pq.read_table(tmp_path / "ordered").num_rows == 3
         exploded = trends.explode()
         assert exploded.columns == local.explode().column_names
         assert sorted(map(str, plain_table(exploded))) == sorted(map(str, plain_table(local.explode())))

@@ -26,6 +26,10 @@ def check_target(path: str, format: str, overwrite: bool) -> None:
         raise UsageError(
             f"there is no output format `{format}`", did_you_mean(format, FORMATS, f"Formats are {', '.join(FORMATS)}.")
         )
+    if "://" in path:
+        raise UsageError(
+            f"the output `{path}` is no directory of a file system", "Write there with trends.to_spark().write."
+        )
     target = Path(path)
     if target.exists() and not overwrite:
         raise UsageError(

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -296,10 +294,11 @@ class SparkTrends:
         wanted = pa.schema(schema if columns is None else [schema.field(n) for n in chosen(columns, schema.names)])
         inside = dict(zip(schema.names, output_names(len(schema)), strict=True))
         with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, "results")
-            with in_driver(), _for_writing(self._session):
-                self._listed().toDF(*inside.values()).write.parquet(path)
-            found = dataset.dataset(path, format="parquet")
+            with in_driver():
+                sink = self._sink(directory, "parquet", _inside(schema))
+                sink.prepare()
+                sink.commit(_written(self._listed(), sink))
+            found = dataset.dataset(directory, format="parquet")
             for batch in found.to_batches(columns=[inside[n] for n in wanted.names]):
                 if batch.num_rows:
                     yield from fitted(pa.Table.from_batches([batch]), wanted).to_batches()
@@ -361,7 +360,7 @@ class SparkTrends:
             if not bound.aggregates:
                 counts = [self._total] if not bound.per_window else self._group_counts()
                 refuse_listing(bound, counts, self.max_trends)
-            return [Written(**about) for about in _told(self.to_spark(), WriteRows(sink))]
+            return _written(self.to_spark(), sink)
         work = Work(self.plan, "list", self.max_trends, {}, self._split.length, self._memory)
         found = surveyed(_told(self._split.grouped(), CountAndWrite(work, sink, ranges.AT_ONCE)))
         refuse_rows(found.rows, self.max_trends)
@@ -403,23 +402,15 @@ def _cut(frame: DataFrame, order: Sequence[Column], offset: int, limit: int | No
     return numbered.orderBy(PLACE).drop(PLACE)
 
 
-@contextmanager
-def _for_writing(session: SparkSession) -> Iterator[None]:
-    """Write times to Parquet as microseconds in UTC, not as the INT96 of old, and columns that differ only in case."""
-    wanted = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.caseSensitive": "true"}
-    before = {key: str(session.conf.get(key)) for key in wanted}
-    try:
-        for key, value in wanted.items():
-            session.conf.set(key, value)
-        yield
-    finally:
-        for key, value in before.items():
-            session.conf.set(key, value)
-
-
 def _told(frame: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]) -> list[Any]:
     """Return what the tasks tell that work on a frame."""
     return told(frame.mapInArrow(task, from_arrow_schema(TOLD)).toArrow())
+
+
+def _written(frame: DataFrame, sink: Sink) -> list[Written]:
+    """Have the tasks write the rows of a frame."""
+    plain = frame.toDF(*output_names(len(frame.columns)))  # dots and backticks in names mean something to Spark
+    return [Written(**about) for about in _told(plain, WriteRows(sink))]
 
 
 def _without_null(schema: pa.Schema) -> pa.Schema:
