@@ -11,6 +11,7 @@ from trellis.language.parser import parse
 from trellis.language.printer import to_query_text
 from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
+from trellis.methods import AUTO
 from trellis.plan.explain import explain_data, explain_text
 from trellis.plan.plan import Plan, make_plan
 
@@ -47,6 +48,8 @@ class Query:
         event_id: str | None = None,
         params: Mapping[str, Any] | None = None,
         report_mode: str | None = None,
+        algorithm: str = AUTO,
+        construction: str = AUTO,
         max_trends: int = DEFAULT_MAX_TRENDS,
         on_bad_rows: str = "error",
         engine: str | None = None,
@@ -65,6 +68,11 @@ class Query:
             Values of the query's parameters.
         report_mode
             Overrides REPORT: `unextendable`, `maximal` or `any`.
+        algorithm
+            How trends are listed: `auto` and `ranks` find each by its rank; `join`, on Spark only, extends all paths
+            together by joins, as the ABI paper does.
+        construction
+            How the attribute index of `join` is built: `auto`, in compiled kernels; `spark`, by Spark's own operations.
         max_trends
             The bound on listing.
         on_bad_rows
@@ -79,7 +87,8 @@ class Query:
 
         return detect(
             self, data, time=time, type=type, event_id=event_id, params=params, report_mode=report_mode,
-            max_trends=max_trends, on_bad_rows=on_bad_rows, engine=engine, spark=spark,
+            algorithm=algorithm, construction=construction, max_trends=max_trends, on_bad_rows=on_bad_rows,
+            engine=engine, spark=spark,
         )  # fmt: skip
 
     def __str__(self) -> str:

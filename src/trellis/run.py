@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trellis.errors import UsageError, did_you_mean
 from trellis.events import as_tables, schema_of, union, with_readable_times
 from trellis.local.trends import LocalTrends
+from trellis.methods import JOIN, check_methods
 from trellis.queries import Query
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 ENGINES = ("local", "spark")
 
 
-def detect(query: Query, data: Any, *, engine: str | None, spark: Any, **options: Any) -> LocalTrends | SparkTrends:
+def detect(
+    query: Query, data: Any, *, engine: str | None, spark: Any, algorithm: str, construction: str, **options: Any
+) -> LocalTrends | SparkTrends:
     """Run a query on the engine that fits its events, or the one asked for."""
     if engine is not None and engine not in ENGINES:
         raise UsageError(
@@ -26,10 +29,11 @@ def detect(query: Query, data: Any, *, engine: str | None, spark: Any, **options
         )
     tables = data.values() if isinstance(data, Mapping) else [data]
     on_spark = engine == "spark" or (engine is None and any(_is_spark(t) or _is_path(t) for t in tables))
+    check_methods(algorithm, construction, "spark" if on_spark else "local")
     if on_spark:
         from trellis.spark.trends import spark_trends
 
-        return spark_trends(query, data, spark=spark, **options)
+        return spark_trends(query, data, spark=spark, make=_on_spark(algorithm, construction), **options)
     return local_trends(query, data, **options)
 
 
@@ -43,6 +47,17 @@ def local_trends(
     tables, time = with_readable_times(as_tables(data), time)
     plan = query.plan(schema_of(tables, time, type, event_id), params, report_mode)
     return LocalTrends(plan, union(tables), max_trends, on_bad_rows)
+
+
+def _on_spark(algorithm: str, construction: str) -> Callable[..., SparkTrends]:
+    """Return what makes the trends of a plan and a frame of events."""
+    if algorithm == JOIN:
+        from trellis.spark.join import JoinedTrends
+
+        return partial(JoinedTrends, construction=construction)
+    from trellis.spark.trends import SparkTrends
+
+    return SparkTrends
 
 
 def _read_here(data: Any, time: str | None) -> Any:

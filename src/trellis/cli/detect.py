@@ -13,6 +13,7 @@ from trellis.cli.running import Asked, Clock, aggregates, listed_size, running
 from trellis.cli.show import plural, print_rows
 from trellis.cli.summary import Summary, query_text
 from trellis.limits import DEFAULT_MAX_TRENDS
+from trellis.methods import AUTO
 
 ROWS = 10
 
@@ -46,6 +47,8 @@ def detect(
     report_mode: o.ReportMode = None,
     limit: Limit = None,
     max_trends: MaxTrends = DEFAULT_MAX_TRENDS,
+    algorithm: o.Algorithm = AUTO,
+    construction: o.Construction = AUTO,
     engine: o.EngineName = o.Engine.SPARK,
     master: o.Master = None,
     conf: o.Conf = None,
@@ -66,6 +69,8 @@ def detect(
         o.pairs("--param", param),
         report_mode,
         max_trends,
+        algorithm,
+        construction,
     )
     run_detect(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json))
 

@@ -110,6 +110,24 @@ EngineName = Annotated[
     Engine,
     typer.Option("--engine", help="Run on Spark, or in this process.", rich_help_panel=_RUN),
 ]
+Algorithm = Annotated[
+    str,
+    typer.Option(
+        "--algorithm",
+        metavar="NAME",
+        help="How trends are listed: auto, ranks, or join, which extends paths by joins of Spark, round by round.",
+        rich_help_panel=_RUN,
+    ),
+]
+Construction = Annotated[
+    str,
+    typer.Option(
+        "--construction",
+        metavar="NAME",
+        help="How the index of join is built: auto, in kernels, or spark, by Spark's own operations.",
+        rich_help_panel=_RUN,
+    ),
+]
 Master = Annotated[
     str | None,
     typer.Option(
