@@ -73,10 +73,13 @@ def naive(table: pa.Table, may_follow: object, lo: int, hi: int, every: bool) ->
 
 
 def exactly(counter: Counter) -> list[int]:
-    """Count with primes, however small the numbers are."""
+    """Count with primes, however small the numbers are, and with 64 bits and floats."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(count, "EXACT", 1.0)
-        return counter.counts()
+        wrapped = counter.counts()
+        patch.setattr(Counter, "_most_wrapping_bits", 0)
+        assert counter.counts() == wrapped
+        return wrapped
 
 
 def both_counters(trends: Any) -> tuple[Counter, Counter]:
@@ -209,6 +212,19 @@ def test_rising_prices_have_a_power_of_two(n: int) -> None:
     assert query.detect(table, event_id="id").count() == 2 ** (n - 2)
     assert query.detect(table, event_id="id", report_mode="any").count() == 2**n - 1
     assert query.detect(table, event_id="id", report_mode="maximal").count() == 1
+
+
+@pytest.mark.parametrize("n", range(55, 100))
+def test_floats_tell_what_64_bits_do_not(n: int) -> None:
+    table = pa.table({"ts": np.arange(n), "x": np.arange(n, dtype=float), "id": np.arange(n)})
+    trends = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT any").detect(table, event_id="id")
+    counter = trends._operator.counter
+    wanted = 2**n - 1
+    assert counter.counts() == [wanted]
+    if wanted.bit_length() + 2 < counter._most_wrapping_bits:
+        assert counter._wrapped(np.array([0]), counter.approximate()) == [wanted]
+    else:
+        assert n > 90
 
 
 def test_prices_that_rise_crash_and_rise_again_do_not_underflow() -> None:

@@ -30,6 +30,13 @@ class Logs(NamedTuple):
     one: float = 0.0
 
 
+class Wrapping(NamedTuple):
+    """Numbers of paths modulo 2**64."""
+
+    zero: np.uint64 = np.uint64(0)
+    one: np.uint64 = np.uint64(1)
+
+
 class Modulo(NamedTuple):
     """Numbers of paths modulo a prime, of which 64 can be added before one remainder is taken: see `modulo`.
 
@@ -103,7 +110,7 @@ def _of(algebra, *classes):
 
 @overload(gather)
 def _gather(algebra, total, value):
-    if _of(algebra, Floats, Modulo):
+    if _of(algebra, Floats, Modulo, Wrapping):
         return lambda algebra, total, value: total + value
     if _of(algebra, Logs):
         return lambda algebra, total, value: _add_logs(total, value)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.kernels import passes, paths
-from trellis.kernels.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, modulo
+from trellis.kernels.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
 from trellis.trends.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Slice
@@ -85,7 +85,7 @@ class Counter:
         totals = self._numbers(Floats(), self.tasks)
         return np.bincount(self.tasks.group, totals, self.groups).astype(np.float64)
 
-    def _numbers(self, algebra: Floats | Logs | Modulo, tasks: Tasks) -> np.ndarray:
+    def _numbers(self, algebra: Floats | Logs | Modulo | Wrapping, tasks: Tasks) -> np.ndarray:
         """Return the number of trends of each task; tasks that overlap are counted several at a time."""
         shape, events, given = self._arguments(tasks)
         order = np.lexsort((given.lo, given.part, given.offset)) if isinstance(shape, passes.Tails) else np.empty(0)
@@ -112,7 +112,11 @@ class Counter:
         large = np.flatnonzero(approximate >= EXACT) if not self.restricted else np.flatnonzero(approximate > 0)
         counts = [int(c) if c < EXACT else 0 for c in approximate.tolist()]
         if len(large):
-            exact = self.sums(large, None, self.count_bits(approximate[large], large))[0]
+            bits = self.count_bits(approximate[large], large)
+            if bits <= self._most_wrapping_bits:
+                exact = self._wrapped(large, approximate[large])
+            else:
+                exact = self.sums(large, None, bits)[0]
             for group, number in zip(large.tolist(), exact, strict=True):
                 counts[group] = number
         return counts
@@ -145,6 +149,25 @@ class Counter:
             bits = self.count_bits(approximate, np.arange(self.groups))
             list(pool.map(one_pass, range(ahead, ceil(len(primes_for(bits, LARGE)) / PRIMES))))
         return reconstruct(bits, tables.__getitem__, size=LARGE)[0]
+
+    @property
+    def _most_wrapping_bits(self) -> int:
+        """The bits of numbers of which floats tell what their lowest 64 bits do not.
+
+        A sum of n floats that are not negative is off by less than n rounding errors, and a trend has at most n events.
+        """
+        if self.restricted:
+            return 0
+        largest = int((self.tasks.hi - self.tasks.lo).max(initial=1))
+        return 62 + max(0, 51 - 2 * (largest + 1).bit_length())
+
+    def _wrapped(self, groups: NDArray[np.int64], approximate: NDArray[np.float64]) -> list[int]:
+        """Return exact numbers of trends from their lowest 64 bits and their approximations."""
+        tasks = self.tasks.of_groups(groups)
+        lowest = np.zeros(len(groups), np.uint64)
+        np.add.at(lowest, np.searchsorted(groups, tasks.group), self._numbers(Wrapping(), tasks))
+        found = zip(lowest.tolist(), approximate.tolist(), strict=True)
+        return [low + ((int(about) - low + 2**63 >> 64) << 64) for low, about in found]
 
     def of_tasks(self, tasks: Tasks) -> list[int]:
         """Return the exact number of trends of each of some tasks."""

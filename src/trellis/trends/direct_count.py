@@ -66,7 +66,7 @@ class DirectCounter(Counter):
         self.least, self.most, self.groups = 1, NO_BOUND, len(direct.events.groups)
         self.direct, self._at_most = direct, at_most
 
-    _in_blocks = False
+    _in_blocks, _most_wrapping_bits = False, 0
 
     def counts(self) -> list[int]:
         """Return the exact number of trends of each group: in one pass, if `at_most` says that this is enough."""
