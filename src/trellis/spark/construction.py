@@ -39,7 +39,7 @@ from trellis.spark.indexed import (
     WINDOW,
 )
 from trellis.spark.rows import ID, STRETCH, TIME
-from trellis.spark.split import group_keys, row_names, Split
+from trellis.spark.split import Split, group_keys, row_names
 
 SEGMENT, POINT, NUMBER, WIDTH, BASE, OWNER = "segment", "point", "number", "width", "base", "owner"
 GIVES, TAKES, VALUE, CUT, KIND = "gives", "takes", "value", "cut", "kind"

@@ -46,7 +46,7 @@ from trellis.spark.indexed import (
     index_in_kernels,
 )
 from trellis.spark.operate import PLACE, for_spark, spark_type
-from trellis.spark.rows import ID, TIME, column_name, output_names, partition_name
+from trellis.spark.rows import ID, TIME, output_names
 from trellis.spark.sink import TOLD, Sink, WriteRows, Written, told
 from trellis.spark.split import Split, row_names, split
 from trellis.spark.trends import SparkTrends
@@ -105,10 +105,13 @@ class JoinedTrends(SparkTrends):
         bound = replace(self.plan.bound, having=())
         if bound.window.kind is WindowKind.SPAN:
             bound = replace(bound, report=Report.ANY)
-        every = copy(self)
-        every.plan = replace(self.plan, bound=bound)
-        every._split = replace(self._split, plan=every.plan)
-        paths = self._total if bound == self.plan.bound else sum(every._group_counts())
+        every = self
+        if bound != self.plan.bound:
+            every = copy(self)
+            every.plan = replace(self.plan, bound=bound)
+            for name in ("_total", "_for_counting"):  # what is known of the query as it is
+                every.__dict__.pop(name, None)
+        paths = every.count()
         if paths > self.max_trends:
             raise ListingRefused(
                 f"the algorithm `join` would make {number_text(paths)} paths, more than the bound of "
@@ -304,9 +307,7 @@ class PathRows:
                 yield for_spark(rows)
 
     def _slice(self) -> Slice:
-        bound = self.plan.bound
-        names = row_names(self.plan)
-        columns = {n: _normalised(self.events[c]) for n, c in names.items()}
+        columns = {n: _normalised(self.events[c]) for n, c in row_names(self.plan).items()}
         n = self.events.num_rows
         lo = np.searchsorted(self.events[EVENT].to_numpy(), self.groups[EVENT].to_numpy())
         groups = Groups(lo, lo + 1, self.groups[WINDOW].to_numpy())
