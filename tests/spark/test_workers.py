@@ -29,7 +29,11 @@ MISMATCH = (
         (f"{TRACE}ModuleNotFoundError: No module named 'trellis'\n", "no package `trellis`", "name this Python"),
         (f"{TRACE}ImportError: Numba needs NumPy 2.4 or less.", "Numba needs NumPy 2.4 or less", "versions"),
         (TRACE + MISMATCH, "workers run Python 3.12, and this is Python 3.11", "spark.pyspark.python"),
-        (f'{JAVA}Cannot run program "/no/python": error=2', "no Python called `/no/python`", "PYSPARK_PYTHON"),
+        (
+            f'{JAVA}Cannot run program "/no/p" (in directory "."): error=2, No file',
+            "`/no/p`: No file",
+            "PYSPARK_PYTHON",
+        ),
         ("EOFException occurred while reading the port number from pyspark.daemon's stdout", "not start", "README"),
     ],
 )
@@ -77,5 +81,5 @@ def test_pythons_that_lack_something(tmp_path: Path) -> None:
     assert [json.loads(line) for line in done.stdout.splitlines()] == [
         "the Python of Spark's workers has no package `trellis`",
         "the Python of Spark's workers has no package `numba`",
-        f"Spark's workers have no Python called `{tmp_path / 'none'}`",
+        f"Spark's workers cannot run `{tmp_path / 'none'}`: No such file or directory",
     ]

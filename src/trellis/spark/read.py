@@ -39,6 +39,7 @@ _SEPARATORS = {"csv": ",", "tsv": "\t"}
 _NOTHING = Looks(0)
 _MIXED = 64  # beside `Looks`: a value that is no text, where others are
 _ONE_A_LINE = "Write one JSON object a line."
+_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "Zulu", "UCT", "Universal")
 _NANOS_AS_LONG = "spark.sql.legacy.parquet.nanosAsLong"
 
 
@@ -259,10 +260,26 @@ def _check_together(job: _Job, schemas: Sequence[pa.Schema]) -> None:
 def _columnar_part(job: _Job, sources: Sequence[Source], schema: pa.Schema) -> DataFrame:
     if job.format == "parquet" and any(_is_nanos(field.type) for field in schema):
         job.spark.conf.set(_NANOS_AS_LONG, "true")
+    if job.format == "orc" and any(pa.types.is_timestamp(field.type) and field.type.tz is None for field in schema):
+        _check_zone_of_java(job)
     frame = job.spark.read.format(job.format).load([_address(source) for source in sources])
     if job.format == "orc":
         return frame
     return frame.select([_converted(field).alias(field.name) for field in schema])
+
+
+def _check_zone_of_java(job: _Job) -> None:
+    """Refuse to read times without a zone from ORC where Spark would not take them for times in UTC."""
+    zone = f.call_function("java_method", f.lit("java.time.ZoneId"), f.lit("systemDefault"))
+    row = job.spark.range(1).select(zone).first()
+    assert row is not None
+    if row[0] not in _UTC:
+        raise DataError(
+            f"{job.sources[0].path} has times without a zone, which Spark reads from ORC in the zone of its Java, "
+            f"{row[0]}, and not in UTC",
+            "Put -Duser.timezone=UTC into spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, or use "
+            "Parquet or the local engine.",
+        )
 
 
 def _is_nanos(kind: pa.DataType) -> bool:

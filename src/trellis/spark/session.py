@@ -15,10 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException, PySparkImportError
 from pyspark.sql import SparkSession
 
 from trellis.errors import UsageError
+from trellis.spark.masters import check_master
 
 OLDEST_JAVA = 17
 
@@ -26,6 +28,7 @@ _INSTALL_JAVA = (
     "Install one, for example with `sudo apt-get install openjdk-17-jre-headless`, "
     "or set JAVA_HOME to the one you have."
 )
+_INSTALL_CONNECT = "Install what it needs with `pip install 'pyspark[connect]'`."
 _LOG4J = """\
 status = off
 rootLogger.level = error
@@ -67,7 +70,7 @@ def get_session(master: str | None = None, conf: Mapping[str, Any] | None = None
     Raises
     ------
     UsageError
-        If there is no Java, Spark does not start, or a setting is refused.
+        If there is no Java, nothing answers at the master's address, Spark does not start, or a setting is refused.
     """
     settings = {key: _text(value) for key, value in (conf or {}).items()}
     active = _active()
@@ -113,6 +116,7 @@ def _apply(session: SparkSession, settings: Mapping[str, str]) -> None:
 
 
 def _start(master: str, settings: Mapping[str, str]) -> SparkSession:
+    check_master(master)
     if master.startswith("sc://"):
         return _created(SparkSession.builder.remote(master), settings, [])
     os.environ["JAVA_HOME"] = str(find_java())
@@ -133,8 +137,10 @@ def _created(builder: SparkSession.Builder, settings: Mapping[str, str], said: l
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
-    except (PySparkException, RuntimeError) as error:
-        told = next((line for line in said if "Error" in line or "Exception" in line), None)
+    except PySparkImportError as error:
+        raise UsageError(f"Spark Connect does not start: {error.getMessage()}", _INSTALL_CONNECT) from None
+    except (PySparkException, Py4JError, RuntimeError) as error:
+        told = next((line for line in said if "Error: " in line or "Exception: " in line), None)
         raise UsageError(f"Spark does not start: {told or _first_line(error)}") from None
 
 

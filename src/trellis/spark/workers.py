@@ -14,7 +14,7 @@ _WHERE = "The README says how to run on a cluster, and what an executor needs."
 _MISSING = re.compile(r"^ModuleNotFoundError: No module named '((?!trellis\.)[^'.]+)", re.MULTILINE)
 _UNFIT = re.compile(r"^ImportError: ((?!.*trellis).+)$", re.MULTILINE)
 _VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH\][^\n]*?(\d+\.\d+)[^\n]*?(\d+\.\d+)")
-_NO_PROGRAM = re.compile(r'Cannot run program "([^"]*)"')
+_NO_PROGRAM = re.compile(r'Cannot run program "([^"]*)".*?: (?:error=\d+, )?(.+)')
 _NO_PYTHON = re.compile(r"reading the port number from pyspark\.daemon's stdout")
 
 
@@ -41,7 +41,7 @@ def lacking(problem: BaseException) -> UsageError | None:
         what = f"a package of the Python of Spark's workers is too old or broken: {found[1].rstrip('.')}"
         return UsageError(what, f"Install {_NEEDED} there in the versions that are here. {_WHERE}")
     if found := _NO_PROGRAM.search(said):
-        return UsageError(f"Spark's workers have no Python called `{found[1]}`", _name("the one they have"))
+        return UsageError(f"Spark's workers cannot run `{found[1]}`: {found[2]}", _name("the Python they have"))
     if _NO_PYTHON.search(said):
         return UsageError("the Python of Spark's workers does not start", _name("one that does"))
     return None
