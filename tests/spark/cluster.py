@@ -16,8 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
+from numba.core.caching import UserProvidedCacheLocator
 
+from trellis.kernels import worlds
 from trellis.spark.session import find_java
+from trellis.spark.ship import package
+from trellis.spark.unpack import PACKAGE
+from trellis.spark.workers import NEEDED
 
 SPARK_HOME = Path(pyspark.__file__).parent
 SITE = SPARK_HOME.parent
@@ -36,6 +41,11 @@ CONF = {
 }
 
 
+def workers_python(directory: Path) -> Path:
+    """Make a Python that has what the README says an executor needs: not Trellis, and not what only a driver uses."""
+    return python_with(directory, {*NEEDED, "llvmlite"})
+
+
 def python_with(directory: Path, packages: Iterable[str]) -> Path:
     """Make a Python that has some of the packages of this one, and nothing else; return its path."""
     venv.create(directory, symlinks=True)
@@ -44,6 +54,16 @@ def python_with(directory: Path, packages: Iterable[str]) -> Path:
         if entry.name.removesuffix(".libs") in packages:
             (target / entry.name).symlink_to(entry)
     return directory / "bin" / "python"
+
+
+def compiled_here(directory: Path, sent: Path) -> Path:
+    """Give workers what this process has compiled, as if they had run before: it would take them as long again."""
+    kernels = sent / package(directory).stem / PACKAGE / "trellis" / "kernels"
+    cache = directory / "compiled" / UserProvidedCacheLocator.get_suitable_cache_subpath(str(kernels / "worlds.py"))
+    cache.mkdir(parents=True)
+    for file in Path(worlds.world_ends.stats.cache_path).glob("*.nb?"):
+        os.link(file, cache / file.name)
+    return directory / "compiled"
 
 
 def wait_until(what: str, found: Callable[[], Any], seconds: float = 60) -> Any:
@@ -84,11 +104,27 @@ class Cluster:
         host, work = ("--host", "127.0.0.1"), ("--work-dir", str(self.directory / f"{name}-work"))
         self.start_java(name, "deploy.worker.Worker", *host, *web, *cores, *memory, *work, self.master)
 
+    def start_connect(self, name: str, master: str, conf: dict[str, Any], **environment: str) -> str:
+        """Start a Spark Connect server, and return its address."""
+        settings = {"spark.connect.grpc.binding.port": 0, "spark.ui.enabled": "false", **CONF, **conf}
+        given = [text for key, value in settings.items() for text in ("--conf", f"{key}={value}")]
+        server = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal")
+        submit = (SPARK_HOME / "bin" / "spark-submit", "--master", master)
+        self.start(name, *submit, *given, *server, SPARK_DAEMON_MEMORY="1g", **environment)
+        return f"sc://127.0.0.1:{self.said(name, r'Spark Connect server started at: .*:([0-9]+)')}"
+
     def kill(self, name: str) -> None:
         """Kill a process and all that it has started, as if its machine had died."""
         with suppress(ProcessLookupError):
             os.killpg(self.processes[name].pid, signal.SIGKILL)
         self.processes[name].wait(30)
+
+    def said(self, name: str, pattern: str) -> str:
+        """Wait until a process says something, and return the group of it."""
+        process = self.processes[name]
+        found = wait_until(pattern, lambda: re.search(pattern, self.log(name)) or process.poll() is not None)
+        assert not isinstance(found, bool), f"{name} has ended"
+        return str(found[1])
 
     def log(self, name: str) -> str:
         return (self.directory / f"{name}.log").read_text(errors="replace")
@@ -121,15 +157,21 @@ class Cluster:
 
 @contextmanager
 def running_cluster(directory: Path, workers: Iterable[str] = ("one", "two")) -> Iterator[Cluster]:
-    """Start a master and workers; end all processes in the end, and after an error show the ends of their logs."""
+    """Start a master and workers."""
+    with processes(directory) as cluster:
+        cluster.start_java("master", "deploy.master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+        cluster.master = cluster.said("master", r"Starting Spark master at (spark://\S+)")
+        for name in workers:
+            cluster.start_worker(name)
+        yield cluster
+
+
+@contextmanager
+def processes(directory: Path) -> Iterator[Cluster]:
+    """End all processes in the end; after an error show the ends of their logs."""
     directory.mkdir(parents=True, exist_ok=True)
     cluster = Cluster(directory)
     try:
-        cluster.start_java("master", "deploy.master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
-        url = re.compile(r"Starting Spark master at (spark://\S+)")
-        cluster.master = wait_until("the master", lambda: url.search(cluster.log("master")))[1]
-        for name in workers:
-            cluster.start_worker(name)
         yield cluster
     except BaseException as problem:
         for name in cluster.processes:
