@@ -27,6 +27,7 @@ def test_help_names_the_commands(arguments: tuple[str, ...]) -> None:
         ("explain", "--events --time --type --event-id --param --report-mode --engine --master --conf --json"),
         ("count", "--events --time --time-format --input-format --on-bad-rows --out --format --overwrite --json"),
         ("detect", "--limit --max-trends --report-mode --no-progress --quiet --json --out --format --overwrite"),
+        ("detect", "--algorithm --construction"),
         ("bench", "--quick --out --no-progress --json"),
         ("demo", "--engine --master --no-progress"),
     ],

@@ -30,6 +30,7 @@ COMMANDS = {
     "a repeated id": ("detect", RISING, "twice.csv", "--event-id", "event_id", *TWO, "--out", "new/out"),
     "too few fields": ("detect", RISING, "short.csv", *TWO, "--out", "new/out"),
     "a time that does not parse": ("detect", RISING, "times.csv", *TWO, "--out", "new/out"),
+    "joins": ("detect", RISING, "prices.csv", *TWO, "--algorithm", "join", "--construction", "spark"),
     "several tables": (
         "count", "PATTERN Stock+ s[] WHERE s.code = '007' REPORT any", "--events", "Stock=prices.csv",
         "--events", "Order=orders.csv", *TWO, "--json",
@@ -97,6 +98,12 @@ def test_detect_gives_what_the_local_engine_gives(
     found, expected = pq.read_table(folder / "found"), pq.read_table(tmp_path / "local")
     keys = [("window_start", "ascending"), ("rank", "ascending")]
     assert found.sort_by(keys).to_pylist() == expected.sort_by(keys).to_pylist()
+
+
+def test_joins_find_what_the_local_engine_finds(done: dict[str, Done], folder: Path) -> None:
+    local = run_local("detect", RISING, folder / "prices.csv")
+    assert (done["joins"].code, done["joins"].err) == (0, "")
+    assert done["joins"].out.splitlines()[2:-2] == local.out.splitlines()[2:-2]
 
 
 def test_count_over_several_tables_of_text_prints_json_only(done: dict[str, Done]) -> None:

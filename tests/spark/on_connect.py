@@ -109,6 +109,8 @@ def main(address: str, directory: Path, everything: bool) -> None:
     if everything:
         frame = session.createDataFrame(TABLE)
         assert answers(trellis.query(FULL).detect(frame, event_id="id")) == answers(here())
+        joined = trellis.query(FULL).detect(frame, event_id="id", algorithm="join", construction="spark")
+        assert rows(joined.to_arrow()) == rows(here().to_arrow())
         check_text(there, directory / "csv", "csv", 1)
         check_text(there, directory / "json", "json", 0)
         check_mistakes(frame)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -73,15 +74,16 @@ def events(number: int, seed: int) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def partitions(spark: SparkSession, number: int) -> Iterator[None]:
-    """Shuffle into so many partitions."""
-    key = "spark.sql.shuffle.partitions"
-    before = str(spark.conf.get(key))
-    spark.conf.set(key, number)
+def with_settings(spark: SparkSession, given: Mapping[str, str]) -> Iterator[None]:
+    """Change settings of the session for a while."""
+    before = {key: str(spark.conf.get(key)) for key in given}
+    for key, value in given.items():
+        spark.conf.set(key, value)
     try:
         yield
     finally:
-        spark.conf.set(key, before)
+        for key, value in before.items():
+            spark.conf.set(key, value)
 
 
 def compare(spark: SparkSession, text: str, number: int, constructions: tuple[str, ...], seed: int = 1) -> None:
@@ -90,7 +92,7 @@ def compare(spark: SparkSession, text: str, number: int, constructions: tuple[st
     answer = expected(drawn)
     assert not isinstance(answer, str)
     assert answer.rows
-    with partitions(spark, number):
+    with with_settings(spark, {"spark.sql.shuffle.partitions": str(number)}):
         for construction in constructions:
             trends = detect(drawn, engine="spark", spark=spark, algorithm="join", construction=construction)
             assert plain_rows(rows_of(trends)) == plain_rows(answer.rows), construction
@@ -119,6 +121,20 @@ def test_every_query_at_every_parallelism_equals_the_oracle(spark: SparkSession,
 @given(drawn=case())
 def test_random_queries_equal_the_oracle(spark: SparkSession, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark, algorithm="join")
+
+
+@pytest.mark.slow
+def test_settings_change_nothing(spark: SparkSession) -> None:
+    other = {"session.timeZone": "Asia/Tokyo", "ansi.enabled": "false", "caseSensitive": "false"}
+    rows = [{**row, "t": dt.datetime(2024, 3, 10, 5, row["t"] + 5, tzinfo=dt.UTC)} for row in events(36, seed=3)]
+    schema = {**SCHEMA, "t": "timestamp"}
+    text = "PATTERN E+ s[] WHERE [g] AND s[i].t < s[i-1].t + 4 min WITHIN 9 min SLIDE 3 min RETURN s, s.t, MAX(s.y)"
+    drawn = Case(parse(text), rows, {"time": "t", "event_id": "id"}, schema)
+    with with_settings(
+        spark, {"spark.sql.adaptive.enabled": "false"} | {f"spark.sql.{k}": v for k, v in other.items()}
+    ):
+        for construction in ("auto", "spark"):
+            assert_same(drawn, engine="spark", spark=spark, algorithm="join", construction=construction)
 
 
 # --- The index --------------------------------------------------------------------------------------------------

@@ -154,7 +154,8 @@ class _Construction:
             return rows.withColumn(GROUP, f.lit(0).cast("bigint"))
         names = [f"g{i}" for i in range(len(keys))]
         groups = rows.select(*keys).distinct().toDF(*names)
-        number = f.row_number().over(Over.orderBy(*names)).cast("bigint") - 1
+        together = Over.partitionBy(f.lit(0)).orderBy(*names)  # without a partition Spark warns
+        number = f.row_number().over(together).cast("bigint") - 1
         same = reduce(and_, (f.col(key).eqNullSafe(f.col(name)) for key, name in zip(keys, names, strict=True)))
         return rows.join(f.broadcast(groups.withColumn(GROUP, number)), same).drop(*names)
 
