@@ -49,6 +49,20 @@ def test_a_mistake_of_our_own_is_none_of_theirs(said: str) -> None:
     assert mistake_in(RuntimeError(TRACE + said)) is None
 
 
+def modules_of_tasks() -> list[str]:
+    """The modules with what Spark's tasks call."""
+    rooms = sorted(Path(trellis.__file__).parent.glob("spark/*.py"))
+    return [f"trellis.spark.{path.stem}" for path in rooms if "def __call__(self, batches: " in path.read_text()]
+
+
+def test_tasks_import_only_what_the_readme_asks_for(tmp_path: Path) -> None:
+    python = python_with(tmp_path, {*NEEDED, "llvmlite", "pyspark", "py4j"})
+    modules = modules_of_tasks()
+    assert "trellis.spark.operate" in modules
+    source = str(Path(trellis.__file__).parents[1])
+    subprocess.run([python, "-c", f"import {', '.join(modules)}"], env={"PYTHONPATH": source}, check=True)
+
+
 SCRIPT = """
 import json, sys
 import pyarrow as pa

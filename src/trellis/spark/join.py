@@ -8,12 +8,11 @@ any more. In the end the paths are sorted, which gives the ranks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, reduce
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -21,7 +20,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 from pyspark.sql.window import Window as Over
 
-from trellis.columns.types import from_arrow, normalise
 from trellis.digits import number_text
 from trellis.errors import ListingRefused, UsageError
 from trellis.language.bound import WindowKind
@@ -29,7 +27,7 @@ from trellis.language.syntax import Report
 from trellis.methods import SPARK
 from trellis.plan.plan import Plan
 from trellis.spark.construction import check_construction, index_on_spark
-from trellis.spark.failures import in_driver, in_task
+from trellis.spark.failures import in_driver
 from trellis.spark.indexed import (
     EVENT,
     FIRST,
@@ -45,18 +43,17 @@ from trellis.spark.indexed import (
     WINDOW,
     index_in_kernels,
 )
-from trellis.spark.operate import PLACE, for_spark, spark_type
-from trellis.spark.rows import ID, TIME, output_names
-from trellis.spark.sink import TOLD, Sink, WriteRows, Written, told
-from trellis.spark.split import Split, row_names, split
-from trellis.spark.trends import SparkTrends
-from trellis.trends.arrange import KEY, hidden_names
-from trellis.trends.listing import Walked
-from trellis.trends.output import RowMaker, lead_schema, one_zero, output_type
-from trellis.trends.slice import Groups, Ints, Slice
+from trellis.spark.operate import PLACE, spark_type
+from trellis.spark.path_rows import PATH, RANK, PathRows
+from trellis.spark.rows import output_names
+from trellis.spark.sink import Sink, Written
+from trellis.spark.split import Split, split
+from trellis.spark.trends import SparkTrends, written
+from trellis.trends.arrange import KEY
+from trellis.trends.output import lead_schema, output_type
 from trellis.trends.tasks import length_bounds
 
-NEXT, PATH, RANK, BEFORE = "next", "path", "rank", "before"
+NEXT, BEFORE = "next", "before"
 MOST_EDGES = 1_000_000  # events and to-edges of a graph that is broadcast
 FEW = 1 << 16  # open paths that are dealt out anew each round, so that all tasks have some
 ROUNDS = 16  # after which what is complete so far becomes one frame
@@ -85,8 +82,7 @@ class JoinedTrends(SparkTrends):
     def _write_to(self, sink: Sink) -> list[Written]:
         if self.plan.bound.aggregates:
             return super()._write_to(sink)
-        answers = self.to_spark().mapInArrow(WriteRows(sink), from_arrow_schema(TOLD)).toArrow()
-        return [Written(**about) for about in told(answers)]
+        return written(self.to_spark(), sink)
 
     def _join(self, plan: Plan) -> Joined:
         if plan.columns not in self._joined:
@@ -283,55 +279,3 @@ def _between(number: Column, begin: int, end: int | None) -> Column:
     most = (1 << 63) - 1
     found = number >= f.lit(min(begin, most))
     return found if end is None else found & (number < f.lit(min(end, most)))
-
-
-@dataclass(frozen=True)
-class PathRows:
-    """Makes rows of ranked paths, with the events and groups that they name: `list`, or `explode` to one an event."""
-
-    plan: Plan
-    what: str
-    events: pa.Table
-    groups: pa.Table
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take paths with their groups and ranks, and give the rows of results."""
-        with in_task():
-            events, numbers = self._slice(), self.events[EVENT].to_numpy()
-            groups = self.groups[GROUP].to_numpy()
-            exploded = self.what == "explode"
-            maker = RowMaker(self.plan, events, positions=exploded, plain=exploded)
-            for batch in batches:
-                trends = _trends(batch, numbers, groups)
-                rows = maker.exploded(maker.batch(trends)) if exploded else self._arranged(maker.batch(trends), trends)
-                yield for_spark(rows)
-
-    def _slice(self) -> Slice:
-        columns = {n: _normalised(self.events[c]) for n, c in row_names(self.plan).items()}
-        n = self.events.num_rows
-        lo = np.searchsorted(self.events[EVENT].to_numpy(), self.groups[EVENT].to_numpy())
-        groups = Groups(lo, lo + 1, self.groups[WINDOW].to_numpy())
-        ids, times = _normalised(self.events[ID]), self.events[TIME].to_numpy()
-        return Slice(columns, ids, times, np.ones(n, np.bool_), np.array([0, n]), groups, np.full(n, n))
-
-    def _arranged(self, rows: pa.RecordBatch, trends: Walked) -> pa.RecordBatch:
-        """Leave out the number of the group, and put the place of each row behind what orders them."""
-        bound = self.plan.bound
-        shown = rows.num_columns - len(hidden_names(bound))
-        columns = [*rows.columns[:shown], *map(one_zero, rows.columns[shown + 1 :])]
-        if bound.order_by or bound.per_window:
-            columns.append(pa.array(trends.ranks))
-        return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
-
-
-def _normalised(column: pa.ChunkedArray) -> pa.Array:
-    return normalise(column, from_arrow(column.type))
-
-
-def _trends(batch: pa.RecordBatch, numbers: Ints, groups: Ints) -> Walked:
-    """Return paths as trends: the numbers of events and groups become positions among those that are known."""
-    paths = batch.column(PATH)
-    positions = np.searchsorted(numbers, paths.flatten().to_numpy()).astype(np.int32)
-    ends = np.cumsum(paths.value_lengths().to_numpy()).astype(np.int32)
-    group = np.searchsorted(groups, batch.column(GROUP).to_numpy())
-    return Walked(positions, ends, batch.column(RANK).to_numpy(), group)

@@ -297,7 +297,7 @@ class SparkTrends:
             with in_driver():
                 sink = self._sink(directory, "parquet", _inside(schema))
                 sink.prepare()
-                sink.commit(_written(self._listed(), sink))
+                sink.commit(written(self._listed(), sink))
             found = dataset.dataset(directory, format="parquet")
             for batch in found.to_batches(columns=[inside[n] for n in wanted.names]):
                 if batch.num_rows:
@@ -360,7 +360,7 @@ class SparkTrends:
             if not bound.aggregates:
                 counts = [self._total] if not bound.per_window else self._group_counts()
                 refuse_listing(bound, counts, self.max_trends)
-            return _written(self.to_spark(), sink)
+            return written(self.to_spark(), sink)
         work = Work(self.plan, "list", self.max_trends, {}, self._split.length, self._memory)
         found = surveyed(_told(self._split.grouped(), CountAndWrite(work, sink, ranges.AT_ONCE)))
         refuse_rows(found.rows, self.max_trends)
@@ -407,7 +407,7 @@ def _told(frame: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[
     return told(frame.mapInArrow(task, from_arrow_schema(TOLD)).toArrow())
 
 
-def _written(frame: DataFrame, sink: Sink) -> list[Written]:
+def written(frame: DataFrame, sink: Sink) -> list[Written]:
     """Have the tasks write the rows of a frame."""
     plain = frame.toDF(*output_names(len(frame.columns)))  # dots and backticks in names mean something to Spark
     return [Written(**about) for about in _told(plain, WriteRows(sink))]
