@@ -23,6 +23,7 @@ def wait_for(happened: Callable[[], bool], process: subprocess.Popen[str]) -> No
             return
         assert process.poll() is None, process.communicate()
         time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGKILL)
     raise AssertionError("it did not happen in four minutes")
 
 

@@ -121,6 +121,14 @@ def test_ranges_are_even_and_cover_everything(seed: int) -> None:
     assert [(g, r) for g, first, last in within(groups, begin, end) for r in range(first, last)] == every[begin:end]
 
 
+def test_ranges_are_not_countless() -> None:
+    cut = even_ranges([Saved("a", 10**30)], 3, 1000)
+    sizes = [end - begin for one in cut for _, begin, end in one]
+    assert 10_000 < len(sizes) <= ranges.MOST_TASKS
+    assert sum(sizes) == 10**30
+    assert max(sizes) - min(sizes) <= 1
+
+
 # --- Failures ---------------------------------------------------------------------------------------------------
 
 

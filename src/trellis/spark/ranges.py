@@ -31,6 +31,7 @@ from trellis.trends.output import RowMaker
 
 AT_ONCE = 2_000_000  # results that a task writes before it is known how many there are in all
 ROWS_A_TASK = 4_000_000  # results of a range at most, so that a lost task costs little
+MOST_TASKS = 20_000  # more would keep the driver busy
 SAVED = "slice"
 
 
@@ -145,7 +146,7 @@ def within(ranges: Sequence[Range], begin: int, end: int) -> list[Range]:
 def even_ranges(slices: Sequence[Saved], cores: int, most: int) -> list[list[tuple[str, int, int]]]:
     """Cut the results of slices into ranges that differ by at most one row, as many for each core, of bounded size."""
     total = sum(one.rows for one in slices)
-    number = min(total, cores * max(1, -(-total // (cores * most))))
+    number = min(total, cores * max(1, min(-(-total // (cores * most)), MOST_TASKS // cores)))
     ranges: list[list[tuple[str, int, int]]] = []
     for i in range(number):
         begin, end = total * i // number, total * (i + 1) // number
