@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import signal
@@ -66,6 +67,12 @@ def compiled_here(directory: Path, sent: Path) -> Path:
     return directory / "compiled"
 
 
+def _end_with_parent() -> None:
+    """Have the kernel kill this process if the one that started it is killed itself."""
+    set_signal_of_parents_death = 1
+    ctypes.CDLL(None).prctl(set_signal_of_parents_death, signal.SIGKILL)
+
+
 def wait_until(what: str, found: Callable[[], Any], seconds: float = 60) -> Any:
     """Ask until there is an answer, and return it."""
     end = time.monotonic() + seconds
@@ -90,7 +97,7 @@ class Cluster:
         with (self.directory / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 command, env=self.environment | environment, cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log,
-                stderr=log, start_new_session=True,
+                stderr=log, start_new_session=True, preexec_fn=_end_with_parent,
             )  # fmt: skip
         self.processes[name] = process
         return process
