@@ -81,6 +81,7 @@ for python in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_pythons_that_lack_something(tmp_path: Path) -> None:
     """With Spark itself, which may come to say it in other words."""
