@@ -14,8 +14,18 @@ pytestmark = pytest.mark.spark
 
 @seed(20161)
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate], database=None
+    max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate], database=None
 )
 @given(drawn=case())
 def test_results_ranks_and_aggregates_equal_the_oracle(spark: SparkSession, drawn: Case) -> None:
+    assert_same(drawn, engine="spark", spark=spark)
+
+
+@pytest.mark.slow
+@seed(20162)
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate], database=None
+)
+@given(drawn=case())
+def test_many_more_equal_the_oracle(spark: SparkSession, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark)

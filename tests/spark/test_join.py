@@ -30,7 +30,7 @@ from trellis.trends.operator import TrendOperator
 pytestmark = pytest.mark.spark
 
 PARALLELISM = (1, 2, 4, 7)
-SCHEMA = {"t": "int64", "id": "string", "x": "int64", "y": "double", "a": "int64", "b": "int64", "g": "string"}
+SCHEMA = dict.fromkeys("txnab", "int64") | {"id": "string", "y": "double", "z": "double", "g": "string"}
 
 # Values and times tie, some are NULL or NaN, and integers are compared with doubles.
 EQUALITY = "[g] AND s[i].a = s[i-1].b"
@@ -65,6 +65,8 @@ def events(number: int, seed: int) -> list[dict[str, Any]]:
             "id": f"e{numbers[i]}",
             "x": some([0, 1, 2, 3, 4, 5, None]),
             "y": some([0.0, -0.0, 1.0, 2.5, 3.0, 4.5, None, float("nan"), float("inf")]),
+            "n": some([2**53, 2**53 + 1, 2**63 - 1, -(2**63), -(2**53) - 1, 3]),  # doubles do not hold all of these
+            "z": some([2.0**53, 2.0**63, -(2.0**63), -(2.0**53), 3.0]),
             "a": some([1, 2, 3, None]),
             "b": some([1, 2, 3, 4]),
             "g": some(["A", "B", "B", None]),
@@ -98,12 +100,18 @@ def compare(spark: SparkSession, text: str, number: int, constructions: tuple[st
             assert plain_rows(rows_of(trends)) == plain_rows(answer.rows), construction
 
 
-@pytest.mark.parametrize(("number", "text"), [*zip(PARALLELISM, FOR_BOTH, strict=True)])
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        pytest.param(number, text, marks=[pytest.mark.slow] if number in (1, 4) else [])
+        for number, text in zip(PARALLELISM, FOR_BOTH, strict=True)
+    ],
+)
 def test_both_constructions_equal_the_oracle(spark: SparkSession, number: int, text: str) -> None:
     compare(spark, text, number, ("auto", "spark"))
 
 
-@pytest.mark.parametrize("text", FOR_KERNELS[:2])
+@pytest.mark.parametrize("text", FOR_KERNELS[:1])
 def test_edges_and_spans_equal_the_oracle(spark: SparkSession, text: str) -> None:
     compare(spark, text, 4, ("auto",))
 
@@ -140,16 +148,14 @@ def test_settings_change_nothing(spark: SparkSession) -> None:
 # --- The index --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "condition", ["s[i].a = s[i-1].b", "s[i].y > s[i-1].x", "s[i].a = s[i-1].b AND s[i].x <= s[i-1].y"]
-)
+@pytest.mark.parametrize("condition", ["s[i].n > s[i-1].z", "s[i].a = s[i-1].b AND s[i].x <= s[i-1].y"])
 def test_the_index_is_that_of_the_kernels(spark: SparkSession, condition: str) -> None:
     compare_indexes(spark, condition)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["", "s[i].a = s[i-1].b AND ", "s[i].a = s[i-1].x AND s[i].b = s[i-1].y AND "])
-@pytest.mark.parametrize("compared", ["s[i].x {} s[i-1].y", "s[i].y {} 2 * s[i-1].y", "s[i].g {} s[i-1].id"])
+@pytest.mark.parametrize("compared", ["s[i].x {} s[i-1].y", "s[i].z {} s[i-1].n", "s[i].g {} s[i-1].id"])
 @pytest.mark.parametrize("op", ["<", "<=", ">", ">="])
 def test_every_index_is_that_of_the_kernels(spark: SparkSession, op: str, compared: str, key: str) -> None:
     compare_indexes(spark, key + compared.format(op))
