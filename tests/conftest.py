@@ -13,13 +13,19 @@ if TYPE_CHECKING:
 settings.register_profile("trellis", deadline=None)  # the first call of a kernel compiles it
 settings.load_profile("trellis")
 
+SETTINGS = {
+    "spark.sql.shuffle.partitions": 2,
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # most of its code runs a few times only
+}
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of the tests: local, quiet, in UTC; a task that fails gets a second chance."""
     from trellis.spark.session import get_session, stop_session
 
-    session = get_session("local[2,2]", {"spark.sql.shuffle.partitions": 2, "spark.driver.memory": "1g"})
+    session = get_session("local[2,2]", SETTINGS)
     yield session
     stop_session(session)
 

@@ -120,6 +120,7 @@ def test_what_is_listed_is_what_is_counted(table: pa.Table, trades: dict[str, li
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_counts_and_lists_the_same(spark: SparkSession, table: pa.Table, trades: dict[str, list[Trade]]) -> None:
     until = dt.datetime(2013, 10, 7, 9, 40, tzinfo=UTC)
     early = table.filter(pc.less(table["timestamp"], until))

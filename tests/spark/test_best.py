@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.mark.parametrize("tail", ["LIMIT 4 OFFSET 2", "LIMIT 3 PER WINDOW"])
-@pytest.mark.parametrize("keys", ["LENGTH", "SUM(s.x)", "MAX(s.v), LENGTH"])
+@pytest.mark.parametrize("keys", ["LENGTH", pytest.param("SUM(s.x)", marks=pytest.mark.slow), "MAX(s.v), LENGTH"])
 def test_the_best_of_more_than_can_be_listed(spark: SparkSession, keys: str, tail: str) -> None:
     rng = np.random.default_rng(2)
     n = 600

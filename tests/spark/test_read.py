@@ -122,6 +122,7 @@ def test_time_formats(spark: SparkSession, tmp_path: Path, time_format: str, tex
     assert 0 < table.column("t").null_count < table.num_rows
 
 
+@pytest.mark.slow
 def test_several_csv_files(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,x\n")
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"b,a\r\ny,2.5\r\n"))
@@ -194,6 +195,7 @@ def by_name(spark: SparkSession, paths: Any, text: list[str]) -> None:
     assert rows(frame.select(names).toArrow()) == rows(table.select(names))
 
 
+@pytest.mark.slow
 def test_json_times(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_text('{"t": "2024-01-01"}\n{"t": "bad"}\n{"t": "2024-01-01 05:00"}\n')

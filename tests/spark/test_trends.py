@@ -129,6 +129,7 @@ def test_aggregates(frame: DataFrame) -> None:
         detect(frame, RISING).aggregates()
 
 
+@pytest.mark.slow
 def test_batches(frame: DataFrame) -> None:
     trends, local = detect(frame, FULL), here(FULL)
     names = ["s_ts", "g", "window_end", "rank"]
@@ -285,6 +286,7 @@ def test_rows_without_a_readable_time_or_id(spark: SparkSession, table: pa.Table
         ("PATTERN E+ s[] WHERE s.x < 4 AND s.z != 2 SELECT contiguous WITHIN 3 RETURN s, s.x", 3),
     ],
 )
+@pytest.mark.slow
 def test_repeated_ids(spark: SparkSession, text: str, dropped: int) -> None:
     frame = spark.createDataFrame(REPEATED)
     trends, local = detect(frame, text, on_bad_rows="drop"), here(text, REPEATED, on_bad_rows="drop")
@@ -333,6 +335,7 @@ def ordered(found: list[dict[str, Any]]) -> list[str]:
     return sorted(json.dumps(row, sort_keys=True, default=str) for row in shown)
 
 
+@pytest.mark.slow
 def test_files(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:
     trends, local = detect(frame, FULL), here(FULL)
     for format in ("parquet", "csv", "json"):
@@ -368,6 +371,7 @@ def _csv_rows(directory: Path, schema: pa.Schema) -> list[str]:
     return ordered(found)
 
 
+@pytest.mark.slow
 def test_directories_that_exist(frame: DataFrame, tmp_path: Path) -> None:
     trends = detect(frame, f"{RISING} LIMIT 3 ")
     out = tmp_path / "out"
@@ -406,11 +410,21 @@ def settings(session: SparkSession, **values: Any) -> Iterator[None]:
 @pytest.mark.parametrize(
     "values",
     [
-        {"spark__sql__session__timeZone": "America/St_Johns", "spark__sql__ansi__enabled": "false"},
-        {"spark__sql__caseSensitive": "false", "spark__sql__adaptive__enabled": "false"},
-        {"spark__sql__execution__arrow__maxRecordsPerBatch": 7, "spark__sql__shuffle__partitions": 5},
+        pytest.param(
+            {"spark__sql__session__timeZone": "America/St_Johns", "spark__sql__ansi__enabled": "false"},
+            id="zone",
+        ),
+        pytest.param(
+            {"spark__sql__caseSensitive": "false", "spark__sql__adaptive__enabled": "false"},
+            id="plain",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"spark__sql__execution__arrow__maxRecordsPerBatch": 7, "spark__sql__shuffle__partitions": 5},
+            id="small batches",
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["zone", "plain", "small batches"],
 )
 def test_the_settings_of_a_session_change_nothing(spark: SparkSession, tmp_path: Path, values: dict[str, Any]) -> None:
     """Also times without a zone, dates, and a group that comes in many batches."""
@@ -428,6 +442,7 @@ def test_the_settings_of_a_session_change_nothing(spark: SparkSession, tmp_path:
         assert plain_table(found.to_arrow()) == plain_table(here(f"{RISING} SELECT contiguous", split).to_arrow())
 
 
+@pytest.mark.slow
 def test_more_rows_than_are_worked_on_at_once(spark: SparkSession) -> None:
     """Many small groups and one that is larger than all that is held together."""
     n = rows.ROWS_AT_ONCE * 3 // 2
@@ -476,7 +491,7 @@ ODD_QUERY = (
 )
 
 
-@pytest.mark.parametrize("sensitive", ["true", "false"])
+@pytest.mark.parametrize("sensitive", ["true", pytest.param("false", marks=pytest.mark.slow)])
 def test_names_that_mean_something_to_spark(spark: SparkSession, tmp_path: Path, sensitive: str) -> None:
     names = {"time": "t`", "event_id": "__id", "type": "__type"}
     with settings(spark, spark__sql__caseSensitive=sensitive):
@@ -562,6 +577,7 @@ def test_tables_with_two_types_of_a_column(spark: SparkSession, a: pa.Array, b: 
     assert mistake(lambda: detect(tables, RISING, engine="spark", spark=spark)) == wanted
 
 
+@pytest.mark.slow
 def test_tables_with_one_type_in_several_forms(spark: SparkSession) -> None:
     first = {"x": pa.array([1, 2], pa.int16()), "k": pa.array(["a", "b"]).dictionary_encode(), "n": pa.nulls(2)}
     money = pa.array([Decimal("1.25"), Decimal("2.25")], pa.decimal128(5, 2))

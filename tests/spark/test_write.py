@@ -162,7 +162,7 @@ class FullDisk(Sink):
         yield from super().write(filling(), place)
 
 
-@pytest.mark.parametrize("at_once", [0, 10**9])
+@pytest.mark.parametrize("at_once", [0, pytest.param(10**9, marks=pytest.mark.slow)])
 def test_a_task_that_failed_and_is_repeated_leaves_nothing_behind(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
@@ -176,7 +176,7 @@ def test_a_task_that_failed_and_is_repeated_leaves_nothing_behind(
     assert all(name.startswith("part-") for name in os.listdir(tmp_path / "out"))
 
 
-@pytest.mark.parametrize("at_once", [0, 10**9])
+@pytest.mark.parametrize("at_once", [0, pytest.param(10**9, marks=pytest.mark.slow)])
 def test_a_job_that_failed_leaves_nothing_behind(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
@@ -195,6 +195,7 @@ def test_a_job_that_failed_leaves_nothing_behind(
     assert os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.slow
 def test_too_many_results_are_refused_and_nothing_is_left(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,6 +222,7 @@ def test_no_results_are_a_file_without_rows(spark: SparkSession, tmp_path: Path)
     assert pq.read_schema(tmp_path / "out" / "part-00000.parquet").names == trends.schema.names
 
 
+@pytest.mark.slow
 def test_an_order_goes_over_the_files(spark: SparkSession, tmp_path: Path) -> None:
     text = CHAIN + " AND [g] RETURN LAST(s).id AS last ORDER BY LAST(s).id DESC, FIRST(s).id"
     table = layered(7, partitions=2)
@@ -279,6 +281,7 @@ def test_a_window_too_large_for_a_worker_is_refused_on_spark(
     assert Work(trends.plan, "count", 1).memory is None
 
 
+@pytest.mark.slow
 def test_one_partition_with_nearly_all_events_and_one_without_a_name(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
