@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# Run the tests in two processes, one for what uses Spark and one for the rest, so that two cores are busy and there is
-# one Spark session. Arguments: a marker expression that chooses tests (default: all), then whatever pytest takes.
+# Run the tests in three processes, one for what uses Spark, which often waits, and two for the rest, so that two cores are
+# busy and there is one Spark session. All of them, and Spark's workers, share what Numba compiles: from a clean clone
+# that is most of the work. Arguments: a marker expression that chooses tests (default: all), then whatever pytest takes.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 chosen="${1:-slow or not slow}"
 shift || true
 log="$(mktemp)"
+export NUMBA_CACHE_DIR="${NUMBA_CACHE_DIR:-$PWD/.numba_cache}"
 trap 'rm -f "$log"' EXIT
 trap 'kill 0' INT TERM
 
 .venv/bin/python -m pytest -m "($chosen) and spark" "$@" >"$log" 2>&1 &
 with_spark=$!
-.venv/bin/python -m pytest -m "($chosen) and not spark" "$@"
+.venv/bin/python -m pytest -n 2 --dist worksteal -m "($chosen) and not spark" "$@"
 rest=$?
 wait "$with_spark"
 spark=$?

@@ -17,10 +17,7 @@ from tests.cli.test_explain import KITING
 from tests.cli.test_process import ENDLESS, UNBOUNDED, wait_for
 
 pytestmark = pytest.mark.spark
-TWO = (
-    "--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2",
-    "--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1",
-)  # fmt: skip
+TWO = ("--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2")
 SECOND = "2024-01-01T00:00:0"
 FILES = {
     "prices.csv": PRICES,

@@ -227,6 +227,7 @@ def rows_in_order(table: pa.Table) -> list[str]:
 # --- What it refuses ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_more_paths_than_the_bound_are_refused_before_the_first_round(spark: SparkSession) -> None:
     text = "PATTERN E+ s[] WHERE s[i].x > s[i-1].x HAVING LENGTH >= 3 LIMIT 2"
     count = joined(spark, text.replace("HAVING LENGTH >= 3", "")).count()

@@ -116,7 +116,7 @@ ODD = {
 
 
 @pytest.mark.parametrize(
-    "values", [pytest.param(OTHERS, id="others"), pytest.param(ODD, id="odd", marks=pytest.mark.slow)]
+    "values", [pytest.param(OTHERS, id="others", marks=pytest.mark.slow), pytest.param(ODD, id="odd", marks=pytest.mark.slow)]
 )
 def test_settings_of_the_session(spark: SparkSession, tmp_path: Path, values: dict[str, str]) -> None:
     with settings(spark, values):

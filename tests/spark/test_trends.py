@@ -170,6 +170,7 @@ def test_inputs(spark: SparkSession, make: Callable[[SparkSession, pa.Table], An
     assert plain_table(found) == plain_table(here(text, data, event_id=None).to_arrow())
 
 
+@pytest.mark.slow
 def test_paths(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(TABLE.slice(0, 40), tmp_path / "a.parquet")
     pq.write_table(TABLE.slice(40), tmp_path / "b.parquet")
@@ -491,7 +492,8 @@ ODD_QUERY = (
 )
 
 
-@pytest.mark.parametrize("sensitive", ["true", pytest.param("false", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sensitive", ["true", "false"])
+@pytest.mark.slow
 def test_names_that_mean_something_to_spark(spark: SparkSession, tmp_path: Path, sensitive: str) -> None:
     names = {"time": "t`", "event_id": "__id", "type": "__type"}
     with settings(spark, spark__sql__caseSensitive=sensitive):
