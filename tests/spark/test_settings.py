@@ -115,9 +115,8 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize(
-    "values", [pytest.param(OTHERS, id="others", marks=pytest.mark.slow), pytest.param(ODD, id="odd", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("values", [pytest.param(OTHERS, id="others"), pytest.param(ODD, id="odd")])
 def test_settings_of_the_session(spark: SparkSession, tmp_path: Path, values: dict[str, str]) -> None:
     with settings(spark, values):
         assert_same(spark, tmp_path, FULL, events(NAIVE))
