@@ -19,7 +19,6 @@ from trellis.language.bound import BoundQuery, Column, Operation, Value, columns
 from trellis.language.schema import Kind
 from trellis.limits import DEFAULT_MAX_TRENDS, refuse_listing, result_size
 from trellis.methods import AUTO, check_methods
-from trellis.plan.plan import refuse_unsupported
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +45,7 @@ def running(asked: Asked, step: Step) -> Iterator[Any]:
     """Give the trends of a query; the engine goes on until the end of the block."""
     check_given(asked.events)
     # What is wrong with the query itself, or with a path, is found before anything is started or read.
-    refuse_unsupported(asked.query.plan(None, asked.params, asked.report_mode).bound)
+    asked.query.plan(None, asked.params, asked.report_mode)
     check_methods(asked.algorithm, asked.construction, asked.engine.engine)
     check_paths(asked.events)
     with engine_and_events(asked, step) as (spark, data):

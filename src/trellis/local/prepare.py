@@ -13,17 +13,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.columns.evaluate import evaluate
 from trellis.columns.ordering import row_codes, sort_indices
 from trellis.columns.types import from_arrow, normalise
-from trellis.errors import DataError, OverflowInCondition, UsageError
+from trellis.errors import DataError, UsageError
 from trellis.events import TYPE
 from trellis.kernels import worlds as kernel
-from trellis.language.bound import BoundQuery, Condition, WindowKind
+from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.schema import STRING, Kind
 from trellis.local.sorting import Order, column_of, event_order, repeated_rows, table_order
-from trellis.plan.plan import Plan
-from trellis.trends.adjacency import is_true
+from trellis.plan.plan import Plan, is_one_kleene, type_column
+from trellis.trends.adjacency import is_true, meets_condition
 from trellis.trends.clock import Clock
 from trellis.trends.grouping import make_groups
 from trellis.trends.slice import Ints, Slice
@@ -183,29 +182,37 @@ def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[str]:
 
 
 def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:
+    if not is_one_kleene(plan.bound):
+        return _fills_some(plan, table, columns)
     meets = _has_type(plan.bound, table)
     for condition in plan.constant:
         meets &= meets_condition(condition, columns, meets)
     return meets
 
 
-def meets_condition(
-    condition: Condition, columns: Mapping[Any, pa.Array], asked: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Return which events meet a condition; only those that are `asked` can be the cause of an overflow."""
-    try:
-        return is_true(evaluate(condition.value, lambda c: columns[c.name], len(asked)))
-    except OverflowInCondition:
-        rows = pa.array(np.flatnonzero(asked))
-        meets = np.zeros(len(asked), np.bool_)
-        meets[asked] = is_true(evaluate(condition.value, lambda c: columns[c.name].take(rows), len(rows)))
-        return meets
+def _fills_some(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:
+    """Return which events may fill some variable."""
+    from trellis.patterns.variables import usable_events  # late: one variable goes without
+
+    schema = plan.bound.schema
+    assert schema is not None
+    name = type_column(schema)
+    if name is not None and table.num_rows:
+        found = [v for v in pc.unique(columns[name]).to_pylist() if v is not None]
+        for wanted in dict.fromkeys(v.type for v in plan.bound.variables if v.type is not None):
+            if wanted not in found:
+                warn_of_case(wanted, found)
+    known = {key: column for key, column in columns.items() if key is not None}
+    meets = np.zeros(table.num_rows, np.bool_)
+    for usable in usable_events(plan.bound, plan.constant, known, table.num_rows).values():
+        meets |= usable
+    return meets
 
 
 def _has_type(bound: BoundQuery, table: pa.Table) -> NDArray[np.bool_]:
     schema = bound.schema
     assert schema is not None
-    name = TYPE if schema.tables[0].type is not None else schema.type
+    name = type_column(schema)
     wanted = bound.variables[0].type
     if name is None or wanted is None:
         return np.ones(table.num_rows, np.bool_)

@@ -18,11 +18,11 @@ from trellis.errors import UsageError
 from trellis.language.printer import pattern_text
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.local.prepare import Prepared, prepare, with_columns
-from trellis.plan.plan import Plan, refuse_unsupported, with_all_columns
+from trellis.operators import make_operator
+from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.trends.arrange import arrange, checked_ranks, wanted_ranges
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
-from trellis.trends.operator import TrendOperator
 from trellis.trends.output import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
 
 if TYPE_CHECKING:
@@ -38,11 +38,10 @@ class LocalTrends:
     engine = "local"
 
     def __init__(self, plan: Plan, table: pa.Table, max_trends: int, on_bad_rows: str = "error") -> None:
-        refuse_unsupported(plan.bound)
         self.plan = plan
         self.max_trends = max_trends
         self._prepared: Prepared = prepare(plan, table, on_bad_rows)
-        self._operator = TrendOperator(plan, self._prepared.events, _usable_threads(None))
+        self._operator = make_operator(plan, self._prepared.events, _usable_threads(None))
         self._maker = RowMaker(plan, self._prepared.events)
 
     @property

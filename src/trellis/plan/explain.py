@@ -10,7 +10,8 @@ from trellis.language.durations import to_text
 from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
 from trellis.plan.automaton import Automaton
-from trellis.plan.plan import Plan, why_not_run
+from trellis.plan.carried import pattern_texts
+from trellis.plan.plan import Plan, is_one_kleene
 from trellis.plan.relation import cost_text, index_text
 
 MEANING = {
@@ -52,9 +53,14 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         "output": [{"name": c.name, "type": c.type} for c in bound.columns],
         "order": [_order_text(bound, i) for i in range(len(bound.order_by))],
         "limit": {"rows": bound.limit, "per_window": bound.per_window, "offset": bound.offset},
-        "not_run": why_not_run(bound),
-        "index": {} if why_not_run(bound) else {"successors": index_text(plan), "counting": cost_text(plan)},
+        "index": _index_data(plan),
     }
+
+
+def _index_data(plan: Plan) -> dict[str, str]:
+    if is_one_kleene(plan.bound):
+        return {"successors": index_text(plan), "counting": cost_text(plan)}
+    return pattern_texts(plan)
 
 
 def _automaton_data(automaton: Automaton) -> dict[str, Any]:
@@ -114,7 +120,6 @@ def explain_text(data: dict[str, Any]) -> str:
         ("Identity", [data["identity"]]),
         ("Output", _output_lines(data)),
         ("Index", list(data["index"].values())),
-        ("Not run", [data["not_run"]] if data["not_run"] else []),
     ]
     sections += [(title, _extra_lines(data[key])) for title, key in EXTRA if key in data]
     return "\n".join(_section(title, lines) for title, lines in sections if lines)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from trellis.errors import TrellisError
+from trellis.events import TYPE
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Output, columns_of
-from trellis.language.schema import Kind
+from trellis.language.schema import Kind, Schema
 from trellis.language.syntax import Select
 from trellis.plan.automaton import Automaton, build_automaton
 
@@ -53,24 +53,16 @@ def make_plan(bound: BoundQuery) -> Plan:
     )
 
 
-def why_not_run(bound: BoundQuery) -> str | None:
-    """Return why detection cannot run a query that can be explained, or None if it can."""
+def is_one_kleene(bound: BoundQuery) -> bool:
+    """Return whether a trend is a path of events, each asked about its neighbours only: `E+ v[]` and no more."""
     if len(bound.variables) != 1 or not bound.variables[0].kleene:
-        return "detection runs patterns of one Kleene variable, `E+ v[]`"
-    for condition in bound.conditions:
-        if condition.kind in (ConditionKind.ACROSS, ConditionKind.REST):
-            return f"`{condition.text}` ties together events that are no neighbours, which detection does not run"
-    return None
+        return False
+    return all(c.kind in (ConditionKind.CONSTANT, ConditionKind.ADJACENT) for c in bound.conditions)
 
 
-def refuse_unsupported(bound: BoundQuery) -> None:
-    """Refuse a query that detection does not run."""
-    reason = why_not_run(bound)
-    if reason is not None:
-        raise TrellisError(
-            f"this query can be explained but not run: {reason}",
-            "Conditions on single events, on neighbours and partitions run.",
-        )
+def type_column(schema: Schema) -> str | None:
+    """Return the column that tells the type of an event, if one does."""
+    return TYPE if schema.tables[0].type is not None else schema.type
 
 
 def with_all_columns(plan: Plan) -> Plan:
@@ -84,6 +76,7 @@ def with_all_columns(plan: Plan) -> Plan:
 def counting_plan(plan: Plan) -> Plan:
     """Return the plan, reading no more than the conditions do: enough to count."""
     names = {c.name for condition in plan.bound.conditions for c in columns_of(condition.value)}
+    names.update(_type_columns(plan.bound))
     return replace(plan, columns=tuple(name for name in plan.columns if name in names))
 
 
@@ -92,6 +85,7 @@ def _columns(bound: BoundQuery) -> tuple[str, ...]:
     if bound.schema is not None:
         roles = (bound.schema.time, bound.schema.type, bound.schema.event_id)
         names.update(dict.fromkeys(r for r in roles if r is not None))
+        names.update(dict.fromkeys(_type_columns(bound)))
     names.update(dict.fromkeys(name for name, _ in bound.partition))
     for condition in bound.conditions:
         names.update(dict.fromkeys(c.name for c in columns_of(condition.value)))
@@ -99,6 +93,12 @@ def _columns(bound: BoundQuery) -> tuple[str, ...]:
     for output in outputs:
         names.update(dict.fromkeys(_output_columns(output)))
     return tuple(names)
+
+
+def _type_columns(bound: BoundQuery) -> list[str]:
+    """Return the column that tells which of several variables an event may fill, if one does."""
+    name = None if bound.schema is None or is_one_kleene(bound) else type_column(bound.schema)
+    return [] if name is None else [name]
 
 
 def _output_columns(output: Output) -> list[str]:

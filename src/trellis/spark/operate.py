@@ -16,6 +16,7 @@ from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
 from trellis.local.prepare import repeated_id
 from trellis.local.sorting import repeated_rows
+from trellis.operators import Operator, make_operator
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
 from trellis.spark.rows import (
@@ -33,7 +34,6 @@ from trellis.trends.arrange import arrange, hidden_names, possible_ranges
 from trellis.trends.clock import Clock
 from trellis.trends.grouping import make_groups
 from trellis.trends.numbers import aggregate_rows, count_rows
-from trellis.trends.operator import TrendOperator
 from trellis.trends.output import RowMaker, lead_schema, one_zero
 from trellis.trends.slice import Ints, Slice
 
@@ -60,7 +60,7 @@ class Work:
         with in_task():
             for table in whole_groups(batches, self.boundary, self.memory):
                 events = make_slice(self.plan, table, self.length)
-                operator = TrendOperator(self.plan, events)
+                operator = make_operator(self.plan, events)
                 yield from map(for_spark, ANSWERS[self.what](self, operator, RowMaker(self.plan, events)))
 
     @property
@@ -145,19 +145,19 @@ def _refuse_repeated(ids: pa.Array, bounds: Ints, windows: tuple[Ints, Ints] | N
 # --- What is asked of a slice -----------------------------------------------------------------------------------
 
 
-def _count(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _count(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     yield from count_rows(maker, operator.counts).to_batches()
 
 
-def _total(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _total(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_arrays([pa.array([digits_of(sum(operator.counts))])], names=["total"])
 
 
-def _aggregate(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _aggregate(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     yield from aggregate_rows(work.plan, maker, operator.aggregate()).to_batches()
 
 
-def _list(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _list(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     """List the groups; LIMIT PER WINDOW is applied here, what goes over groups by Spark.
 
     Under ORDER BY and LIMIT a group gives its own best results alone, where these can be searched.
@@ -191,7 +191,7 @@ def _without_group(bound: BoundQuery, batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
 
 
-def _explode(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _explode(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     """List the groups with one row an event."""
     bound = work.plan.bound
     for count in operator.counts:
@@ -201,7 +201,7 @@ def _explode(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[p
     yield from (plain.exploded(batch) for batch in (arrange(bound, rows) if bound.order_by else rows))
 
 
-def _pick(work: Work, operator: TrendOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _pick(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     """Give the trends with certain ranks, with the places that they have in the result."""
     groups = np.arange(len(operator.events.groups))
     lead = pa.Table.from_arrays(maker.lead(groups), schema=pa.schema(lead_schema(work.plan.bound)))

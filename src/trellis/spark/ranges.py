@@ -18,6 +18,7 @@ import pyarrow as pa
 from trellis.digits import digits_of, number_of
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing, result_size
+from trellis.operators import Operator, make_operator
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
 from trellis.spark.operate import Work, make_slice
@@ -26,7 +27,6 @@ from trellis.spark.shared import load, save
 from trellis.spark.sink import Sink, Written, task_number, tell
 from trellis.trends.arrange import possible_ranges
 from trellis.trends.listing import Range
-from trellis.trends.operator import TrendOperator
 from trellis.trends.output import RowMaker
 
 AT_ONCE = 2_000_000  # results that a task writes before it is known how many there are in all
@@ -82,7 +82,7 @@ class _State:
         """Yield the results of slices that have few; save the others."""
         plan, bound = self.work.plan, self.work.plan.bound
         for table in whole_groups(batches, self.work.boundary, self.work.memory):
-            operator = TrendOperator(plan, make_slice(plan, table, self.work.length))
+            operator = make_operator(plan, make_slice(plan, table, self.work.length))
             rows = result_size(bound, operator.counts)
             self.total, self.wanted = self.total + sum(operator.counts), self.wanted + rows
             refuse_listing(bound, [self.total] if not bound.per_window else operator.counts, self.work.max_trends)
@@ -93,7 +93,7 @@ class _State:
             elif self.wanted <= self.work.max_trends:
                 self.saved.append(Saved(self._save(operator), rows))
 
-    def _save(self, operator: TrendOperator) -> str:
+    def _save(self, operator: Operator) -> str:
         self.sink.check()
         operator.make_ready()
         name = f"{SAVED}-{uuid.uuid4().hex}"
@@ -126,8 +126,8 @@ class WriteRanges:
 
 
 @lru_cache(maxsize=2)
-def _loaded(file: str) -> TrendOperator:
-    operator: TrendOperator = load(Path(file))
+def _loaded(file: str) -> Operator:
+    operator: Operator = load(Path(file))
     return operator
 
 

@@ -23,13 +23,13 @@ from pyspark.sql.window import Window as Over
 from trellis.errors import DataError
 from trellis.events import TYPE
 from trellis.language.bound import BoundQuery, Condition, Operation, Value, WindowKind
-from trellis.language.schema import Kind, Schema
+from trellis.language.schema import Kind
 from trellis.local.prepare import unordered
-from trellis.plan.plan import Plan
+from trellis.plan.plan import Plan, is_one_kleene, type_column
 from trellis.spark.compile import compile_condition, raise_data_error, time_column
 from trellis.spark.exactness import can_compile, may_overflow
 from trellis.spark.frames import Events
-from trellis.spark.late import LateConditions
+from trellis.spark.late import LateConditions, SomeVariable
 from trellis.spark.repeated import FirstOfIds
 from trellis.spark.rows import ID, STRETCH, TIME, USABLE, column_name, partition_name
 from trellis.spark.schema import from_spark
@@ -182,8 +182,9 @@ def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool = 
     assert schema is not None
     numbered = schema.event_id is None and not counting
     frame = with_positions(events, bound) if numbered else events.frame
-    early, late = _early_and_late(plan)
-    meets = _meets(bound, early, events)
+    several = not is_one_kleene(bound)
+    early, late = ([], ()) if several else _early_and_late(plan)
+    meets = _meets_some(plan, events) if several else _meets(bound, early, events)
     if not plan.keep_failing:
         frame = frame.where(meets) if meets is not None else frame
     columns = [events.column(n).alias(column_name(i)) for i, n in enumerate(plan.columns) if has_column(bound, n)]
@@ -196,9 +197,11 @@ def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool = 
     if plan.keep_failing:
         columns.append((f.coalesce(meets, f.lit(False)) if meets is not None else f.lit(True)).alias(USABLE))
     rows = frame.select(*columns, *(_all_in_order(events) if drop_repeated else []))
+    names = row_names(plan)
     if late:
-        names = row_names(plan)
         rows = rows.mapInArrow(LateConditions(late, names), rows.schema)
+    if several:
+        rows = rows.mapInArrow(SomeVariable(plan, names), rows.schema)
     return _without_repeated(plan, rows) if drop_repeated else rows
 
 
@@ -245,13 +248,15 @@ def _meets(bound: BoundQuery, conditions: list[Condition], events: Events) -> Co
     return meets
 
 
+def _meets_some(plan: Plan, events: Events) -> Column | None:
+    """Return whether an event has the type of some variable; None where any will do. Python asks for the rest."""
+    name = type_column(plan.bound.schema) if plan.bound.schema is not None else None
+    types = {v.type for v in plan.bound.variables}
+    return None if name is None or None in types else events.column(name).isin(*sorted(map(str, types)))
+
+
 def _may_overflow(value: Value) -> bool:
     return isinstance(value, Operation) and (may_overflow(value) or any(map(_may_overflow, value.arguments)))
-
-
-def type_column(schema: Schema) -> str | None:
-    """Return the column that tells the type of an event, if one does."""
-    return TYPE if schema.tables[0].type is not None else schema.type
 
 
 def _partition(column: Column, kind: Kind) -> Column:

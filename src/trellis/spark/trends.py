@@ -25,7 +25,7 @@ from trellis.language.printer import pattern_text
 from trellis.language.schema import Schema, Table
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.local.prepare import bad_rows, warn_of_case
-from trellis.plan.plan import Plan, counting_plan, refuse_unsupported, with_all_columns
+from trellis.plan.plan import Plan, counting_plan, type_column, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.spark import ranges
 from trellis.spark.failures import in_driver
@@ -35,7 +35,7 @@ from trellis.spark.ranges import CountAndWrite, WriteRanges, can_be_ranged, surv
 from trellis.spark.rows import output_names, partition_name
 from trellis.spark.schema import from_spark
 from trellis.spark.sink import TOLD, Sink, WriteRows, Written, told
-from trellis.spark.split import Split, copies, number_repeated, split, time_number, type_column, windows_at_once
+from trellis.spark.split import Split, copies, number_repeated, split, time_number, windows_at_once
 from trellis.trends.address import check_rank, named_group, sampled_ranks
 from trellis.trends.aggregate import join
 from trellis.trends.arrange import KEY
@@ -59,7 +59,6 @@ class SparkTrends:
     _memory: int | None = None  # of a worker; None: as it finds it
 
     def __init__(self, plan: Plan, frame: DataFrame, max_trends: int, on_bad_rows: str = "error") -> None:
-        refuse_unsupported(plan.bound)
         self.plan = plan
         self.max_trends = max_trends
         with in_driver():
@@ -466,20 +465,23 @@ def _checked(bound: BoundQuery, events: Events, on_bad_rows: str) -> _Checked:
         raise UsageError(f"on_bad_rows is `{on_bad_rows}`", "It is `error` or `drop`.")
     roles = [("time", schema.time)] + ([("id", schema.event_id)] if schema.event_id else [])
     bad = {role: ~_readable(events, name) for role, name in roles}
-    wanted, name = bound.variables[0].type, type_column(schema)
+    name = type_column(schema)
+    wanted = {i: v.type for i, v in enumerate(bound.variables) if v.type is not None and name is not None}
     checks = [f.count(f.lit(1)).alias("rows"), *(f.count_if(c).alias(role) for role, c in bad.items())]
-    if name is not None and wanted is not None:
+    for i, type_ in wanted.items():
+        assert name is not None
         types = events.column(name)
-        same, alike = types == f.lit(wanted), f.lower(types) == f.lit(wanted.lower())
-        checks += [f.count_if(same).alias("typed"), f.collect_set(f.when(alike & ~same, types)).alias("alike")]
+        same, alike = types == f.lit(type_), f.lower(types) == f.lit(type_.lower())
+        checks += [f.count_if(same).alias(f"typed{i}"), f.collect_set(f.when(alike & ~same, types)).alias(f"alike{i}")]
     overlap = bound.window.kind is WindowKind.SLIDING and bound.window.size > bound.window.slide  # type: ignore[operator]
     if overlap:
         time = f.when(~bad["time"], time_number(events.column(schema.time), bound))
         checks += [f.min(time).alias("first"), f.max(time).alias("last")]
     row = events.frame.agg(*checks).first()
     assert row is not None
-    if name is not None and wanted is not None and row["rows"] and not row["typed"]:
-        warn_of_case(wanted, list(row["alike"]))
+    for i, type_ in wanted.items():
+        if row["rows"] and not row[f"typed{i}"]:
+            warn_of_case(type_, list(row[f"alike{i}"]))
     dropped = 0
     for role, column in roles:
         if row[role] and on_bad_rows == "error":

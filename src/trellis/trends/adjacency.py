@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -157,6 +158,19 @@ def _of_events(value: Value, columns: Mapping[str, pa.Array], length: int) -> pa
 def is_true(result: pa.Array) -> NDArray[np.bool_]:
     """Return where a three-valued result is true."""
     return result.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_, copy=False)
+
+
+def meets_condition(
+    condition: Condition, columns: Mapping[Any, pa.Array], asked: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return which events meet a condition; only those that are `asked` can be the cause of an overflow."""
+    try:
+        return is_true(evaluate(condition.value, lambda c: columns[c.name], len(asked)))
+    except OverflowInCondition:
+        rows = pa.array(np.flatnonzero(asked))
+        meets = np.zeros(len(asked), np.bool_)
+        meets[asked] = is_true(evaluate(condition.value, lambda c: columns[c.name].take(rows), len(rows)))
+        return meets
 
 
 def _add_key(later: Ints, earlier: Ints, adjacency: Adjacency) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
@@ -87,7 +87,22 @@ def row_schema(bound: BoundQuery) -> pa.Schema:
     fields += [pa.field("start_time", time), pa.field("end_time", time)]
     if bound.returns:
         return pa.schema(fields + [pa.field(n.name, output_type(n.output)) for n in bound.returns])
-    return pa.schema([*fields, pa.field("events", pa.list_(id_arrow_type(bound)))])
+    ids, names = id_arrow_type(bound), taking(bound)
+    if bound.fixed:
+        return pa.schema(fields + [pa.field(name, ids) for name in names])
+    fields.append(pa.field("events", pa.list_(ids)))
+    return pa.schema([*fields, pa.field("bindings", pa.list_(pa.string()))] if len(names) > 1 else fields)
+
+
+def taking(bound: BoundQuery) -> list[str]:
+    """Return the variables that take events, in the order of the pattern."""
+    return [v.name for v in bound.variables if not v.absent]
+
+
+def plain_schema(bound: BoundQuery) -> pa.Schema:
+    """Return the schema of the rows without RETURN, with all events of a result in one column."""
+    kleene = tuple(replace(v, kleene=True) for v in bound.variables)
+    return row_schema(replace(bound, returns=(), variables=kleene))
 
 
 def compact_schema(schema: pa.Schema) -> pa.Schema:
@@ -100,6 +115,8 @@ def compact_schema(schema: pa.Schema) -> pa.Schema:
 def check_compact(bound: BoundQuery) -> None:
     """Refuse a query whose rows have no compact form."""
     clauses = {"RETURN": bound.returns, "ORDER BY": bound.order_by, "AGGREGATE": bound.aggregates}
+    if len(taking(bound)) > 1:
+        raise UsageError("rows have no compact form for a pattern of several variables", "Leave out compact=True.")
     for clause, items in clauses.items():
         if items:
             raise UsageError(
@@ -124,10 +141,12 @@ def chosen(columns: Sequence[str], known: Sequence[str]) -> list[str]:
 def exploded_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of one row an event: window, partition, rank, place in the trend from 1, the event's columns.
 
-    Columns of types that conditions cannot use, and those whose names are taken, are left out.
+    A pattern of several variables also tells the event's `variable`. Columns of types that conditions cannot use, and those whose names are taken, are left out.
     """
     assert bound.schema is not None
     fields = [*lead_schema(bound), pa.field("rank", pa.int64()), pa.field("place", pa.int64())]
+    if len(taking(bound)) > 1:
+        fields.append(pa.field("variable", pa.string()))
     taken = {f.name for f in fields}
     for table in bound.schema.tables:
         for name, type_ in table.columns.items():
@@ -160,9 +179,11 @@ class RowMaker:
         `plain` rows leave RETURN aside; `compact` ones have `shared` and `new` in place of `events`.
         """
         self.bound, self.events, self.positions = plan.bound, events, positions
-        self.schema = row_schema(replace(plan.bound, returns=()) if plain else plan.bound)
+        self.schema = plain_schema(plan.bound) if plain else row_schema(plan.bound)
         if compact:
             self.schema = compact_schema(self.schema)
+        names = taking(plan.bound)
+        self._variables = {name: code for code, name in enumerate(names)} if len(names) > 1 else {}
         self.codes, self.columns = cache(self._codes), cache(self._columns)
 
     def _codes(self, name: str) -> NDArray[np.int64]:
@@ -190,9 +211,35 @@ class RowMaker:
             return partial(self._lead_column, lead.index(field.name))
         plain: dict[str, Callable[[_Rows], pa.Array]] = {
             "shared": _Rows.shared, "rank": _Rows.ranks, "length": _Rows.lengths_shown,
-            "events": self.ids, "new": self.ids,
+            "events": self.ids, "new": self.ids, "bindings": self._bindings,
+            "start_time": partial(self._moment, field.type, True), "end_time": partial(self._moment, field.type, False),
         }  # fmt: skip
-        return plain.get(field.name) or partial(self._moment, field.type, field.name == "start_time")
+        if field.name in plain and not (self.bound.fixed and field.name in self._fixed):
+            return plain[field.name]
+        return partial(self._of_variable, field.name, self._first_ids)
+
+    @property
+    def _fixed(self) -> list[str]:
+        """The columns of a fixed sequence that are named after its variables: the last ones."""
+        names = taking(self.bound)
+        return names if self.schema.names[-len(names) :] == names else []
+
+    def _bindings(self, rows: _Rows) -> pa.Array:
+        names = pa.array(taking(self.bound), pa.string())
+        return pa.ListArray.from_arrays(rows.offsets, _taken(names, pa.array(rows.variables)))
+
+    def _of_variable(self, name: str | None, make: Callable[[_Rows], pa.Array], rows: _Rows) -> pa.Array:
+        """Return what is made of the events of one variable; NULL where it has none."""
+        if name is None or not self._variables:
+            return make(rows)
+        some, which = rows.of(self._variables[name])
+        return make(some).take(which)
+
+    def _first_ids(self, rows: _Rows) -> pa.Array:
+        """Return the id of the first event of every trend."""
+        if self.positions:
+            return _wrapped(rows.first)
+        return present(_taken(self.events.ids, pa.array(rows.first)), id_arrow_type(self.bound))
 
     def _lead_column(self, number: int, rows: _Rows) -> pa.Array:
         groups, which = rows.runs
@@ -225,6 +272,8 @@ class RowMaker:
         for field in schema:
             if field.name == "place":
                 columns.append(pa.array(place))
+            elif field.name == "variable" and self._variables:
+                columns.append(batch.column("bindings").flatten())
             elif field.name in of_trend:
                 columns.append(batch.column(field.name).take(row))
             else:
@@ -252,16 +301,18 @@ class RowMaker:
         """Return an item of RETURN or ORDER BY for every trend."""
         match output.kind:
             case OutputKind.IDS:
-                return self.ids(rows)
+                return self._of_variable(output.variable, self.ids if output.list else self._first_ids, rows)
             case OutputKind.LENGTH:
                 return pa.array(rows.lengths)
             case OutputKind.CONSTANT:
                 assert output.constant is not None
                 return evaluate(output.constant, _no_columns, len(rows.lengths))
             case OutputKind.ATTRIBUTE:
-                return self._attribute(output, rows)
+                assert output.column is not None
+                return self._of_variable(output.column.var, partial(self._attribute, output), rows)
             case OutputKind.AGGREGATE:
-                return self._aggregate(output, rows)
+                assert output.column is not None
+                return self._of_variable(output.column.var, partial(self._aggregate, output), rows)
             case OutputKind.EXPRESSION:
                 return self._expression(output, rows)
 
@@ -304,10 +355,19 @@ class RowMaker:
         return evaluate(operation, lambda c: values[c.name], len(rows.lengths))
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """The events of one variable of some trends."""
+
+    positions: NDArray[np.int32]
+    ends: NDArray[np.int64]
+    ranks: NDArray[np.int64]
+
+
 class _Rows:
     """Handy views of walked trends, made where they are asked for."""
 
-    def __init__(self, walked: Trends) -> None:
+    def __init__(self, walked: Trends | _Chosen) -> None:
         from trellis.trends.listing import Listed
 
         self.walked = walked
@@ -348,6 +408,21 @@ class _Rows:
     @property
     def offsets(self) -> pa.Array:
         return _wrapped(self._places)
+
+    @property
+    def variables(self) -> NDArray[np.int64]:
+        """The variable of each event."""
+        found: NDArray[np.int64] = self.walked.variables  # type: ignore[attr-defined]
+        return found
+
+    def of(self, variable: int) -> tuple[_Rows, pa.Array]:
+        """Return the rows that have events of a variable, with these alone, and for each row which of them it is."""
+        chosen = self.variables == variable
+        number = np.concatenate([[0], np.cumsum(chosen)])
+        lengths = np.diff(number[self._places])
+        has = lengths > 0
+        some = _Chosen(self.walked.positions[chosen], np.cumsum(lengths[has]), self.walked.ranks[has])
+        return _Rows(some), pa.array(np.cumsum(has) - 1, mask=~has)
 
     def lengths_shown(self) -> pa.Array:
         return pa.array(self.lengths)

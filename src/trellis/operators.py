@@ -1,0 +1,25 @@
+"""Which operator runs a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from trellis.plan.plan import Plan, is_one_kleene
+from trellis.trends.operator import TrendOperator
+from trellis.trends.slice import Slice
+
+if TYPE_CHECKING:
+    from trellis.patterns.operator import PatternOperator
+
+    Operator = TrendOperator | PatternOperator
+else:
+    Operator = object
+
+
+def make_operator(plan: Plan, events: Slice, threads: int = 1) -> Operator:
+    """Return what answers questions about the results of a plan over a slice."""
+    if is_one_kleene(plan.bound):
+        return TrendOperator(plan, events, threads)
+    from trellis.patterns.operator import PatternOperator  # late: what counts one variable starts without it
+
+    return PatternOperator(plan, events, threads)
