@@ -352,8 +352,11 @@ def havings(draw: Any) -> tuple[s.LengthBound, ...]:
     return tuple(draw(st.lists(bound, max_size=2))) if draw(st.integers(0, 3)) == 0 else ()
 
 
-def _one_value(var: str) -> st.SearchStrategy[s.Expression]:
+def _one_value(var: str, kleene: bool = True) -> st.SearchStrategy[s.Expression]:
     """Draw an expression over one trend that gives one value."""
+    if not kleene:
+        single = st.sampled_from(["x", "y", "n", "d", "k", "b", "g", "time"])
+        return st.one_of(st.just(s.Length()), single.map(lambda attr: s.Attribute(var, attr)))
     numbers = st.sampled_from("xyd").map(lambda attr: s.Attribute(var, attr))
     comparable = st.sampled_from("xydk").map(lambda attr: s.Attribute(var, attr))
     attr = st.sampled_from(["x", "y", "n", "d", "k", "b", "g", "time"])
@@ -388,13 +391,13 @@ def _named(expressions: Sequence[s.Expression]) -> tuple[s.Item, ...]:
 
 
 @st.composite
-def returns(draw: Any, var: str) -> tuple[s.Item, ...]:
+def returns(draw: Any, var: str, kleene: bool = True) -> tuple[s.Item, ...]:
     """Draw the items of RETURN."""
     arrays = st.one_of(
         st.just(s.Variable(var)),
         st.sampled_from(["x", "y", "n", "d", "k", "b", "g", "time"]).map(lambda attr: s.Attribute(var, attr)),
     )
-    return _named(draw(st.lists(st.one_of(arrays, _one_value(var)), min_size=1, max_size=3, unique=True)))
+    return _named(draw(st.lists(st.one_of(arrays, _one_value(var, kleene)), min_size=1, max_size=3, unique=True)))
 
 
 @st.composite
@@ -413,25 +416,25 @@ def aggregates(draw: Any, var: str) -> tuple[s.Item, ...]:
 
 
 @st.composite
-def orders(draw: Any, var: str) -> tuple[s.Sort, ...]:
+def orders(draw: Any, var: str, kleene: bool = True) -> tuple[s.Sort, ...]:
     """Draw the keys of ORDER BY."""
-    return tuple(draw(st.lists(st.builds(s.Sort, _one_value(var), st.booleans()), max_size=2)))
+    return tuple(draw(st.lists(st.builds(s.Sort, _one_value(var, kleene), st.booleans()), max_size=2)))
 
 
 @st.composite
-def outputs(draw: Any, var: str, partition: Sequence[str]) -> dict[str, Any]:
+def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) -> dict[str, Any]:
     """Draw RETURN or AGGREGATE with GROUP BY, ORDER BY, LIMIT, PER WINDOW and OFFSET."""
     shape = draw(st.integers(0, 3))
     clauses: dict[str, Any] = {}
     if shape == 1:
-        clauses["returns"] = draw(returns(var))
+        clauses["returns"] = draw(returns(var, kleene))
     if shape == 2:
         clauses["aggregates"] = draw(aggregates(var))
         if partition:
             kept = draw(st.lists(st.sampled_from(list(partition)), unique=True))
             clauses["group_by"] = tuple(map(s.Name, kept))
     elif draw(st.booleans()):
-        clauses["order_by"] = draw(orders(var))
+        clauses["order_by"] = draw(orders(var, kleene))
         clauses["limit"] = draw(st.one_of(st.none(), st.integers(0, 4)))
         clauses["per_window"] = clauses["limit"] is not None and draw(st.booleans())
         clauses["offset"] = draw(st.integers(0, 2))
@@ -562,15 +565,27 @@ def _sequence(draw: Any, parts: list[s.Pattern], absent: Absents) -> s.Pattern:
 
 
 @st.composite
-def general_case(draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 5) -> Case:
-    """Draw a query over a general pattern and a table with a type column for it; see `patterns`."""
+def general_case(draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 5, clauses: bool = False) -> Case:
+    """Draw a query over a general pattern and a table with a type column for it; see `patterns`.
+
+    With `clauses` there may be HAVING, RETURN, AGGREGATE, ORDER BY, LIMIT and OFFSET, of one of the variables.
+    """
     pattern = draw(patterns(most_leaves, nots))
     table = draw(tables(types=[*TYPES * 3, "C"], most=most))
     conditions = draw(general_conditions(pattern, table.clock))
-    if draw(st.integers(0, 4)) == 0:
+    partition = ("g",) if draw(st.integers(0, 4)) == 0 else ()
+    if partition:
         conditions = [*conditions, s.Partition((s.Name("g"),))]
+    more: dict[str, Any] = {}
+    if clauses:
+        negated = {id(leaf) for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+        leaves = [n for n in s.walk(pattern) if isinstance(n, (s.Single, s.Kleene)) and id(n) not in negated]
+        leaf = draw(st.sampled_from(leaves))
+        more = draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene)))
+        more["having"] = draw(havings())
     query = s.Query(
         pattern=pattern,
+        **more,
         where=tuple(conditions),
         select=draw(st.sampled_from(list(s.Select))),
         report=draw(st.sampled_from(list(s.Report))),
@@ -631,3 +646,48 @@ def _reference(draw: Any, var: str, kleene: set[str]) -> Reference:
         return attribute_of(var)
     which = draw(st.sampled_from([Which.EACH, Which.FIRST, Which.LAST, Which.LAST, Which.NTH]))
     return attribute_of(var, which, draw(st.integers(1, 3)) if which is Which.NTH else None)
+
+
+@st.composite
+def chain_case(draw: Any, *, most: int = 8) -> Case:
+    """Draw a query over a SEQ of variables, most of them Kleene, with conditions that mostly look at neighbours."""
+    absent = Absents(8)
+    types = draw(st.sampled_from([("A",), ("A", "B")]))
+    leaves = [
+        draw(st.sampled_from([s.Single, s.Kleene, s.Kleene]))(draw(st.sampled_from(types)), name)
+        for name in "abc"[: draw(st.integers(1, 3))]
+    ]
+    pattern = draw(_sequence(leaves, absent))
+    table = draw(tables(types=types, most=most))
+    where: list[s.Condition] = []
+    for leaf in leaves:
+        if isinstance(leaf, s.Kleene) and draw(st.booleans()):
+            op, attr = draw(st.sampled_from([">", ">=", "<", "!=", "="])), draw(st.sampled_from("xy"))
+            where.append(
+                s.Comparison(op, s.Attribute(leaf.var, attr, Which.LATER), s.Attribute(leaf.var, attr, Which.EARLIER))
+            )
+    for left, right in itertools.pairwise(leaves):
+        if draw(st.integers(0, 2)) == 0:
+            attr = draw(st.sampled_from("xy"))
+            first = draw(st.sampled_from([Which.EACH, Which.LAST])) if isinstance(left, s.Kleene) else Which.EACH
+            second = draw(st.sampled_from([Which.EACH, Which.FIRST])) if isinstance(right, s.Kleene) else Which.EACH
+            op = draw(st.sampled_from(["<", "<=", ">", "!=", "="]))
+            where.append(s.Comparison(op, s.Attribute(left.var, attr, first), s.Attribute(right.var, attr, second)))
+    if len(leaves) > 2 and draw(st.booleans()):
+        op, attr = draw(st.sampled_from(["<", "<=", ">", "!=", "="])), draw(st.sampled_from("xy"))
+        where.append(s.Comparison(op, s.Attribute(leaves[0].var, attr), s.Attribute(leaves[2].var, attr)))
+    if draw(st.integers(0, 3)) == 0:
+        where.append(draw(constant(draw(st.sampled_from(leaves)).var, table.clock)))
+    partition = ("g",) if draw(st.integers(0, 3)) == 0 else ()
+    if partition:
+        where.append(s.Partition((s.Name("g"),)))
+    leaf = draw(st.sampled_from(leaves))
+    query = s.Query(
+        pattern=pattern,
+        where=tuple(where),
+        having=draw(havings()),
+        report=draw(st.sampled_from(list(s.Report))),
+        within=draw(st.one_of(st.none(), withins(table.clock))),
+        **draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene))),
+    )
+    return Case(query, table.rows, table.options, table.schema)

@@ -26,7 +26,8 @@ BELOW: dict[str, set[str]] = {
 OPERATORS = ("trends", "sequences", "graphs", "archive")
 for operator in OPERATORS:
     BELOW[operator] = {"kernels", "language", "plan", "columns", "io"}
-BELOW["local"] = {*BELOW["trends"], *OPERATORS}
+BELOW["patterns"] = {*BELOW["trends"], "trends"}
+BELOW["local"] = {*BELOW["trends"], *OPERATORS, "patterns"}
 BELOW["spark"] = {*BELOW["local"], "local"}
 BELOW["report"] = {*BELOW["spark"], "spark"}
 BELOW["cli"] = {*BELOW["report"], "report"}

@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 from trellis.columns.types import from_arrow
 from trellis.errors import DataError, UsageError
 from trellis.io.times import parse_times
-from trellis.language.schema import UNKNOWN, Kind, Schema, Table, Type, choose_time
+from trellis.language.schema import TYPE, UNKNOWN, Kind, Schema, Table, Type, choose_time
 
 if TYPE_CHECKING:
     import pandas
 
-TYPE = "__type"  # the column that tells the type where events come from several tables
 Tables = dict[str | None, pa.Table]
 
 

@@ -74,11 +74,16 @@ def test_costs_of_any_size_are_told() -> None:
     assert costs._bytes(10**400) == "more than 1e388 TB"
 
 
-def test_what_cannot_be_run_is_still_bound_to_the_events(samples: Path) -> None:
-    query = "PATTERN SEQ(Stock a, Stock b) WHERE a.price < b.price"
+def test_patterns_of_several_variables_tell_what_is_carried(samples: Path) -> None:
+    query = "PATTERN SEQ(Stock a, Stock+ b[]) WHERE a.price < b.price WITHIN 2 min SLIDE 2 min"
     told = json.loads(run_local("explain", query, samples / "stock.csv", "--json").out)
-    assert "Kleene" in told["not_run"]
+    assert told["index"]["carried"] == "carried: a for `a.price < b.price`"
     assert "ts" in told["reads"]
+    both = query.replace("Stock a", "Stock+ a[]")
+    carried = "the different values of every a and the different values of every b for `a.price < b.price`"
+    assert carried in json.loads(run_local("explain", both, "--json").out)["index"]["carried"]
+    rising = query.replace("WITHIN", "AND b.price < NEXT(b).price WITHIN")
+    assert "nothing else is carried" in run_local("explain", rising, samples / "stock.csv").out
     assert_mistake(run_local("explain", query.replace("a.price", "a.prise"), samples / "stock.csv"), "`prise`", "price")
 
 

@@ -57,6 +57,25 @@ def test_cycles_in_time_order_are_chains_of_their_attempt(
         assert attempts[number][-1]["to_account"] == attempts[number][0]["from_account"]
 
 
+def test_money_that_comes_back(table: pa.Table, attempts: dict[int, list[dict[str, Any]]]) -> None:
+    """A first transfer, a chain, and a last one that pays into the account where it began."""
+    trends = trellis.query("""
+        PATTERN SEQ(Transfer first, Transfer+ via[], Transfer last)
+        WHERE [attempt_id] AND first.attempt_family = 'CYCLE' AND FIRST(via).from_account = first.to_account
+          AND via.to_account = NEXT(via).from_account AND LAST(via).to_account = last.from_account
+          AND last.to_account = first.from_account
+        RETURN first.position_in_attempt AS head, via.position_in_attempt AS middle, last.position_in_attempt AS tail
+    """).detect(table)
+    whole = {
+        row["attempt_id"]: [row["head"], *row["middle"], row["tail"]]
+        for row in trends.to_arrow().to_pylist()
+        if row["length"] == len(attempts[row["attempt_id"]])
+    }
+    closed = {n: list(range(len(rows))) for n, rows in attempts.items() if n not in BACKWARDS and len(rows) > 2}
+    assert whole == closed
+    assert len(whole) > 20
+
+
 def test_cycles_in_time_order_lie_inside_chains_of_all_transfers(
     table: pa.Table, attempts: dict[int, list[dict[str, Any]]]
 ) -> None:

@@ -1,4 +1,4 @@
-"""Every example of docs/semantics.md gives what the page says: by the oracle, and by the engine where it runs them."""
+"""Every example of docs/semantics.md and docs/patterns.md gives what the page says, by the oracle and by the engine."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tests import oracle
 from tests.docs.examples import Example, Row, examples, shown
 from trellis.errors import TrellisError
 from trellis.events import as_tables, schema_of
-from trellis.language import syntax
 from trellis.language.bound import ConditionKind
 
-PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
-EXAMPLES = examples(PAGE)
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "semantics.md"
+EXAMPLES = [*examples(PAGE), *examples(DOCS / "patterns.md")]
 RESULTS = [example for example in EXAMPLES if example.error is None]
 ERRORS = [example for example in EXAMPLES if example.error is not None]
 LOCAL = (ConditionKind.CONSTANT, ConditionKind.ADJACENT)
@@ -79,27 +79,15 @@ def test_oracle(example: Example) -> None:
     compare(example, columns, rows)
 
 
-def runs(example: Example) -> bool:
-    bound = plan(example).bound
-    alone = isinstance(trellis.query(example.query).syntax.pattern, syntax.Kleene)
-    return alone and all(condition.kind in LOCAL for condition in bound.conditions)
-
-
 def detected(example: Example) -> Any:
     query = trellis.query(example.query)
     return query.detect(arrow(example), **example.options, params=params(example), **bounds(example))
 
 
-@pytest.mark.parametrize("example", [example for example in RESULTS if runs(example)], ids=name)
+@pytest.mark.parametrize("example", RESULTS, ids=name)
 def test_local_engine(example: Example) -> None:
     table = detected(example).to_arrow()
     compare(example, table.column_names, table.to_pylist())
-
-
-@pytest.mark.parametrize("example", [example for example in RESULTS if not runs(example)], ids=name)
-def test_what_does_not_run_yet_is_refused(example: Example) -> None:
-    with pytest.raises(TrellisError, match=r"can be explained but not run|which detection cannot run"):
-        detected(example).to_arrow()
 
 
 @pytest.mark.parametrize("example", ERRORS, ids=name)

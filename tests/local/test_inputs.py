@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import trellis
-from trellis.errors import BindError, DataError, TrellisError, UsageError
+from trellis.errors import BindError, DataError, UsageError
 
 RISING = trellis.query("PATTERN E+ s[] WHERE s[i].x > s[i-1].x")
 EVERY = trellis.query("PATTERN E+ s[]")
@@ -419,9 +419,3 @@ def test_a_window_without_a_usable_event(select: str, windows: int) -> None:
     assert (trends.count(), trends.counts().num_rows, trends.to_arrow().num_rows) == (0, 0, 0)
     assert trends.statistics == {"events": 4, "dropped": 0, "windows": windows, "partitions": windows}
     assert trends.aggregate("count(*)", "avg(s.x)").num_rows == 0
-
-
-def test_patterns_that_cannot_be_run_yet() -> None:
-    for text in ("PATTERN SEQ(E a, E b)", "PATTERN SEQ(E+ a[], E b)"):
-        with pytest.raises(TrellisError, match="can be explained but not run"):
-            trellis.query(text).detect(TABLE)

@@ -140,7 +140,7 @@ def test_every_golden_file_is_used() -> None:
 
 
 def test_there_are_all_examples() -> None:
-    assert len(ALONE) == 13
+    assert len(ALONE) == 16
 
 
 def test_a_query_explains_itself() -> None:

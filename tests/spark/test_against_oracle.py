@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 @seed(20161)
 @settings(
-    max_examples=20, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate], database=None
+    max_examples=10, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate], database=None
 )
 @given(drawn=case())
 def test_results_ranks_and_aggregates_equal_the_oracle(spark: SparkSession, drawn: Case) -> None:

@@ -113,6 +113,7 @@ stop_session(session)
 """
 
 
+@pytest.mark.slow
 def test_a_fresh_session_is_quiet_and_takes_the_users_settings() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "to stderr\n")

@@ -427,6 +427,7 @@ def settings(session: SparkSession, **values: Any) -> Iterator[None]:
         ),
     ],
 )
+@pytest.mark.slow
 def test_the_settings_of_a_session_change_nothing(spark: SparkSession, tmp_path: Path, values: dict[str, Any]) -> None:
     """Also times without a zone, dates, and a group that comes in many batches."""
     naive = TABLE.set_column(0, "ts", TABLE["ts"].cast(pa.timestamp("us")))

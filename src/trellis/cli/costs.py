@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from trellis.patterns.operator import PatternOperator
     from trellis.trends.operator import TrendOperator
 
 TRIED = 1 << 22  # trends that are listed to see how quick listing is
@@ -21,7 +22,16 @@ def operator_costs(trends: Any) -> dict[str, str]:
     if trends.engine != "local":
         successors = "as above, in each window and partition by itself"
         return {"engine": trends.engine, "successors": successors, "shuffle": trends.shuffle}
-    return {"engine": trends.engine, "successors": _successors(trends._operator)}
+    return {"engine": trends.engine, **_found(trends._operator)}
+
+
+def _found(operator: TrendOperator | PatternOperator) -> dict[str, str]:
+    from trellis.trends.operator import TrendOperator
+
+    if isinstance(operator, TrendOperator):
+        return {"successors": _successors(operator)}
+    vertices, edges = operator.size
+    return {"vertices": f"{vertices:,} on results, with {edges:,} edges, in all windows and partitions"}
 
 
 def _successors(operator: TrendOperator) -> str:
@@ -49,10 +59,11 @@ def listing_costs(trends: Any, count: int) -> dict[str, str]:
     """Return the mean length of trends, and the memory and time that listing them all would take."""
     if not count:
         return {"trends": "none to list"}
-    rows = trends.aggregate(f"count({trends.plan.bound.variables[0].name}) AS named")
+    names = [v.name for v in trends.plan.bound.variables if not v.absent]
+    rows = trends.aggregate(*(f"count(`{name}`) AS named{i}" for i, name in enumerate(names)))
     if trends.engine != "local":
         rows = rows.toArrow()
-    named = sum(int(row["named_text"]) for row in rows.to_pylist())
+    named = sum(int(row[f"named{i}_text"]) for row in rows.to_pylist() for i in range(len(names)))
     costs = {
         "mean_length": f"{float(Fraction(named, count)):,.1f} events",
         "memory": f"{_bytes(named * POSITION + count * OFFSET)} as positions if all are kept, else a few MB at a time",

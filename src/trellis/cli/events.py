@@ -9,7 +9,7 @@ from typing import Any
 
 from trellis.cli.options import EventOptions
 from trellis.errors import DataError, UsageError
-from trellis.language.schema import Kind, Schema, Table, Type, choose_time
+from trellis.language.schema import Kind, Type, choose_time
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,6 @@ def read_events(events: EventOptions, texts: Iterable[str], spark: Any = None) -
     files = _files(spark)
     read = partial(_read, files, events, wanted)
     return read(list(events.paths)) if events.paths else {name: read(paths) for name, paths in events.tables.items()}
-
-
-def schema_of(data: Any, events: EventOptions, spark: Any = None) -> Schema:
-    """Return what the binder needs to know of events that were read."""
-    types = _files(spark).types
-    tables = data if isinstance(data, dict) else {None: data}
-    described = tuple(Table(name, types(table)) for name, table in tables.items())
-    return Schema(described, choose_time(described[0].columns, events.time), events.type, events.event_id)
 
 
 def _read(files: _Files, events: EventOptions, texts: set[str], paths: list[str]) -> Any:

@@ -53,15 +53,13 @@ def explain(
 def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
     """Return the plan for the events, and what is known of them."""
     from trellis.cli.costs import listing_costs, operator_costs
-    from trellis.cli.events import check_given, schema_of
+    from trellis.cli.events import check_given
     from trellis.cli.running import detected, engine_and_events
     from trellis.plan.explain import explain_data
 
     check_given(asked.events)
-    unbound = asked.query.plan(None, asked.params, asked.report_mode)
+    asked.query.plan(None, asked.params, asked.report_mode)  # what is wrong with the query is told first
     with shown_progress(progress) as step, engine_and_events(asked, step) as (spark, data):
-        if explain_data(unbound)["not_run"]:
-            return explain_data(asked.query.plan(schema_of(data, asked.events, spark), asked.params, asked.report_mode))
         step("preparing the events")
         trends = detected(asked, data, spark)
         step("counting the results")

@@ -10,6 +10,8 @@ from trellis.errors import UsageError, did_you_mean
 
 TIME_NAMES = ("time", "ts", "timestamp", "event_time")
 
+TYPE = "__type"  # the column that tells the type where events come from several tables
+
 
 class Kind(StrEnum):
     """The kinds of values that conditions distinguish."""
@@ -96,6 +98,11 @@ class Schema:
             _check_type(self.type, table)
             _check_id(self.event_id, table)
         _check_tables(self)
+
+    @property
+    def type_column(self) -> str | None:
+        """The column that tells the type of an event, if one does."""
+        return TYPE if self.tables[0].type is not None else self.type
 
     @property
     def time_type(self) -> Type:

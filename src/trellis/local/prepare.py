@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from trellis.columns.ordering import row_codes, sort_indices
 from trellis.columns.types import from_arrow, normalise
 from trellis.errors import DataError, UsageError
-from trellis.events import TYPE
 from trellis.kernels import worlds as kernel
 from trellis.language.bound import BoundQuery, WindowKind
-from trellis.language.schema import STRING, Kind
+from trellis.language.schema import STRING, TYPE, Kind
 from trellis.local.sorting import Order, column_of, event_order, repeated_rows, table_order
-from trellis.plan.plan import Plan, is_one_kleene, type_column
+from trellis.plan.plan import Plan, is_one_kleene
 from trellis.trends.adjacency import is_true, meets_condition
 from trellis.trends.clock import Clock
 from trellis.trends.grouping import make_groups
@@ -196,7 +195,7 @@ def _fills_some(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Arr
 
     schema = plan.bound.schema
     assert schema is not None
-    name = type_column(schema)
+    name = schema.type_column
     if name is not None and table.num_rows:
         found = [v for v in pc.unique(columns[name]).to_pylist() if v is not None]
         for wanted in dict.fromkeys(v.type for v in plan.bound.variables if v.type is not None):
@@ -212,7 +211,7 @@ def _fills_some(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Arr
 def _has_type(bound: BoundQuery, table: pa.Table) -> NDArray[np.bool_]:
     schema = bound.schema
     assert schema is not None
-    name = type_column(schema)
+    name = schema.type_column
     wanted = bound.variables[0].type
     if name is None or wanted is None:
         return np.ones(table.num_rows, np.bool_)

@@ -79,7 +79,7 @@ class Needs:
 def conjuncts_of(bound: BoundQuery) -> tuple[Conjunct, ...]:
     """Return the conditions that are asked of more than single events."""
     absent = {v.name for v in bound.variables if v.absent}
-    found = []
+    found: list[Conjunct] = []
     for condition in bound.conditions:
         if condition.kind is ConditionKind.CONSTANT:
             continue

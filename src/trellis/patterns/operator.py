@@ -7,7 +7,7 @@ is what the trend operator counts, aggregates and lists; what comes out are even
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,11 +21,12 @@ from trellis.language.bound import BoundQuery, Column, NamedOutput, Output, Outp
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Report, Select, Which
 from trellis.limits import warn_of_all
-from trellis.patterns.network import Paths, find_paths
 from trellis.patterns.order import EventOrder
+from trellis.patterns.paths import Paths, find_paths
 from trellis.patterns.variables import Variables, make_variables
 from trellis.plan.plan import Plan
 from trellis.trends.graph import EventGraph
+from trellis.trends.listing import Bound
 from trellis.trends.operator import TrendOperator
 from trellis.trends.slice import Groups, Slice
 from trellis.trends.tasks import length_bounds
@@ -40,20 +41,6 @@ ROWS_AT_ONCE = 1 << 14  # of a batch of results that are ordered by their events
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Bound:
-    """Some trends, as `trellis.trends.listing.Trends` says, with the variable of each event."""
-
-    positions: NDArray[np.int32]
-    ends: NDArray[Any]
-    ranks: Ints
-    groups: Ints
-    variables: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.ends)
 
 
 class _Part:
@@ -182,6 +169,12 @@ class PatternOperator:
     def counts(self) -> list[int]:
         """The exact number of results of each group."""
         return [count for part in self._parts() for count in part.operator.counts]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """The number of vertices and edges of all groups."""
+        sizes = [(len(part.paths.events), len(part.paths.successors)) for part in self._parts()]
+        return sum(vertices for vertices, _ in sizes), sum(edges for _, edges in sizes)
 
     def aggregate(self) -> list[Numbers]:
         """Return what AGGREGATE says of each group."""

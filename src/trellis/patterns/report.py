@@ -204,9 +204,9 @@ def _paths(
     ambiguous = _same_event(network, nodes, [one for one in starts if alive[one]])
     for one, _, ends in vertices:
         if not ends:
-            after = [n for n in successors[one] if alive[n]]
-            ambiguous = ambiguous or _same_event(network, nodes, after)
-            row = [places[n, False, e] for n in after for e in (True, False) if (n, False, e) in places]
+            living = [n for n in successors[one] if alive[n]]
+            ambiguous = ambiguous or _same_event(network, nodes, living)
+            row = [places[n, False, e] for n in living for e in (True, False) if (n, False, e) in places]
             found += sorted(row)
         offsets.append(len(found))
     return Reported(

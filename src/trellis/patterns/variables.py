@@ -14,7 +14,7 @@ from trellis.columns.types import normalise
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Variable
 from trellis.language.schema import STRING
 from trellis.patterns.conditions import Conjunct, conjuncts_of
-from trellis.plan.plan import Plan, type_column
+from trellis.plan.plan import Plan
 from trellis.trends.adjacency import is_true, meets_condition
 from trellis.trends.slice import Slice
 
@@ -58,7 +58,7 @@ def _usable(
     variable: Variable, bound: BoundQuery, constant: tuple[Condition, ...], columns: Mapping[str, pa.Array], size: int
 ) -> Mask:
     meets = np.ones(size, np.bool_)
-    name = None if bound.schema is None else type_column(bound.schema)
+    name = None if bound.schema is None else bound.schema.type_column
     if name is not None and variable.type is not None:
         types = normalise(columns[name], STRING)
         meets = is_true(pc.equal(types, pa.scalar(variable.type, types.type)))

@@ -1,13 +1,99 @@
-"""What a match of several variables has to remember besides its last event, and what that costs."""
+"""What a match of several variables has to remember besides its last event, and what that costs: for `explain`."""
 
 from __future__ import annotations
 
+from trellis.language import syntax as s
+from trellis.language.bound import Condition, Value, WindowKind, columns_of
+from trellis.plan.chain import Chain, chain_of
 from trellis.plan.plan import Plan
+from trellis.plan.relation import INDEXES, relation_of
+
+ORDINAL = {1: "first", 2: "second", 3: "third"}
 
 
 def pattern_texts(plan: Plan) -> dict[str, str]:
-    """Say what tells the matches so far apart, and what counting costs."""
+    """Say what a vertex is, what is carried along, how successors are found, and what counting costs."""
+    chain = chain_of(plan)
+    if chain is None:
+        carried = _carried(plan)
+        return {
+            "vertices": "vertices are matches so far, told apart by event, variable, state of the pattern and what is "
+            "carried",
+            "carried": "carried: " + ("; ".join(carried) if carried else "nothing"),
+            "counting": "time in the order of the edges between these, for each window; "
+            "as many vertices for an event as there are different values carried",
+        }
+    if chain.anchored:
+        first = chain.parts[0].variable
+        return {
+            "vertices": f"vertices are events bound to a variable, for each {first} by itself: that event is carried",
+            "carried": "; ".join(_anchored(chain)),
+            "successors": "; ".join(_steps(chain)),
+            "counting": f"time in the order of the edges of each window, for each {first} in it",
+        }
     return {
-        "vertices": "an event bound to a variable, with what the conditions still ask of the match before it",
-        "counting": "time in the order of the edges between these",
+        "vertices": "vertices are events bound to a variable; nothing else is carried",
+        "successors": "; ".join(_steps(chain)),
+        "counting": "time in the order of the edges of each window; windows that overlap share the search for them",
     }
+
+
+def _anchored(chain: Chain) -> list[str]:
+    first = chain.parts[0].variable
+    found = [f"carried: {first} for `{c.text}`" for part in chain.parts for c in part.anchored]
+    return [*found, *([f"carried: {first} for the span"] if chain.span else [])]
+
+
+def _steps(chain: Chain) -> list[str]:
+    found = []
+    for i, part in enumerate(chain.parts):
+        if i:
+            found.append(f"{chain.parts[i - 1].variable} to {part.variable} {_index(part.entered)}")
+        if part.kleene:
+            found.append(f"{part.variable} to {part.variable} {_index(part.again)}")
+    return found
+
+
+def _index(conditions: tuple[Condition, ...]) -> str:
+    kind = relation_of(conditions).kind
+    if not conditions:
+        return "whatever is later"
+    return "on the pairs that are left" if kind is None else INDEXES[kind].split(":")[0]
+
+
+def _carried(plan: Plan) -> list[str]:
+    """Return what has to be known of a match so far, and for what."""
+    bound = plan.bound
+    absent = {v.name for v in bound.variables if v.absent}
+    found = []
+    for condition in plan.other:
+        of = [_named(var, which, nth, bound.variable(var).kleene) for var, which, nth in _references(condition.value)
+              if var not in absent]  # fmt: skip
+        found.append(f"{' and '.join(dict.fromkeys(of))} for `{condition.text}`")
+    nodes = list(s.walk(bound.pattern))
+    if any(isinstance(node, s.And) for node in nodes):
+        found.append("the time of each arm of AND")
+        found += [f"the last event of {c.variables[0]} for `{c.text}`" for c in plan.adjacent]
+    if bound.window.kind is WindowKind.SPAN:
+        found.append("the first event, for the span")
+    return found
+
+
+def _references(value: Value) -> list[tuple[str, s.Which, int | None]]:
+    return list(dict.fromkeys((c.var, c.which, c.nth) for c in columns_of(value)))
+
+
+def _named(var: str, which: s.Which, nth: int | None, kleene: bool) -> str:
+    if not kleene:
+        return f"{var}"
+    match which:
+        case s.Which.FIRST:
+            return f"the first {var}"
+        case s.Which.LAST:
+            return f"the last {var}"
+        case s.Which.NTH:
+            return f"the {ORDINAL.get(nth or 1, f'{nth}th')} {var}"
+        case s.Which.EACH:
+            return f"the different values of every {var}"
+        case _:
+            return f"the different pairs of consecutive {var}"

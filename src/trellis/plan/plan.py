@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from trellis.events import TYPE
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Output, columns_of
-from trellis.language.schema import Kind, Schema
+from trellis.language.schema import Kind
 from trellis.language.syntax import Select
 from trellis.plan.automaton import Automaton, build_automaton
 
@@ -60,11 +59,6 @@ def is_one_kleene(bound: BoundQuery) -> bool:
     return all(c.kind in (ConditionKind.CONSTANT, ConditionKind.ADJACENT) for c in bound.conditions)
 
 
-def type_column(schema: Schema) -> str | None:
-    """Return the column that tells the type of an event, if one does."""
-    return TYPE if schema.tables[0].type is not None else schema.type
-
-
 def with_all_columns(plan: Plan) -> Plan:
     """Return the plan, reading every column of the events that has a type conditions can use."""
     assert plan.bound.schema is not None
@@ -97,7 +91,7 @@ def _columns(bound: BoundQuery) -> tuple[str, ...]:
 
 def _type_columns(bound: BoundQuery) -> list[str]:
     """Return the column that tells which of several variables an event may fill, if one does."""
-    name = None if bound.schema is None or is_one_kleene(bound) else type_column(bound.schema)
+    name = None if bound.schema is None or is_one_kleene(bound) else bound.schema.type_column
     return [] if name is None else [name]
 
 

@@ -14,8 +14,8 @@ from pyspark.sql import types as t
 
 from trellis.columns.types import from_arrow, normalise
 from trellis.errors import UsageError
-from trellis.events import TYPE, as_tables, check_names, refuse_type_column
-from trellis.language.schema import TIMESTAMP, Kind, choose_time
+from trellis.events import as_tables, check_names, refuse_type_column
+from trellis.language.schema import TIMESTAMP, TYPE, Kind, choose_time
 from trellis.spark.compile import time_column
 from trellis.spark.read import read
 from trellis.spark.schema import parse_times

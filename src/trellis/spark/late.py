@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from trellis.columns.types import from_arrow, normalise
 from trellis.language.bound import Condition, columns_of
-from trellis.plan.plan import Plan, type_column
+from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
 from trellis.spark.rows import USABLE
 from trellis.trends.adjacency import meets_condition
@@ -66,7 +66,7 @@ class SomeVariable:
         assert bound.schema is not None
         needed = {c.name: c.type for condition in self.plan.constant for c in columns_of(condition.value)}
         columns = {name: normalise(batch.column(self.names[name]), type_) for name, type_ in needed.items()}
-        type_name = type_column(bound.schema)
+        type_name = bound.schema.type_column
         if type_name is not None and type_name not in columns:
             column = batch.column(self.names[type_name])
             columns[type_name] = normalise(column, from_arrow(column.type))

@@ -21,11 +21,10 @@ from pyspark.sql import types as t
 from pyspark.sql.window import Window as Over
 
 from trellis.errors import DataError
-from trellis.events import TYPE
 from trellis.language.bound import BoundQuery, Condition, Operation, Value, WindowKind
-from trellis.language.schema import Kind
+from trellis.language.schema import TYPE, Kind
 from trellis.local.prepare import unordered
-from trellis.plan.plan import Plan, is_one_kleene, type_column
+from trellis.plan.plan import Plan, is_one_kleene
 from trellis.spark.compile import compile_condition, raise_data_error, time_column
 from trellis.spark.exactness import can_compile, may_overflow
 from trellis.spark.frames import Events
@@ -237,7 +236,7 @@ def _meets(bound: BoundQuery, conditions: list[Condition], events: Events) -> Co
     schema, wanted = bound.schema, bound.variables[0].type
     assert schema is not None
     meets: Column | None = None
-    name = type_column(schema)
+    name = schema.type_column
     if name is not None and wanted is not None:
         meets = events.column(name) == f.lit(wanted)
     for condition in conditions:
@@ -250,7 +249,7 @@ def _meets(bound: BoundQuery, conditions: list[Condition], events: Events) -> Co
 
 def _meets_some(plan: Plan, events: Events) -> Column | None:
     """Return whether an event has the type of some variable; None where any will do. Python asks for the rest."""
-    name = type_column(plan.bound.schema) if plan.bound.schema is not None else None
+    name = plan.bound.schema.type_column if plan.bound.schema is not None else None
     types = {v.type for v in plan.bound.variables}
     return None if name is None or None in types else events.column(name).isin(*sorted(map(str, types)))
 

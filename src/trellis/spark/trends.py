@@ -25,7 +25,7 @@ from trellis.language.printer import pattern_text
 from trellis.language.schema import Schema, Table
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.local.prepare import bad_rows, warn_of_case
-from trellis.plan.plan import Plan, counting_plan, type_column, with_all_columns
+from trellis.plan.plan import Plan, counting_plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.spark import ranges
 from trellis.spark.failures import in_driver
@@ -465,7 +465,7 @@ def _checked(bound: BoundQuery, events: Events, on_bad_rows: str) -> _Checked:
         raise UsageError(f"on_bad_rows is `{on_bad_rows}`", "It is `error` or `drop`.")
     roles = [("time", schema.time)] + ([("id", schema.event_id)] if schema.event_id else [])
     bad = {role: ~_readable(events, name) for role, name in roles}
-    name = type_column(schema)
+    name = schema.type_column
     wanted = {i: v.type for i, v in enumerate(bound.variables) if v.type is not None and name is not None}
     checks = [f.count(f.lit(1)).alias("rows"), *(f.count_if(c).alias(role) for role, c in bad.items())]
     for i, type_ in wanted.items():

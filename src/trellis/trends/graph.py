@@ -52,7 +52,7 @@ def build_graph(plan: Plan, events: Slice, direct: Direct | None = None) -> Even
         offsets, successors = _direct_edges(events, direct)
     else:
         adjacency = encode(plan.adjacent, events.columns, events.usable)
-        degrees, successors = _edges(events, adjacency, POLICIES[plan.bound.select])
+        degrees, successors = edges_between(events, adjacency, POLICIES[plan.bound.select])
         offsets = np.concatenate([[0], np.cumsum(degrees)])
     return EventGraph(offsets, successors, kernel.latest_predecessors(offsets, successors))
 
@@ -61,8 +61,8 @@ def _direct_edges(events: Slice, direct: Direct) -> Edges:
     from trellis.trends.direct import Method
 
     if direct.method is Method.REACH:
-        degrees, successors = _edges(events, direct.adjacency, kernel.ANY)
-        return _reduced(events, np.concatenate([[0], np.cumsum(degrees)]), successors)
+        degrees, successors = edges_between(events, direct.adjacency, kernel.ANY)
+        return reduced(events, np.concatenate([[0], np.cumsum(degrees)]), successors)
     edges = direct.edges(MAX_EDGES)
     if edges is None:
         raise TrellisError(
@@ -73,7 +73,8 @@ def _direct_edges(events: Slice, direct: Direct) -> Edges:
     return edges
 
 
-def _edges(events: Slice, adjacency: Adjacency, policy: int) -> tuple[Ints, NDArray[np.int32]]:
+def edges_between(events: Slice, adjacency: Adjacency, policy: int) -> tuple[Ints, NDArray[np.int32]]:
+    """Return how many events may follow each event, and these one after another, in rising order."""
     n = len(events)
     degrees = np.zeros(n, np.int64)
     arrays = _kernel_arrays(events, adjacency)
@@ -135,7 +136,7 @@ def _filtered_edges(
     return degrees, np.concatenate(parts) if parts else np.empty(0, np.int32)
 
 
-def _reduced(events: Slice, offsets: Ints, successors: NDArray[np.int32]) -> Edges:
+def reduced(events: Slice, offsets: Ints, successors: NDArray[np.int32]) -> Edges:
     """Leave out edges with a detour, world by world, for some columns of reachability at a time."""
     read, kept = offsets[:-1].copy(), np.zeros(len(events), np.int64)
     joined = 0

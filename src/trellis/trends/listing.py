@@ -79,6 +79,20 @@ class Walked:
         return len(self.ends)
 
 
+@dataclass(frozen=True)
+class Bound:
+    """Some results of a pattern of several variables, as `Trends` says, with the variable of each event."""
+
+    positions: NDArray[np.int32]
+    ends: NDArray[Any]
+    ranks: Ints
+    groups: Ints
+    variables: Ints
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+
 # --- What is to be listed --------------------------------------------------------------------------------------
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ from trellis.trends.weights import narrow_decimals
 
 # Counts come out as rows too, and have to start fast: what only trends need is imported where it is needed.
 if TYPE_CHECKING:
-    from trellis.trends.listing import Trends
+    from trellis.trends.listing import Bound, Trends
 
 COUNT, INT32 = pa.decimal128(38, 0), pa.int32()
 BARE = frozenset({"events", "shared", "new", "rank", "length"})  # columns that name events by position at most
@@ -141,7 +141,8 @@ def chosen(columns: Sequence[str], known: Sequence[str]) -> list[str]:
 def exploded_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of one row an event: window, partition, rank, place in the trend from 1, the event's columns.
 
-    A pattern of several variables also tells the event's `variable`. Columns of types that conditions cannot use, and those whose names are taken, are left out.
+    A pattern of several variables also tells the event's `variable`. Columns of types that conditions cannot use, and
+    those whose names are taken, are left out.
     """
     assert bound.schema is not None
     fields = [*lead_schema(bound), pa.field("rank", pa.int64()), pa.field("place", pa.int64())]
@@ -355,19 +356,10 @@ class RowMaker:
         return evaluate(operation, lambda c: values[c.name], len(rows.lengths))
 
 
-@dataclass(frozen=True)
-class _Chosen:
-    """The events of one variable of some trends."""
-
-    positions: NDArray[np.int32]
-    ends: NDArray[np.int64]
-    ranks: NDArray[np.int64]
-
-
 class _Rows:
     """Handy views of walked trends, made where they are asked for."""
 
-    def __init__(self, walked: Trends | _Chosen) -> None:
+    def __init__(self, walked: Trends) -> None:
         from trellis.trends.listing import Listed
 
         self.walked = walked
@@ -412,16 +404,18 @@ class _Rows:
     @property
     def variables(self) -> NDArray[np.int64]:
         """The variable of each event."""
-        found: NDArray[np.int64] = self.walked.variables  # type: ignore[attr-defined]
-        return found
+        return cast("Bound", self.walked).variables
 
     def of(self, variable: int) -> tuple[_Rows, pa.Array]:
         """Return the rows that have events of a variable, with these alone, and for each row which of them it is."""
+        from trellis.trends.listing import Walked
+
         chosen = self.variables == variable
         number = np.concatenate([[0], np.cumsum(chosen)])
         lengths = np.diff(number[self._places])
         has = lengths > 0
-        some = _Chosen(self.walked.positions[chosen], np.cumsum(lengths[has]), self.walked.ranks[has])
+        ends = np.cumsum(lengths[has]).astype(np.int32)
+        some = Walked(self.walked.positions[chosen], ends, self.walked.ranks[has], self.walked.groups[has])
         return _Rows(some), pa.array(np.cumsum(has) - 1, mask=~has)
 
     def lengths_shown(self) -> pa.Array:

@@ -1,0 +1,311 @@
+"""Sequences of parts whose conditions look at neighbours only: their results without going through matches.
+
+Such a pattern is a chain of variables, Kleene or not, with NOT between, before or after them. An event bound to a part
+is a vertex; which vertices may follow one another is decided by the same kernels as for one Kleene variable, with one
+set of conditions for each step of the chain. Windows that overlap share these edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.kernels import chains as kernel
+from trellis.kernels import edges as edge_kernel
+from trellis.kernels.worlds import later_times
+from trellis.language.syntax import Report
+from trellis.patterns.paths import Paths
+from trellis.patterns.variables import Variables
+from trellis.plan.chain import Chain
+from trellis.plan.plan import Plan
+from trellis.trends.adjacency import encode
+from trellis.trends.graph import edges_between, reduced
+from trellis.trends.slice import Slice
+
+Ints = NDArray[np.int64]
+FAR = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class _Vertices:
+    """Events bound to parts, in the order (event, part); `windows` are ranges of them."""
+
+    events: Ints
+    parts: Ints
+    offsets: Ints
+    targets: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class _Worlds:
+    """Ranges of vertices in which results are found by themselves; `group` never falls.
+
+    With `only` from 0 on they begin at this vertex alone. None begins after `earliest` or ends before `latest`.
+    """
+
+    lo: Ints
+    hi: Ints
+    only: Ints
+    earliest: NDArray[Any]
+    latest: NDArray[Any]
+    group: Ints
+
+
+class NotSeparable(Exception):
+    """A condition on the first event cannot be told by comparing two values, on the events at hand."""
+
+
+def chain_paths(plan: Plan, chain: Chain, events: Slice, variables: Variables, first: int, last: int) -> Paths:
+    """Return the results of the groups `[first, last)` of a slice."""
+    part = _Piece(plan, chain, events, variables, first, last)
+    return part.paths()
+
+
+class _Piece:
+    """The events of some groups."""
+
+    def __init__(
+        self, plan: Plan, chain: Chain, events: Slice, variables: Variables, first: int, last: int
+    ) -> None:  # fmt: skip
+        self.plan, self.chain = plan, chain
+        lo, hi = events.groups.lo[first:last], events.groups.hi[first:last]
+        ranges = _merged(lo, hi)
+        self.rows = _rows_of(ranges)
+        begins = np.concatenate([[0], np.cumsum(ranges[:, 1] - ranges[:, 0])])
+        which = np.searchsorted(ranges[:, 0], lo, side="right") - 1
+        self.lo = begins[which] + lo - ranges[which, 0]
+        self.hi = begins[which] + hi - ranges[which, 0]
+        shift = np.repeat(begins[:-1] - ranges[:, 0], ranges[:, 1] - ranges[:, 0])
+        until = np.minimum(events.until[self.rows], np.repeat(ranges[:, 1], ranges[:, 1] - ranges[:, 0])) + shift
+        rows = pa.array(self.rows)
+        self.slice = replace(
+            events,
+            columns={name: column.take(rows) for name, column in events.columns.items()},
+            times=np.ascontiguousarray(events.times[self.rows]),
+            usable=np.ones(len(self.rows), np.bool_),
+            bounds=begins,
+            until=until,
+        )
+        self.usable = {name: mask[self.rows] for name, mask in variables.usable.items()}
+
+    def paths(self) -> Paths:
+        """Return the results as paths."""
+        vertices = self._vertices()
+        events, parts = vertices.events, vertices.parts
+        worlds = self._anchored_worlds(events, parts) if self.chain.anchored else self._plain_worlds(events)
+        every = self.plan.bound.report is Report.ANY
+        last = len(self.chain.parts) - 1
+        times, given = self.slice.times[events], (vertices.offsets, vertices.targets)
+        flags, allowed = np.zeros(len(events), np.uint8), np.ones(len(events), np.bool_)
+        codes = self._codes()
+
+        def mark(world: int) -> tuple[int, int]:
+            lo, hi, only = worlds.lo[world], worlds.hi[world], worlds.only[world]
+            if only >= 0:
+                kernel.allow(events[only], lo, hi, events, parts, *codes, allowed)
+            bounds = worlds.earliest[world], worlds.latest[world]
+            kernel.mark_window(lo, hi, *bounds, times, parts, last, every, *given, flags, only, allowed)
+            return lo, hi
+
+        sizes = np.zeros((len(worlds.lo) + 1, 2), np.int64)
+        for i in range(len(worlds.lo)):
+            sizes[i + 1] = kernel.measure_window(*mark(i), *given, flags)
+        begins, edges = np.cumsum(sizes[:, 0]), np.cumsum(sizes[:, 1])
+        out = (
+            np.empty(begins[-1], np.int64), np.empty(begins[-1], np.int64), np.zeros(begins[-1] + 1, np.int64),
+            np.empty(edges[-1], np.int32),
+        )  # fmt: skip
+        ambiguous, number = np.zeros(len(self.lo), np.bool_), np.empty(len(events), np.int64)
+        for i in range(len(worlds.lo)):
+            *_, found = kernel.write_window(*mark(i), *given, flags, events, parts, begins[i], edges[i], number, *out)
+            ambiguous[worlds.group[i]] |= found
+        ends = np.searchsorted(worlds.group, np.arange(len(self.lo) + 1))
+        return Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
+
+    def _plain_worlds(self, events: Ints) -> _Worlds:
+        lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
+        number = len(lo)
+        return _Worlds(lo, hi, np.full(number, -1), self._first_times(), self._last_times(), np.arange(number))
+
+    def _anchored_worlds(self, events: Ints, parts: Ints) -> _Worlds:
+        """Return a world for each event that may begin a result in each window."""
+        lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
+        earliest = self._first_times()
+        firsts = np.flatnonzero(parts == 0)
+        begin, end = np.searchsorted(firsts, lo), np.searchsorted(firsts, hi)
+        group = np.repeat(np.arange(len(lo)), end - begin)
+        only = firsts[_places(begin, end)]
+        last = hi[group]
+        ends = self.hi[group]
+        if self.chain.span:
+            ends = np.minimum(ends, self.slice.until[events[only]])
+            last = np.searchsorted(events, ends)
+        latest = self._last_times(self.lo[group], ends)
+        return _Worlds(only, last, only, earliest[group], latest, group)
+
+    def _codes(self) -> tuple[np.ndarray, ...]:
+        """Return the conditions on the first event and each of a part as codes that are compared."""
+        size = len(self.rows)
+        keys: list[np.ndarray] = []
+        above: list[Ints] = []
+        below: list[Ints] = []
+        differ: list[np.ndarray] = []
+        asked: list[list[int]] = [[], [], []]
+        for place, part in enumerate(self.chain.parts):
+            for condition in part.anchored:
+                one = encode((condition,), self.slice.columns, self.slice.usable)
+                if one.residual or not (one.gives.all() and one.takes.all()):
+                    raise NotSeparable
+                if one.key_next is not None and one.key_prev is not None:
+                    keys.append(np.stack([one.key_next, one.key_prev]).astype(np.int64))
+                    asked[0].append(place)
+                above += one.above
+                below += one.below
+                asked[1] += [place] * len(one.above)
+                differ += [np.stack(pair) for pair in zip(one.differ_next, one.differ_prev, strict=True)]
+                asked[2] += [place] * len(one.differ_next)
+        table = np.full((3, max(map(len, asked), default=0) + 1), -1)
+        for kind, places in enumerate(asked):
+            table[kind, : len(places)] = places
+        return (
+            table, _stack(keys, (0, 2, size)), _stack(above, (0, size)), _stack(below, (0, size)),
+            _stack(differ, (0, 2, size)),
+        )  # fmt: skip
+
+    # --- Edges ------------------------------------------------------------------------------------------------
+
+    def _vertices(self) -> _Vertices:
+        size, number = len(self.rows), len(self.chain.parts)
+        usable = np.stack([self.usable[part.variable] for part in self.chain.parts], axis=1)
+        flat = np.flatnonzero(usable.ravel())
+        events, parts = flat // number, flat % number
+        vertices_of = np.full((number, size), -1, np.int64)
+        vertices_of[parts, events] = np.arange(len(flat))
+        own = [self._edges(p, p) for p in range(number)]
+        later = [self._edges(p, p + 1) for p in range(number)]
+        own_offsets, own_targets = _stacked(own, size)
+        later_offsets, later_targets = _stacked(later, size)
+        offsets = np.zeros(len(flat) + 1, np.int64)
+        given = (events, later_offsets, later_targets, own_offsets, own_targets, parts, vertices_of, offsets)
+        total = kernel.join_edges(*given, np.empty(0, np.int32))
+        targets = np.empty(total, np.int32)
+        if total:
+            kernel.join_edges(*given, targets)
+        if self.plan.bound.report is Report.MAXIMAL:
+            offsets, targets = self._reduced(events, offsets, targets)
+        return _Vertices(events, parts, offsets, targets)
+
+    def _edges(self, source: int, target: int) -> tuple[Ints, NDArray[np.int32]] | None:
+        """Return the edges between events in two parts, or None if there are none."""
+        chain = self.chain
+        if target == len(chain.parts) or (source == target and not chain.parts[source].kleene):
+            return None
+        step = chain.parts[source].again if source == target else chain.parts[target].entered
+        adjacency = encode(step, self.slice.columns, self.slice.usable)
+        adjacency.gives &= self.usable[chain.parts[source].variable]
+        adjacency.takes &= self.usable[chain.parts[target].variable]
+        events = self.slice
+        absent = chain.parts[target].absent if source != target else ()
+        if absent:
+            events = replace(events, until=np.minimum(events.until, self._until_forbidden(absent)))
+        return edges_between(events, adjacency, edge_kernel.ANY)
+
+    def _until_forbidden(self, absent: tuple[str, ...]) -> Ints:
+        """Return for each event the first one that is later than a forbidden one that is later than it."""
+        later = later_times(self.slice.times, self.slice.bounds)
+        following = np.append(_next(self._forbidden(absent)), len(self.rows))
+        forbidden = following[later]
+        return np.where(forbidden < len(self.rows), np.append(later, len(self.rows))[forbidden], len(self.rows))
+
+    def _forbidden(self, absent: tuple[str, ...]) -> NDArray[np.bool_]:
+        return np.logical_or.reduce([self.usable[name] for name in absent])
+
+    def _reduced(self, events: Ints, offsets: Ints, targets: NDArray[np.int32]) -> tuple[Ints, NDArray[np.int32]]:
+        bounds = np.searchsorted(events, self.slice.bounds)
+        until = np.searchsorted(events, self.slice.until[events])
+        size = len(events)
+        worlds = replace(self.slice, bounds=bounds, until=until, times=np.empty(size), usable=np.empty(size, np.bool_))
+        return reduced(worlds, offsets, targets)
+
+    # --- NOT at the edges -------------------------------------------------------------------------------------
+
+    def _first_times(self) -> NDArray[Any]:
+        """Return for each window the time after which no result may begin: that of the first forbidden event."""
+        times, absent = self.slice.times, self.chain.parts[0].absent
+        most = np.full(len(self.lo), _extreme(times, 1), times.dtype)
+        if absent and len(times):
+            found = np.append(_next(self._forbidden(absent)), len(times))[self.lo]
+            has = found < self.hi
+            most[has] = times[found[has]]
+        return most
+
+    def _last_times(self, lo: Ints | None = None, hi: Ints | None = None) -> NDArray[Any]:
+        """Return for each window the time before which no result may end: that of the last forbidden event."""
+        lo, hi = self.lo if lo is None else lo, self.hi if hi is None else hi
+        times, absent = self.slice.times, self.chain.absent
+        least = np.full(len(hi), _extreme(times, -1), times.dtype)
+        if absent and len(times):
+            forbidden = self._forbidden(absent)
+            before = np.maximum.accumulate(np.where(forbidden, np.arange(len(times)), -1))
+            found = np.where(hi > 0, before[hi - 1], -1)
+            has = found >= lo
+            least[has] = times[found[has]]
+        return least
+
+
+def _places(begin: Ints, end: Ints) -> Ints:
+    """Return the numbers of all ranges, one after another."""
+    sizes = end - begin
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(begin, sizes)
+
+
+def _stack(arrays: list[np.ndarray], empty: tuple[int, ...]) -> np.ndarray:
+    return np.stack(arrays) if arrays else np.empty(empty, np.int64)
+
+
+def _next(flags: NDArray[np.bool_]) -> Ints:
+    """Return for each place the first one from there on that has the flag; the size where none has."""
+    size = len(flags)
+    found = np.where(flags, np.arange(size), size)
+    return np.minimum.accumulate(found[::-1])[::-1]
+
+
+def _extreme(times: NDArray[Any], sign: int) -> Any:
+    if times.dtype.kind == "f":
+        return sign * np.inf
+    info = np.iinfo(times.dtype)
+    return info.max if sign > 0 else info.min
+
+
+def _merged(lo: Ints, hi: Ints) -> Ints:
+    """Return the ranges that are covered, in rising order, those that overlap joined."""
+    order = np.argsort(lo, kind="stable")
+    found: list[list[int]] = []
+    for begin, end in zip(lo[order].tolist(), hi[order].tolist(), strict=True):
+        if found and begin < found[-1][1]:
+            found[-1][1] = max(found[-1][1], end)
+        elif begin < end:
+            found.append([begin, end])
+    return np.array(found or [[0, 0]], np.int64)
+
+
+def _rows_of(ranges: Ints) -> Ints:
+    return np.concatenate([np.arange(begin, end) for begin, end in ranges.tolist()])
+
+
+def _stacked(rows: list[tuple[Ints, NDArray[np.int32]] | None], size: int) -> tuple[Ints, NDArray[np.int32]]:
+    """Return the edges of all parts one after another, and for each part where those of its events begin."""
+    offsets = np.zeros((len(rows), size + 1), np.int64)
+    parts, total = [], 0
+    for i, row in enumerate(rows):
+        offsets[i] = total
+        if row is not None:
+            degrees, targets = row
+            offsets[i, 1:] += np.cumsum(degrees)
+            total += len(targets)
+            parts.append(targets)
+    return offsets, np.concatenate(parts) if parts else np.empty(0, np.int32)
