@@ -14,7 +14,7 @@ trap 'kill 0' INT TERM
 
 .venv/bin/python -m pytest -m "($chosen) and spark" "$@" >"$log" 2>&1 &
 with_spark=$!
-.venv/bin/python -m pytest -n 2 --dist worksteal -m "($chosen) and not spark" "$@"
+.venv/bin/python -m pytest -n 2 --dist loadgroup -m "($chosen) and not spark" "$@"
 rest=$?
 wait "$with_spark"
 spark=$?

@@ -32,7 +32,9 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark whatever uses the Spark session."""
+    """Mark whatever uses the Spark session, and what uses most kernels, so that one process compiles them."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+        if item.path.parent.name in ("trends", "patterns", "local", "data"):
+            item.add_marker(pytest.mark.xdist_group("kernels"))

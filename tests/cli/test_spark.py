@@ -22,13 +22,11 @@ SECOND = "2024-01-01T00:00:0"
 FILES = {
     "prices.csv": PRICES,
     "orders.csv": f"ts,event_id,size\n{SECOND}1,x,5\n",
-    "short.csv": f"ts,price\n{SECOND}1,1\n{SECOND}2\n",
     "times.csv": f"ts,price\n{SECOND}1,1\n{SECOND}2,2\nsoon,2\n",
     "twice.csv": f"ts,event_id,price\n{SECOND}1,a,1\n{SECOND}2,a,2\n",
 }
 COMMANDS = {
     "a repeated id": ("detect", RISING, "twice.csv", "--event-id", "event_id", *TWO, "--out", "new/out"),
-    "too few fields": ("detect", RISING, "short.csv", *TWO, "--out", "new/out"),
     "a time that does not parse": ("detect", RISING, "times.csv", *TWO, "--out", "new/out"),
     "joins": ("detect", RISING, "prices.csv", *TWO, "--algorithm", "join", "--construction", "spark"),
     "several tables": (
@@ -116,7 +114,6 @@ def test_bad_input_is_told_and_leaves_nothing(done: dict[str, Done], folder: Pat
     assert_mistake(
         done["a repeated id"], "the id `a` in the column `event_id` occurs twice in one window and partition"
     )
-    assert_mistake(done["too few fields"], "short.csv, row 3: it has 1 field, but the header has 2.")
     assert_mistake(done["a time that does not parse"], "1 row has no readable time in the column `ts`")
     assert names_in(folder) == sorted([*FILES, "found"])
 

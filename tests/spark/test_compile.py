@@ -180,7 +180,10 @@ def conditions() -> list[str]:
     return [*plain, "e.s = 'it''s \"q\"\n\\'", "e.s LIKE '%\n_'", "e.u != 'z\0z'"]
 
 
-@pytest.mark.parametrize("wanted", SETTINGS, ids=["ansi-utc", "plain-new-york"])
+@pytest.mark.parametrize(
+    "wanted",
+    [pytest.param(SETTINGS[0], id="ansi-utc"), pytest.param(SETTINGS[1], id="plain-new-york", marks=pytest.mark.slow)],
+)
 def test_same_as_plain_python(spark: SparkSession, frame: DataFrame, wanted: dict[str, str]) -> None:
     values = [bound(condition, frame) for condition in conditions()]
     assert [c for c, v in zip(conditions(), values, strict=True) if not can_compile(v)] == []

@@ -130,11 +130,13 @@ def test_several_csv_files(spark: SparkSession, tmp_path: Path) -> None:
     assert str(from_arrow(same(spark, tmp_path).schema[0].type)) == "double"
 
 
+@pytest.mark.slow
 def test_header_only(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("a\tb")
     assert same(spark, tmp_path).num_rows == 0
 
 
+@pytest.mark.slow
 def test_a_stray_quotation_mark_is_text(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("a,b\n1,5'10\"\n")
     same(spark, tmp_path)
@@ -224,6 +226,7 @@ def test_bad_json(spark: SparkSession, tmp_path: Path, name: str) -> None:
     same_error(spark, file)
 
 
+@pytest.mark.slow
 def test_what_only_spark_refuses(spark: SparkSession, tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_text('{"a": 1}{"a": 2}\n')
@@ -263,6 +266,7 @@ def test_orc(spark: SparkSession, tmp_path: Path) -> None:
     same(spark, tmp_path)
 
 
+@pytest.mark.slow
 def test_text_times_in_parquet(spark: SparkSession, tmp_path: Path) -> None:
     table = pa.table({"t": ["2024-01-01", "x", "2024-01-01T05:00Z"], "n": [20240101, 20240132, None]})
     pq.write_table(table, tmp_path / "a.parquet")
@@ -270,6 +274,7 @@ def test_text_times_in_parquet(spark: SparkSession, tmp_path: Path) -> None:
     assert same(spark, tmp_path, time="n", time_format="yyyyMMdd").column("n").null_count == 2
 
 
+@pytest.mark.slow
 def test_parquet_files_of_different_widths(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": pa.array([1], pa.int32()), "b": ["x"]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"b": ["y"], "a": pa.array([2.5])}), tmp_path / "b.parquet")
@@ -285,6 +290,7 @@ def test_times_finer_than_microseconds(spark: SparkSession, tmp_path: Path) -> N
     assert error.what == "a timestamp is finer than microseconds"
 
 
+@pytest.mark.slow
 def test_files_that_do_not_fit_together(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1], "b": ["x"]}), tmp_path / "a.parquet")
     pq.write_table(pa.table({"a": [1]}), tmp_path / "b.parquet")
@@ -320,12 +326,14 @@ def test_damaged_data_are_told_when_they_are_read(spark: SparkSession, tmp_path:
     assert f"{file} cannot be read" in str(translate_error(caught.value))
 
 
+@pytest.mark.slow
 def test_names_that_spark_does_not_see(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "_a.csv").write_text("a\n1\n")
     with pytest.raises(DataError, match="leaves out names"):
         read(spark, tmp_path / "_a.csv")
 
 
+@pytest.mark.slow
 def test_files_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
     assert read(spark, f"file://{tmp_path}/").collect() == [(1,)]

@@ -141,7 +141,9 @@ def test_events_without_an_id_must_have_an_order(spark: SparkSession, file: Path
 
 
 @pytest.mark.parametrize("partition", ["", "[g] AND "])
-@pytest.mark.parametrize(("size", "slide"), [(10, 1), (10, 3), (4, 4)])
+@pytest.mark.parametrize(
+    ("size", "slide"), [(10, 3), *(pytest.param(*pair, marks=pytest.mark.slow) for pair in ((10, 1), (4, 4)))]
+)
 def test_overlapping_windows_hardly_multiply_what_is_shuffled(
     spark: SparkSession, size: int, slide: int, partition: str
 ) -> None:

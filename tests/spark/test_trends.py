@@ -317,6 +317,7 @@ def test_listing_is_refused_with_the_exact_count(frame: DataFrame, tmp_path: Pat
     assert detect(frame, f"{RISING} LIMIT 2", max_trends=2).to_arrow().num_rows == 2
 
 
+@pytest.mark.slow
 def test_an_overflow_is_told_as_such(frame: DataFrame) -> None:
     for condition in ("s.x * 9223372036854775807 > 0", "s[i].x * 9223372036854775807 > s[i-1].x"):
         text = f"PATTERN E+ s[] WHERE {condition}"
@@ -544,6 +545,7 @@ def test_a_column_without_a_value(spark: SparkSession, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "tail", [f"LIMIT {2**31}", f"LIMIT {2**63 - 1} OFFSET 1", f"LIMIT 5 OFFSET {2**31 - 1}", f"OFFSET {2**63 - 1}"]
 )
+@pytest.mark.slow
 def test_limits_that_spark_cannot_count_to(frame: DataFrame, tail: str) -> None:
     text = f"{RISING} AND [k] WITHIN 3 s ORDER BY LENGTH {tail}"
     assert detect(frame, text).to_arrow().equals(here(text).to_arrow())
@@ -556,6 +558,7 @@ def test_what_overflows_is_asked_only_where_the_rest_holds(spark: SparkSession) 
 
 
 @pytest.mark.parametrize("times", [[-(2**63), 1], [1, 2**63 - 1], [1.0, 1e300]])
+@pytest.mark.slow
 def test_times_that_no_window_can_hold(spark: SparkSession, times: list[Any]) -> None:
     table = pa.table({"ts": times, "id": [1, 2]})
     text = "PATTERN E+ s[] WITHIN 4 SLIDE 2"
@@ -572,6 +575,7 @@ def test_times_that_no_window_can_hold(spark: SparkSession, times: list[Any]) ->
         (pa.array([1]), pa.array(["a"]), "`x` is an integer and a string"),
     ],
 )
+@pytest.mark.slow
 def test_tables_with_two_types_of_a_column(spark: SparkSession, a: pa.Array, b: pa.Array, what: str) -> None:
     tables = {"E": pa.table({"ts": [1], "id": [1], "x": a}), "F": pa.table({"ts": [2], "id": [2], "x": b})}
     wanted = mistake(lambda: here(RISING, tables))

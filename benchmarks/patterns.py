@@ -1,0 +1,107 @@
+"""Patterns of several variables: the CET paper's Q2 over many persons, beside one Kleene variable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import trellis
+from benchmarks import Peer, Row, Table, Timing, best_of, memory_of
+
+WINDOW = "WITHIN 10 minutes SLIDE 1 minute"
+Q2 = f"""
+    PATTERN SEQ(Activity a, Activity+ b[])
+    WHERE [personID] AND b.rate < NEXT(b).rate AND a.rate * 2 < b.rate AND b.type = 'passive' {WINDOW}
+"""
+ONE = f"PATTERN Activity+ b[] WHERE [personID] AND b.rate < NEXT(b).rate AND b.type = 'passive' {WINDOW}"
+CARRIED = Q2.replace("b.rate < NEXT(b).rate", "b.rate != NEXT(b).rate")
+
+
+def hearts(persons: int, seconds: int) -> pa.Table:
+    """Return a measurement a second of each person: mostly at rest, at times a passive rise above twice that."""
+    rng = np.random.default_rng(6)
+    number = persons * seconds
+    second = np.repeat(np.arange(seconds), persons)
+    person = np.tile(np.arange(persons), seconds)
+    rate = rng.integers(55, 66, number)
+    passive = np.zeros(number, np.bool_)
+    for at in rng.integers(0, max(seconds - 60, 1), (max(seconds // 3600, 1) * persons, 1))[:, 0].tolist():
+        who = int(rng.integers(persons))
+        when = at + np.sort(rng.choice(60, 4, replace=False))
+        places = np.minimum(when, seconds - 1) * persons + who
+        rate[places], passive[places] = 125 + 5 * np.arange(4), True
+    return pa.table(
+        {
+            "ts": pa.array(1_700_000_000_000_000 + second * 1_000_000, pa.timestamp("us")),
+            "id": np.arange(number),
+            "personID": person,
+            "rate": rate,
+            "type": pa.array(np.where(passive, "passive", "active")),
+        }
+    )
+
+
+def run(quick: bool) -> list[Table]:
+    persons, seconds = (5, 1_800) if quick else (100, 86_400)
+    events = hearts(persons, seconds)
+    return [
+        Table(
+            f"Q2 of the CET paper: {persons:,} persons, one measurement a second, {seconds / 3600:g} hours, {WINDOW}",
+            [
+                _counted(events, memory_of("Q2", counting, persons, seconds), quick),
+                _listed(events, quick),
+                _carried(quick),
+            ],
+            [
+                "One variable: the rising passive rates alone, over the same events; both read and sort them.",
+                "Listed means positions of events, every batch kept by no one.",
+                "A limit: reading each event once in each of its ten windows at the speed of memory would take "
+                f"{_at_best(events):.2g} seconds.",
+            ],
+        )
+    ]
+
+
+def counting(persons: int, seconds: int) -> Any:
+    """Make the events, and return the work of counting Q2 over them."""
+    events = hearts(persons, seconds)
+    return lambda: _detected(Q2, events).count()
+
+
+def _at_best(events: pa.Table) -> float:
+    return 10 * events.num_rows * 8 / 10e9
+
+
+def _detected(text: str, events: pa.Table) -> Any:
+    return trellis.query(text).detect(events, time="ts", event_id="id", max_trends=10**9)
+
+
+def _counted(events: pa.Table, memory: int, quick: bool) -> Row:
+    ours = best_of("counting Q2", lambda: _detected(Q2, events).count(), quick=quick, runs=2)
+    one = best_of("counting one variable", lambda: _detected(ONE, events).count(), quick=quick, runs=2)
+    return _row("counted", events, ours, one, f"{_detected(Q2, events).count():,} results", memory)
+
+
+def _listed(events: pa.Table, quick: bool) -> Row:
+    ours = best_of("listing Q2", lambda: _all(Q2, events), quick=quick, runs=1)
+    one = best_of("listing one variable", lambda: _all(ONE, events), quick=quick, runs=1)
+    return _row("listed", events, ours, one, f"{_all(Q2, events):,} results")
+
+
+def _carried(quick: bool) -> Row:
+    """Measure the same with rates that need not rise, so that each first event is carried along."""
+    events = hearts(5, 1_800 if quick else 7_200)
+    ours = best_of("counting with a carried event", lambda: _detected(CARRIED, events).count(), quick=quick, runs=2)
+    one = best_of("counting one variable", lambda: _detected(ONE, events).count(), quick=quick, runs=2)
+    return _row("counted, `a` carried", events, ours, one, f"{_detected(CARRIED, events).count():,} results")
+
+
+def _all(text: str, events: pa.Table) -> int:
+    return sum(b.num_rows for b in _detected(text, events).batches(columns=["events"], positions=True))
+
+
+def _row(what: str, events: pa.Table, ours: Timing, one: Timing, found: str, memory: int | None = None) -> Row:
+    speed = f"{events.num_rows / ours.wall:,.0f} events/s, {found}"
+    return Row(f"{what}: {speed}", ours, memory, peers=[Peer("one Kleene variable", one)])
