@@ -52,6 +52,12 @@ def test_ranks_samples_and_ranges_are_those_of_the_list(text: str) -> None:
     assert longest == sorted(rows, key=lambda row: -row["length"])[:2]
 
 
+def test_results_come_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = detect(AMBIGUOUS).to_arrow()
+    monkeypatch.setattr(of_patterns, "ROWS_AT_ONCE", 3)
+    assert detect(AMBIGUOUS).to_arrow().to_pylist() == whole.to_pylist()
+
+
 def test_the_ways_are_those_that_explain_tells() -> None:
     chains = [chain_of(detect(text).plan) for text in QUERIES]
     assert [None if chain is None else chain.anchored for chain in chains] == [False, False, True, None, None, True]

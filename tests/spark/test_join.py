@@ -242,6 +242,11 @@ def test_more_paths_than_the_bound_are_refused_before_the_first_round(spark: Spa
     assert refused.value.count == count
 
 
+def test_several_variables_are_refused(spark: SparkSession) -> None:
+    with pytest.raises(UsageError, match="extends the paths of one Kleene variable, and this pattern has more"):
+        joined(spark, "PATTERN SEQ(E a, E+ b[])")
+
+
 def test_a_graph_that_is_too_large_to_be_broadcast_is_refused(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     from trellis.trends.listing import Range, Trends
     from trellis.trends.ranks import Ranks
 
-EVENTS_AT_ONCE = 1 << 17  # of the groups whose paths are held together
+EVENTS_AT_ONCE = 1 << 17  # of the groups whose paths are held together, before it is known how many edges they have
+EDGES_AT_ONCE = 1 << 24  # of the groups whose paths are held together, as those before them have them
+MOST_AT_ONCE = 32  # times `EVENTS_AT_ONCE`
 ROWS_AT_ONCE = 1 << 14  # of a batch of results that are ordered by their events first
 
 Ints = NDArray[np.int64]
@@ -95,7 +97,7 @@ class _Part:
     def _by_events(self, group: int, begin: int, end: int) -> Iterator[Bound]:
         paths = self._order(group).paths(begin, end, *length_bounds(self._outer.plan.bound.having))
         while begin < end:
-            some = [path for path, _ in zip(paths, range(min(ROWS_AT_ONCE, end - begin)), strict=False)]
+            some = list(islice(paths, min(ROWS_AT_ONCE, end - begin)))
             if not some:
                 return
             vertices = np.array([v for path in some for v in path], np.int64)
@@ -121,14 +123,14 @@ class PatternOperator:
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out what is made again where it is needed."""
-        kept = {"plan", "events", "threads", "counts"}
+        kept = {"plan", "events", "threads", "_counted"}
         return {"_known": None} | {name: value for name, value in self.__dict__.items() if name in kept}
 
     def variant(self, plan: Plan, events: Slice) -> PatternOperator:
         """Return an operator for the same results with other output; what is already known is shared."""
         other = PatternOperator(plan, events, self.threads)
         other._known = self._known
-        other.__dict__ |= {name: self.__dict__[name] for name in ("counts", "variables") if name in self.__dict__}
+        other.__dict__ |= {name: self.__dict__[name] for name in ("_counted", "variables") if name in self.__dict__}
         return other
 
     def make_ready(self) -> None:
@@ -143,17 +145,27 @@ class PatternOperator:
     # --- Parts ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _bounds(self) -> list[tuple[int, int]]:
-        """The groups whose paths are held together."""
+    def _counted(self) -> tuple[list[int], list[tuple[int, int]]]:
+        """The number of results of each group, and the groups whose paths are held together."""
         groups = self.events.groups
         sizes = np.cumsum(groups.hi - groups.lo)
-        found, first = [], 0
+        counts: list[int] = []
+        bounds: list[tuple[int, int]] = []
+        first, size = 0, EVENTS_AT_ONCE
         while first < len(groups):
-            before = sizes[first - 1] if first else 0
-            last = max(first + 1, int(np.searchsorted(sizes, before + EVENTS_AT_ONCE, side="right")))
-            found.append((first, last))
+            before = int(sizes[first - 1]) if first else 0
+            last = max(first + 1, int(np.searchsorted(sizes, before + size, side="right")))
+            part = self._part(first, last)
+            counts += part.operator.counts
+            bounds.append((first, last))
+            events, edges = int(sizes[last - 1]) - before, len(part.paths.successors)
+            size = max(min(events * EDGES_AT_ONCE // max(edges, 1), MOST_AT_ONCE * EVENTS_AT_ONCE), EVENTS_AT_ONCE // 8)
             first = last
-        return found
+        return counts, bounds
+
+    @property
+    def _bounds(self) -> list[tuple[int, int]]:
+        return self._counted[1]
 
     def _part(self, first: int, last: int) -> _Part:
         if self._known is None or (self._known.first, self._known.last) != (first, last):
@@ -165,10 +177,10 @@ class PatternOperator:
 
     # --- Numbers ----------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def counts(self) -> list[int]:
         """The exact number of results of each group."""
-        return [count for part in self._parts() for count in part.operator.counts]
+        return self._counted[0]
 
     @property
     def size(self) -> tuple[int, int]:

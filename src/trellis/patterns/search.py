@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -120,10 +121,7 @@ class Search:
         found: list[tuple[int, int, Match]] = []
         for var in sorted(names, key=self.codes.__getitem__):
             steps = self._taken(match, memories, var, self._candidates(match, memories, var, event))
-            if self.select is Select.ANY or event is None:
-                found += steps
-            else:
-                found += [step for step, _ in zip(steps, range(1), strict=False)]
+            found += steps if self.select is Select.ANY or event is None else islice(steps, 1)
         if self.select is Select.ANY or event is None or not found:
             return found
         first = min(step[0] for step in found)

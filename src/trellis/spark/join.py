@@ -25,7 +25,7 @@ from trellis.errors import ListingRefused, UsageError
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report
 from trellis.methods import SPARK
-from trellis.plan.plan import Plan
+from trellis.plan.plan import Plan, is_one_kleene
 from trellis.spark.construction import check_construction, index_on_spark
 from trellis.spark.failures import in_driver
 from trellis.spark.indexed import (
@@ -63,6 +63,11 @@ class JoinedTrends(SparkTrends):
     """Trends that are listed by joins; nothing else differs, but that `to_spark()` does all rounds at once."""
 
     def __init__(self, plan: Plan, frame: DataFrame, max_trends: int, on_bad_rows: str, construction: str) -> None:
+        if not is_one_kleene(plan.bound):
+            raise UsageError(
+                "the algorithm `join` extends the paths of one Kleene variable, and this pattern has more",
+                "Leave the algorithm out.",
+            )
         if construction == SPARK:
             check_construction(plan)
         super().__init__(plan, frame, max_trends, on_bad_rows)
