@@ -16,8 +16,9 @@ help: ## this list
 run: $(READY) ## set up, then a guided tour on sample data
 	@$(WITH_JAVA) $(VENV)/bin/trellis demo
 
+# Kernels are compiled with few optimisations here, which is most of the time from a clean clone; `test-all` has all.
 test: lint ## set up, then lint, types and the tests that are not slow
-	@$(WITH_JAVA) scripts/test.sh "not slow"
+	@$(WITH_JAVA) NUMBA_OPT=1 scripts/test.sh "not slow"
 
 test-all: lint ## the same with the slow tests
 	@$(WITH_JAVA) scripts/test.sh

@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 chosen="${1:-slow or not slow}"
 shift || true
 log="$(mktemp)"
-export NUMBA_CACHE_DIR="${NUMBA_CACHE_DIR:-$PWD/.numba_cache}"
+export NUMBA_CACHE_DIR="${NUMBA_CACHE_DIR:-$PWD/.numba_cache/${NUMBA_OPT:-3}}"
 trap 'rm -f "$log"' EXIT
 trap 'kill 0' INT TERM
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+gc.set_threshold(200_000, 20, 100)  # compiling makes millions of objects that stay
 settings.register_profile("trellis", deadline=None)  # the first call of a kernel compiles it
 settings.load_profile("trellis")
 
