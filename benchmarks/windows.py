@@ -25,7 +25,10 @@ def run(quick: bool) -> list[Table]:
         Table(
             f"Windows that share nine tenths of their events: price > {RATIO} * prev.price",
             [_large_windows(*large, quick), _small_windows(*small, quick)],
-            ["Events are read and sorted by time already. The loop in Numba adds numbers of 64 bits that wrap."],
+            [
+                "Events are read and sorted by time already. The loop in Numba adds numbers of 64 bits that wrap.",
+                "Windows counted together are counted on all threads that Trellis uses here; CPU tells what they took.",
+            ],
         ),
         Table(
             f"Spans: price > {RATIO} * prev.price",
@@ -75,14 +78,16 @@ def together(trends: Any) -> list[int]:
     """Count all windows anew, from events that are read and sorted; no public call does that alone."""
     from trellis.trends.operator import TrendOperator
 
-    return TrendOperator(trends.plan, trends._prepared.events).counts
+    return TrendOperator(trends.plan, trends._prepared.events, trends._operator.threads).counts
 
 
 def one_by_one(trends: Any) -> list[int]:
     """Count each window as if it were the whole input."""
     from trellis.trends.operator import TrendOperator
 
-    return [count for part in _parts(trends._prepared.events) for count in TrendOperator(trends.plan, part).counts]
+    threads = trends._operator.threads
+    parts = _parts(trends._prepared.events)
+    return [count for part in parts for count in TrendOperator(trends.plan, part, threads).counts]
 
 
 def _parts(events: Any) -> Iterator[Any]:

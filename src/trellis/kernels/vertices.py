@@ -125,6 +125,38 @@ def _by_segment(entries, segment, number, offset, n):
 
 
 @njit(cache=True, nogil=True)
+def looked_up(places, numbers):
+    """Return the numbers at some places."""
+    found = np.empty(places.shape[0], numbers.dtype)
+    for i in range(places.shape[0]):
+        found[i] = numbers[places[i]]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def place_values(values, sorted_value, sorted_cut, shift, place):
+    """Set the vertex of each event: how many different cuts are below its value."""
+    j, vertex = 0, 0
+    for i in range(values.shape[0]):
+        while j < sorted_cut.shape[0] and sorted_cut[j] < sorted_value[i]:
+            if j == 0 or sorted_cut[j] != sorted_cut[j - 1]:
+                vertex += 1
+            j += 1
+        place[values[i] + shift] = vertex
+
+
+@njit(cache=True, nogil=True)
+def place_cuts(entries, sorted_cut, shift, at_cut):
+    """Set for each event the first vertex above its cut; return the number of vertices."""
+    vertex = 0
+    for j in range(entries.shape[0]):
+        if j == 0 or sorted_cut[j] != sorted_cut[j - 1]:
+            vertex += 1
+        at_cut[entries[j] + shift] = vertex
+    return vertex + 1
+
+
+@njit(cache=True, nogil=True)
 def cut_values(
     begin_of, end_of, offset, gives, keyed, own, target, number, values, value_bounds, cuts, cut_bounds, value, cut, n,
     place, own_begin, own_end, at_cut, target_begin, target_end,

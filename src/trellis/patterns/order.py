@@ -32,7 +32,7 @@ class EventOrder:
         """Yield the paths with the ranks `[begin, end)` among those of `least` to `most` vertices, in their order."""
         bounded = least > 1 or most < len(self._events)
         left, wanted = begin, end - begin
-        for path in self._walk(self._steps({}, self._starts), [], most, 0 if bounded else begin):
+        for path in self._walk(self._next(None), [], most, 0 if bounded else begin):
             if len(path) < least:
                 continue
             if bounded and left > 0:
@@ -43,18 +43,14 @@ class EventOrder:
             wanted -= 1
             yield path
 
-    def _steps(self, ways: dict[int, int], vertices: list[int]) -> list[dict[int, int]]:
-        """Return the vertices that events lead to, event by event, with the number of ways to each."""
-        found: dict[int, dict[int, int]] = {}
-        for vertex in vertices:
-            at = found.setdefault(self._events[vertex - self._lo], {})
-            at[vertex] = at.get(vertex, 0) + 1
-        return [dict(sorted(found[event].items())) for event in sorted(found)]
+    def _next(self, level: dict[int, int] | None) -> list[dict[int, int]]:
+        """Return the vertices that events lead to from those of a level, or at first, with the number of ways to each.
 
-    def _next(self, level: dict[int, int]) -> list[dict[int, int]]:
+        There is a level for each event, in their order.
+        """
         found: dict[int, dict[int, int]] = {}
-        for vertex, ways in level.items():
-            for after in self._after[vertex - self._lo]:
+        for vertex, ways in ({-1: 1} if level is None else level).items():
+            for after in self._starts if level is None else self._after[vertex - self._lo]:
                 at = found.setdefault(self._events[after - self._lo], {})
                 at[after] = at.get(after, 0) + ways
         return [dict(sorted(found[event].items())) for event in sorted(found)]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from math import ceil
 from typing import Protocol
 
@@ -14,12 +15,14 @@ from numpy.typing import NDArray
 
 from trellis.kernels import passes, paths
 from trellis.kernels.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
+from trellis.kernels.passes import LANES
 from trellis.trends.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Slice
 from trellis.trends.tasks import NO_BOUND, Tasks
 
 EXACT = 2.0**53
+WORTH_THREADS = 1 << 18  # events of all tasks from which several threads count
 MANY = 1 << 19  # events of a task from which it pays to count in blocks
 Weights = Callable[[int], Residues]
 
@@ -91,10 +94,23 @@ class Counter:
         order = np.lexsort((given.lo, given.part, given.offset)) if isinstance(shape, passes.Tails) else np.empty(0)
         parts = 1 + np.count_nonzero(np.diff(given.part[order]) | np.diff(given.offset[order])) if len(order) else 0
         if not 2 <= 2 * parts <= len(tasks):
-            return passes.count(algebra, shape, events, given)
+            return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
         totals = np.empty(len(tasks), type(algebra.zero))
-        totals[order] = passes.count_lanes(algebra, shape, events, self.relation.tasks(tasks.chosen(order)))
+        totals[order] = self._on_threads(
+            tasks.chosen(order), lambda some: passes.count_lanes(algebra, shape, events, some)
+        )
         return totals
+
+    def _on_threads(self, tasks: Tasks, count: Callable[[passes.Tasks], np.ndarray]) -> np.ndarray:
+        """Count tasks, runs of equal size at once where they are worth it."""
+        sizes = np.cumsum(tasks.hi - tasks.lo)
+        if self.threads < 2 or len(tasks) < 2 * self.threads or sizes[-1] < WORTH_THREADS:
+            return count(self.relation.tasks(tasks))
+        cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, self.threads) // self.threads) // LANES * LANES
+        bounds = [0, *cuts.tolist(), len(tasks)]
+        with ThreadPoolExecutor(self.threads) as pool:
+            runs = [self.relation.tasks(tasks.chosen(slice(a, b))) for a, b in pairwise(bounds)]
+            return np.concatenate(list(pool.map(count, runs)))
 
     def log2(self, tasks: Tasks) -> float:
         """Return the binary logarithm of the greatest number of trends of any group of the tasks."""

@@ -9,8 +9,11 @@ served by common parts.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +31,8 @@ Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Shape = passes.Keys | passes.Tails | passes.Ranges | passes.Pairs
 LEAST = 512  # events of a part at least, where tasks overlap
+WORTH_THREADS = 1 << 18  # events of all parts from which two threads work
+LARGE = 1 << 22  # events of one part from which its vertices are laid out by two threads, which takes more memory
 
 
 @dataclass(frozen=True)
@@ -128,15 +133,15 @@ class _Cuts:
     outside: bool = False  # what is below the first or above the second, rather than between them
 
 
-def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool) -> AttributeIndex | None:
+def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1) -> AttributeIndex | None:
     """Return the index for tasks `[lo, hi)` of a slice, or None where the conditions, or the report, need edges.
 
-    `single` tells that a task is all that starts at one event, not a window.
+    `single` tells that a task is all that starts at one event, not a window; `threads` how many may work.
     """
     relation = _relation(plan, events) if can_index(plan) else None
     if relation is None:
         return None
-    layout = _Layout(relation, lo, hi, world_ends(events.bounds, len(events)))
+    layout = _Layout(relation, lo, hi, world_ends(events.bounds, len(events)), threads)
     shape, width, target = layout.shape()
     parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
     mirrored = relation.mirrored() if isinstance(shape, passes.Pairs) else None
@@ -266,8 +271,8 @@ def _turned(codes: Ints, known: Flags) -> Ints:
 class _Layout:
     """The parts of the index, and what is laid out in them."""
 
-    def __init__(self, relation: _Relation, lo: Ints, hi: Ints, world_end: Ints) -> None:
-        self.n = len(world_end)
+    def __init__(self, relation: _Relation, lo: Ints, hi: Ints, world_end: Ints, threads: int = 1) -> None:
+        self.n, self.threads = len(world_end), threads
         self.relation = relation
         order = np.lexsort((hi, lo))
         of_sorted, self.begin, self.end, self.offset = vertices.make_parts(lo[order], hi[order], world_end, LEAST)
@@ -290,12 +295,17 @@ class _Layout:
             return self._by_key()
         cuts, *others = self.relation.orders
         by_value, by_cut = _orders(cuts)
-        values, value_bounds = self._spread(by_value, self.relation.takes)
-        entries, entry_bounds = self._spread(by_cut, self.relation.gives)
+        _ = self._parts_of_events if len(self.begin) > 1 else None  # both need it
+        (values, value_bounds), (entries, entry_bounds) = self._both(
+            self._spread, (by_value, by_cut), (self.relation.takes, self.relation.gives)
+        )
         del by_value, by_cut
         place = np.full(self.total, -1, np.int32)
         own, own_end, target, target_end = (np.zeros(self.total, np.int32) for _ in range(4))
         at_cut = np.zeros((len(cuts.cuts), self.total), np.int32)
+        plain = len(self.begin) == len(cuts.cuts) == 1 and not others and not self.relation.keyed
+        if plain and self.threads > 1 and self.n >= LARGE:
+            return self._one_large(cuts, values, entries, place, at_cut[0], own, own_end, target, target_end)
         width = vertices.cut_values(
             self.begin, self.end, self.offset, self.relation.gives, self.relation.keyed, self.own, self.target,
             self.number, values, value_bounds, entries, entry_bounds, cuts.value,
@@ -314,6 +324,32 @@ class _Layout:
         every = np.ones(self.n, np.bool_)
         by_above, by_below = (self._spread(_falling(codes), every)[0] for codes in (above, below))
         return passes.Pairs(place, at_cut[0], target_end, own, own_end, above, below, by_above, by_below), width, target
+
+    def _one_large(
+        self, cuts: _Cuts, values: Small, entries: Small, place: Small, at_cut: Small, own: Small, own_end: Small,
+        target: Small, target_end: Small,
+    ) -> tuple[Shape, Ints, Small]:  # fmt: skip
+        """Return what `shape` does for one part without a key, with two threads that each look up half of it."""
+        shift = int(self.offset[0])
+        sorted_value, sorted_cut = self._both(vertices.looked_up, (values, entries), (cuts.value, cuts.cuts[0]))
+        number, _ = self._both(
+            lambda work: work(),
+            (
+                lambda: vertices.place_cuts(entries, sorted_cut, shift, at_cut),
+                lambda: vertices.place_values(values, sorted_value, sorted_cut, shift, place),
+            ),
+        )
+        begin, end = int(self.begin[0]) + shift, int(self.end[0]) + shift
+        own_end[begin:end] = number
+        target_end[begin:end] = np.where(self.relation.gives[int(self.begin[0]) : int(self.end[0])], number, 0)
+        return passes.Tails(place, at_cut, target_end, own, own_end), np.array([number]), target
+
+    def _both(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """Return what a function gives for two things, at once where they are large."""
+        if self.threads < 2 or self.total < WORTH_THREADS:
+            return list(map(function, *arguments))
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(function, *arguments))
 
     def _by_key(self) -> tuple[passes.Keys, Ints, Small]:
         """A vertex for each key; without keys one for all."""
