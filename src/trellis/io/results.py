@@ -85,11 +85,16 @@ def write_file(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path,
 def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path) -> None:
     """Write row groups of about `ROW_GROUP` bytes.
 
-    Ids and texts come again and again, so that a dictionary of them pays; ranks and lengths are quicker without one.
+    Texts come again and again, so that a dictionary of them pays; numbers are quicker without one, and so are lists
+    without statistics. Ranks rise by one.
     """
-    plain = {f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)}
-    known = [name for name in _parquet_paths(schema) if name not in plain]
-    with pq.ParquetWriter(file, schema, use_dictionary=known or False) as writer:
+    paths = _parquet_paths(schema)
+    texts = [name for name, field in zip(paths, schema, strict=True) if not _is_number(field.type)]
+    single = [field.name for field in schema if not pa.types.is_list(field.type)]
+    rising = {"rank": "DELTA_BINARY_PACKED"} if schema.names.count("rank") == 1 and "rank" not in texts else None
+    with pq.ParquetWriter(
+        file, schema, use_dictionary=texts or False, write_statistics=single or False, column_encoding=rising
+    ) as writer:
         held: list[pa.RecordBatch] = []
         for batch in batches:
             held.append(batch)
@@ -98,6 +103,11 @@ def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: P
                 held = []
         if held:
             writer.write_table(pa.Table.from_batches(held, schema))
+
+
+def _is_number(type_: pa.DataType) -> bool:
+    value = type_.value_type if pa.types.is_list(type_) else type_
+    return pa.types.is_integer(value) or pa.types.is_timestamp(value)
 
 
 def _parquet_paths(schema: pa.Schema) -> list[str]:
