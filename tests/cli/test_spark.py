@@ -118,6 +118,7 @@ def test_bad_input_is_told_and_leaves_nothing(done: dict[str, Done], folder: Pat
     assert names_in(folder) == sorted([*FILES, "found"])
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_spark_writes(samples: Path, tmp_path: Path) -> None:
     asked = ("detect", ENDLESS, samples / "stock.parquet", *TWO, *UNBOUNDED, "--quiet", "--out", tmp_path / "out")
     process = start(*asked)

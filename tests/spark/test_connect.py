@@ -26,6 +26,7 @@ def ask(cluster: Cluster, directory: Path, master: str, *what: str) -> None:
     assert cluster.sent.is_dir()
 
 
+@pytest.mark.slow
 def test_count_detect_and_write(tmp_path: Path) -> None:
     here().to_arrow()  # compiles what the workers are given
     with processes(tmp_path / "logs") as cluster:

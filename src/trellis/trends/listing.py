@@ -35,6 +35,7 @@ FIRST_ROWS = 1 << 14  # of a part, before it is known how long trends are
 LARGE_ROWS = 1 << 16  # of a task that several threads share
 BEYOND = 1 << 63  # ranks from here on are not found by counts of 64 bits
 CLIPPED = 1 << 40
+PATIENCE = 10.0  # seconds in which a thread that is dismissed ends its step, or is left alone
 AHEAD = 1  # lanes more than threads, so that none waits for a batch to be taken
 
 T = TypeVar("T")
@@ -407,14 +408,17 @@ def _work(waiting: SimpleQueue[_Lane | None]) -> None:
 
 
 def _dismiss(waiting: SimpleQueue[_Lane | None], threads: list[Thread]) -> None:
-    """Let nothing more begin, and wait for what has begun."""
+    """Let nothing more begin, and wait for what has begun, but not forever.
+
+    A signal that ends the process may leave a lock taken that a thread waits for.
+    """
     with suppress(Empty):
         while True:
             waiting.get_nowait()
     for _ in threads:
         waiting.put(None)
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE)
 
 
 @dataclass(frozen=True)
