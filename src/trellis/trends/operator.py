@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trellis.trends.ranks import Ranks
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name
-BARE_VALUES = 1 << 21  # the same, where nothing but positions comes out
+BARE_VALUES = 3 << 19  # the same, where nothing but positions comes out
 BATCH_BYTES = 1 << 26  # of the texts of a column, if those of all events come out equally often
 MOST_BYTES = (1 << 31) - 1  # of the texts of a column of a batch, whichever events come out: Arrow's limit
 MOST_PICKED = 1_000_000  # trends that are found one by one where there are too many edges for a graph
