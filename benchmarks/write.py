@@ -22,7 +22,14 @@ LAYERS = 5
 
 
 def run(quick: bool) -> list[Table]:
-    width = 8 if quick else 40
+    notes = ["Rows have rank, length, first and last time, and the ids of events."]
+    if quick:
+        return [Table("One window, two cores", [_written(8, quick, peer=True)], notes)]
+    few, many = _written(20, quick, peer=True), _written(40, quick, peer=False)
+    return [Table("One window, two cores", [few, many], notes)]
+
+
+def _written(width: int, quick: bool, peer: bool) -> Row:
     number = width**LAYERS
     spark = session(2)
     with tempfile.TemporaryDirectory(prefix="trellis-bench-") as folder:
@@ -38,20 +45,15 @@ def run(quick: bool) -> list[Table]:
             shutil.rmtree(target, ignore_errors=True)
             trends.to_spark().write.parquet(str(target))
 
-        mine = timed("tasks write", ours, quick, 2)
+        mine = timed("tasks write", ours, quick, 3)
         size = _size(target, number)
         copied = timed("a copy of the files", lambda: _copy(target, Path(folder) / "copy"), quick, 2)
-        through = timed("through the JVM", by_jvm, quick, 1)
+        through = timed("through the JVM", by_jvm, quick, 1) if peer else None
     work = f"{number:,} trends of {LAYERS} events to Parquet, {size / 1e6:,.0f} MB"
-    row = Row(
-        work, mine,
-        peers=[Peer("to_spark().write.parquet: one task lists, the JVM writes", through),
-               Limit("a copy of the files", copied)],
-        targets=[at_least(RATE / 1e6, "M trends a second", number / mine.wall / 1e6)],
-    )  # fmt: skip
-    return [
-        Table("One window, two cores", [row], ["Rows have rank, length, first and last time, and the ids of events."])
-    ]
+    limit = Limit("a copy of the files", copied)
+    if through is not None:
+        return Row(work, mine, peers=[Peer("to_spark().write.parquet: one task lists, the JVM writes", through), limit])
+    return Row(work, mine, peers=[limit], targets=[at_least(RATE / 1e6, "M trends a second", number / mine.wall / 1e6)])
 
 
 def layers(width: int) -> pa.Table:

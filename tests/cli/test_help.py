@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import trellis
 from tests.cli.cases import assert_mistake, run
+from trellis.cli.main import QUERIES
 from trellis.io.generate import KINDS, options_of
 
 COMMANDS = ("explain", "detect", "count", "generate", "bench", "demo")
@@ -54,3 +57,10 @@ def test_an_unknown_command_is_told_with_a_near_one() -> None:
 
 def test_a_missing_argument_is_told() -> None:
     assert_mistake(run("detect"), "QUERY", "trellis detect --help")
+
+
+@pytest.mark.parametrize("command", ["explain", "detect", "count"])
+def test_help_shows_queries_that_are_right(command: str) -> None:
+    assert "SEQ(Login a, Transfer+" in " ".join(run(command, "--help").out.split())
+    for text in re.findall("`(PATTERN [^`]*)`", QUERIES):
+        assert trellis.query(text).explain()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from pyspark.sql import SparkSession
 
-from tests.compare import assert_same
+from tests.compare import assert_same, detect
 from tests.strategies import Case, chain_case, general_case
+from trellis.errors import OverflowInCondition
 
 SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
 
@@ -70,3 +73,26 @@ def test_more_on_spark(spark: SparkSession, drawn: Case) -> None:
 @given(drawn=chain_case())
 def test_chains_on_spark(spark: SparkSession, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark)
+
+
+@seed(6009)
+@settings(max_examples=150, **SETTINGS)
+@given(drawn=chain_case(most=10))
+def test_results_found_by_rank_are_those_listed(drawn: Case) -> None:
+    try:
+        operator = detect(drawn)._operator
+        counts = operator.counts
+    except OverflowInCondition:
+        return
+    for group, count in ((g, c) for g, c in enumerate(counts) if c):
+        listed = list(operator.listed([(group, 0, count)], lambda some: some))
+        assert _paths([operator.at(group, range(count))]) == _paths(listed)
+
+
+def _paths(lots: list[Any]) -> list[Any]:
+    """Return the events, variables and rank of each result."""
+    found = []
+    for some in lots:
+        for begin, end, rank in zip([0, *some.ends[:-1]], some.ends, some.ranks, strict=True):
+            found.append((some.positions[begin:end].tolist(), some.variables[begin:end].tolist(), rank))
+    return found

@@ -13,7 +13,7 @@ import pytest
 import trellis
 from trellis.errors import ListingRefused, TrellisError, UsageError
 from trellis.patterns import operator as of_patterns
-from trellis.plan.chain import chain_of
+from trellis.plan.positions import network_of
 
 N = 12
 TABLE = pa.table(
@@ -59,7 +59,7 @@ def test_results_come_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_ways_are_those_that_explain_tells() -> None:
-    chains = [chain_of(detect(text).plan) for text in QUERIES]
+    chains = [network_of(detect(text).plan) for text in QUERIES]
     assert [None if chain is None else chain.anchored for chain in chains] == [False, False, True, None, None, True]
 
 

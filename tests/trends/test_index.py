@@ -108,8 +108,8 @@ def _in_range(index: Any, x: int, y: int) -> bool:
         return False
     if index.kind == "key":
         return bool(shape.first[x] == place)
-    inside = shape.first[x] <= place < shape.last[x]
-    return bool(inside or (index.kind == "range" and shape.first2[x] <= place < shape.last2[x]))
+    first, last = np.atleast_2d(shape.first), np.atleast_2d(shape.last)
+    return bool(((first[:, x] <= place) & (place < last[:, x])).any())
 
 
 @pytest.mark.parametrize("within", ["", "WITHIN 5", "WITHIN 8 SLIDE 2", "WITHIN 600 SLIDE 100"])

@@ -118,9 +118,18 @@ app = typer.Typer(
     cls=Commands, invoke_without_command=True, add_completion=False, rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )  # fmt: skip
-app.command()(explain)
-app.command()(detect)
-app.command()(count)
+QUERIES = """
+Queries, such as:
+
+- rising prices, `PATTERN Trade+ t[] WHERE [symbol] AND NEXT(t).price > t.price WITHIN 1 hour SLIDE 10 minutes`
+
+- an event, then some of a kind, `PATTERN SEQ(Login a, Transfer+ t[]) WHERE [user] AND t.amount > a.limit WITHIN 1 day`
+
+- one or the other, and what must not be, `PATTERN SEQ(Order o, NOT(Refund r), OR(Ship s, Cancel c)) WHERE [order_id]`
+"""
+app.command(epilog=QUERIES)(explain)
+app.command(epilog=QUERIES)(detect)
+app.command(epilog=QUERIES)(count)
 app.add_typer(generate_app(), name="generate")
 app.command()(bench)
 app.command()(demo)

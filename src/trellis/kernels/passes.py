@@ -10,7 +10,7 @@ How successors are found is the shape of the relation:
 - `Keys`: the attribute index of equalities; the successors of x are the later events of one vertex.
 - `Tails`: the attribute index; the successors of x are the later events of the attribute vertices from `first[x]` to
   the end of a segment. A Fenwick tree for each segment adds from its end.
-- `Ranges`: the attribute index; vertices `[first, last)` and `[first2, last2)`. A segment tree.
+- `Ranges`: the attribute index; vertices `[first, last)`, several such ranges that do not overlap. A segment tree.
 - `Pairs`: as `Tails`, and `above[y] > below[x]` besides: divide and conquer over time, a Fenwick tree for the rest.
 
 Trees hold the events of later times only, so whatever is in the range that is asked for is a successor. What an
@@ -84,13 +84,11 @@ class Tails(NamedTuple):
 
 
 class Ranges(NamedTuple):
-    """Vertices of events, and two ranges of vertices of their successors."""
+    """Vertices of events, and ranges of vertices of their successors: in each row of `first` and `last` one of each."""
 
     place: np.ndarray
     first: np.ndarray
     last: np.ndarray
-    first2: np.ndarray
-    last2: np.ndarray
 
 
 class Pairs(NamedTuple):
@@ -213,7 +211,7 @@ def _pass_keys(algebra, shape, events, tasks, t, extra, source, values):
 def _pass_ranges(algebra, shape, events, tasks, t, extra, source, values):
     lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
     nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
-    place, first, last, first2, last2 = shape.place, shape.first, shape.last, shape.first2, shape.last2
+    place, first, last, ranges = shape.place, shape.first, shape.last, shape.first.shape[0]
     width = tasks.width[t]
     tree = np.full(2 * width, algebra.zero)
     x = hi - 1
@@ -224,10 +222,8 @@ def _pass_ranges(algebra, shape, events, tasks, t, extra, source, values):
         for y in range(begin, x + 1):
             value = algebra.zero
             if usable[y]:
-                for second in range(2):
-                    a, b = first[y + offset] + width, last[y + offset] + width
-                    if second:
-                        a, b = first2[y + offset] + width, last2[y + offset] + width
+                for r in range(ranges):
+                    a, b = first[r, y + offset] + width, last[r, y + offset] + width
                     total = algebra.zero
                     while a < b:
                         if a & 1:

@@ -315,7 +315,7 @@ def latest_of_tails(begin, end, offset, width, later, place, first, last, own, t
 
 
 @njit(cache=True, nogil=True)
-def latest_of_ranges(begin, end, offset, width, later, place, first, last, first2, last2, latest):
+def latest_of_ranges(begin, end, offset, width, later, place, first, last, latest):
     """Raise `latest` to the last predecessor of each event of the parts, whatever the ranges are."""
     tree = np.empty(2 * width.max() if width.shape[0] else 0, np.int64)
     for p in range(begin.shape[0]):
@@ -332,8 +332,8 @@ def latest_of_ranges(begin, end, offset, width, later, place, first, last, first
                 behind += 1
             for y in range(x, behind):
                 v = y + offset[p]
-                _mark(tree, first[v] + width[p], last[v] + width[p], y)
-                _mark(tree, first2[v] + width[p], last2[v] + width[p], y)
+                for r in range(first.shape[0]):
+                    _mark(tree, first[r, v] + width[p], last[r, v] + width[p], y)
             x = behind
 
 

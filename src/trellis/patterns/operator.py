@@ -1,11 +1,14 @@
 """The operator for patterns of several variables: the same questions as `trellis.trends.operator` answers.
 
-The results of some groups at a time become paths of a graph whose vertices are events bound to variables. That graph
-is what the trend operator counts, aggregates and lists; what comes out are events again, with their variables.
+Where conditions look at neighbours only, results are counted and addressed on the attribute indexes of the steps
+between variables (`trellis.patterns.indexed`). For the rest the results of some groups at a time become paths of a
+graph whose vertices are events bound to variables, and that graph is what the trend operator counts, aggregates and
+lists. What comes out are events again, with their variables.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.kernels.edges import latest_predecessors
@@ -21,10 +25,12 @@ from trellis.language.bound import BoundQuery, Column, NamedOutput, Output, Outp
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Report, Select, Which
 from trellis.limits import warn_of_all
+from trellis.patterns.indexed import IndexedPositions, index_positions
 from trellis.patterns.order import EventOrder
 from trellis.patterns.paths import Paths, find_paths
 from trellis.patterns.variables import Variables, make_variables
 from trellis.plan.plan import Plan
+from trellis.plan.positions import network_of
 from trellis.trends.graph import EventGraph
 from trellis.trends.listing import Bound
 from trellis.trends.operator import TrendOperator
@@ -78,11 +84,7 @@ class _Part:
 
     def bound(self, trends: Trends) -> Bound:
         """Return the events and variables of paths."""
-        vertices = np.asarray(trends.positions)
-        return Bound(
-            self.paths.events[vertices].astype(np.int32), trends.ends, trends.ranks,
-            np.asarray(trends.groups) + self.first, self.paths.variables[vertices],
-        )  # fmt: skip
+        return _bound(trends, self.paths, self.first)
 
     def listed(self, ranges: Sequence[Range], threads: int) -> Iterator[Bound]:
         """Yield the results of ranges of ranks; their groups are those of the whole."""
@@ -123,14 +125,16 @@ class PatternOperator:
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out what is made again where it is needed."""
-        kept = {"plan", "events", "threads", "_counted"}
+        kept = {"plan", "events", "threads", "counts"}
         return {"_known": None} | {name: value for name, value in self.__dict__.items() if name in kept}
 
     def variant(self, plan: Plan, events: Slice) -> PatternOperator:
         """Return an operator for the same results with other output; what is already known is shared."""
         other = PatternOperator(plan, events, self.threads)
         other._known = self._known
-        other.__dict__ |= {name: self.__dict__[name] for name in ("_counted", "variables") if name in self.__dict__}
+        other.__dict__ |= {
+            name: self.__dict__[name] for name in ("counts", "variables", "indexed") if name in self.__dict__
+        }
         return other
 
     def make_ready(self) -> None:
@@ -142,63 +146,84 @@ class PatternOperator:
         """Which events may fill which variable."""
         return make_variables(self.plan, self.events)
 
-    # --- Parts ------------------------------------------------------------------------------------------------
-
     @cached_property
-    def _counted(self) -> tuple[list[int], list[tuple[int, int]]]:
-        """The number of results of each group, and the groups whose paths are held together."""
-        groups = self.events.groups
-        sizes = np.cumsum(groups.hi - groups.lo)
-        counts: list[int] = []
-        bounds: list[tuple[int, int]] = []
-        first, size = 0, EVENTS_AT_ONCE
-        while first < len(groups):
-            before = int(sizes[first - 1]) if first else 0
-            last = max(first + 1, int(np.searchsorted(sizes, before + size, side="right")))
-            part = self._part(first, last)
-            counts += part.operator.counts
-            bounds.append((first, last))
-            events, edges = int(sizes[last - 1]) - before, len(part.paths.successors)
-            size = max(min(events * EDGES_AT_ONCE // max(edges, 1), MOST_AT_ONCE * EVENTS_AT_ONCE), EVENTS_AT_ONCE // 8)
-            first = last
-        return counts, bounds
+    def indexed(self) -> IndexedPositions | None:
+        """The attribute indexes of the pattern's steps, or None where edges are needed."""
+        network = network_of(self.plan)
+        if network is None:
+            return None
+        return index_positions(self.plan, network, self.events, self.variables, self.threads)
 
     @property
-    def _bounds(self) -> list[tuple[int, int]]:
-        return self._counted[1]
+    def _addressed(self) -> IndexedPositions | None:
+        """The indexes, if results are found on them by their ranks."""
+        indexed = None if self.plan.bound.having else self.indexed
+        return indexed if indexed is not None and indexed.in_order else None
+
+    # --- Parts ------------------------------------------------------------------------------------------------
+
+    def _parts(self, groups: Sequence[int]) -> Iterator[_Part]:
+        """Yield the paths of groups, in rising order: of as many together as the edges of those before allow."""
+        sizes = np.cumsum(self.events.groups.hi - self.events.groups.lo)
+        at, size = 0, EVENTS_AT_ONCE
+        while at < len(groups):
+            first = groups[at]
+            before = int(sizes[first - 1]) if first else 0
+            last = int(np.searchsorted(sizes, before + size, side="right"))
+            part = self._part(first, min(max(first + 1, last), groups[-1] + 1))
+            yield part
+            events, edges = int(sizes[part.last - 1]) - before, len(part.paths.successors)
+            size = max(min(events * EDGES_AT_ONCE // max(edges, 1), MOST_AT_ONCE * EVENTS_AT_ONCE), EVENTS_AT_ONCE // 8)
+            at = bisect_left(groups, part.last)
 
     def _part(self, first: int, last: int) -> _Part:
-        if self._known is None or (self._known.first, self._known.last) != (first, last):
-            self._known = _Part(self, first, last)
-        return self._known
+        """Return the paths of groups `[first, last)`, or of others from `first` on that are at hand."""
+        known = self._known
+        if known is None or not known.first <= first < known.last:
+            known = self._known = _Part(self, first, last)
+        return known
 
-    def _parts(self) -> Iterator[_Part]:
-        return (self._part(first, last) for first, last in self._bounds)
+    def _all_parts(self) -> Iterator[_Part]:
+        """Yield the paths of all groups, each once."""
+        return self._parts(range(len(self.events.groups)))
 
     # --- Numbers ----------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def counts(self) -> list[int]:
         """The exact number of results of each group."""
-        return self._counted[0]
+        if self.indexed is not None:
+            return self.indexed.operator().counts
+        return [count for part in self._all_parts() for count in part.operator.counts]
 
     @property
     def size(self) -> tuple[int, int]:
         """The number of vertices and edges of all groups."""
-        sizes = [(len(part.paths.events), len(part.paths.successors)) for part in self._parts()]
+        sizes = [(len(part.paths.events), len(part.paths.successors)) for part in self._all_parts()]
         return sum(vertices for vertices, _ in sizes), sum(edges for _, edges in sizes)
 
     def aggregate(self) -> list[Numbers]:
         """Return what AGGREGATE says of each group."""
         outputs = [named.output for named in self.plan.bound.aggregates]
         inner = replace(self.plan.bound, aggregates=tuple(NamedOutput("", _inner_output(o)) for o in outputs))
-        found: list[Numbers] = []
-        for part in self._parts():
-            operator = part.inner(inner, self._columns(part.paths, outputs))
-            found += [_outer_numbers(outputs, numbers) for numbers in operator.aggregate()]
-        return found
+        indexed = None if self._asks_for_members(outputs) else self.indexed
+        if indexed is not None:
+            operators = [indexed.operator(inner, self._columns(indexed, outputs))]
+        else:
+            operators = [part.inner(inner, self._columns(part.paths, outputs)) for part in self._all_parts()]
+        return [_outer_numbers(outputs, numbers) for operator in operators for numbers in operator.aggregate()]
 
-    def _columns(self, paths: Paths, outputs: list[Output]) -> dict[str, pa.Array]:
+    def _asks_for_members(self, outputs: list[Output]) -> bool:
+        """Return whether it must be known which events lie on results, which an index does not tell."""
+        if self.plan.bound.having:
+            return True
+        columns = [(o.function, self.events.columns[o.column.name]) for o in outputs if o.column is not None]
+        return any(
+            function in ("MIN", "MAX") or (pa.types.is_floating(column.type) and pc.any(pc.is_inf(column)).as_py())
+            for function, column in columns
+        )
+
+    def _columns(self, paths: Paths | IndexedPositions, outputs: list[Output]) -> dict[str, pa.Array]:
         """Return the values of the vertices' events for each variable alone: NULL at those of other variables."""
         columns: dict[str, pa.Array] = {}
         for output in outputs:
@@ -216,26 +241,40 @@ class PatternOperator:
 
     def at(self, group: int, ranks: Sequence[int]) -> Bound:
         """Return the results of a group with given ranks, in rising order, without those before them."""
-        part = self._part(*next(bounds for bounds in self._bounds if bounds[0] <= group < bounds[1]))
+        indexed = self._addressed
+        if indexed is not None:
+            return _bound(self._index_operator.at(group, ranks), indexed)
+        part = self._part(group, group + 1)
         if not part.paths.ambiguous[group - part.first]:
             return part.bound(part.operator.at(group - part.first, ranks))
         return _joined([one for rank in ranks for one in part.listed([(group, rank, rank + 1)], 1)])
 
     def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[Bound]:
         """Yield the results of groups with given ranks, in rising order."""
+        indexed = self._addressed
+        if indexed is not None:
+            yield from (_bound(some, indexed) for some in self._index_operator.at_each(chosen))
+            return
         for group, ranks in chosen.items():
             yield self.at(group, list(ranks))
+
+    @cached_property
+    def _index_operator(self) -> TrendOperator:
+        assert self.indexed is not None
+        operator = self.indexed.operator()
+        if not self.indexed.tasks.single:
+            operator.__dict__["counts"] = self.counts
+        return operator
 
     def listed(
         self, ranges: Sequence[Range], make: Callable[[Any], T], threads: int = 1, compact: bool = False,
         bare: bool = False,
     ) -> Iterator[T]:  # fmt: skip
         """Yield what `make` makes of the results with given ranks, in bounded batches."""
-        waiting = list(ranges)
-        for first, last in self._bounds:
-            own = [one for one in waiting if first <= one[0] < last and one[1] < one[2]]
-            if own:
-                yield from map(make, self._part(first, last).listed(own, threads))
+        waiting = [one for one in ranges if one[1] < one[2]]
+        for part in self._parts(sorted({group for group, _, _ in waiting})):
+            own = [one for one in waiting if part.first <= one[0] < part.last]
+            yield from map(make, part.listed(own, threads))
 
     def ordered(
         self, bound: BoundQuery, make: Callable[[Any], T], max_trends: int, per_group: bool, threads: int = 1,
@@ -244,6 +283,15 @@ class PatternOperator:
         """Yield what `make` makes of the results that ORDER BY brings into order: all of them."""
         warn_of_all(sum(self.counts), max_trends)
         return self.listed([(group, 0, count) for group, count in enumerate(self.counts)], make, threads)
+
+
+def _bound(trends: Trends, vertices: Paths | IndexedPositions, first: int = 0) -> Bound:
+    """Return the events and variables of paths over vertices, of groups from `first` on."""
+    places = np.asarray(trends.positions)
+    return Bound(
+        vertices.events[places].astype(np.int32), trends.ends, trends.ranks, np.asarray(trends.groups) + first,
+        vertices.variables[places],
+    )  # fmt: skip
 
 
 def _joined(parts: list[Bound]) -> Bound:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from trellis.patterns.report import reported
 from trellis.patterns.search import Search
 from trellis.patterns.variables import Variables
-from trellis.plan.chain import chain_of
 from trellis.plan.plan import Plan
+from trellis.plan.positions import network_of
 from trellis.trends.slice import Slice
 
 Ints = NDArray[np.int64]
@@ -44,12 +44,12 @@ class Paths:
 
 def find_paths(plan: Plan, events: Slice, variables: Variables, first: int, last: int) -> Paths:
     """Return the results of the groups `[first, last)` of a slice."""
-    chain = chain_of(plan)
-    if chain is not None:
-        from trellis.patterns.chain import NotSeparable, chain_paths  # late: it needs `Paths`
+    network = network_of(plan)
+    if network is not None:
+        from trellis.patterns.positions import NotSeparable, PositionPaths  # late: it needs `Paths`
 
         with suppress(NotSeparable):
-            return chain_paths(plan, chain, events, variables, first, last)
+            return PositionPaths(plan, network, events, variables, first, last).paths()
     found = [_of_group(plan, events, variables, group) for group in range(first, last)]
     begins = np.concatenate([[0], np.cumsum([len(one.events) for one in found])]).astype(np.int64)
     edges = np.concatenate([[0], np.cumsum([len(one.successors) for one in found])])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from trellis.language import syntax as s
 from trellis.language.bound import Condition, Value, WindowKind, columns_of
-from trellis.plan.chain import Chain, chain_of
 from trellis.plan.plan import Plan
+from trellis.plan.positions import Network, can_index, network_of
 from trellis.plan.relation import INDEXES, relation_of
 
 ORDINAL = {1: "first", 2: "second", 3: "third"}
@@ -13,8 +13,8 @@ ORDINAL = {1: "first", 2: "second", 3: "third"}
 
 def pattern_texts(plan: Plan) -> dict[str, str]:
     """Say what a vertex is, what is carried along, how successors are found, and what counting costs."""
-    chain = chain_of(plan)
-    if chain is None:
+    network = network_of(plan)
+    if network is None:
         carried = _carried(plan)
         return {
             "vertices": "vertices are matches so far, told apart by event, variable, state of the pattern and what is "
@@ -23,35 +23,37 @@ def pattern_texts(plan: Plan) -> dict[str, str]:
             "counting": "time in the order of the edges between these, for each window; "
             "as many vertices for an event as there are different values carried",
         }
-    if chain.anchored:
-        first = chain.parts[0].variable
+    if network.compared or (network.anchored and not can_index(plan, network)):
+        first = network.positions[network.firsts[0]].variable
         return {
             "vertices": f"vertices are events bound to a variable, for each {first} by itself: that event is carried",
-            "carried": "; ".join(_anchored(chain)),
-            "successors": "; ".join(_steps(chain)),
+            "carried": "; ".join(_anchored(network)),
+            "successors": "; ".join(_steps(network)),
             "counting": f"time in the order of the edges of each window, for each {first} in it",
         }
     return {
         "vertices": "vertices are events bound to a variable; nothing else is carried",
-        "successors": "; ".join(_steps(chain)),
-        "counting": "time in the order of the edges of each window; windows that overlap share the search for them",
+        "successors": "; ".join(_steps(network)),
+        "counting": _counting(plan, network),
     }
 
 
-def _anchored(chain: Chain) -> list[str]:
-    first = chain.parts[0].variable
-    found = [f"carried: {first} for `{c.text}`" for part in chain.parts for c in part.anchored]
-    return [*found, *([f"carried: {first} for the span"] if chain.span else [])]
+def _counting(plan: Plan, network: Network) -> str:
+    if can_index(plan, network):
+        return "time in the order of n log m, with n events at positions and m attribute vertices of each window"
+    return "time in the order of the edges of each window; windows that overlap share the search for them"
 
 
-def _steps(chain: Chain) -> list[str]:
-    found = []
-    for i, part in enumerate(chain.parts):
-        if i:
-            found.append(f"{chain.parts[i - 1].variable} to {part.variable} {_index(part.entered)}")
-        if part.kleene:
-            found.append(f"{part.variable} to {part.variable} {_index(part.again)}")
-    return found
+def _anchored(network: Network) -> list[str]:
+    first = network.positions[network.firsts[0]].variable
+    found = [f"carried: {first} for `{c.text}`" for position in network.positions for c in position.anchored]
+    return [*found, *([f"carried: {first} for the span"] if network.span else [])]
+
+
+def _steps(network: Network) -> list[str]:
+    names = [position.variable for position in network.positions]
+    steps = sorted(network.steps.items(), key=lambda step: (step[0][1], step[0][0]))
+    return [f"{names[source]} to {names[target]} {_index(step.conditions)}" for (source, target), step in steps]
 
 
 def _index(conditions: tuple[Condition, ...]) -> str:

@@ -180,7 +180,7 @@ def _of_index(operator: TrendOperator, index: AttributeIndex) -> Graph:
     if isinstance(shape, passes.Keys):
         found = [(shape.first, np.where(shape.first < 0, -1, shape.first + 1))]
     elif isinstance(shape, passes.Ranges):
-        found = [(shape.first, shape.last), (shape.first2, shape.last2)]
+        found = list(zip(shape.first, shape.last, strict=True))
     else:
         assert isinstance(shape, passes.Tails)
         found = [(shape.first, shape.last)]

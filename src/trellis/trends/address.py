@@ -95,15 +95,14 @@ def window_of(index: AttributeIndex, tasks: Tasks, task: int) -> Window | None:
 def _ranges(
     shape: passes.Keys | passes.Tails | passes.Ranges, here: slice
 ) -> tuple[tuple[Small, ...], tuple[Small, ...]]:
-    first = shape.first[here]
     if isinstance(shape, passes.Keys):
+        first = shape.first[here]
         return (np.maximum(first, 0),), (first + 1,)
     if isinstance(shape, passes.Tails):
-        return (first,), (shape.last[here],)
-    first2, last2 = shape.first2[here], shape.last2[here]
-    if (first2 >= last2).all():
-        return (first,), (shape.last[here],)
-    return (first, first2), (shape.last[here], last2)
+        return (shape.first[here],), (shape.last[here],)
+    rows = [(first[here], last[here]) for first, last in zip(shape.first, shape.last, strict=True)]
+    some = [(first, last) for first, last in rows if (first < last).any()] or rows[:1]
+    return tuple(first for first, _ in some), tuple(last for _, last in some)
 
 
 class IndexAddresses:

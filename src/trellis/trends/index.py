@@ -23,7 +23,7 @@ from trellis.kernels.algebra import Shortest
 from trellis.kernels.worlds import later_times, world_ends
 from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
-from trellis.trends.adjacency import HIGHEST, LOWEST, Order, encode
+from trellis.trends.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
 from trellis.trends.slice import Ints, Slice
 from trellis.trends.tasks import Tasks
 
@@ -138,7 +138,19 @@ def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, thr
 
     `single` tells that a task is all that starts at one event, not a window; `threads` how many may work.
     """
-    relation = _relation(plan, events) if can_index(plan) else None
+    if not can_index(plan):
+        return None
+    return index_adjacency(encode(plan.adjacent, events.columns, events.usable), events, lo, hi, single, threads)
+
+
+def index_adjacency(
+    adjacency: Adjacency, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1
+) -> AttributeIndex | None:
+    """Return the index of what may follow what for tasks `[lo, hi)`, or None where only edges can tell.
+
+    Events that lack a value or a key are taken out of those that give and take.
+    """
+    relation = _relation(adjacency)
     if relation is None:
         return None
     layout = _Layout(relation, lo, hi, world_ends(events.bounds, len(events)), threads)
@@ -146,7 +158,7 @@ def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, thr
     parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
     mirrored = relation.mirrored() if isinstance(shape, passes.Pairs) else None
     kind, keyed = relation.kind, relation.keyed
-    del layout, relation  # the codes of all events: what follows needs as much memory again
+    del layout, relation, adjacency  # the codes of all events: what follows needs as much memory again
     known = _with_neighbours(events, mirrored, shape, parts, target, single)
     return AttributeIndex(kind, keyed, shape, known, parts)
 
@@ -156,9 +168,8 @@ def can_index(plan: Plan) -> bool:
     return plan.bound.select is Select.ANY and plan.bound.report is not Report.MAXIMAL
 
 
-def _relation(plan: Plan, events: Slice) -> _Relation | None:
+def _relation(adjacency: Adjacency) -> _Relation | None:
     """Return what may follow what, as codes, or None where an index cannot tell."""
-    adjacency = encode(plan.adjacent, events.columns, events.usable)
     if adjacency.residual or len(adjacency.orders) > 2:
         return None
     orders = [cuts for order in adjacency.orders if (cuts := _cuts(order)) is not None]
@@ -226,8 +237,7 @@ def _with_neighbours(
     elif isinstance(shape, passes.Tails):
         vertices.latest_of_tails(*arrays, shape.place, shape.first, shape.last, shape.own, target, latest)
     else:
-        ranges = (shape.first, shape.last, shape.first2, shape.last2)
-        vertices.latest_of_ranges(*arrays, shape.place, *ranges, latest)
+        vertices.latest_of_ranges(*arrays, shape.place, shape.first, shape.last, latest)
     return known
 
 
@@ -313,10 +323,10 @@ class _Layout:
             target, target_end,
         )  # fmt: skip
         if len(cuts.cuts) > 1:
-            none = np.zeros(self.total, np.int32)
-            low, high = at_cut[0], at_cut[1]
-            first = (target, low, high, target_end) if cuts.outside else (low, high, none, none)
-            return passes.Ranges(place, *first), width, target
+            low, high = at_cut[:1], at_cut[1:]
+            if cuts.outside:
+                low, high = np.stack([target, high[0]]), np.stack([low[0], target_end])
+            return passes.Ranges(place, low, high), width, target
         if not others:
             return passes.Tails(place, at_cut[0], target_end, own, own_end), width, target
         above = others[0].value

@@ -1,8 +1,8 @@
-"""Sequences of parts whose conditions look at neighbours only: their results without going through matches.
+"""Patterns whose conditions look at neighbours only: their results without going through matches.
 
-Such a pattern is a chain of variables, Kleene or not, with NOT between, before or after them. An event bound to a part
-is a vertex; which vertices may follow one another is decided by the same kernels as for one Kleene variable, with one
-set of conditions for each step of the chain. Windows that overlap share these edges.
+Such a pattern is a network of positions (`trellis.plan.positions`). An event bound to a position is a vertex; which
+vertices may follow one another is decided by the same kernels as for one Kleene variable, with one set of conditions
+for each step. Windows that overlap share these edges.
 """
 
 from __future__ import annotations
@@ -14,28 +14,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.kernels import chains as kernel
 from trellis.kernels import edges as edge_kernel
+from trellis.kernels import positions as kernel
 from trellis.kernels.worlds import later_times
 from trellis.language.syntax import Report
 from trellis.patterns.paths import Paths
 from trellis.patterns.variables import Variables
-from trellis.plan.chain import Chain
 from trellis.plan.plan import Plan
+from trellis.plan.positions import Network
 from trellis.trends.adjacency import encode
 from trellis.trends.graph import edges_between, reduced
 from trellis.trends.slice import Slice
 
 Ints = NDArray[np.int64]
-FAR = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
 class _Vertices:
-    """Events bound to parts, in the order (event, part); `windows` are ranges of them."""
+    """Events bound to positions, in the order (event, position), and their successors."""
 
     events: Ints
-    parts: Ints
+    positions: Ints
     offsets: Ints
     targets: NDArray[np.int32]
 
@@ -59,19 +58,13 @@ class NotSeparable(Exception):
     """A condition on the first event cannot be told by comparing two values, on the events at hand."""
 
 
-def chain_paths(plan: Plan, chain: Chain, events: Slice, variables: Variables, first: int, last: int) -> Paths:
-    """Return the results of the groups `[first, last)` of a slice."""
-    part = _Piece(plan, chain, events, variables, first, last)
-    return part.paths()
-
-
-class _Piece:
-    """The events of some groups."""
+class PositionPaths:
+    """The results of the groups `[first, last)` of a slice."""
 
     def __init__(
-        self, plan: Plan, chain: Chain, events: Slice, variables: Variables, first: int, last: int
-    ) -> None:  # fmt: skip
-        self.plan, self.chain = plan, chain
+        self, plan: Plan, network: Network, events: Slice, variables: Variables, first: int, last: int
+    ) -> None:
+        self.plan, self.network = plan, network
         lo, hi = events.groups.lo[first:last], events.groups.hi[first:last]
         ranges = _merged(lo, hi)
         self.rows = _rows_of(ranges)
@@ -95,10 +88,10 @@ class _Piece:
     def paths(self) -> Paths:
         """Return the results as paths."""
         vertices = self._vertices()
-        events, parts = vertices.events, vertices.parts
-        worlds = self._anchored_worlds(events, parts) if self.chain.anchored else self._plain_worlds(events)
+        events, positions = vertices.events, vertices.positions
+        may_begin, may_end = (np.isin(positions, ends) for ends in (self.network.firsts, self.network.lasts))
+        worlds = self._anchored_worlds(events, may_begin) if self.network.anchored else self._plain_worlds(events)
         every = self.plan.bound.report is Report.ANY
-        last = len(self.chain.parts) - 1
         times, given = self.slice.times[events], (vertices.offsets, vertices.targets)
         flags, allowed = np.zeros(len(events), np.uint8), np.ones(len(events), np.bool_)
         codes = self._codes()
@@ -106,9 +99,9 @@ class _Piece:
         def mark(world: int) -> tuple[int, int]:
             lo, hi, only = worlds.lo[world], worlds.hi[world], worlds.only[world]
             if only >= 0:
-                kernel.allow(events[only], lo, hi, events, parts, *codes, allowed)
+                kernel.allow(events[only], lo, hi, events, positions, *codes, allowed)
             bounds = worlds.earliest[world], worlds.latest[world]
-            kernel.mark_window(lo, hi, *bounds, times, parts, last, every, *given, flags, only, allowed)
+            kernel.mark_window(lo, hi, *bounds, times, may_begin, may_end, every, *given, flags, only, allowed)
             return lo, hi
 
         sizes = np.zeros((len(worlds.lo) + 1, 2), np.int64)
@@ -121,7 +114,9 @@ class _Piece:
         )  # fmt: skip
         ambiguous, number = np.zeros(len(self.lo), np.bool_), np.empty(len(events), np.int64)
         for i in range(len(worlds.lo)):
-            *_, found = kernel.write_window(*mark(i), *given, flags, events, parts, begins[i], edges[i], number, *out)
+            *_, found = kernel.write_window(
+                *mark(i), *given, flags, events, positions, begins[i], edges[i], number, *out
+            )
             ambiguous[worlds.group[i]] |= found
         ends = np.searchsorted(worlds.group, np.arange(len(self.lo) + 1))
         return Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
@@ -131,32 +126,32 @@ class _Piece:
         number = len(lo)
         return _Worlds(lo, hi, np.full(number, -1), self._first_times(), self._last_times(), np.arange(number))
 
-    def _anchored_worlds(self, events: Ints, parts: Ints) -> _Worlds:
+    def _anchored_worlds(self, events: Ints, may_begin: NDArray[np.bool_]) -> _Worlds:
         """Return a world for each event that may begin a result in each window."""
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         earliest = self._first_times()
-        firsts = np.flatnonzero(parts == 0)
+        firsts = np.flatnonzero(may_begin)
         begin, end = np.searchsorted(firsts, lo), np.searchsorted(firsts, hi)
         group = np.repeat(np.arange(len(lo)), end - begin)
         only = firsts[_places(begin, end)]
         last = hi[group]
         ends = self.hi[group]
-        if self.chain.span:
+        if self.network.span:
             ends = np.minimum(ends, self.slice.until[events[only]])
             last = np.searchsorted(events, ends)
         latest = self._last_times(self.lo[group], ends)
         return _Worlds(only, last, only, earliest[group], latest, group)
 
     def _codes(self) -> tuple[np.ndarray, ...]:
-        """Return the conditions on the first event and each of a part as codes that are compared."""
+        """Return the conditions on the first event and each of a position as codes that are compared."""
         size = len(self.rows)
         keys: list[np.ndarray] = []
         above: list[Ints] = []
         below: list[Ints] = []
         differ: list[np.ndarray] = []
         asked: list[list[int]] = [[], [], []]
-        for place, part in enumerate(self.chain.parts):
-            for condition in part.anchored:
+        for place, position in enumerate(self.network.positions):
+            for condition in position.anchored:
                 one = encode((condition,), self.slice.columns, self.slice.usable)
                 if one.residual or not (one.gives.all() and one.takes.all()):
                     raise NotSeparable
@@ -179,39 +174,35 @@ class _Piece:
     # --- Edges ------------------------------------------------------------------------------------------------
 
     def _vertices(self) -> _Vertices:
-        size, number = len(self.rows), len(self.chain.parts)
-        usable = np.stack([self.usable[part.variable] for part in self.chain.parts], axis=1)
+        size, number = len(self.rows), len(self.network.positions)
+        usable = np.stack([self.usable[position.variable] for position in self.network.positions], axis=1)
         flat = np.flatnonzero(usable.ravel())
-        events, parts = flat // number, flat % number
-        vertices_of = np.full((number, size), -1, np.int64)
-        vertices_of[parts, events] = np.arange(len(flat))
-        own = [self._edges(p, p) for p in range(number)]
-        later = [self._edges(p, p + 1) for p in range(number)]
-        own_offsets, own_targets = _stacked(own, size)
-        later_offsets, later_targets = _stacked(later, size)
+        events, positions = flat // number, flat % number
+        vertex_of = np.full((number, size), -1, np.int64)
+        vertex_of[positions, events] = np.arange(len(flat))
+        steps = sorted(self.network.steps)
+        rows, successors = _stacked([self._edges(*step) for step in steps], size)
+        first_step = np.searchsorted([source for source, _ in steps], np.arange(number + 1))
+        step_target = np.array([target for _, target in steps], np.int64)
         offsets = np.zeros(len(flat) + 1, np.int64)
-        given = (events, later_offsets, later_targets, own_offsets, own_targets, parts, vertices_of, offsets)
+        given = (events, positions, first_step, step_target, rows, successors, vertex_of, offsets)
         total = kernel.join_edges(*given, np.empty(0, np.int32))
         targets = np.empty(total, np.int32)
         if total:
             kernel.join_edges(*given, targets)
         if self.plan.bound.report is Report.MAXIMAL:
             offsets, targets = self._reduced(events, offsets, targets)
-        return _Vertices(events, parts, offsets, targets)
+        return _Vertices(events, positions, offsets, targets)
 
-    def _edges(self, source: int, target: int) -> tuple[Ints, NDArray[np.int32]] | None:
-        """Return the edges between events in two parts, or None if there are none."""
-        chain = self.chain
-        if target == len(chain.parts) or (source == target and not chain.parts[source].kleene):
-            return None
-        step = chain.parts[source].again if source == target else chain.parts[target].entered
-        adjacency = encode(step, self.slice.columns, self.slice.usable)
-        adjacency.gives &= self.usable[chain.parts[source].variable]
-        adjacency.takes &= self.usable[chain.parts[target].variable]
+    def _edges(self, source: int, target: int) -> tuple[Ints, NDArray[np.int32]]:
+        """Return the edges between events at two positions."""
+        step = self.network.steps[source, target]
+        adjacency = encode(step.conditions, self.slice.columns, self.slice.usable)
+        adjacency.gives &= self.usable[self.network.positions[source].variable]
+        adjacency.takes &= self.usable[self.network.positions[target].variable]
         events = self.slice
-        absent = chain.parts[target].absent if source != target else ()
-        if absent:
-            events = replace(events, until=np.minimum(events.until, self._until_forbidden(absent)))
+        if step.absent:
+            events = replace(events, until=np.minimum(events.until, self._until_forbidden(step.absent)))
         return edges_between(events, adjacency, edge_kernel.ANY)
 
     def _until_forbidden(self, absent: tuple[str, ...]) -> Ints:
@@ -235,7 +226,7 @@ class _Piece:
 
     def _first_times(self) -> NDArray[Any]:
         """Return for each window the time after which no result may begin: that of the first forbidden event."""
-        times, absent = self.slice.times, self.chain.parts[0].absent
+        times, absent = self.slice.times, self.network.before
         most = np.full(len(self.lo), _extreme(times, 1), times.dtype)
         if absent and len(times):
             found = np.append(_next(self._forbidden(absent)), len(times))[self.lo]
@@ -246,7 +237,7 @@ class _Piece:
     def _last_times(self, lo: Ints | None = None, hi: Ints | None = None) -> NDArray[Any]:
         """Return for each window the time before which no result may end: that of the last forbidden event."""
         lo, hi = self.lo if lo is None else lo, self.hi if hi is None else hi
-        times, absent = self.slice.times, self.chain.absent
+        times, absent = self.slice.times, self.network.after
         least = np.full(len(hi), _extreme(times, -1), times.dtype)
         if absent and len(times):
             forbidden = self._forbidden(absent)
@@ -297,15 +288,12 @@ def _rows_of(ranges: Ints) -> Ints:
     return np.concatenate([np.arange(begin, end) for begin, end in ranges.tolist()])
 
 
-def _stacked(rows: list[tuple[Ints, NDArray[np.int32]] | None], size: int) -> tuple[Ints, NDArray[np.int32]]:
-    """Return the edges of all parts one after another, and for each part where those of its events begin."""
-    offsets = np.zeros((len(rows), size + 1), np.int64)
-    parts, total = [], 0
-    for i, row in enumerate(rows):
-        offsets[i] = total
-        if row is not None:
-            degrees, targets = row
-            offsets[i, 1:] += np.cumsum(degrees)
-            total += len(targets)
-            parts.append(targets)
-    return offsets, np.concatenate(parts) if parts else np.empty(0, np.int32)
+def _stacked(edges: list[tuple[Ints, NDArray[np.int32]]], size: int) -> tuple[Ints, NDArray[np.int32]]:
+    """Return the edges of all steps one after another, and for each step where those of its events begin."""
+    rows = np.zeros((len(edges), size + 1), np.int64)
+    total = 0
+    for row, (degrees, targets) in zip(rows, edges, strict=True):
+        row[0] = total
+        row[1:] = total + np.cumsum(degrees)
+        total += len(targets)
+    return rows, np.concatenate([targets for _, targets in edges]) if edges else np.empty(0, np.int32)

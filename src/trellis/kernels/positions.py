@@ -1,6 +1,6 @@
-"""Events bound to the parts of a sequence: which of them lie on results of a window, and the graph of those.
+"""Events bound to the positions of a pattern: which of them lie on results of a window, and the graph of those.
 
-Vertices are (event, part) in that order. A result begins at a vertex of the first part and ends at one of the last.
+Vertices are (event, position) in that order.
 """
 
 from __future__ import annotations
@@ -11,46 +11,46 @@ BEGINS, ENDS, GOES_ON, INNER = 1, 2, 4, 8
 
 
 @njit(cache=True, nogil=True)
-def join_edges(places, later_offsets, later, own_offsets, own, from_part, vertices_of, offsets, targets):
-    """Write the successors of vertices: those of the same part and of the next one, in the order of their events.
+def join_edges(events, positions, first_step, step_target, rows, successors, vertex_of, offsets, targets):
+    """Write the successors of vertices, over all steps from their positions, in rising order.
 
-    `places[v]` is the event of vertex `v`; `vertices_of[p, e]` the vertex of event `e` in part `p`. The edges of part
-    `p` are rows of `own` (to the same part) and `later` (to the next one), laid out by `own_offsets[p]` and
-    `later_offsets[p]`. With empty `targets` only `offsets` is filled.
+    The steps from position `p` are `first_step[p]` to `first_step[p + 1]`; step `s` leads to `step_target[s]`, and the
+    events that follow event `x` on it are `successors[rows[s, x] : rows[s, x + 1]]`. `vertex_of[p, x]` is the vertex of
+    event `x` at position `p`. With empty `targets` only `offsets` is filled.
     """
     filling = targets.shape[0] > 0
     total = 0
-    for v in range(places.shape[0]):
-        x, p = places[v], from_part[v]
-        i, i_end = own_offsets[p, x], own_offsets[p, x + 1]
-        j, j_end = later_offsets[p, x], later_offsets[p, x + 1]
-        if not filling:
-            total += i_end - i + j_end - j
-        else:
-            while i < i_end or j < j_end:
-                if j == j_end or (i < i_end and own[i] <= later[j]):
-                    targets[total] = vertices_of[p, own[i]]
-                    i += 1
-                else:
-                    targets[total] = vertices_of[p + 1, later[j]]
-                    j += 1
-                total += 1
+    for v in range(events.shape[0]):
+        x, p = events[v], positions[v]
+        begin, sources = total, 0
+        for s in range(first_step[p], first_step[p + 1]):
+            i, end = rows[s, x], rows[s, x + 1]
+            sources += i < end
+            if filling:
+                for j in range(i, end):
+                    targets[total + j - i] = vertex_of[step_target[s], successors[j]]
+            total += end - i
+        if filling and sources > 1:
+            targets[begin:total].sort()
         offsets[v + 1] = total
     return total
 
 
 @njit(cache=True, nogil=True)
-def mark_window(lo, hi, first_time, last_time, times, parts, last_part, every, offsets, targets, flags, only, allowed):
+def mark_window(
+    lo, hi, first_time, last_time, times, may_begin, may_end, every, offsets, targets, flags, only, allowed
+):  # fmt: skip
     """Fill the flags of the vertices `[lo, hi)` that lie on a result of a window.
 
-    A result may not begin after `first_time` nor end before `last_time`. With `every`, results may also begin and end
-    where they could go on. With `only` from 0 on, results begin at this vertex alone, and go over `allowed` vertices.
+    `may_begin` and `may_end` tell whether a vertex is at a position where matches do. A result may not begin after
+    `first_time` nor end before `last_time`. With `every`, results may also begin and end where they could go on. With
+    `only` from 0 on, results begin at this vertex alone, and go over `allowed` vertices.
     """
     for v in range(lo, hi):
         flags[v] = 0
     for v in range(lo, hi):
-        may_begin = parts[v] == 0 and times[v] <= first_time and (only < 0 or v == only)
-        if may_begin and (every or not flags[v] & INNER):
+        begins = may_begin[v] and times[v] <= first_time and (only < 0 or v == only)
+        if begins and (every or not flags[v] & INNER):
             flags[v] |= BEGINS
         if flags[v] & (BEGINS | INNER):
             for i in range(offsets[v], offsets[v + 1]):
@@ -68,7 +68,7 @@ def mark_window(lo, hi, first_time, last_time, times, parts, last_part, every, o
             if flags[targets[i]] & (ENDS | GOES_ON):
                 flags[v] |= GOES_ON
                 break
-        if parts[v] == last_part and times[v] >= last_time and (every or not flags[v] & GOES_ON):
+        if may_end[v] and times[v] >= last_time and (every or not flags[v] & GOES_ON):
             flags[v] |= ENDS
         if not flags[v] & (ENDS | GOES_ON):
             flags[v] = 0
@@ -108,19 +108,19 @@ def write_window(
     offsets,
     targets,
     flags,
-    places,
-    parts,
+    events,
+    positions,
     vertex,
     edge,
     number,
-    out_places,
-    out_parts,
+    out_events,
+    out_positions,
     out_offsets,
     out_targets,
 ):
     """Write the vertices and edges of a window from `vertex` and `edge` on; `number` is scratch, a number a vertex.
 
-    Returns where they end, and whether a vertex has two successors of one event.
+    Returns where they end, and whether two of one event come next after a vertex, or at the beginning.
     """
     at = vertex
     for v in range(lo, hi):
@@ -128,19 +128,22 @@ def write_window(
         if flag:
             number[v] = at
             at += _copies(flag)
-    ambiguous = False
+    ambiguous, first = False, -1
     for v in range(lo, hi):
         flag = flags[v]
         if not flag:
             continue
+        if flag & BEGINS:
+            ambiguous |= events[v] == first
+            first = events[v]
         for ends in (True, False):
             if not flag & (ENDS if ends else GOES_ON):
                 continue
             for begins in (True, False):
                 if not flag & (BEGINS if begins else INNER):
                     continue
-                out_places[vertex] = places[v]
-                out_parts[vertex] = parts[v]
+                out_events[vertex] = events[v]
+                out_positions[vertex] = positions[v]
                 if not ends:
                     before = -1
                     for i in range(offsets[v], offsets[v + 1]):
@@ -149,9 +152,9 @@ def write_window(
                             break
                         if not flags[t] & INNER:
                             continue
-                        if places[t] == before:
+                        if events[t] == before:
                             ambiguous = True
-                        before = places[t]
+                        before = events[t]
                         # Of the copies of a vertex those that end come first, of these the one that begins.
                         place = number[t]
                         both = 1 if flags[t] & BEGINS else 0
@@ -168,26 +171,41 @@ def write_window(
 
 
 @njit(cache=True, nogil=True)
-def allow(anchor, lo, hi, events, parts, asked, keys, above, below, differ, allowed):
+def allow(anchor, lo, hi, events, positions, asked, keys, above, below, differ, allowed):
     """Fill which of the vertices `[lo, hi)` may be on a result that begins with the event `anchor`.
 
-    Condition `j` is asked of part `asked[j]`. `keys` have codes of the vertices' events and of the anchor that must be
-    equal, in `above` the former must be greater, in `differ` they must be different; -1 or the lowest number: never.
+    Condition `j` is asked of position `asked[j]`. `keys` have codes of the vertices' events and of the anchor that must
+    be equal, in `above` the former must be greater, in `differ` they must be different; -1 or the lowest number:
+    never.
     """
     for v in range(lo, hi):
         allowed[v] = True
     for j in range(keys.shape[0]):
         for v in range(lo, hi):
-            if parts[v] == asked[0, j]:
+            if positions[v] == asked[0, j]:
                 code = keys[j, 0, events[v]]
                 allowed[v] &= code >= 0 and code == keys[j, 1, anchor]
     for j in range(above.shape[0]):
         for v in range(lo, hi):
-            if parts[v] == asked[1, j]:
+            if positions[v] == asked[1, j]:
                 allowed[v] &= above[j, events[v]] > below[j, anchor]
     for j in range(differ.shape[0]):
         for v in range(lo, hi):
-            if parts[v] == asked[2, j]:
+            if positions[v] == asked[2, j]:
                 code = differ[j, 0, events[v]]
                 other = differ[j, 1, anchor]
                 allowed[v] &= code >= 0 and other >= 0 and code != other
+
+
+@njit(cache=True, nogil=True)
+def lay_out(begin, end, offset, event_offset, events, arrivals, wanted, values, base, out):
+    """Copy numbers of attribute vertices from the index of one step to that of all steps.
+
+    Part `p` of the indexes has the vertices `begin[p]` to `end[p]`. Those of `wanted` arrivals get the number that
+    `values` has of their event, and `base[p]` more; a number below 0 stays as it is.
+    """
+    for p in range(begin.shape[0]):
+        for v in range(begin[p], end[p]):
+            if wanted[arrivals[v]]:
+                value = values[events[v] + event_offset[p]]
+                out[v + offset[p]] = value + base[p] if value >= 0 else value
