@@ -94,5 +94,11 @@ def _paths(lots: list[Any]) -> list[Any]:
     found = []
     for some in lots:
         for begin, end, rank in zip([0, *some.ends[:-1]], some.ends, some.ranks, strict=True):
-            found.append((some.positions[begin:end].tolist(), some.variables[begin:end].tolist(), rank))
+            found.append(
+                (
+                    some.positions[begin:end].tolist(),
+                    getattr(some, "variables", some.positions)[begin:end].tolist(),
+                    rank,
+                )
+            )
     return found

@@ -5,9 +5,12 @@ Vertices are (event, position) in that order.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
 from numba import njit
 
-BEGINS, ENDS, GOES_ON, INNER = 1, 2, 4, 8
+BEGINS, ENDS, GOES_ON, INNER, DENIED = 1, 2, 4, 8, 16
 
 
 @njit(cache=True, nogil=True)
@@ -36,42 +39,120 @@ def join_edges(events, positions, first_step, step_target, rows, successors, ver
     return total
 
 
-@njit(cache=True, nogil=True)
-def mark_window(
-    lo, hi, first_time, last_time, times, may_begin, may_end, every, offsets, targets, flags, only, allowed
-):  # fmt: skip
-    """Fill the flags of the vertices `[lo, hi)` that lie on a result of a window.
+class Graph(NamedTuple):
+    """The vertices in the order (event, position), whether matches may begin and end there, and their successors.
 
-    `may_begin` and `may_end` tell whether a vertex is at a position where matches do. A result may not begin after
-    `first_time` nor end before `last_time`. With `every`, results may also begin and end where they could go on. With
-    `only` from 0 on, results begin at this vertex alone, and go over `allowed` vertices.
+    `inner` are the vertices at which none may begin.
     """
-    for v in range(lo, hi):
-        flags[v] = 0
-    for v in range(lo, hi):
-        begins = may_begin[v] and times[v] <= first_time and (only < 0 or v == only)
-        if begins and (every or not flags[v] & INNER):
+
+    events: np.ndarray
+    positions: np.ndarray
+    times: np.ndarray
+    may_begin: np.ndarray
+    may_end: np.ndarray
+    offsets: np.ndarray
+    targets: np.ndarray
+    inner: np.ndarray
+
+
+class Worlds(NamedTuple):
+    """Ranges of vertices in which results are found by themselves.
+
+    None begins after `earliest` or ends before `latest`. With `only` from 0 on, results begin at this vertex alone.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    only: np.ndarray
+    earliest: np.ndarray
+    latest: np.ndarray
+
+
+class Carried(NamedTuple):
+    """What is asked of an event and the first one of the match, as codes of the events.
+
+    Condition `j` of a kind is asked of position `asked[kind, j]`. Of `keys` the former code must equal the latter, of
+    `above` it must be greater than that of `below`, of `differ` they must be different; -1 or the lowest number: never.
+    """
+
+    asked: np.ndarray
+    keys: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+    differ: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _allows(carried, position, event, anchor):
+    """Return whether an event may be at a position of a match that begins with the event `anchor`."""
+    keys, above, below, differ, asked = carried.keys, carried.above, carried.below, carried.differ, carried.asked
+    for j in range(keys.shape[0]):
+        if asked[0, j] == position and (keys[j, 0, event] < 0 or keys[j, 0, event] != keys[j, 1, anchor]):
+            return False
+    for j in range(above.shape[0]):
+        if asked[1, j] == position and not above[j, event] > below[j, anchor]:
+            return False
+    for j in range(differ.shape[0]):
+        if asked[2, j] == position:
+            code, other = differ[j, 0, event], differ[j, 1, anchor]
+            if code < 0 or other < 0 or code == other:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _reach(graph, worlds, w, carried, every, flags, visited):
+    """Set the flags of the vertices that a result of a world may reach; return how many, in order, were visited."""
+    lo, hi, only, earliest = worlds.lo[w], worlds.hi[w], worlds.only[w], worlds.earliest[w]
+    offsets, targets, times, may_begin, inner = graph.offsets, graph.targets, graph.times, graph.may_begin, graph.inner
+    events, positions = graph.events, graph.positions
+    number, at = 0, 0
+    v = lo
+    if only >= 0:
+        at = np.searchsorted(inner, lo)
+    while v < hi:
+        if may_begin[v] and times[v] <= earliest and (every or not flags[v] & INNER):
             flags[v] |= BEGINS
+        if flags[v]:
+            visited[number] = v
+            number += 1
         if flags[v] & (BEGINS | INNER):
             for i in range(offsets[v], offsets[v + 1]):
                 t = targets[i]
                 if t >= hi:
                     break
-                if only < 0 or allowed[t]:
+                if only < 0:
                     flags[t] |= INNER
-    for v in range(hi - 1, lo - 1, -1):
-        if not flags[v] & (BEGINS | INNER):
-            continue
-        for i in range(offsets[v], offsets[v + 1]):
-            if targets[i] >= hi:
-                break
-            if flags[targets[i]] & (ENDS | GOES_ON):
-                flags[v] |= GOES_ON
-                break
-        if may_end[v] and times[v] >= last_time and (every or not flags[v] & GOES_ON):
-            flags[v] |= ENDS
+                elif not flags[t]:
+                    flags[t] = INNER if _allows(carried, positions[t], events[t], events[only]) else DENIED
+        if only < 0:
+            v += 1
+        else:
+            v = inner[at] if at < inner.shape[0] else hi
+            at += 1
+    return number
+
+
+@njit(cache=True, nogil=True)
+def _mark(graph, worlds, w, carried, every, flags, visited):
+    """Set the flags of the vertices that lie on a result of a world; return how many were visited."""
+    hi, latest = worlds.hi[w], worlds.latest[w]
+    offsets, targets, times, may_end = graph.offsets, graph.targets, graph.times, graph.may_end
+    number = _reach(graph, worlds, w, carried, every, flags, visited)
+    for k in range(number - 1, -1, -1):
+        v = visited[k]
+        if flags[v] & (BEGINS | INNER):
+            for i in range(offsets[v], offsets[v + 1]):
+                if targets[i] >= hi:
+                    break
+                if flags[targets[i]] & (ENDS | GOES_ON):
+                    flags[v] |= GOES_ON
+                    break
+            if may_end[v] and times[v] >= latest and (every or not flags[v] & GOES_ON):
+                flags[v] |= ENDS
         if not flags[v] & (ENDS | GOES_ON):
             flags[v] = 0
+    return number
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -82,119 +163,91 @@ def _copies(flag):
 
 
 @njit(cache=True, nogil=True)
-def measure_window(lo, hi, offsets, targets, flags):
-    """Return how many vertices and edges the results of a window take."""
-    vertices = edges = 0
-    for v in range(lo, hi):
-        flag = flags[v]
-        if not flag:
-            continue
-        vertices += _copies(flag)
-        if flag & GOES_ON:
-            sides = (1 if flag & BEGINS else 0) + (1 if flag & INNER else 0)
-            for i in range(offsets[v], offsets[v + 1]):
-                t = targets[i]
-                if t >= hi:
-                    break
-                if flags[t] & INNER:
-                    edges += sides * ((1 if flags[t] & ENDS else 0) + (1 if flags[t] & GOES_ON else 0))
-    return vertices, edges
+def measure(graph, worlds, carried, every, flags, visited):
+    """Return for each world how many vertices and edges its results take; `flags` are 0, and are so again."""
+    offsets, targets = graph.offsets, graph.targets
+    sizes = np.zeros((worlds.lo.shape[0], 2), np.int64)
+    for w in range(worlds.lo.shape[0]):
+        number = _mark(graph, worlds, w, carried, every, flags, visited)
+        hi = worlds.hi[w]
+        vertices = edges = 0
+        for k in range(number):
+            v = visited[k]
+            flag = flags[v]
+            if flag:
+                vertices += _copies(flag)
+            if flag & GOES_ON:
+                sides = (1 if flag & BEGINS else 0) + (1 if flag & INNER else 0)
+                for i in range(offsets[v], offsets[v + 1]):
+                    t = targets[i]
+                    if t >= hi:
+                        break
+                    if flags[t] & INNER:
+                        edges += sides * ((1 if flags[t] & ENDS else 0) + (1 if flags[t] & GOES_ON else 0))
+        sizes[w] = (vertices, edges)
+        for k in range(number):
+            flags[visited[k]] = 0
+    return sizes
 
 
 @njit(cache=True, nogil=True)
-def write_window(
-    lo,
-    hi,
-    offsets,
-    targets,
-    flags,
-    events,
-    positions,
-    vertex,
-    edge,
-    number,
-    out_events,
-    out_positions,
-    out_offsets,
-    out_targets,
+def write(
+    graph, worlds, carried, every, flags, visited, number_of, out_events, out_positions, out_offsets, out_targets
 ):
-    """Write the vertices and edges of a window from `vertex` and `edge` on; `number` is scratch, a number a vertex.
+    """Write the vertices and edges of the worlds' results; `number_of` is scratch, a number a vertex.
 
-    Returns where they end, and whether two of one event come next after a vertex, or at the beginning.
+    Return for each world whether two of one event come next after a vertex, or at the beginning.
     """
-    at = vertex
-    for v in range(lo, hi):
-        flag = flags[v]
-        if flag:
-            number[v] = at
-            at += _copies(flag)
-    ambiguous, first = False, -1
-    for v in range(lo, hi):
-        flag = flags[v]
-        if not flag:
-            continue
-        if flag & BEGINS:
-            ambiguous |= events[v] == first
-            first = events[v]
-        for ends in (True, False):
-            if not flag & (ENDS if ends else GOES_ON):
-                continue
-            for begins in (True, False):
-                if not flag & (BEGINS if begins else INNER):
+    offsets, targets, events, positions = graph.offsets, graph.targets, graph.events, graph.positions
+    ambiguous = np.zeros(worlds.lo.shape[0], np.bool_)
+    vertex = edge = 0
+    for w in range(worlds.lo.shape[0]):
+        number = _mark(graph, worlds, w, carried, every, flags, visited)
+        hi, at, first = worlds.hi[w], vertex, -1
+        for k in range(number):
+            v = visited[k]
+            if flags[v]:
+                number_of[v] = at
+                at += _copies(flags[v])
+        for k in range(number):
+            v = visited[k]
+            flag = flags[v]
+            if flag & BEGINS:
+                ambiguous[w] |= events[v] == first
+                first = events[v]
+            for ends in (True, False):
+                if not flag & (ENDS if ends else GOES_ON):
                     continue
-                out_events[vertex] = events[v]
-                out_positions[vertex] = positions[v]
-                if not ends:
-                    before = -1
-                    for i in range(offsets[v], offsets[v + 1]):
-                        t = targets[i]
-                        if t >= hi:
-                            break
-                        if not flags[t] & INNER:
-                            continue
-                        if events[t] == before:
-                            ambiguous = True
-                        before = events[t]
-                        # Of the copies of a vertex those that end come first, of these the one that begins.
-                        place = number[t]
-                        both = 1 if flags[t] & BEGINS else 0
-                        if flags[t] & ENDS:
-                            out_targets[edge] = place + both
-                            edge += 1
-                            place += both + 1
-                        if flags[t] & GOES_ON:
-                            out_targets[edge] = place + both
-                            edge += 1
-                vertex += 1
-                out_offsets[vertex] = edge
-    return vertex, edge, ambiguous
-
-
-@njit(cache=True, nogil=True)
-def allow(anchor, lo, hi, events, positions, asked, keys, above, below, differ, allowed):
-    """Fill which of the vertices `[lo, hi)` may be on a result that begins with the event `anchor`.
-
-    Condition `j` is asked of position `asked[j]`. `keys` have codes of the vertices' events and of the anchor that must
-    be equal, in `above` the former must be greater, in `differ` they must be different; -1 or the lowest number:
-    never.
-    """
-    for v in range(lo, hi):
-        allowed[v] = True
-    for j in range(keys.shape[0]):
-        for v in range(lo, hi):
-            if positions[v] == asked[0, j]:
-                code = keys[j, 0, events[v]]
-                allowed[v] &= code >= 0 and code == keys[j, 1, anchor]
-    for j in range(above.shape[0]):
-        for v in range(lo, hi):
-            if positions[v] == asked[1, j]:
-                allowed[v] &= above[j, events[v]] > below[j, anchor]
-    for j in range(differ.shape[0]):
-        for v in range(lo, hi):
-            if positions[v] == asked[2, j]:
-                code = differ[j, 0, events[v]]
-                other = differ[j, 1, anchor]
-                allowed[v] &= code >= 0 and other >= 0 and code != other
+                for begins in (True, False):
+                    if not flag & (BEGINS if begins else INNER):
+                        continue
+                    out_events[vertex] = events[v]
+                    out_positions[vertex] = positions[v]
+                    if not ends:
+                        before = -1
+                        for i in range(offsets[v], offsets[v + 1]):
+                            t = targets[i]
+                            if t >= hi:
+                                break
+                            if not flags[t] & INNER:
+                                continue
+                            ambiguous[w] |= events[t] == before
+                            before = events[t]
+                            # Of the copies of a vertex those that end come first, of these the one that begins.
+                            place = number_of[t]
+                            both = 1 if flags[t] & BEGINS else 0
+                            if flags[t] & ENDS:
+                                out_targets[edge] = place + both
+                                edge += 1
+                                place += both + 1
+                            if flags[t] & GOES_ON:
+                                out_targets[edge] = place + both
+                                edge += 1
+                    vertex += 1
+                    out_offsets[vertex] = edge
+        for k in range(number):
+            flags[visited[k]] = 0
+    return ambiguous
 
 
 @njit(cache=True, nogil=True)

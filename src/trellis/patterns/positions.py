@@ -39,21 +39,6 @@ class _Vertices:
     targets: NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class _Worlds:
-    """Ranges of vertices in which results are found by themselves; `group` never falls.
-
-    With `only` from 0 on they begin at this vertex alone. None begins after `earliest` or ends before `latest`.
-    """
-
-    lo: Ints
-    hi: Ints
-    only: Ints
-    earliest: NDArray[Any]
-    latest: NDArray[Any]
-    group: Ints
-
-
 class NotSeparable(Exception):
     """A condition on the first event cannot be told by comparing two values, on the events at hand."""
 
@@ -90,44 +75,34 @@ class PositionPaths:
         vertices = self._vertices()
         events, positions = vertices.events, vertices.positions
         may_begin, may_end = (np.isin(positions, ends) for ends in (self.network.firsts, self.network.lasts))
-        worlds = self._anchored_worlds(events, may_begin) if self.network.anchored else self._plain_worlds(events)
-        every = self.plan.bound.report is Report.ANY
-        times, given = self.slice.times[events], (vertices.offsets, vertices.targets)
-        flags, allowed = np.zeros(len(events), np.uint8), np.ones(len(events), np.bool_)
-        codes = self._codes()
-
-        def mark(world: int) -> tuple[int, int]:
-            lo, hi, only = worlds.lo[world], worlds.hi[world], worlds.only[world]
-            if only >= 0:
-                kernel.allow(events[only], lo, hi, events, positions, *codes, allowed)
-            bounds = worlds.earliest[world], worlds.latest[world]
-            kernel.mark_window(lo, hi, *bounds, times, may_begin, may_end, every, *given, flags, only, allowed)
-            return lo, hi
-
-        sizes = np.zeros((len(worlds.lo) + 1, 2), np.int64)
-        for i in range(len(worlds.lo)):
-            sizes[i + 1] = kernel.measure_window(*mark(i), *given, flags)
-        begins, edges = np.cumsum(sizes[:, 0]), np.cumsum(sizes[:, 1])
+        worlds, group = (
+            self._anchored_worlds(events, may_begin) if self.network.anchored else self._plain_worlds(events)
+        )
+        graph = kernel.Graph(
+            events, positions, self.slice.times[events], may_begin, may_end, vertices.offsets, vertices.targets,
+            np.flatnonzero(~may_begin),
+        )  # fmt: skip
+        given = (graph, worlds, self._carried(), self.plan.bound.report is Report.ANY)
+        scratch = np.zeros(len(events), np.uint8), np.empty(len(events), np.int64)
+        sizes = kernel.measure(*given, *scratch)
+        begins, edges = np.append(0, np.cumsum(sizes[:, 0])), int(sizes[:, 1].sum())
         out = (
             np.empty(begins[-1], np.int64), np.empty(begins[-1], np.int64), np.zeros(begins[-1] + 1, np.int64),
-            np.empty(edges[-1], np.int32),
+            np.empty(edges, np.int32),
         )  # fmt: skip
-        ambiguous, number = np.zeros(len(self.lo), np.bool_), np.empty(len(events), np.int64)
-        for i in range(len(worlds.lo)):
-            *_, found = kernel.write_window(
-                *mark(i), *given, flags, events, positions, begins[i], edges[i], number, *out
-            )
-            ambiguous[worlds.group[i]] |= found
-        ends = np.searchsorted(worlds.group, np.arange(len(self.lo) + 1))
+        found = kernel.write(*given, *scratch, np.empty(len(events), np.int64), *out)
+        ambiguous = np.bincount(group, found, len(self.lo)) > 0
+        ends = np.searchsorted(group, np.arange(len(self.lo) + 1))
         return Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
 
-    def _plain_worlds(self, events: Ints) -> _Worlds:
+    def _plain_worlds(self, events: Ints) -> tuple[kernel.Worlds, Ints]:
+        """Return a world for each window, and these."""
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
-        number = len(lo)
-        return _Worlds(lo, hi, np.full(number, -1), self._first_times(), self._last_times(), np.arange(number))
+        none = np.full(len(lo), -1)
+        return kernel.Worlds(lo, hi, none, self._first_times(), self._last_times()), np.arange(len(lo))
 
-    def _anchored_worlds(self, events: Ints, may_begin: NDArray[np.bool_]) -> _Worlds:
-        """Return a world for each event that may begin a result in each window."""
+    def _anchored_worlds(self, events: Ints, may_begin: NDArray[np.bool_]) -> tuple[kernel.Worlds, Ints]:
+        """Return a world for each event that may begin a result in each window, and its window."""
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         earliest = self._first_times()
         firsts = np.flatnonzero(may_begin)
@@ -140,9 +115,9 @@ class PositionPaths:
             ends = np.minimum(ends, self.slice.until[events[only]])
             last = np.searchsorted(events, ends)
         latest = self._last_times(self.lo[group], ends)
-        return _Worlds(only, last, only, earliest[group], latest, group)
+        return kernel.Worlds(only, last, only, earliest[group], latest), group
 
-    def _codes(self) -> tuple[np.ndarray, ...]:
+    def _carried(self) -> kernel.Carried:
         """Return the conditions on the first event and each of a position as codes that are compared."""
         size = len(self.rows)
         keys: list[np.ndarray] = []
@@ -166,7 +141,7 @@ class PositionPaths:
         table = np.full((3, max(map(len, asked), default=0) + 1), -1)
         for kind, places in enumerate(asked):
             table[kind, : len(places)] = places
-        return (
+        return kernel.Carried(
             table, _stack(keys, (0, 2, size)), _stack(above, (0, size)), _stack(below, (0, size)),
             _stack(differ, (0, 2, size)),
         )  # fmt: skip
