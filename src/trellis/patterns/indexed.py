@@ -153,7 +153,9 @@ def _step(
     adjacency = encode(network.steps[source, target].conditions, events.columns, every)
     adjacency.gives &= usable[source]
     adjacency.takes &= usable[target]
-    index = index_adjacency(adjacency, replace(events, usable=every), lo, hi, network.span, threads)
+    index = index_adjacency(
+        adjacency, replace(events, usable=every), lo, hi, network.span, threads, neighbours=source == target
+    )
     if index is None or isinstance(index.shape, passes.Pairs):
         return None
     shape = index.shape

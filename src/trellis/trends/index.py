@@ -144,11 +144,12 @@ def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, thr
 
 
 def index_adjacency(
-    adjacency: Adjacency, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1
+    adjacency: Adjacency, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1, neighbours: bool = True
 ) -> AttributeIndex | None:
     """Return the index of what may follow what for tasks `[lo, hi)`, or None where only edges can tell.
 
-    Events that lack a value or a key are taken out of those that give and take.
+    Events that lack a value or a key are taken out of those that give and take. Without `neighbours` the first
+    successors and last predecessors are not found.
     """
     relation = _relation(adjacency)
     if relation is None:
@@ -159,7 +160,11 @@ def index_adjacency(
     mirrored = relation.mirrored() if isinstance(shape, passes.Pairs) else None
     kind, keyed = relation.kind, relation.keyed
     del layout, relation, adjacency  # the codes of all events: what follows needs as much memory again
-    known = _with_neighbours(events, mirrored, shape, parts, target, single)
+    if neighbours:
+        known = _with_neighbours(events, mirrored, shape, parts, target, single)
+    else:
+        none = np.empty(0, np.int64)
+        known = passes.Events(none, none, none, events.usable)
     return AttributeIndex(kind, keyed, shape, known, parts)
 
 
