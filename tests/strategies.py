@@ -691,3 +691,33 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
         **draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene))),
     )
     return Case(query, table.rows, table.options, table.schema)
+
+
+@st.composite
+def sequence_case(draw: Any, *, most: int = 8) -> Case:
+    """Draw a query over a fixed sequence, with conditions between any two of its variables."""
+    types = draw(st.sampled_from([("A",), ("A", "B")]))
+    leaves = [s.Single(draw(st.sampled_from(types)), name) for name in "abcd"[: draw(st.integers(1, 4))]]
+    table = draw(tables(types=types, most=most))
+    where: list[s.Condition] = []
+    for left, right in itertools.combinations(leaves, 2):
+        for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2]))):
+            attr = draw(st.sampled_from("xxyk"))
+            op = draw(st.sampled_from(["<", "<=", ">", ">=", "!=", "=", "="]))
+            other = attr if attr == "k" else draw(st.sampled_from("xy"))
+            where.append(s.Comparison(op, s.Attribute(left.var, attr), s.Attribute(right.var, other)))
+    if draw(st.integers(0, 2)) == 0:
+        where.append(draw(constant(draw(st.sampled_from(leaves)).var, table.clock)))
+    partition = ("g",) if draw(st.integers(0, 3)) == 0 else ()
+    if partition:
+        where.append(s.Partition((s.Name("g"),)))
+    leaf = draw(st.sampled_from(leaves))
+    query = s.Query(
+        pattern=s.Seq(tuple(leaves)) if len(leaves) > 1 else leaves[0],
+        where=tuple(where),
+        having=draw(havings()),
+        report=draw(st.sampled_from(list(s.Report))),
+        within=draw(st.one_of(st.none(), withins(table.clock), withins(table.clock))),
+        **draw(outputs(leaf.var, partition, False)),
+    )
+    return Case(query, table.rows, table.options, table.schema)

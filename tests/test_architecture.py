@@ -27,6 +27,7 @@ OPERATORS = ("trends", "sequences", "graphs", "archive")
 for operator in OPERATORS:
     BELOW[operator] = {"kernels", "language", "plan", "columns", "io"}
 BELOW["patterns"] = {*BELOW["trends"], "trends"}
+BELOW["sequences"] = {*BELOW["patterns"], "patterns"}
 BELOW["local"] = {*BELOW["trends"], *OPERATORS, "patterns"}
 BELOW["spark"] = {*BELOW["local"], "local"}
 BELOW["report"] = {*BELOW["spark"], "spark"}

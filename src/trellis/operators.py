@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from trellis.plan.plan import Plan, is_one_kleene
+from trellis.plan.sequence import looks_at_neighbours, sequence_of
 from trellis.trends.operator import TrendOperator
 from trellis.trends.slice import Slice
 
 if TYPE_CHECKING:
     from trellis.patterns.operator import PatternOperator
+    from trellis.sequences.operator import SequenceOperator
 
-    Operator = TrendOperator | PatternOperator
+    Operator = TrendOperator | PatternOperator | SequenceOperator
 else:
     Operator = object
 
@@ -22,4 +25,10 @@ def make_operator(plan: Plan, events: Slice, threads: int = 1) -> Operator:
         return TrendOperator(plan, events, threads)
     from trellis.patterns.operator import PatternOperator  # late: what counts one variable starts without it
 
+    if sequence_of(plan) is not None and not looks_at_neighbours(plan):
+        from trellis.sequences.candidates import NotComparable
+        from trellis.sequences.operator import SequenceOperator
+
+        with suppress(NotComparable):
+            return SequenceOperator(plan, events, threads)
     return PatternOperator(plan, events, threads)

@@ -174,7 +174,7 @@ def _add(term: Value, condition: Condition, network: Network, places: dict[str, 
 def _add_anchored(term: Value, condition: Condition, network: Network, source: int, target: int) -> bool:
     """Add a term that compares the first event of the match with every event of a position."""
     first, position = network.positions[source], network.positions[target]
-    value = _of_neighbours(term, first.variable)
+    value = of_neighbours(term, first.variable)
     if first.kleene or any(c.which is not s.Which.EACH for c in columns_of(term)) or comparison(value) is None:
         return False
     position.anchored += (replace(condition, kind=ConditionKind.ADJACENT, value=value),)
@@ -190,17 +190,17 @@ def _add_step(term: Value, condition: Condition, network: Network, source: int, 
                 continue
             if column.which is not s.Which.EACH or not _one_decides(term, network, place, own):
                 return False
-    value = _of_neighbours(term, network.positions[source].variable)
+    value = of_neighbours(term, network.positions[source].variable)
     network.steps[source, target].conditions += (replace(condition, kind=ConditionKind.ADJACENT, value=value),)
     return True
 
 
-def _of_neighbours(value: Value, earlier: str) -> Value:
+def of_neighbours(value: Value, earlier: str) -> Value:
     """Return a value with the events of the earlier variable as the earlier one of two neighbours."""
     if isinstance(value, Column):
         return replace(value, which=s.Which.EARLIER if value.var == earlier else s.Which.LATER, nth=None)
     if isinstance(value, Operation):
-        return replace(value, arguments=tuple(_of_neighbours(a, earlier) for a in value.arguments))
+        return replace(value, arguments=tuple(of_neighbours(a, earlier) for a in value.arguments))
     return value
 
 

@@ -94,6 +94,33 @@ class Bound:
         return len(self.ends)
 
 
+@dataclass(frozen=True)
+class Matches:
+    """Some results of a fixed sequence: in `table` a row for each variable, a column for each result."""
+
+    table: NDArray[np.int32]
+    ranks: Ints
+    groups: Ints
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    @cached_property
+    def positions(self) -> NDArray[np.int32]:
+        """The events of each result, one after another."""
+        return np.ascontiguousarray(self.table.T).ravel()
+
+    @property
+    def ends(self) -> NDArray[np.int32]:
+        """Where the events of each result end."""
+        return np.arange(1, len(self) + 1, dtype=np.int32) * np.int32(len(self.table))
+
+    @property
+    def variables(self) -> Ints:
+        """The variable of each event."""
+        return np.tile(np.arange(len(self.table)), len(self))
+
+
 # --- What is to be listed --------------------------------------------------------------------------------------
 
 

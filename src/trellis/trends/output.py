@@ -234,7 +234,7 @@ class RowMaker:
         if name is None or not self._variables:
             return make(rows)
         some, which = rows.of(self._variables[name])
-        return make(some).take(which)
+        return make(some) if which is None else make(some).take(which)
 
     def _first_ids(self, rows: _Rows) -> pa.Array:
         """Return the id of the first event of every trend."""
@@ -360,9 +360,10 @@ class _Rows:
     """Handy views of walked trends, made where they are asked for."""
 
     def __init__(self, walked: Trends) -> None:
-        from trellis.trends.listing import Listed
+        from trellis.trends.listing import Listed, Matches
 
         self.walked = walked
+        self._table = walked.table if isinstance(walked, Matches) else None
         self._listed = walked if isinstance(walked, Listed) else None
         self._shared = None if self._listed is None else self._listed.shared
 
@@ -384,6 +385,8 @@ class _Rows:
 
     @cached_property
     def first(self) -> NDArray[np.int32]:
+        if self._table is not None:
+            return self._table[0]
         begins = self.begins
         if self._shared is not None:
             begins = np.maximum.accumulate(np.where(self._shared == 0, begins, 0))
@@ -391,6 +394,8 @@ class _Rows:
 
     @cached_property
     def last(self) -> NDArray[np.int32]:
+        if self._table is not None:
+            return self._table[-1]
         return self.walked.positions[self._places[1:] - 1]
 
     @property
@@ -406,10 +411,15 @@ class _Rows:
         """The variable of each event."""
         return cast("Bound", self.walked).variables
 
-    def of(self, variable: int) -> tuple[_Rows, pa.Array]:
-        """Return the rows that have events of a variable, with these alone, and for each row which of them it is."""
-        from trellis.trends.listing import Walked
+    def of(self, variable: int) -> tuple[_Rows, pa.Array | None]:
+        """Return the rows that have events of a variable, with these alone, and for each row which of them it is.
 
+        That is None where it is the same row.
+        """
+        from trellis.trends.listing import Matches, Walked
+
+        if self._table is not None:
+            return _Rows(Matches(self._table[variable : variable + 1], self.walked.ranks, self.walked.groups)), None
         chosen = self.variables == variable
         number = np.concatenate([[0], np.cumsum(chosen)])
         lengths = np.diff(number[self._places])

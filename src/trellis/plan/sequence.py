@@ -1,0 +1,109 @@
+"""Fixed sequences: patterns `SEQ(A a, B b, ...)` whose conditions compare any two of their variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from trellis.language import syntax as s
+from trellis.language.bound import Column, Condition, ConditionKind, Constant, Operation, Value, columns_of
+from trellis.plan.plan import Plan
+from trellis.plan.positions import can_index, network_of, of_neighbours
+from trellis.plan.relation import comparison, terms
+
+
+@dataclass
+class Sequence:
+    """The variables in their order.
+
+    Attributes
+    ----------
+    pairs
+        What is asked of the events of two variables, the earlier one first.
+    inferred
+        Conditions on single variables that follow from others: `b.x = 1` from `a.x = b.x` and `a.x = 1`.
+    """
+
+    variables: tuple[str, ...]
+    pairs: dict[tuple[int, int], tuple[Condition, ...]] = field(default_factory=dict)
+    inferred: list[Condition] = field(default_factory=list)
+
+
+def sequence_of(plan: Plan) -> Sequence | None:
+    """Return the pattern of a plan as a sequence, or None if it is none, or its conditions are of another kind."""
+    bound = plan.bound
+    parts = bound.pattern.parts if isinstance(bound.pattern, s.Seq) else (bound.pattern,)
+    if bound.select is not s.Select.ANY or not all(isinstance(part, s.Single) for part in parts):
+        return None
+    sequence = Sequence(tuple(part.var for part in parts if isinstance(part, s.Single)))
+    places = {name: place for place, name in enumerate(sequence.variables)}
+    for condition in plan.other:
+        for term in terms(condition.value):
+            named = sorted({places[c.var] for c in columns_of(term)})
+            if len(named) != 2:
+                return None
+            earlier, later = named
+            value = of_neighbours(term, sequence.variables[earlier])
+            if comparison(value) is None:
+                return None
+            pair = replace(condition, kind=ConditionKind.ADJACENT, value=value)
+            sequence.pairs[earlier, later] = (*sequence.pairs.get((earlier, later), ()), pair)
+    sequence.inferred = list(_inferred(plan))
+    return sequence
+
+
+def looks_at_neighbours(plan: Plan) -> bool:
+    """Whether the conditions look at neighbours only, so that an index for each step counts without going far."""
+    network = network_of(plan)
+    return network is not None and can_index(plan, network)
+
+
+def _inferred(plan: Plan) -> list[Condition]:
+    """Carry `v.x = constant` over equalities of plain columns."""
+    known: dict[tuple[str, str], tuple[Condition, Value]] = {}
+    for condition in plan.constant:
+        for term in terms(condition.value):
+            found = _column_is(term)
+            if found is not None:
+                known.setdefault((found[0].var, found[0].name), (condition, term))
+    equal = [
+        (left, right)
+        for condition in plan.other
+        for term in terms(condition.value)
+        if isinstance(term, Operation) and term.function == "="
+        for left, right in [term.arguments]
+        if isinstance(left, Column) and isinstance(right, Column) and left.type == right.type
+    ]
+    new: list[Condition] = []
+    changed = True
+    while changed:
+        changed = False
+        for one, other in [*equal, *((b, a) for a, b in equal)]:
+            source, target = (one.var, one.name), (other.var, other.name)
+            if source in known and target not in known:
+                condition, term = known[source]
+                value = _renamed(term, other)
+                known[target] = (condition, value)
+                new.append(replace(condition, value=value, variables=(other.var,)))
+                changed = True
+    return new
+
+
+def _column_is(term: Value) -> tuple[Column, Value] | None:
+    """Return the column that a term says is equal to a constant."""
+    if not isinstance(term, Operation) or term.function != "=":
+        return None
+    left, right = term.arguments
+    if isinstance(right, Column):
+        left, right = right, left
+    if isinstance(left, Column) and isinstance(right, Constant):
+        return left, right
+    return None
+
+
+def _renamed(value: Value, column: Column) -> Value:
+    """Return a value that names another column in place of its own."""
+    if isinstance(value, Column):
+        return replace(value, var=column.var, name=column.name)
+    if isinstance(value, Operation):
+        return replace(value, arguments=tuple(_renamed(a, column) for a in value.arguments))
+    return value

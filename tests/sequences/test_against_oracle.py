@@ -1,0 +1,107 @@
+"""Fixed sequences equal the oracle: a thousand random queries in every run, more in the slow one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from pyspark.sql import SparkSession
+
+from tests.compare import assert_same, detect
+from tests.strategies import Case, sequence_case
+from trellis.errors import OverflowInCondition
+from trellis.plan.plan import Plan
+from trellis.sequences import operator as of_sequences
+from trellis.sequences.operator import SequenceOperator
+
+SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the operator of sequences answer, also where one of patterns would."""
+    monkeypatch.setattr("trellis.operators.looks_at_neighbours", _never)
+
+
+def _never(_: Plan) -> bool:
+    return False
+
+
+@seed(7001)
+@settings(max_examples=1000, **SETTINGS)
+@given(drawn=sequence_case())
+def test_sequences(always: None, drawn: Case) -> None:
+    assert_same(drawn)
+
+
+@seed(7002)
+@settings(max_examples=150, **SETTINGS)
+@given(drawn=sequence_case(most=12))
+def test_results_found_by_rank_are_those_listed(always: None, drawn: Case) -> None:
+    try:
+        operator = detect(drawn)._operator
+        counts = operator.counts
+    except OverflowInCondition:
+        return
+    for group, count in enumerate(counts):
+        listed = list(operator.listed([(group, 0, count)], _same))
+        assert _rows([operator.at(group, range(count))]) == _rows(listed)
+
+
+@seed(7003)
+@settings(max_examples=100, **SETTINGS)
+@given(drawn=sequence_case(most=12))
+def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Case) -> None:
+    try:
+        operator = detect(drawn)._operator
+        ranges = [(group, 0, count) for group, count in enumerate(operator.counts)]
+    except OverflowInCondition:
+        return
+    if not isinstance(operator, SequenceOperator):
+        return
+    wanted = _rows(list(operator.listed(ranges, _same)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(of_sequences, "BATCH_ROWS", 2)
+        assert _rows(list(operator.listed(ranges, _same))) == wanted
+        assert _rows(list(operator.listed(ranges, _same, threads=3))) == wanted
+        patch.setattr(of_sequences, "WORTH_THREADS", 0)
+        operator.threads = 3
+        assert operator._counted(0.0, 0.0).astype(int).tolist() == operator._task_counts
+
+
+@pytest.mark.slow
+@seed(7004)
+@settings(max_examples=4000, **SETTINGS)
+@given(drawn=sequence_case(most=10))
+def test_many_more(always: None, drawn: Case) -> None:
+    assert_same(drawn)
+
+
+@seed(7005)
+@settings(max_examples=3, **SETTINGS)
+@given(drawn=sequence_case())
+def test_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
+    assert_same(drawn, engine="spark", spark=spark)
+
+
+@pytest.mark.slow
+@seed(7006)
+@settings(max_examples=60, **SETTINGS)
+@given(drawn=sequence_case())
+def test_more_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
+    assert_same(drawn, engine="spark", spark=spark)
+
+
+def _same(some: Any) -> Any:
+    return some
+
+
+def _rows(lots: list[Any]) -> list[Any]:
+    """Return the events and rank of each result."""
+    found: list[Any] = []
+    for some in lots:
+        begins = [0, *some.ends[:-1]] if len(some) else []
+        for begin, end, rank in zip(begins, some.ends, some.ranks, strict=True):
+            found.append((some.positions[begin:end].tolist(), int(rank)))
+    return found
