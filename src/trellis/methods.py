@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from trellis.errors import UsageError, did_you_mean
+from trellis.plan.plan import Plan
+from trellis.plan.sequence import sequence_of
 
 AUTO, RANKS, JOIN, SPARK = "auto", "ranks", "join", "spark"
-ALGORITHMS = (AUTO, RANKS, JOIN)
+WALK, TREE, CONDENSED = OF_SEQUENCES = "walk", "tree", "condensed"
+ALGORITHMS = (AUTO, RANKS, JOIN, *OF_SEQUENCES)
 CONSTRUCTIONS = (AUTO, SPARK)
 
 
@@ -17,7 +21,8 @@ def check_methods(algorithm: str, construction: str, engine: str) -> None:
     Parameters
     ----------
     algorithm
-        How trends are listed: `ranks` (what `auto` takes) or `join`, the ABI paper's Algorithm 2.
+        How results are found. Trends: `ranks` (what `auto` takes) or `join`, the ABI paper's Algorithm 2. Fixed
+        sequences: `walk` (what `auto` takes), `tree`, a tree plan, or `condensed`, one with condensed composition.
     construction
         How the attribute index of `join` is built: in kernels (`auto`), or by Spark's own operations (`spark`).
     engine
@@ -40,6 +45,17 @@ def check_methods(algorithm: str, construction: str, engine: str) -> None:
             "the construction `spark` builds the index for the algorithm `join`",
             "Ask for algorithm join too, or leave the construction out.",
         )
+
+
+def with_algorithm(plan: Plan, algorithm: str) -> Plan:
+    """Return a plan that says how results are found; refuse what is for sequences where the pattern is none."""
+    if algorithm in OF_SEQUENCES and sequence_of(plan) is None:
+        raise UsageError(
+            f"the algorithm `{algorithm}` is for fixed sequences such as SEQ(A a, B b), whose conditions compare two "
+            "variables each",
+            "Leave the algorithm out.",
+        )
+    return replace(plan, algorithm=algorithm)
 
 
 def _check_name(what: str, name: str, known: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from trellis.methods import CONDENSED, OF_SEQUENCES, TREE
 from trellis.plan.plan import Plan, is_one_kleene
 from trellis.plan.sequence import looks_at_neighbours, sequence_of
 from trellis.trends.operator import TrendOperator
@@ -25,10 +26,10 @@ def make_operator(plan: Plan, events: Slice, threads: int = 1) -> Operator:
         return TrendOperator(plan, events, threads)
     from trellis.patterns.operator import PatternOperator  # late: what counts one variable starts without it
 
-    if sequence_of(plan) is not None and not looks_at_neighbours(plan):
+    if plan.algorithm in OF_SEQUENCES or (sequence_of(plan) is not None and not looks_at_neighbours(plan)):
         from trellis.sequences.candidates import NotComparable
-        from trellis.sequences.operator import SequenceOperator
+        from trellis.sequences.operator import SequenceOperator, TreeOperator
 
         with suppress(NotComparable):
-            return SequenceOperator(plan, events, threads)
+            return (TreeOperator if plan.algorithm in (TREE, CONDENSED) else SequenceOperator)(plan, events, threads)
     return PatternOperator(plan, events, threads)

@@ -69,8 +69,10 @@ class Query:
         report_mode
             Overrides REPORT: `unextendable`, `maximal` or `any`.
         algorithm
-            How trends are listed: `auto` and `ranks` find each by its rank; `join`, on Spark only, extends all paths
-            together by joins, as the ABI paper does.
+            How results are found. Of trends: `auto` and `ranks` find each by its rank; `join`, on Spark only, extends
+            all paths together by joins, as the ABI paper does. Of fixed sequences: `auto` and `walk` go depth first
+            over lists of candidates; `tree` joins partial matches in a tree plan, and `condensed` does so with groups
+            of equal values where that pays.
         construction
             How the attribute index of `join` is built: `auto`, in compiled kernels; `spark`, by Spark's own operations.
         max_trends

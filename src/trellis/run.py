@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from trellis.errors import UsageError, did_you_mean
 from trellis.events import as_tables, schema_of, union, with_readable_times
 from trellis.local.trends import LocalTrends
-from trellis.methods import JOIN, check_methods
+from trellis.methods import JOIN, check_methods, with_algorithm
+from trellis.plan.plan import Plan
 from trellis.queries import Query
 
 if TYPE_CHECKING:
@@ -34,11 +35,11 @@ def detect(
         from trellis.spark.trends import spark_trends
 
         return spark_trends(query, data, spark=spark, make=_on_spark(algorithm, construction), **options)
-    return local_trends(query, data, **options)
+    return local_trends(query, data, algorithm=algorithm, **options)
 
 
 def local_trends(
-    query: Query, data: Any, *, time: str | None, type: str | None, event_id: str | None,
+    query: Query, data: Any, *, algorithm: str, time: str | None, type: str | None, event_id: str | None,
     params: Mapping[str, Any] | None, report_mode: str | None, max_trends: int, on_bad_rows: str,
 ) -> LocalTrends:  # fmt: skip
     """Run a query in this process."""
@@ -46,7 +47,7 @@ def local_trends(
     data = {name: read(table) for name, table in data.items()} if isinstance(data, Mapping) else read(data)
     tables, time = with_readable_times(as_tables(data), time)
     plan = query.plan(schema_of(tables, time, type, event_id), params, report_mode)
-    return LocalTrends(plan, union(tables), max_trends, on_bad_rows)
+    return LocalTrends(with_algorithm(plan, algorithm), union(tables), max_trends, on_bad_rows)
 
 
 def _on_spark(algorithm: str, construction: str) -> Callable[..., SparkTrends]:
@@ -57,7 +58,10 @@ def _on_spark(algorithm: str, construction: str) -> Callable[..., SparkTrends]:
         return partial(JoinedTrends, construction=construction)
     from trellis.spark.trends import SparkTrends
 
-    return SparkTrends
+    def made(plan: Plan, *arguments: Any, **options: Any) -> SparkTrends:
+        return SparkTrends(with_algorithm(plan, algorithm), *arguments, **options)
+
+    return made
 
 
 def _read_here(data: Any, time: str | None) -> Any:

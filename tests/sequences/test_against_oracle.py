@@ -13,6 +13,7 @@ from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition
 from trellis.plan.plan import Plan
 from trellis.sequences import operator as of_sequences
+from trellis.sequences import walk
 from trellis.sequences.operator import SequenceOperator
 
 SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
@@ -65,9 +66,9 @@ def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Ca
         patch.setattr(of_sequences, "BATCH_ROWS", 2)
         assert _rows(list(operator.listed(ranges, _same))) == wanted
         assert _rows(list(operator.listed(ranges, _same, threads=3))) == wanted
-        patch.setattr(of_sequences, "WORTH_THREADS", 0)
-        operator.threads = 3
-        assert operator._counted(0.0, 0.0).astype(int).tolist() == operator._task_counts
+        patch.setattr(walk, "WORTH_THREADS", 0)
+        counted = walk.Walker(operator.leaves, operator._tasks, threads=3).count(0.0, 0.0)
+        assert counted.astype(int).tolist() == operator._task_counts
 
 
 @pytest.mark.slow

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trellis.patterns.operator import PatternOperator
+    from trellis.sequences.operator import SequenceOperator
     from trellis.trends.operator import TrendOperator
 
 TRIED = 1 << 22  # trends that are listed to see how quick listing is
 POSITION, OFFSET = 4, 4  # bytes for each event of a trend, and for each trend
 UNITS = (("years", 365.25 * 86400), ("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 SIZES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+RUN_TREE = 1e6  # expected rows of a node up to which a tree plan is run to see what it does
 LARGE = 1e6  # from here on a number is told by its exponent
 
 
@@ -25,13 +27,31 @@ def operator_costs(trends: Any) -> dict[str, str]:
     return {"engine": trends.engine, **_found(trends._operator)}
 
 
-def _found(operator: TrendOperator | PatternOperator) -> dict[str, str]:
+def _found(operator: TrendOperator | PatternOperator | SequenceOperator) -> dict[str, str]:
     from trellis.trends.operator import TrendOperator
 
     if isinstance(operator, TrendOperator):
         return {"successors": _successors(operator)}
+    from trellis.sequences.operator import SequenceOperator
+
+    if isinstance(operator, SequenceOperator):
+        return _sequences(operator)
     vertices, edges = operator.size
     return {"vertices": f"{vertices:,} on results, with {edges:,} edges, in all windows and partitions"}
+
+
+def _sequences(operator: SequenceOperator) -> dict[str, str]:
+    """Say what is left of the candidates, and draw the tree plan with what its nodes had."""
+    from trellis.sequences.tree import drawn
+
+    leaves = operator.leaves
+    kept = zip(leaves.names, leaves.of_variable, leaves.sizes, strict=True)
+    left = ", ".join(f"{name} {len(some):,} of {size:,}" for name, some, size in kept)
+    tree = operator.tree()
+    ran = max((node.estimate for node in tree.root.walk() if node is not tree.root), default=0.0) <= RUN_TREE
+    if ran:
+        list(tree.counts())
+    return {"candidates": left, "tree_plan": "\n".join(["", *drawn(tree.root, leaves.names, ran, 1)])}
 
 
 def _successors(operator: TrendOperator) -> str:

@@ -84,7 +84,7 @@ def keep_with_partner(events, later, until, others, keep, keep_others):
 
 
 @njit(cache=True, nogil=True)
-def keep_equal(events, later, until, codes, others, other_codes, size, keep, keep_others):
+def keep_equal(size, events, later, until, others, codes, other_codes, keep, keep_others):
     """Drop candidates of two variables that have no candidate of the other with an equal code in reach."""
     seen = np.full(size, np.int64(1) << 62)
     j = others.shape[0] - 1
@@ -105,7 +105,7 @@ def keep_equal(events, later, until, codes, others, other_codes, size, keep, kee
 
 
 @njit(cache=True, nogil=True)
-def keep_greater(events, later, until, codes, others, other_codes, keep, keep_others):
+def keep_greater(events, later, until, others, codes, other_codes, keep, keep_others):
     """Drop candidates that no later one in reach has a greater code than, and those that exceed none before them."""
     queue = np.empty(max(events.shape[0], others.shape[0]), np.int64)
     head = tail = j = 0

@@ -27,6 +27,8 @@ class Plan:
         The columns that must be read, in no particular order but always the same.
     keep_failing
         Whether events that fail the constant conditions are kept, as breaks.
+    algorithm
+        How results are found, by name; see `trellis.methods`.
     """
 
     bound: BoundQuery
@@ -36,6 +38,7 @@ class Plan:
     other: tuple[Condition, ...]
     columns: tuple[str, ...]
     keep_failing: bool
+    algorithm: str = "auto"
 
 
 def make_plan(bound: BoundQuery) -> Plan:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellis.kernels import sequences as kernel
 from trellis.kernels.worlds import later_times
+from trellis.language.bound import Condition, columns_of
 from trellis.patterns.variables import usable_events
 from trellis.plan.plan import Plan
 from trellis.plan.sequence import Sequence
-from trellis.trends.adjacency import encode, meets_condition
+from trellis.trends.adjacency import encode_rows, meets_condition
 from trellis.trends.slice import Slice
 
 Ints = NDArray[np.int64]
@@ -22,14 +24,20 @@ ROUNDS = 2  # of leaving out what has no partner
 
 
 @dataclass
-class _Condition:
-    """A condition on two variables: codes of all events as the earlier and as the later one."""
+class PairCondition:
+    """A condition on two variables: codes of the candidates of the earlier, and of the later one."""
 
+    condition: Condition
     earlier: int
     later: int
     kind: int
     left: Ints
     right: Ints
+
+    def terms(self, variable: int, names: tuple[str, ...]) -> list[str]:
+        """Return the attributes of one of the two that it speaks of, as `variable.attribute`."""
+        name = names[variable]
+        return [f"{name}.{c.name}" for c in columns_of(self.condition.value) if c.var == name]
 
 
 class NotComparable(Exception):
@@ -40,19 +48,53 @@ class Leaves:
     """The candidates of each variable of a sequence, and the conditions between them."""
 
     def __init__(self, plan: Plan, sequence: Sequence, events: Slice, reduce: bool = True) -> None:
-        self.sequence, self.number = sequence, len(sequence.variables)
+        self.names, self.number = sequence.variables, len(sequence.variables)
         usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
         for condition in sequence.inferred:
             (name,) = condition.variables
             usable[name] = usable[name] & meets_condition(condition, events.columns, usable[name])
-        masks = [usable[name] for name in sequence.variables]
-        self.conditions = _conditions(sequence, events, masks)
-        self.sizes = [int(mask.sum()) for mask in masks]
+        self.of_variable = [np.flatnonzero(usable[name]) for name in sequence.variables]
+        self.sizes = [len(one) for one in self.of_variable]
         self.later = later_times(events.times, events.bounds)
-        self.until = events.until
-        self.of_variable = [np.flatnonzero(mask) for mask in masks]
+        self.until, self.groups = events.until, events.groups
+        self.conditions: list[PairCondition] = []
+        keep = [np.ones(size, np.bool_) for size in self.sizes]
+        for (v, w), conditions in sequence.pairs.items():
+            self._encode(v, w, conditions, events, keep)
+        for v, mask in enumerate(keep):
+            self._keep_only(v, mask)
         if reduce:
             self._reduce()
+
+    def _encode(self, v: int, w: int, conditions: tuple[Condition, ...], events: Slice, keep: list[Flags]) -> None:
+        """Add conditions as codes; what one variable alone must be is noted in `keep`."""
+        for condition in conditions:
+            one = encode_rows((condition,), events.columns, self.of_variable[v], self.of_variable[w])
+            if one.residual:
+                raise NotComparable
+            keep[v] &= one.gives
+            keep[w] &= one.takes
+            if one.key_next is not None and one.key_prev is not None:
+                keep[v] &= one.key_prev >= 0
+                keep[w] &= one.key_next >= 0
+                self.conditions.append(PairCondition(condition, v, w, kernel.EQUAL, one.key_prev, one.key_next))
+            for above, below in zip(one.above, one.below, strict=True):
+                self.conditions.append(PairCondition(condition, v, w, kernel.GREATER, below, above))
+            for after, before in zip(one.differ_next, one.differ_prev, strict=True):
+                keep[v] &= before >= 0
+                keep[w] &= after >= 0
+                self.conditions.append(PairCondition(condition, v, w, kernel.DIFFERENT, before, after))
+
+    def _keep_only(self, variable: int, mask: Flags) -> None:
+        """Leave out candidates of a variable."""
+        if mask.all():
+            return
+        self.of_variable[variable] = self.of_variable[variable][mask]
+        for condition in self.conditions:
+            if condition.earlier == variable:
+                condition.left = condition.left[mask]
+            elif condition.later == variable:
+                condition.right = condition.right[mask]
 
     def _reduce(self) -> None:
         """Leave out candidates that have no partner for some condition, or none at all, within reach."""
@@ -65,28 +107,43 @@ class Leaves:
             if [len(one) for one in self.of_variable] == before:
                 return
 
-    def _work(self, condition: _Condition) -> int:
+    def _work(self, condition: PairCondition) -> int:
         """Return how many candidates a condition is asked of: few first, so that the many are fewer then."""
         return min(len(self.of_variable[condition.earlier]), len(self.of_variable[condition.later]))
 
-    def _keep_partners(self, condition: _Condition) -> None:
-        one, other = (self.of_variable[v] for v in (condition.earlier, condition.later))
-        left, right = condition.left[one], condition.right[other]
+    def _keep_partners(self, condition: PairCondition) -> None:
+        left, right = condition.left, condition.right
         if condition.kind == kernel.EQUAL:
             size = max(int(left.max(initial=-1)), int(right.max(initial=-1))) + 1
-            self._keep(condition.earlier, condition.later, kernel.keep_equal, left, right, size)
+            self._keep(condition.earlier, condition.later, partial(kernel.keep_equal, size), left, right)
         elif condition.kind == kernel.GREATER:
             self._keep(condition.earlier, condition.later, kernel.keep_greater, left, right)
 
-    def _keep(self, earlier: int, later: int, keep_of, left=None, right=None, *more) -> None:  # type: ignore[no-untyped-def]
+    def _keep(self, earlier: int, later: int, keep_partners: Callable[..., None], *codes: Ints) -> None:
+        """Leave out candidates of two variables that a kernel finds no partner for."""
         one, other = self.of_variable[earlier], self.of_variable[later]
         keep, keep_other = np.ones(len(one), np.bool_), np.ones(len(other), np.bool_)
-        reach = (one, self.later[one], self.until[one])
-        if left is None:
-            keep_of(*reach, other, keep, keep_other)
-        else:
-            keep_of(*reach, left, other, right, *more, keep, keep_other)
-        self.of_variable[earlier], self.of_variable[later] = one[keep], other[keep_other]
+        keep_partners(one, self.later[one], self.until[one], other, *codes, keep, keep_other)
+        self._keep_only(earlier, keep)
+        self._keep_only(later, keep_other)
+
+    def part(self, first: int, last: int, lo: int, hi: int) -> Leaves:
+        """Return some of the variables, with their candidates among the events `[lo, hi)`."""
+        other = object.__new__(Leaves)
+        other.names, other.number = self.names[first : last + 1], last - first + 1
+        other.later, other.until, other.groups = self.later, self.until, self.groups
+        here = {v: slice(*np.searchsorted(self.of_variable[v], [lo, hi])) for v in range(first, last + 1)}
+        other.of_variable = [self.of_variable[v][here[v]] for v in range(first, last + 1)]
+        other.sizes = [len(one) for one in other.of_variable]
+        other.conditions = [
+            replace(
+                c, earlier=c.earlier - first, later=c.later - first, left=c.left[here[c.earlier]],
+                right=c.right[here[c.later]],
+            )
+            for c in self.conditions
+            if first <= c.earlier and c.later <= last
+        ]  # fmt: skip
+        return other
 
     # --- For the walk -----------------------------------------------------------------------------------------
 
@@ -105,8 +162,8 @@ class Leaves:
         ran = placed = 0
         for c, condition in enumerate(chosen):
             v, w = condition.earlier, condition.later
-            codes[c, begin[v] : begin[v + 1]] = condition.left[self.of_variable[v]]
-            codes[c, begin[w] : begin[w + 1]] = condition.right[self.of_variable[w]]
+            codes[c, begin[v] : begin[v + 1]] = condition.left
+            codes[c, begin[w] : begin[w + 1]] = condition.right
             if pairs[v, w, 1] == 0:
                 pairs[v, w] = c, c
                 if condition.kind == kernel.EQUAL:
@@ -130,23 +187,3 @@ class Leaves:
         """The first variable behind which no two are asked about each other but time."""
         inner = [c.earlier for c in self.conditions]
         return min(max(inner, default=0), max(self.number - 2, 0))
-
-
-def _conditions(sequence: Sequence, events: Slice, masks: list[Flags]) -> list[_Condition]:
-    """Return the conditions as codes; what is asked of one variable alone is taken from its mask."""
-    found: list[_Condition] = []
-    every = np.ones(len(events), np.bool_)
-    for (v, w), conditions in sequence.pairs.items():
-        adjacency = encode(conditions, events.columns, every)
-        if adjacency.residual:
-            raise NotComparable
-        masks[v], masks[w] = masks[v] & adjacency.gives, masks[w] & adjacency.takes
-        if adjacency.key_next is not None and adjacency.key_prev is not None:
-            masks[v], masks[w] = masks[v] & (adjacency.key_prev >= 0), masks[w] & (adjacency.key_next >= 0)
-            found.append(_Condition(v, w, kernel.EQUAL, adjacency.key_prev, adjacency.key_next))
-        for above, below in zip(adjacency.above, adjacency.below, strict=True):
-            found.append(_Condition(v, w, kernel.GREATER, below, above))
-        for after, before in zip(adjacency.differ_next, adjacency.differ_prev, strict=True):
-            masks[v], masks[w] = masks[v] & (before >= 0), masks[w] & (after >= 0)
-            found.append(_Condition(v, w, kernel.DIFFERENT, before, after))
-    return found

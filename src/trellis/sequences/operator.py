@@ -9,12 +9,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, pairwise
 from math import ceil, log2
-from threading import local
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -23,12 +21,14 @@ from numpy.typing import NDArray
 
 from trellis.columns.ordering import rank_codes
 from trellis.errors import TrellisError
-from trellis.kernels import sequences as kernel
 from trellis.language.bound import BoundQuery, Output, WindowKind
 from trellis.limits import warn_of_all
+from trellis.methods import CONDENSED
 from trellis.plan.plan import Plan
 from trellis.plan.sequence import sequence_of
 from trellis.sequences.candidates import Leaves
+from trellis.sequences.tree import PLAIN, SWITCHED, TILE, Stretch, TreePlan
+from trellis.sequences.walk import NONE, Tasks, Walker
 from trellis.trends.aggregate import Numbers, Sum
 from trellis.trends.exact import LARGE, SMALL, reconstruct
 from trellis.trends.listing import Matches
@@ -43,29 +43,12 @@ if TYPE_CHECKING:
 EXACT = 2.0**53
 ADDRESSABLE = 1 << 63  # matches that begin at one event, at most, for one of them to be found by its rank
 BATCH_ROWS = 1 << 16
-WORTH_THREADS = 1 << 12  # first events from which several threads count
-NONE = np.iinfo(np.int64).max
+SHARED = ("walker", "plan_tree", "_tasks", "_task_counts", "counts")  # what does not depend on the output
 MISSING = NONE - 1
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
 Piece = tuple[int, int, int]  # a group, the first rank, and how many matches
-
-
-@dataclass(frozen=True)
-class _Tasks:
-    """First candidates, where what may follow each ends, and the group of each, which never falls."""
-
-    first: Ints
-    limit: Ints
-    group: Ints
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def given(self, begin: int = 0, end: int | None = None) -> kernel.Tasks:
-        """Return some of them as the kernels take them."""
-        return kernel.Tasks(self.first[begin:end], self.limit[begin:end])
 
 
 class SequenceOperator:
@@ -76,7 +59,6 @@ class SequenceOperator:
         sequence = sequence_of(plan)
         assert sequence is not None
         self.leaves = leaves or Leaves(plan, sequence, events)
-        self._walks = local()
 
     def __getstate__(self) -> dict[str, object]:
         """Leave out what is made again where it is needed."""
@@ -90,7 +72,9 @@ class SequenceOperator:
     def variant(self, plan: Plan, events: Slice) -> SequenceOperator:
         """Return an operator for the same matches with other output; what is already known is shared."""
         other = SequenceOperator(plan, events, self.threads, self.leaves)
-        other.__dict__ |= {n: self.__dict__[n] for n in ("_tasks", "_task_counts", "counts") if n in self.__dict__}
+        other.__dict__ |= {
+            n: self.__dict__[n] for n in ("walker", "_tasks", "_task_counts", "counts") if n in self.__dict__
+        }
         return other
 
     def make_ready(self) -> None:
@@ -105,87 +89,46 @@ class SequenceOperator:
     # --- Numbers ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def _tasks(self) -> _Tasks:
+    def _tasks(self) -> Tasks:
         """All that begins at one event in one window."""
         groups, candidates = self.events.groups, self.leaves.candidates
         firsts = candidates.events[: candidates.begin[1]]
         least, most = length_bounds(self.plan.bound.having)
         if not least <= self.length <= most:
             none = np.empty(0, np.int64)
-            return _Tasks(none, none, none)
+            return Tasks(none, none, none)
         if self.plan.bound.window.kind is WindowKind.SPAN:
             group = np.searchsorted(groups.lo, firsts, side="right") - 1
-            return _Tasks(np.arange(len(firsts)), candidates.until[: len(firsts)], group)
+            return Tasks(np.arange(len(firsts)), candidates.until[: len(firsts)], group)
         begin, end = np.searchsorted(firsts, groups.lo), np.searchsorted(firsts, groups.hi)
         sizes = end - begin
         group = np.repeat(np.arange(len(groups)), sizes)
         first = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + begin[group]
-        return _Tasks(first, groups.hi[group], group)
-
-    def _walk(self) -> kernel.Walk:
-        """Return what a walk of this thread works on."""
-        if not hasattr(self._walks, "walk"):
-            candidates, number = self.leaves.candidates, self.length
-            pool = np.empty(len(candidates.events) + (number - 1) * self._reach[0] + 1, np.int64)
-            pool[: len(candidates.events)] = np.arange(len(candidates.events))
-            shape = (number, number)
-            made = kernel.Walk(
-                np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.zeros(number + 1, np.int64), pool,
-                np.zeros(number + 2, np.int64),
-            )  # fmt: skip
-            self._walks.walk = made
-        walk: kernel.Walk = self._walks.walk
-        return walk
+        return Tasks(first, groups.hi[group], group)
 
     @cached_property
-    def _reach(self) -> tuple[int, int]:
-        """The most candidates that all lists of a task have together, and the most that one list has."""
-        candidates, tasks = self.leaves.candidates, self._tasks
-        together, longest = np.zeros(len(tasks), np.int64), 0
-        for v in range(1, self.length):
-            events = candidates.events[candidates.begin[v] : candidates.begin[v + 1]]
-            sizes = np.searchsorted(events, tasks.limit) - np.searchsorted(events, candidates.later[tasks.first])
-            sizes = np.maximum(sizes, 0)
-            together += sizes
-            longest = max(longest, int(sizes.max(initial=0)))
-        return int(together.max(initial=0)), longest
-
-    def _scratch(self, kind: Any) -> NDArray[Any]:
-        return np.empty((self.length, self._reach[1]), kind)
-
-    def _on_threads(self, work: Callable[[kernel.Tasks], NDArray[Any]]) -> NDArray[Any]:
-        """Do something for all tasks, runs of equal size at once where they are worth it."""
-        if self.threads < 2 or len(self._tasks) < WORTH_THREADS:
-            return work(self._tasks.given())
-        cuts = np.linspace(0, len(self._tasks), 4 * self.threads + 1).astype(int).tolist()
-        with ThreadPoolExecutor(self.threads) as pool:
-            return np.concatenate(list(pool.map(lambda cut: work(self._tasks.given(*cut)), pairwise(cuts))))
-
-    def _counted(self, zero: Any, modulus: Any) -> NDArray[Any]:
-        _ = self._reach, self.leaves.candidates  # once, not by each thread
-
-        def work(tasks: kernel.Tasks) -> NDArray[Any]:
-            walk = self._walk()
-            scratch = self._scratch(type(zero))
-            return kernel.count(self.leaves.candidates, tasks, self.leaves.cut, zero, modulus, walk, scratch)
-
-        return self._on_threads(work)
+    def walker(self) -> Walker:
+        """What counts and lists."""
+        return Walker(self.leaves, self._tasks, self.threads)
 
     @cached_property
     def _task_counts(self) -> list[int]:
         """The exact number of matches of each task."""
-        approximate = self._counted(0.0, 0.0)
+        approximate = self.walker.count(0.0, 0.0)
         largest = float(approximate.max(initial=0.0))
         if largest < EXACT:
             return approximate.astype(np.int64).tolist()
         bits = int(np.frexp(largest)[1]) + 2
         return reconstruct(
-            bits, lambda prime: self._counted(np.uint64(0), np.uint64(prime)).reshape(1, -1), size=LARGE
+            bits, lambda prime: self.walker.count(np.uint64(0), np.uint64(prime)).reshape(1, -1), size=LARGE
         )[0]
 
     @cached_property
     def counts(self) -> list[int]:
         """The exact number of matches of each group."""
+        return self._walked_counts()
+
+    def _walked_counts(self) -> list[int]:
         counts, tasks = self._task_counts, self._tasks
         if sum(counts) < ADDRESSABLE:
             sums = np.zeros(len(self.events.groups), np.int64)
@@ -216,7 +159,7 @@ class SequenceOperator:
             if output.function == "AVG":
                 return [Sum(Fraction(self.length * count), count) for count in counts]
             return [self.length if count else None for count in counts]
-        variable = self.leaves.sequence.variables.index(output.column.var)
+        variable = self.leaves.names.index(output.column.var)
         column = self.events.columns[output.column.name]
         if output.function in ("SUM", "AVG"):
             return self._sums(column, variable)
@@ -248,14 +191,8 @@ class SequenceOperator:
         here = slice(int(candidates.begin[variable]), int(candidates.begin[variable + 1]))
         own = np.zeros(len(candidates.events), np.uint64)
         own[here] = weights[candidates.events[here]]
-        _ = self._reach
-
-        def work(tasks: kernel.Tasks) -> NDArray[np.uint64]:
-            scratch = self._scratch(np.uint64), self._scratch(np.uint64)
-            return kernel.weigh(candidates, tasks, self.leaves.cut, np.uint64(prime), own, self._walk(), *scratch)
-
         sums = np.zeros(len(self.events.groups), np.uint64)
-        np.add.at(sums, self._tasks.group, self._on_threads(work))
+        np.add.at(sums, self._tasks.group, self.walker.weigh(own, prime))
         return (sums % np.uint64(prime)).reshape(1, -1)
 
     def _extremes(self, column: pa.Array, variable: int, greatest: bool) -> list[Any]:
@@ -266,13 +203,8 @@ class SequenceOperator:
         here = slice(int(candidates.begin[variable]), int(candidates.begin[variable + 1]))
         own = codes[candidates.events[here]]
         values[here] = np.where(own < 0, MISSING, len(codes) - own if greatest else own)
-        _ = self._reach
-
-        def work(tasks: kernel.Tasks) -> Ints:
-            return kernel.least(candidates, tasks, self.leaves.cut, values, NONE, self._walk(), self._scratch(np.int64))
-
         best = np.full(len(self.events.groups), NONE)
-        np.minimum.at(best, self._tasks.group, self._on_threads(work))
+        np.minimum.at(best, self._tasks.group, self.walker.least(values))
         place = {int(code): i for i, code in enumerate(codes.tolist())}
         found = [len(codes) - b if greatest else b for b in best.tolist()]
         return [
@@ -295,7 +227,6 @@ class SequenceOperator:
         first, ends = self._ends
         table = np.empty((self.length, len(ranks)), np.int32)
         row = np.empty(self.length, np.int64)
-        walk, scratch = self._walk(), self._scratch(np.uint64)
         for i, rank in enumerate(ranks):
             task = bisect_right(ends, rank, first[group], first[group + 1])
             inner = rank - (ends[task - 1] if task > first[group] else 0)
@@ -304,9 +235,7 @@ class SequenceOperator:
                     f"{self._task_counts[task]:,} results begin at one event: too many to find one by its rank",
                     "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
                 )
-            kernel.locate(
-                self.leaves.candidates, self._tasks.given(), task, np.uint64(inner), self.leaves.cut, walk, scratch, row
-            )
+            self.walker.locate(task, inner, row)
             table[:, i] = row
         shown = np.array([rank if rank < ADDRESSABLE else -1 for rank in ranks], np.int64)
         return Matches(table, shown, np.full(len(ranks), group))
@@ -321,7 +250,7 @@ class SequenceOperator:
         bare: bool = False,
     ) -> Iterator[T]:  # fmt: skip
         """Yield what `make` makes of the matches with given ranks, in bounded batches, in order."""
-        _ = self._reach, self._ends
+        _ = self._ends, self.walker.candidates
 
         def work(piece: list[Piece]) -> T:
             return make(self._filled(piece))
@@ -363,7 +292,7 @@ class SequenceOperator:
             task = bisect_right(ends, begin, first[group], first[group + 1])
             skip = begin - (ends[task - 1] if task > first[group] else 0)
             here = slice(at, at + number)
-            kernel.fill(self.leaves.candidates, self._tasks.given(), task, skip, self._walk(), table, at, at + number)
+            self.walker.fill(task, skip, table, at, at + number)
             ranks[here] = np.arange(number) + begin if begin + number < ADDRESSABLE else -1
             groups[here] = group
             at += number
@@ -376,3 +305,71 @@ class SequenceOperator:
         """Yield what `make` makes of the matches that ORDER BY brings into order: all of them."""
         warn_of_all(sum(self.counts), max_trends)
         return self.listed([(group, 0, count) for group, count in enumerate(self.counts)], make, threads)
+
+    # --- Tree plans -------------------------------------------------------------------------------------------
+
+    def tree(self, way: str = SWITCHED, shape: str = "best", hashed: bool = True) -> TreePlan:
+        """Return a tree plan over the candidates."""
+        return TreePlan(self.leaves, way, shape, hashed, list(self._stretches()))
+
+    def _stretches(self) -> Iterator[Stretch]:
+        """Yield where a tree plan works: windows, or tiles of what begins at so many spans' worth of events."""
+        groups, size = self.events.groups, len(self.events)
+        least, most = length_bounds(self.plan.bound.having)
+        if not least <= self.length <= most:
+            return
+        if self.plan.bound.window.kind is not WindowKind.SPAN:
+            for lo, hi in zip(groups.lo.tolist(), groups.hi.tolist(), strict=True):
+                yield lo, hi, hi, np.broadcast_to(np.int64(hi), size)
+            return
+        until = self.events.until
+        for lo, hi in zip(groups.lo.tolist(), groups.hi.tolist(), strict=True):
+            step = TILE * max(1, int((until[lo:hi] - np.arange(lo, hi)).mean())) if lo < hi else 1
+            for begin in range(lo, hi, step):
+                end = min(begin + step, hi)
+                yield begin, int(until[end - 1]), end, until
+
+    def _group_of(self, stretch: int, begins: int) -> int:
+        """Return the group of a stretch that begins at an event."""
+        if self.plan.bound.window.kind is not WindowKind.SPAN:
+            return stretch
+        return int(np.searchsorted(self.events.groups.lo, begins, side="right")) - 1
+
+
+class TreeOperator(SequenceOperator):
+    """Counts and lists by a tree plan, whose partial matches it holds; sums and single matches come from the walk."""
+
+    @cached_property
+    def plan_tree(self) -> TreePlan:
+        """The tree plan."""
+        return self.tree(SWITCHED if self.plan.algorithm == CONDENSED else PLAIN)
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The exact number of matches of each group."""
+        tree, totals = self.plan_tree, [0.0] * len(self.events.groups)
+        for i, (number, stretch) in enumerate(zip(tree.counts(), tree.stretches, strict=True)):
+            totals[self._group_of(i, stretch[0])] += number
+        if max(totals, default=0.0) >= EXACT:
+            return self._walked_counts()
+        return [int(number) for number in totals]
+
+    def listed(
+        self, ranges: Sequence[Range], make: Callable[[Any], T], threads: int = 1, compact: bool = False,
+        bare: bool = False,
+    ) -> Iterator[T]:  # fmt: skip
+        """Yield what `make` makes of the matches with given ranks, those of a window or tile at a time."""
+        wanted: dict[int, list[tuple[int, int]]] = {}
+        for group, begin, end in ranges:
+            wanted.setdefault(group, []).append((begin, end))
+        tree = self.plan_tree
+        before, last = 0, -1
+        for i, (table, stretch) in enumerate(zip(tree.matches(), tree.stretches, strict=True)):
+            group, number = self._group_of(i, stretch[0]), table.shape[1]
+            before, last = before if group == last else 0, group
+            for begin, end in wanted.get(group, []):
+                for low in range(max(begin, before), min(end, before + number), BATCH_ROWS):
+                    high = min(low + BATCH_ROWS, end, before + number)
+                    some = np.ascontiguousarray(table[:, low - before : high - before])
+                    yield make(Matches(some, np.arange(low, high), np.full(high - low, group)))
+            before += number

@@ -93,14 +93,52 @@ def _dense(later: Ints, earlier: Ints) -> tuple[Ints, Ints]:
     return codes[: len(later)], codes[len(later) :]
 
 
+class _Sides:
+    """The values of the earlier and the later event: of all events, or of chosen rows for each."""
+
+    def __init__(self, columns: Mapping[str, pa.Array], sizes: tuple[int, int], rows: tuple[Ints, Ints] | None) -> None:
+        self.columns, self.sizes = columns, sizes
+        self.alike = rows is None or np.array_equal(*rows)
+        self._rows = None if rows is None else tuple(map(pa.array, rows))
+        self._taken: dict[tuple[str, bool], pa.Array] = {}
+
+    def of(self, value: Value) -> pa.Array:
+        """Return a value of one of the two."""
+        later = any(c.which is Which.LATER for c in columns_of(value))
+        return evaluate(value, lambda column: self._column(column.name, later), self.sizes[later])
+
+    def _column(self, name: str, later: bool) -> pa.Array:
+        if self._rows is None:
+            return self.columns[name]
+        if (name, later) not in self._taken:
+            column = self.columns[name]
+            rows = self._rows[later]
+            self._taken[name, later] = column if len(rows) == len(column) else column.take(rows)
+        return self._taken[name, later]
+
+
 def encode(conditions: tuple[Condition, ...], columns: Mapping[str, pa.Array], usable: NDArray[np.bool_]) -> Adjacency:
     """Return the adjacent conditions of one Kleene variable over sorted events."""
-    adjacency = Adjacency(usable.copy(), usable.copy())
+    return _encode(
+        conditions, _Sides(columns, (len(usable), len(usable)), None), Adjacency(usable.copy(), usable.copy())
+    )
+
+
+def encode_rows(
+    conditions: tuple[Condition, ...], columns: Mapping[str, pa.Array], earlier: Ints, later: Ints
+) -> Adjacency:
+    """Return what `encode` does with rows, in rising order, that may be the earlier event, and others the later."""
+    sizes = len(earlier), len(later)
+    gives, takes = (np.ones(size, np.bool_) for size in sizes)
+    return _encode(conditions, _Sides(columns, sizes, (earlier, later)), Adjacency(gives, takes))
+
+
+def _encode(conditions: tuple[Condition, ...], sides: _Sides, adjacency: Adjacency) -> Adjacency:
     ordered: dict[Value, tuple[pa.Array, list[tuple[str, pa.Array]]]] = {}
     for condition in conditions:
         for term in terms(condition.value):
             try:
-                _add(term, columns, adjacency, ordered)
+                _add(term, sides, adjacency, ordered)
             except OverflowInCondition:
                 adjacency.residual.append(term)  # perhaps no pair that is asked overflows
     adjacency.orders = tuple(_order(later, compared) for later, compared in ordered.values())
@@ -114,45 +152,47 @@ def _order(later: pa.Array, compared: list[tuple[str, pa.Array]]) -> Order:
 
 def _add(
     term: Value,
-    columns: Mapping[str, pa.Array],
+    sides: _Sides,
     adjacency: Adjacency,
     ordered: dict[Value, tuple[pa.Array, list[tuple[str, pa.Array]]]],
 ) -> None:
     which = {c.which for c in columns_of(term)}
-    length = len(adjacency.takes)
     compared = comparison(term)
     if which == {Which.LATER}:
-        adjacency.takes &= is_true(_of_events(term, columns, length))
+        adjacency.takes &= is_true(sides.of(term))
     elif which == {Which.EARLIER}:
-        adjacency.gives &= is_true(_of_events(term, columns, length))
-    elif compared is None or not _gap_is_safe(term, columns, length):
+        adjacency.gives &= is_true(sides.of(term))
+    elif compared is None or not _gap_is_safe(term, sides):
         adjacency.residual.append(term)
-    else:
-        later, earlier = (_of_events(side, columns, length) for side in (compared.later, compared.earlier))
-        if compared.function == "=":
-            next_, prev = match_codes([later, earlier])
-            _add_key(next_, prev, adjacency)
+    elif compared.function == "=":
+        if sides.alike and _is_one_column(compared.later, compared.earlier):
+            (codes,) = match_codes([sides.of(compared.later)])
+            _add_key(codes, codes.copy(), adjacency)
         else:
-            ordered.setdefault(compared.later, (later, []))[1].append((compared.function, earlier))
+            next_, prev = match_codes([sides.of(compared.later), sides.of(compared.earlier)])
+            _add_key(next_, prev, adjacency)
+    else:
+        later, earlier = sides.of(compared.later), sides.of(compared.earlier)
+        ordered.setdefault(compared.later, (later, []))[1].append((compared.function, earlier))
 
 
-def _gap_is_safe(term: Value, columns: Mapping[str, pa.Array], length: int) -> bool:
+def _is_one_column(later: Value, earlier: Value) -> bool:
+    return isinstance(later, Column) and isinstance(earlier, Column) and later.name == earlier.name
+
+
+def _gap_is_safe(term: Value, sides: _Sides) -> bool:
     """Whether `later - earlier OP gap`, if it was that, may be `later OP earlier + gap`: no number can overflow."""
     assert isinstance(term, Operation)
     later, total = without_gap(term).arguments
     if later in term.arguments:
         return True
     assert isinstance(total, Operation)
-    return all(_is_small(value, columns, length) for value in (later, *total.arguments))
+    return all(_is_small(value, sides) for value in (later, *total.arguments))
 
 
-def _is_small(value: Value, columns: Mapping[str, pa.Array], length: int) -> bool:
-    extremes = pc.min_max(_of_events(value, columns, length).cast(pa.int64())).as_py()
+def _is_small(value: Value, sides: _Sides) -> bool:
+    extremes = pc.min_max(sides.of(value).cast(pa.int64())).as_py()
     return all(abs(extreme or 0) < SMALL for extreme in extremes.values())
-
-
-def _of_events(value: Value, columns: Mapping[str, pa.Array], length: int) -> pa.Array:
-    return evaluate(value, lambda column: columns[column.name], length)
 
 
 def is_true(result: pa.Array) -> NDArray[np.bool_]:
