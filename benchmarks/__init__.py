@@ -11,7 +11,7 @@ runs it.
         return [Table("One window", [row])]
 """
 
-from benchmarks.measure import Timing, best_of, memory_of, step
+from benchmarks.measure import Timing, best_of, median_of, memory_of, step
 from benchmarks.report import Limit, Peer, Row, Table, Target, at_least, at_most
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "at_least",
     "at_most",
     "best_of",
+    "median_of",
     "memory_of",
     "step",
 ]

@@ -81,6 +81,19 @@ def best_of(
     return Timing(wall, cpu, len(found))
 
 
+def median_of(what: str, work: Work, quick: bool = False, runs: int = 5) -> Timing:
+    """Return the median of several runs, after one before that compiles everything, if there are several."""
+    if quick or runs > 1:
+        step(f"{what}: compiling")
+        work()
+    found = []
+    for i in range(1 if quick else runs):
+        step(f"{what}: run {i + 1}")
+        found.append(_timed(work, None))
+    wall, cpu = sorted(found)[len(found) // 2]
+    return Timing(wall, cpu, len(found))
+
+
 def _timed(work: Callable[..., object], given: Work | None) -> tuple[float, float]:
     arguments = () if given is None else (given(),)
     gc.collect()
