@@ -1,4 +1,4 @@
-"""Every example of docs/semantics.md and docs/patterns.md gives what the page says, by the oracle and by the engine."""
+"""Every example of docs/semantics.md, patterns.md and sequences.md gives what the page says, by the oracle and by the engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trellis.language.bound import ConditionKind
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "semantics.md"
-EXAMPLES = [*examples(PAGE), *examples(DOCS / "patterns.md")]
+EXAMPLES = [*examples(PAGE), *examples(DOCS / "patterns.md"), *examples(DOCS / "sequences.md")]
 RESULTS = [example for example in EXAMPLES if example.error is None]
 ERRORS = [example for example in EXAMPLES if example.error is not None]
 LOCAL = (ConditionKind.CONSTANT, ConditionKind.ADJACENT)

@@ -115,7 +115,8 @@ Algorithm = Annotated[
     typer.Option(
         "--algorithm",
         metavar="NAME",
-        help="How trends are listed: auto, ranks, or join, which extends paths by joins of Spark, round by round.",
+        help="How results are found. Trends: auto, ranks, or join, which extends paths by joins of Spark, round by "
+        "round. Fixed sequences: auto, walk, tree, or condensed, a tree plan over groups of equal values.",
         rich_help_panel=_RUN,
     ),
 ]

@@ -13,6 +13,7 @@ from trellis.plan.automaton import Automaton
 from trellis.plan.carried import pattern_texts
 from trellis.plan.plan import Plan, is_one_kleene
 from trellis.plan.relation import cost_text, index_text
+from trellis.plan.sequence import looks_at_neighbours, sequence_of, sequence_texts
 
 MEANING = {
     Select.ANY: "an event may be skipped even where it would fit",
@@ -60,6 +61,9 @@ def explain_data(plan: Plan) -> dict[str, Any]:
 def _index_data(plan: Plan) -> dict[str, str]:
     if is_one_kleene(plan.bound):
         return {"successors": index_text(plan), "counting": cost_text(plan)}
+    sequence = sequence_of(plan)
+    if sequence is not None and not looks_at_neighbours(plan):
+        return sequence_texts(sequence)
     return pattern_texts(plan)
 
 
@@ -129,7 +133,7 @@ EXTRA = (("Operator", "operator"), ("Events", "events"), ("Listing", "listing"))
 
 
 def _extra_lines(values: dict[str, Any]) -> list[str]:
-    return [f"{key.replace('_', ' ')}: {value}" for key, value in values.items()]
+    return [line for key, value in values.items() for line in f"{key.replace('_', ' ')}: {value}".splitlines()]
 
 
 def _section(title: str, lines: list[str]) -> str:

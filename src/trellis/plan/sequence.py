@@ -57,6 +57,22 @@ def looks_at_neighbours(plan: Plan) -> bool:
     return network is not None and can_index(plan, network)
 
 
+def sequence_texts(sequence: Sequence) -> dict[str, str]:
+    """Say how the matches of a sequence are found, and what that costs."""
+    names = sequence.variables
+    joined = [f"{names[v]} and {names[w]}" for v, w in sorted(sequence.pairs)]
+    more = [f"`{condition.text}` holds for {condition.variables[0]} too" for condition in sequence.inferred]
+    asked = max((v for v, _ in sequence.pairs), default=0)
+    behind = names[min(asked, max(len(names) - 2, 0))]
+    return {
+        "candidates": "an event is a candidate for a variable; those without a partner in reach are left out first"
+        + "".join(f"; {text}" for text in more),
+        "conditions": f"conditions join {', '.join(joined)}" if joined else "no conditions join variables",
+        "counting": f"a walk binds the variables up to {behind}; from there on only time is asked, and counts are "
+        "added up over lists of candidates",
+    }
+
+
 def _inferred(plan: Plan) -> list[Condition]:
     """Carry `v.x = constant` over equalities of plain columns."""
     known: dict[tuple[str, str], tuple[Condition, Value]] = {}

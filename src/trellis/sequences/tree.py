@@ -26,6 +26,7 @@ Stretch = tuple[int, int, int, Ints]
 PLAIN, BY_VALUE, BY_CLASS, SWITCHED = "plain", "value", "class", "switched"
 WAYS = (PLAIN, BY_VALUE, BY_CLASS, SWITCHED)
 TILE = 4  # a tile of a stream begins as many spans' worth of events
+SAMPLED = 4  # stretches, about, in which rows are counted to choose a tree
 SAMPLE = 512  # rows of which the number of groups is guessed
 PAIR, GROUP_ROW, GROUP_PAIR = 1.0, 60.0, 1.5  # nanoseconds to test a pair, to group a row, to test a pair of groups
 MOST_ROWS = 50_000_000  # of a node in one tile
@@ -148,22 +149,21 @@ class TreePlan:
 
     @cached_property
     def _estimates(self) -> dict[tuple[int, int], float]:
-        """The rows of each node, counted in one stretch of the events and taken for all of them."""
-        number, stretches = self.leaves.number, self.stretches
-        if not stretches:
-            return {(i, j): 0.0 for i in range(number) for j in range(i, number)}
-        lo, hi, first_end, limits = stretches[len(stretches) // 2]
-        every = sum(end - begin for begin, _, end, _ in stretches)
-        scale = every / max(1, first_end - lo)
-        found = {}
-        for i in range(number):
-            for j in range(i, number):
-                part = self.leaves.part(i, j, lo, hi)
-                events = part.of_variable[0]
-                first = np.arange(np.searchsorted(events, first_end if i == 0 else hi))
-                tasks = Tasks(first, limits[events[first]], np.zeros(len(first), np.int64))
-                found[i, j] = scale * float(Walker(part, tasks).count(0.0, 0.0).sum())
-        return found
+        """The rows of each node, counted in some stretches of the events and taken for all of them."""
+        some = self.stretches[:: max(1, len(self.stretches) // SAMPLED)]
+        events = [sum(end - begin for begin, _, end, _ in stretches) for stretches in (self.stretches, some)]
+        scale = events[0] / max(1, events[1])
+        nodes = [(i, j) for i in range(self.leaves.number) for j in range(i, self.leaves.number)]
+        return {node: scale * sum(self._rows_in(*node, stretch) for stretch in some) for node in nodes}
+
+    def _rows_in(self, i: int, j: int, stretch: Stretch) -> float:
+        """Return how many rows the node of variables `i` to `j` has in a stretch."""
+        lo, hi, first_end, limits = stretch
+        part = self.leaves.part(i, j, lo, hi)
+        events = part.of_variable[0]
+        first = np.arange(np.searchsorted(events, first_end if i == 0 else hi))
+        tasks = Tasks(first, limits[events[first]], np.zeros(len(first), np.int64))
+        return float(Walker(part, tasks).count(0.0, 0.0).sum())
 
     def _outer(self, node: Node) -> list[tuple[PairCondition, int]]:
         """Return the conditions between a node and what is outside, each with its variable inside."""
@@ -252,7 +252,7 @@ class TreePlan:
                     "Leave out the algorithm, so that matches are walked instead; or use a shorter WITHIN.",
                 )
             room = found
-        node.rows += found
+        node.rows += int(weight) if only_number else found
         node.tests += tests
         node.condensed += groups is not None
         a, b = (side[: 0 if only_number else found] for side in out)
