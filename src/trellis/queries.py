@@ -16,6 +16,7 @@ from trellis.plan.explain import explain_data, explain_text
 from trellis.plan.plan import Plan, make_plan
 
 if TYPE_CHECKING:
+    from trellis.local.arrivals import Arrivals
     from trellis.local.trends import LocalTrends
     from trellis.spark.trends import SparkTrends
 
@@ -92,6 +93,25 @@ class Query:
             algorithm=algorithm, construction=construction, max_trends=max_trends, on_bad_rows=on_bad_rows,
             engine=engine, spark=spark,
         )  # fmt: skip
+
+    def arrivals(
+        self, *, time: str | None = None, type: str | None = None, event_id: str,
+        params: Mapping[str, Any] | None = None, max_trends: int = DEFAULT_MAX_TRENDS,
+    ) -> Arrivals:  # fmt: skip
+        """Return what takes events of a fixed sequence as they arrive: `take(table)` gives the matches they complete.
+
+        Parameters
+        ----------
+        time, type, event_id
+            The columns that hold time, type and id of an event.
+        params
+            Values of the query's parameters.
+        max_trends
+            The bound on the matches that one batch completes.
+        """
+        from trellis.run import arrivals
+
+        return arrivals(self, time=time, type=type, event_id=event_id, params=params, max_trends=max_trends)
 
     def __str__(self) -> str:
         return to_query_text(self.syntax)

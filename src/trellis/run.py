@@ -15,6 +15,7 @@ from trellis.plan.plan import Plan
 from trellis.queries import Query
 
 if TYPE_CHECKING:
+    from trellis.local.arrivals import Arrivals
     from trellis.spark.trends import SparkTrends
 
 ENGINES = ("local", "spark")
@@ -48,6 +49,20 @@ def local_trends(
     tables, time = with_readable_times(as_tables(data), time)
     plan = query.plan(schema_of(tables, time, type, event_id), params, report_mode)
     return LocalTrends(with_algorithm(plan, algorithm), union(tables), max_trends, on_bad_rows)
+
+
+def arrivals(
+    query: Query, *, time: str | None, type: str | None, event_id: str, params: Mapping[str, Any] | None,
+    max_trends: int,
+) -> Arrivals:  # fmt: skip
+    """Return what takes events as they arrive."""
+    from trellis.local.arrivals import Arrivals
+
+    def bind(events: Any) -> Plan:
+        tables, named = with_readable_times(as_tables(events), time)
+        return query.plan(schema_of(tables, named, type, event_id), params, None)
+
+    return Arrivals(bind, max_trends)
 
 
 def _on_spark(algorithm: str, construction: str) -> Callable[..., SparkTrends]:

@@ -1,4 +1,4 @@
-"""Every example of docs/semantics.md, patterns.md and sequences.md gives what the page says, by the oracle and by the engine."""
+"""Every example of the pages on meaning, patterns and sequences gives what the page says, by oracle and engine."""
 
 from __future__ import annotations
 

@@ -45,14 +45,21 @@ class NotComparable(Exception):
 
 
 class Leaves:
-    """The candidates of each variable of a sequence, and the conditions between them."""
+    """The candidates of each variable of a sequence, and the conditions between them.
 
-    def __init__(self, plan: Plan, sequence: Sequence, events: Slice, reduce: bool = True) -> None:
+    Without `reduce` those that can be in no match stay; `ending` tells which events may be the last of a match.
+    """
+
+    def __init__(
+        self, plan: Plan, sequence: Sequence, events: Slice, reduce: bool = True, ending: Flags | None = None
+    ) -> None:
         self.names, self.number = sequence.variables, len(sequence.variables)
         usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
         for condition in sequence.inferred:
             (name,) = condition.variables
             usable[name] = usable[name] & meets_condition(condition, events.columns, usable[name])
+        if ending is not None:
+            usable[sequence.variables[-1]] = usable[sequence.variables[-1]] & ending
         self.of_variable = [np.flatnonzero(usable[name]) for name in sequence.variables]
         self.sizes = [len(one) for one in self.of_variable]
         self.later = later_times(events.times, events.bounds)
