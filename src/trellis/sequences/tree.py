@@ -293,11 +293,13 @@ class TreePlan:
         """Return the groups of both sides, or None where it does not pay to make them."""
         assert node.left is not None
         assert node.right is not None
-        codes = [sides.left, sides.right]
-        if self.way in (BY_CLASS, SWITCHED):
-            codes = _by_class(sides)
+        pairs = 0
         if self.way == SWITCHED:
             pairs = joins.pairs_in_reach(sides.left, after, until, right.starts, sides.order, sides.by_code)
+            if PAIR * pairs <= GROUP_ROW * (len(left) + len(right)):
+                return None
+        codes = [sides.left, sides.right] if self.way == BY_VALUE else _by_class(sides)
+        if self.way == SWITCHED:
             expected = _number_of_groups(codes[0]) * _number_of_groups(codes[1])
             if len(sides.by_code):
                 expected /= max(1, len(sides.by_code) - 1)
