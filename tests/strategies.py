@@ -694,8 +694,8 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
 
 
 @st.composite
-def sequence_case(draw: Any, *, most: int = 8) -> Case:
-    """Draw a query over a fixed sequence, with conditions between any two of its variables."""
+def sequence_case(draw: Any, *, most: int = 8, nots: bool = True) -> Case:
+    """Draw a query over a fixed sequence, with conditions between any two of its variables, and NOT at times."""
     types = draw(st.sampled_from([("A",), ("A", "B")]))
     leaves = [s.Single(draw(st.sampled_from(types)), name) for name in "abcd"[: draw(st.integers(1, 4))]]
     table = draw(tables(types=types, most=most))
@@ -712,8 +712,14 @@ def sequence_case(draw: Any, *, most: int = 8) -> Case:
     if partition:
         where.append(s.Partition((s.Name("g"),)))
     leaf = draw(st.sampled_from(leaves))
+    pattern: s.Pattern = s.Seq(tuple(leaves)) if len(leaves) > 1 else leaves[0]
+    if nots and draw(st.booleans()):
+        pattern = draw(_sequence(leaves, Absents(4)))
+        names = [n.var for node in s.walk(pattern) if isinstance(node, s.Absent) for n in node.events]
+        if names and draw(st.booleans()):
+            where.append(draw(constant(draw(st.sampled_from(names)), table.clock)))
     query = s.Query(
-        pattern=s.Seq(tuple(leaves)) if len(leaves) > 1 else leaves[0],
+        pattern=pattern,
         where=tuple(where),
         having=draw(havings()),
         report=draw(st.sampled_from(list(s.Report))),

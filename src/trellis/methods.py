@@ -49,7 +49,10 @@ def check_methods(algorithm: str, construction: str, engine: str) -> None:
 
 def with_algorithm(plan: Plan, algorithm: str) -> Plan:
     """Return a plan that says how results are found; refuse what is for sequences where the pattern is none."""
-    if algorithm in OF_SEQUENCES and sequence_of(plan) is None:
+    sequence = sequence_of(plan) if algorithm in OF_SEQUENCES else None
+    if algorithm in (TREE, CONDENSED) and sequence is not None and any(sequence.absent):
+        raise UsageError(f"the algorithm `{algorithm}` takes no NOT", "Leave the algorithm out, or use walk.")
+    if algorithm in OF_SEQUENCES and sequence is None:
         raise UsageError(
             f"the algorithm `{algorithm}` is for fixed sequences such as SEQ(A a, B b), whose conditions compare two "
             "variables each",

@@ -20,6 +20,7 @@ QUERIES = [
     "PATTERN a;b;c WHERE a.x < c.x",
     "PATTERN a;b;c WHERE a.g = c.g AND b.x > 2 WITHIN 6 SLIDE 2",
     "PATTERN a WHERE a.x > 2 WITHIN 3",
+    "PATTERN SEQ(NOT(E n), E a, NOT(E m), E b) WHERE n.x = 5 AND m.x = 0 AND a.x != b.x WITHIN 6",
     "PATTERN a;b;c WHERE a.x != c.x WITHIN 5 RETURN a, b, c, c.x - a.x AS rise",
 ]
 
@@ -41,7 +42,7 @@ def rows(table: pa.Table) -> list[Any]:
 
 
 @seed(7201)
-@settings(max_examples=50, **SETTINGS)
+@settings(max_examples=25, **SETTINGS)
 @given(data=st.data(), text=st.sampled_from(QUERIES), n=st.integers(0, 25), number=st.integers(0, 1000))
 def test_any_batches_give_what_the_whole_does(data: Any, text: str, n: int, number: int) -> None:
     table = events(n, number)
@@ -70,6 +71,8 @@ def test_mistakes() -> None:
         trellis.query("PATTERN E+ e[]").arrivals(time="ts", event_id="id").take(table)
     with pytest.raises(UsageError, match="events are still to come"):
         trellis.query("PATTERN a;b LIMIT 1").arrivals(time="ts", event_id="id").take(table)
+    with pytest.raises(UsageError, match="NOT after the last event"):
+        trellis.query("PATTERN SEQ(E a, NOT(E b))").arrivals(time="ts", event_id="id").take(table)
     arriving = trellis.query("PATTERN a;b WITHIN 2").arrivals(time="ts", event_id="id")
     arriving.take(table.slice(4, 1))
     with pytest.raises(DataError, match="earlier than one of an earlier batch"):

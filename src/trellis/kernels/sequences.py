@@ -21,8 +21,9 @@ class Candidates(NamedTuple):
     ----------
     events
         The event of each candidate; those of variable `v` are `begin[v]` to `begin[v + 1]`.
-    later, until
-        For each candidate the first event of a later time, and the first that is too late for a match with it.
+    later, until, bound
+        For each candidate the first event of a later time, the first that is too late for a match with it, and the
+        first that is too late for the next variable because of a NOT in between.
     pairs
         For two variables the first condition on them, and the one behind the last.
     kinds, codes
@@ -38,6 +39,7 @@ class Candidates(NamedTuple):
     begin: np.ndarray
     later: np.ndarray
     until: np.ndarray
+    bound: np.ndarray
     pairs: np.ndarray
     kinds: np.ndarray
     codes: np.ndarray
@@ -48,10 +50,11 @@ class Candidates(NamedTuple):
 
 
 class Tasks(NamedTuple):
-    """First candidates, and the event behind the last that may be in a match with each."""
+    """First candidates, the event behind the last that may be in a match with each, and the first that may end one."""
 
     first: np.ndarray
     limit: np.ndarray
+    least: np.ndarray
 
 
 class Walk(NamedTuple):
@@ -166,8 +169,10 @@ def _holds(candidates, c, end, a, b):
 
 
 @njit(cache=True, nogil=True)
-def _bind(candidates, walk, depth, a, limit, used):
+def _bind(candidates, walk, depth, a, limit, least, used):
     """Bind candidate `a` to the variable `depth`: leave of the later variables' lists what may still follow.
+
+    Events must be before `limit`, those of the last variable not before `least`.
 
     The pool is used from `used` on. Return where it is free again, or -1 if a list is empty.
     """
@@ -176,6 +181,8 @@ def _bind(candidates, walk, depth, a, limit, used):
     number, after = begin.shape[0] - 1, candidates.later[a]
     for v in range(depth + 1, number):
         c, end = pairs[depth, v, 0], pairs[depth, v, 1]
+        from_event = max(after, least) if v == number - 1 else after
+        before = min(limit, candidates.bound[a]) if v == depth + 1 else limit
         if depth == 0:
             first, last = begin[v], begin[v + 1]
         else:
@@ -183,25 +190,25 @@ def _bind(candidates, walk, depth, a, limit, used):
         if c < end and candidates.fresh[depth, v] and candidates.run_at[c] >= 0:
             code = candidates.run_at[c] + codes[c, a]
             runs = candidates.runs
-            i = _first_from(events, runs, candidates.run_begins[code], candidates.run_begins[code + 1], after)
+            i = _first_from(events, runs, candidates.run_begins[code], candidates.run_begins[code + 1], from_event)
             begins = used
-            while i < candidates.run_begins[code + 1] and events[runs[i]] < limit:
+            while i < candidates.run_begins[code + 1] and events[runs[i]] < before:
                 if _holds(candidates, c + 1, end, a, runs[i]):
                     pool[used] = runs[i]
                     used += 1
                 i += 1
             first, last = begins, used
         else:
-            first = _first_from(events, pool, first, last, after)
-            if depth == 0:
-                last = _first_from(events, pool, first, last, limit)
+            first = _first_from(events, pool, first, last, from_event)
+            if depth == 0 or v == depth + 1:
+                last = _first_from(events, pool, first, last, before)
             if c < end:
                 begins = used
                 if end == c + 1 and candidates.kinds[c] == GREATER:
-                    least = codes[c, a]
+                    own = codes[c, a]
                     for i in range(first, last):
                         pool[used] = pool[i]
-                        used += codes[c, pool[i]] > least
+                        used += codes[c, pool[i]] > own
                 else:
                     for i in range(first, last):
                         if _holds(candidates, c, end, a, pool[i]):
@@ -288,7 +295,7 @@ def _least_chain(candidates, walk, depth, values, none, scratch):
 
 
 @njit(cache=True, nogil=True)
-def _next_binding(candidates, walk, cut, limit, used):
+def _next_binding(candidates, walk, cut, limit, least, used):
     """Go on to the next candidates that can be bound to the variables up to `cut`; return False if there are none.
 
     The depth is `walk.state[0]`; -1 with a first candidate in `walk.at[0]` begins, `cut` goes on behind what was found.
@@ -296,7 +303,7 @@ def _next_binding(candidates, walk, cut, limit, used):
     low, high, at, pool, state = walk.low, walk.high, walk.at, walk.pool, walk.state
     depth = state[0]
     if depth < 0:
-        state[1] = _bind(candidates, walk, 0, at[0], limit, used)
+        state[1] = _bind(candidates, walk, 0, at[0], limit, least, used)
         depth = 0
         if state[1] < 0 or cut == 0:
             state[0] = 0
@@ -312,7 +319,7 @@ def _next_binding(candidates, walk, cut, limit, used):
             depth -= 1
             at[depth] += 1
             continue
-        free = _bind(candidates, walk, depth, pool[at[depth]], limit, state[depth])
+        free = _bind(candidates, walk, depth, pool[at[depth]], limit, least, state[depth])
         if free < 0:
             at[depth] += 1
         elif depth == cut:
@@ -337,7 +344,7 @@ def count(candidates, tasks, cut, zero, modulus, walk, scratch):
             totals[t] = zero + 1
             continue
         walk.at[0], walk.state[0] = tasks.first[t], -1
-        while _next_binding(candidates, walk, cut, tasks.limit[t], used):
+        while _next_binding(candidates, walk, cut, tasks.limit[t], tasks.least[t], used):
             totals[t] += _count_chain(candidates, walk, cut, zero, modulus, scratch)
             if modulus > 0 and totals[t] >= modulus:
                 totals[t] -= modulus
@@ -355,7 +362,7 @@ def weigh(candidates, tasks, cut, modulus, weights, walk, scratch, sums):
             totals[t] = weights[tasks.first[t]]
             continue
         at[0], walk.state[0] = tasks.first[t], -1
-        while _next_binding(candidates, walk, cut, tasks.limit[t], used):
+        while _next_binding(candidates, walk, cut, tasks.limit[t], tasks.least[t], used):
             number, weight = _weigh_chain(candidates, walk, cut, modulus, weights, scratch, sums)
             own = weights[at[0]]
             for v in range(1, cut + 1):
@@ -375,7 +382,7 @@ def least(candidates, tasks, cut, values, none, walk, scratch):
             found[t] = values[tasks.first[t]]
             continue
         at[0], walk.state[0] = tasks.first[t], -1
-        while _next_binding(candidates, walk, cut, tasks.limit[t], used):
+        while _next_binding(candidates, walk, cut, tasks.limit[t], tasks.least[t], used):
             value = _least_chain(candidates, walk, cut, values, none, scratch)
             if value == none:
                 continue
@@ -398,7 +405,9 @@ def fill(candidates, tasks, t, skip, walk, out, rows, size):
                 out[0, rows] = events[at[0]]
             rows += skip == 0
             skip = max(skip - 1, 0)
-        while last > 0 and rows < size and _next_binding(candidates, walk, last - 1, tasks.limit[t], used):
+        while (
+            last > 0 and rows < size and _next_binding(candidates, walk, last - 1, tasks.limit[t], tasks.least[t], used)
+        ):
             first, end = low[last - 1, last], high[last - 1, last]
             passed = min(skip, end - first)
             skip -= passed
@@ -425,7 +434,7 @@ def locate(candidates, tasks, t, rank, cut, walk, scratch, out):
     at[0], walk.state[0] = tasks.first[t], -1
     if last == 0:
         return
-    while _next_binding(candidates, walk, cut, tasks.limit[t], used):
+    while _next_binding(candidates, walk, cut, tasks.limit[t], tasks.least[t], used):
         total = _count_chain(candidates, walk, cut, zero, zero, scratch)
         if rank >= total:
             rank -= total

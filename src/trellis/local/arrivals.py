@@ -77,7 +77,13 @@ class Arrivals:
         return found
 
     def _checked(self, plan: Plan) -> Plan:
-        if sequence_of(plan) is None:
+        sequence = sequence_of(plan)
+        if sequence is not None and sequence.absent[-1]:
+            raise UsageError(
+                "NOT after the last event is known when no such event can come any more, and events are still to come",
+                "Put an event behind it, or use detect.",
+            )
+        if sequence is None:
             raise UsageError(
                 "events are taken as they arrive for fixed sequences such as SEQ(A a, B b), whose conditions compare "
                 "two variables each",

@@ -181,11 +181,8 @@ class PositionPaths:
         return edges_between(events, adjacency, edge_kernel.ANY)
 
     def _until_forbidden(self, absent: tuple[str, ...]) -> Ints:
-        """Return for each event the first one that is later than a forbidden one that is later than it."""
         later = later_times(self.slice.times, self.slice.bounds)
-        following = np.append(_next(self._forbidden(absent)), len(self.rows))
-        forbidden = following[later]
-        return np.where(forbidden < len(self.rows), np.append(later, len(self.rows))[forbidden], len(self.rows))
+        return until_forbidden(later, self._forbidden(absent))
 
     def _forbidden(self, absent: tuple[str, ...]) -> NDArray[np.bool_]:
         return np.logical_or.reduce([self.usable[name] for name in absent])
@@ -204,7 +201,7 @@ class PositionPaths:
         times, absent = self.slice.times, self.network.before
         most = np.full(len(self.lo), _extreme(times, 1), times.dtype)
         if absent and len(times):
-            found = np.append(_next(self._forbidden(absent)), len(times))[self.lo]
+            found = np.append(next_of(self._forbidden(absent)), len(times))[self.lo]
             has = found < self.hi
             most[has] = times[found[has]]
         return most
@@ -233,7 +230,14 @@ def _stack(arrays: list[np.ndarray], empty: tuple[int, ...]) -> np.ndarray:
     return np.stack(arrays) if arrays else np.empty(empty, np.int64)
 
 
-def _next(flags: NDArray[np.bool_]) -> Ints:
+def until_forbidden(later: Ints, forbidden: NDArray[np.bool_]) -> Ints:
+    """Return for each event the first one that is later than a forbidden one that is later than it."""
+    size = len(later)
+    found = np.append(next_of(forbidden), size)[later]
+    return np.where(found < size, np.append(later, size)[found], size)
+
+
+def next_of(flags: NDArray[np.bool_]) -> Ints:
     """Return for each place the first one from there on that has the flag; the size where none has."""
     size = len(flags)
     found = np.where(flags, np.arange(size), size)

@@ -1,4 +1,4 @@
-"""Fixed sequences: patterns `SEQ(A a, B b, ...)` whose conditions compare any two of their variables."""
+"""Fixed sequences: patterns `SEQ(A a, NOT(B b), C c)` whose conditions compare any two of their variables."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class Sequence:
 
     Attributes
     ----------
+    absent
+        The variables of NOT before each variable, and at last those behind the last.
     pairs
         What is asked of the events of two variables, the earlier one first.
     inferred
@@ -24,6 +26,7 @@ class Sequence:
     """
 
     variables: tuple[str, ...]
+    absent: tuple[tuple[str, ...], ...]
     pairs: dict[tuple[int, int], tuple[Condition, ...]] = field(default_factory=dict)
     inferred: list[Condition] = field(default_factory=list)
 
@@ -31,17 +34,16 @@ class Sequence:
 def sequence_of(plan: Plan) -> Sequence | None:
     """Return the pattern of a plan as a sequence, or None if it is none, or its conditions are of another kind."""
     bound = plan.bound
-    parts = bound.pattern.parts if isinstance(bound.pattern, s.Seq) else (bound.pattern,)
-    if bound.select is not s.Select.ANY or not all(isinstance(part, s.Single) for part in parts):
+    sequence = _parts(bound.pattern) if bound.select is s.Select.ANY else None
+    if sequence is None:
         return None
-    sequence = Sequence(tuple(part.var for part in parts if isinstance(part, s.Single)))
     places = {name: place for place, name in enumerate(sequence.variables)}
     for condition in plan.other:
         for term in terms(condition.value):
-            named = sorted({places[c.var] for c in columns_of(term)})
-            if len(named) != 2:
+            named = {c.var for c in columns_of(term)}
+            if len(named) != 2 or not named <= places.keys():
                 return None
-            earlier, later = named
+            earlier, later = sorted(places[name] for name in named)
             value = of_neighbours(term, sequence.variables[earlier])
             if comparison(value) is None:
                 return None
@@ -49,6 +51,20 @@ def sequence_of(plan: Plan) -> Sequence | None:
             sequence.pairs[earlier, later] = (*sequence.pairs.get((earlier, later), ()), pair)
     sequence.inferred = list(_inferred(plan))
     return sequence
+
+
+def _parts(pattern: s.Pattern) -> Sequence | None:
+    variables: list[str] = []
+    absent: list[tuple[str, ...]] = [()]
+    for part in pattern.parts if isinstance(pattern, s.Seq) else (pattern,):
+        if isinstance(part, s.Absent):
+            absent[-1] += tuple(event.var for event in part.events)
+        elif isinstance(part, s.Single):
+            variables.append(part.var)
+            absent.append(())
+        else:
+            return None
+    return Sequence(tuple(variables), tuple(absent)) if variables else None
 
 
 def looks_at_neighbours(plan: Plan) -> bool:
@@ -62,7 +78,8 @@ def sequence_texts(sequence: Sequence) -> dict[str, str]:
     names = sequence.variables
     joined = [f"{names[v]} and {names[w]}" for v, w in sorted(sequence.pairs)]
     more = [f"`{condition.text}` holds for {condition.variables[0]} too" for condition in sequence.inferred]
-    asked = max((v for v, _ in sequence.pairs), default=0)
+    gaps = [v - 1 for v, absent in enumerate(sequence.absent[:-1]) if v and absent]
+    asked = max([*gaps, *(v for v, _ in sequence.pairs)], default=0)
     behind = names[min(asked, max(len(names) - 2, 0))]
     return {
         "candidates": "an event is a candidate for a variable; those without a partner in reach are left out first"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from trellis.kernels import sequences as kernel
 from trellis.kernels.worlds import later_times
 from trellis.language.bound import Condition, columns_of
+from trellis.patterns.positions import until_forbidden
 from trellis.patterns.variables import usable_events
 from trellis.plan.plan import Plan
 from trellis.plan.sequence import Sequence
@@ -64,6 +65,9 @@ class Leaves:
         self.sizes = [len(one) for one in self.of_variable]
         self.later = later_times(events.times, events.bounds)
         self.until, self.groups = events.until, events.groups
+        self.forbidden = [
+            np.logical_or.reduce([usable[name] for name in absent]) if absent else None for absent in sequence.absent
+        ]
         self.conditions: list[PairCondition] = []
         keep = [np.ones(size, np.bool_) for size in self.sizes]
         for (v, w), conditions in sequence.pairs.items():
@@ -139,6 +143,7 @@ class Leaves:
         other = object.__new__(Leaves)
         other.names, other.number = self.names[first : last + 1], last - first + 1
         other.later, other.until, other.groups = self.later, self.until, self.groups
+        other.forbidden = [None, *self.forbidden[first + 1 : last + 1], None]
         here = {v: slice(*np.searchsorted(self.of_variable[v], [lo, hi])) for v in range(first, last + 1)}
         other.of_variable = [self.of_variable[v][here[v]] for v in range(first, last + 1)]
         other.sizes = [len(one) for one in other.of_variable]
@@ -185,12 +190,24 @@ class Leaves:
             fresh[v + 1 :, w] = False
         kinds = np.array([condition.kind for condition in chosen], np.int64)
         return kernel.Candidates(
-            events, begin, self.later[events], self.until[events], pairs, kinds, codes, np.concatenate(runs),
-            np.concatenate(begins), run_at, fresh,
+            events, begin, self.later[events], self.until[events], self._bounds(), pairs, kinds, codes,
+            np.concatenate(runs), np.concatenate(begins), run_at, fresh,
         )  # fmt: skip
 
     @cached_property
     def cut(self) -> int:
         """The first variable behind which no two are asked about each other but time."""
         inner = [c.earlier for c in self.conditions]
+        inner += [v - 1 for v, forbidden in enumerate(self.forbidden[:-1]) if v and forbidden is not None]
         return min(max(inner, default=0), max(self.number - 2, 0))
+
+    def _bounds(self) -> Ints:
+        """Return for each candidate the first event that NOT makes too late for the next variable."""
+        found = []
+        for v, events in enumerate(self.of_variable):
+            forbidden = self.forbidden[v + 1] if v + 1 < self.number else None
+            if forbidden is None:
+                found.append(np.full(len(events), len(self.later)))
+            else:
+                found.append(until_forbidden(self.later, forbidden)[events])
+        return np.concatenate(found)

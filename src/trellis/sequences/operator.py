@@ -24,6 +24,7 @@ from trellis.errors import TrellisError
 from trellis.language.bound import BoundQuery, Output, WindowKind
 from trellis.limits import warn_of_all
 from trellis.methods import CONDENSED
+from trellis.patterns.positions import next_of
 from trellis.plan.plan import Plan
 from trellis.plan.sequence import sequence_of
 from trellis.sequences.candidates import Leaves
@@ -96,15 +97,47 @@ class SequenceOperator:
         least, most = length_bounds(self.plan.bound.having)
         if not least <= self.length <= most:
             none = np.empty(0, np.int64)
-            return Tasks(none, none, none)
+            return Tasks(none, none, none, none)
         if self.plan.bound.window.kind is WindowKind.SPAN:
             group = np.searchsorted(groups.lo, firsts, side="right") - 1
-            return Tasks(np.arange(len(firsts)), candidates.until[: len(firsts)], group)
+            return self._without_forbidden(np.arange(len(firsts)), candidates.until[: len(firsts)], group)
         begin, end = np.searchsorted(firsts, groups.lo), np.searchsorted(firsts, groups.hi)
         sizes = end - begin
         group = np.repeat(np.arange(len(groups)), sizes)
         first = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + begin[group]
-        return Tasks(first, groups.hi[group], group)
+        return self._without_forbidden(first, groups.hi[group], group)
+
+    def _without_forbidden(self, first: Ints, limit: Ints, group: Ints) -> Tasks:
+        """Return tasks that heed NOT before the first and after the last variable."""
+        candidates, leaves, groups = self.leaves.candidates, self.leaves, self.events.groups
+        events, least = candidates.events[first], np.zeros(len(first), np.int64)
+        span = self.plan.bound.window.kind is WindowKind.SPAN
+        keep = np.ones(len(first), np.bool_)
+        before, after = leaves.forbidden[0], leaves.forbidden[-1]
+        if before is not None and span:  # the last one before the first event must be out of the last event's reach
+            found = _last_of(before)[self._begins_of_time[events]]
+            has = found >= groups.lo[group]
+            least[has] = leaves.until[found[has]]
+        elif before is not None:  # no event of the window may be forbidden before the first
+            found = np.append(next_of(before), len(before))[groups.lo[group]]
+            has = found < groups.hi[group]
+            keep[has] = events[has] < leaves.later[found[has]]
+        if after is not None:  # the last one in reach must not be after the last event
+            found = _last_of(after)[limit]
+            has = found >= (events if span else groups.lo[group])
+            least[has] = np.maximum(least[has], self._begins_of_time[found[has]])
+        if self.length == 1:
+            keep &= events >= least
+        return Tasks(first[keep], limit[keep], least[keep], group[keep])
+
+    @cached_property
+    def _begins_of_time(self) -> Ints:
+        """For each event the first one of its time and partition."""
+        later = self.leaves.later
+        places = np.arange(len(later))
+        begins = np.ones(len(later), np.bool_)
+        begins[1:] = later[1:] != later[:-1]
+        return np.maximum.accumulate(np.where(begins, places, 0))
 
     @cached_property
     def walker(self) -> Walker:
@@ -373,3 +406,9 @@ class TreeOperator(SequenceOperator):
                     some = np.ascontiguousarray(table[:, low - before : high - before])
                     yield make(Matches(some, np.arange(low, high), np.full(high - low, group)))
             before += number
+
+
+def _last_of(flags: NDArray[np.bool_]) -> Ints:
+    """Return for each place, and the one behind the last, the last one before it that has the flag; -1 without."""
+    found = np.maximum.accumulate(np.where(flags, np.arange(len(flags)), -1)) if len(flags) else np.empty(0, np.int64)
+    return np.append(-1, found)

@@ -162,7 +162,8 @@ class TreePlan:
         part = self.leaves.part(i, j, lo, hi)
         events = part.of_variable[0]
         first = np.arange(np.searchsorted(events, first_end if i == 0 else hi))
-        tasks = Tasks(first, limits[events[first]], np.zeros(len(first), np.int64))
+        none = np.zeros(len(first), np.int64)
+        tasks = Tasks(first, limits[events[first]], none, none)
         return float(Walker(part, tasks).count(0.0, 0.0).sum())
 
     def _outer(self, node: Node) -> list[tuple[PairCondition, int]]:

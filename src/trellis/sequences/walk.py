@@ -23,10 +23,11 @@ NONE = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Tasks:
-    """First candidates, where what may follow each ends, and the group of each, which never falls."""
+    """First candidates, where what may follow each ends and the last may begin, and their groups, which never fall."""
 
     first: Ints
     limit: Ints
+    least: Ints
     group: Ints
 
     def __len__(self) -> int:
@@ -34,7 +35,7 @@ class Tasks:
 
     def given(self, begin: int = 0, end: int | None = None) -> kernel.Tasks:
         """Return some of them as the kernels take them."""
-        return kernel.Tasks(self.first[begin:end], self.limit[begin:end])
+        return kernel.Tasks(self.first[begin:end], self.limit[begin:end], self.least[begin:end])
 
 
 class Walker:
