@@ -694,13 +694,20 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
 
 
 @st.composite
-def sequence_case(draw: Any, *, most: int = 8, nots: bool = True) -> Case:
-    """Draw a query over a fixed sequence, with conditions between any two of its variables, and NOT at times."""
+def sequence_case(draw: Any, *, most: int = 8, nots: bool = True, star: bool = False) -> Case:
+    """Draw a query over a fixed sequence, with conditions between any two of its variables, and NOT at times.
+
+    In a star only the first is compared, always by the same value and in one direction.
+    """
     types = draw(st.sampled_from([("A",), ("A", "B")]))
     leaves = [s.Single(draw(st.sampled_from(types)), name) for name in "abcd"[: draw(st.integers(1, 4))]]
     table = draw(tables(types=types, most=most))
     where: list[s.Condition] = []
-    for left, right in itertools.combinations(leaves, 2):
+    if star:
+        op, attr = draw(st.sampled_from(["<", "<=", ">", ">="])), draw(st.sampled_from("xyn"))
+        lower = [leaf for leaf in leaves[1:] if draw(st.integers(0, 3))]
+        where += [s.Comparison(op, s.Attribute(leaves[0].var, attr), s.Attribute(leaf.var, attr)) for leaf in lower]
+    for left, right in [] if star else itertools.combinations(leaves, 2):
         for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2]))):
             attr = draw(st.sampled_from("xxyk"))
             op = draw(st.sampled_from(["<", "<=", ">", ">=", "!=", "=", "="]))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from pyspark.sql import SparkSession
 
+import trellis
 from tests.compare import assert_same, detect
 from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition
@@ -69,6 +73,37 @@ def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Ca
         patch.setattr(walk, "WORTH_THREADS", 0)
         counted = walk.Walker(operator.leaves, operator._tasks, threads=3).count(0.0, 0.0)
         assert counted.astype(int).tolist() == operator._task_counts
+
+
+@seed(7007)
+@settings(max_examples=100, **SETTINGS)
+@given(drawn=sequence_case(most=12, nots=False, star=True))
+def test_a_sweep_counts_what_the_walk_does(always: None, drawn: Case) -> None:
+    try:
+        operator = detect(drawn)._operator
+    except OverflowInCondition:
+        return
+    walker = walk.Walker(operator.leaves, operator._tasks)
+    if walker._star is None:
+        return
+    walked = walker.count(0.0, 0.0)
+    walker.sweeps = True
+    assert walker.count(0.0, 0.0).tolist() == walked.tolist()
+    assert (walker.count(np.uint64(0), np.uint64(7)) == walked.astype(np.uint64) % 7).all()
+
+
+def test_a_long_window_is_counted_by_a_sweep() -> None:
+    n = 50_000
+    table = pa.table({"ts": np.arange(n), "x": np.random.default_rng(1).permutation(n)})
+    trends = trellis.query("PATTERN a;b;c WHERE a.x > b.x AND a.x > c.x").detect(table, time="ts")
+    assert trends._operator.walker.sweeps
+    lower = [0] * n  # of each event, how many later ones are lower
+    held: list[int] = []
+    for i in range(n - 1, -1, -1):
+        value = table["x"][i].as_py()
+        lower[i] = bisect_left(held, value)
+        held.insert(lower[i], value)
+    assert trends.count() == sum(k * (k - 1) // 2 for k in lower)
 
 
 @pytest.mark.slow

@@ -280,7 +280,10 @@ def test_the_construction_says_what_it_does_not_take(spark: SparkSession, text: 
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"algorithm": "joins"}, "no algorithm `joins`.*Did you mean `join`.*auto, ranks, join, walk, tree and condensed"),
+        (
+            {"algorithm": "joins"},
+            "no algorithm `joins`.*Did you mean `join`.*auto, ranks, join, walk",
+        ),
         ({"algorithm": "dfs"}, "no algorithm `dfs`.*There are auto, ranks, join, walk, tree and condensed"),
         ({"construction": "parallel"}, "no construction `parallel`.*There are auto and spark"),
         ({"construction": "spark"}, "for the algorithm `join`.*Ask for algorithm join too"),

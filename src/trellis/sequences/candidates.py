@@ -64,7 +64,7 @@ class Leaves:
         self.of_variable = [np.flatnonzero(usable[name]) for name in sequence.variables]
         self.sizes = [len(one) for one in self.of_variable]
         self.later = later_times(events.times, events.bounds)
-        self.until, self.groups = events.until, events.groups
+        self.until = events.until
         self.forbidden = [
             np.logical_or.reduce([usable[name] for name in absent]) if absent else None for absent in sequence.absent
         ]
@@ -142,7 +142,7 @@ class Leaves:
         """Return some of the variables, with their candidates among the events `[lo, hi)`."""
         other = object.__new__(Leaves)
         other.names, other.number = self.names[first : last + 1], last - first + 1
-        other.later, other.until, other.groups = self.later, self.until, self.groups
+        other.later, other.until = self.later, self.until
         other.forbidden = [None, *self.forbidden[first + 1 : last + 1], None]
         here = {v: slice(*np.searchsorted(self.of_variable[v], [lo, hi])) for v in range(first, last + 1)}
         other.of_variable = [self.of_variable[v][here[v]] for v in range(first, last + 1)]

@@ -31,7 +31,7 @@ from trellis.sequences.candidates import Leaves
 from trellis.sequences.tree import PLAIN, SWITCHED, TILE, Stretch, TreePlan
 from trellis.sequences.walk import NONE, Tasks, Walker
 from trellis.trends.aggregate import Numbers, Sum
-from trellis.trends.exact import LARGE, SMALL, reconstruct
+from trellis.trends.exact import SMALL, reconstruct
 from trellis.trends.listing import Matches
 from trellis.trends.slice import Slice
 from trellis.trends.tasks import length_bounds
@@ -153,7 +153,9 @@ class SequenceOperator:
             return approximate.astype(np.int64).tolist()
         bits = int(np.frexp(largest)[1]) + 2
         return reconstruct(
-            bits, lambda prime: self.walker.count(np.uint64(0), np.uint64(prime)).reshape(1, -1), size=LARGE
+            bits,
+            lambda prime: self.walker.count(np.uint64(0), np.uint64(prime)).reshape(1, -1),
+            size=self.walker.prime_bits,
         )[0]
 
     @cached_property

@@ -44,9 +44,12 @@ class Node:
         Its condensation terms, as `variable.attribute`.
     estimate
         How many rows it is expected to have in all.
-    rows, groups, tests, condensed, tiles
-        How many rows it had, groups of these as its parent saw them, evaluations of its conditions, in how many tiles
-        it was condensed, and in how many it ran.
+    rows, tests
+        How many rows it had, and evaluations of its conditions.
+    grouped, groups
+        How many of its rows its parent joined in groups, and how many groups these were.
+    condensed, stretches
+        In how many stretches it joined groups, and in how many it ran.
     """
 
     first: int
@@ -56,10 +59,11 @@ class Node:
     terms: tuple[str, ...] = ()
     estimate: float = 0.0
     rows: int = 0
-    groups: int = 0
     tests: int = 0
+    grouped: int = 0
+    groups: int = 0
     condensed: int = 0
-    tiles: int = 0
+    stretches: int = 0
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and all below it, leaves first."""
@@ -71,7 +75,7 @@ class Node:
     @property
     def degree(self) -> float:
         """The condensation degree: groups for each row, 1 if all rows differ."""
-        return self.groups / self.rows if self.rows else 1.0
+        return self.groups / self.grouped if self.grouped else 1.0
 
 
 @dataclass
@@ -213,7 +217,7 @@ class TreePlan:
         events = self.leaves.of_variable[node.first]
         begin, end = np.searchsorted(events, [lo, hi])
         node.rows += int(end - begin)
-        node.tiles += 1
+        node.stretches += 1
         here = events[begin:end]
         return _Rows(np.arange(begin, end).reshape(1, -1), here, here, np.ones(len(here)))
 
@@ -222,7 +226,7 @@ class TreePlan:
         assert node.left is not None
         assert node.right is not None
         left, right = (self._run(child, stretch, limits, counting) for child in (node.left, node.right))
-        node.tiles += 1
+        node.stretches += 1
         order = np.argsort(right.starts, kind="stable")
         right = right.taken(order) if (np.diff(order) != 1).any() else right
         sides, kept = self._sides(node, left, right)
@@ -307,8 +311,9 @@ class TreePlan:
             if PAIR * pairs <= GROUP_PAIR * expected + GROUP_ROW * (len(left) + len(right)):
                 return None
         found = [_grouped(one) for one in codes]
-        node.left.groups += len(found[0][1]) - 1
-        node.right.groups += len(found[1][1]) - 1
+        for child, rows, (_, begins, _) in zip((node.left, node.right), (left, right), found, strict=True):
+            child.grouped += len(rows)
+            child.groups += len(begins) - 1
         by_code = np.empty(0, np.int64)
         if len(sides.by_code):
             by_code = np.searchsorted(found[1][0][0], np.arange(len(sides.by_code)))
@@ -376,8 +381,8 @@ def drawn(node: Node, names: tuple[str, ...], ran: bool, depth: int = 0) -> list
     if ran:
         seen = f", {node.rows:,} seen"
         if node.left is not None:
-            seen += f", {node.tests:,} evaluations"
-        if node.groups:
+            seen += f", {node.tests:,} evaluations, condensed in {node.condensed:,} of {node.stretches:,} stretches"
+        if node.grouped:
             seen += f", condensation degree {node.degree:.2g}"
     lines = [f"{'  ' * depth}{inside}{terms}  {node.estimate:,.0f} rows expected{seen}"]
     for child in (node.left, node.right):

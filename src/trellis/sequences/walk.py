@@ -14,10 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.kernels import sequences as kernel
+from trellis.kernels.sweep import sweep
 from trellis.sequences.candidates import Leaves
+from trellis.trends.exact import LARGE, SMALL
 
 Ints = NDArray[np.int64]
 WORTH_THREADS = 1 << 12  # first events from which several threads count
+WORTH_SWEEP = 1 << 28  # candidates of all lists of all tasks from which a sweep may be sooner done
+MOST_SWEPT = 6  # variables of a sequence that is counted by a sweep
 NONE = np.iinfo(np.int64).max
 
 
@@ -52,12 +56,57 @@ class Walker:
 
     def count(self, zero: Any, modulus: Any) -> NDArray[Any]:
         """Return the number of matches of each task, as floats or modulo a prime."""
+        if self.sweeps:
+            assert self._star is not None
+            return sweep(*self._star, zero, modulus)
 
         def work(tasks: kernel.Tasks) -> NDArray[Any]:
             scratch = self._scratch(type(zero))
             return kernel.count(self.candidates, tasks, self.leaves.cut, zero, modulus, self._walk(), scratch)
 
         return self._on_threads(work)
+
+    @property
+    def prime_bits(self) -> int:
+        """The bits of the primes that counts are taken modulo: numbers are multiplied in a sweep, else only added."""
+        return SMALL if self.sweeps else LARGE
+
+    @cached_property
+    def sweeps(self) -> bool:
+        """Whether counting by a sweep over values is sooner done than by a walk, which goes over every list."""
+        if self._reach[2] < WORTH_SWEEP or self._star is None:
+            return False
+        size = len(self.candidates.events)
+        return self._reach[2] > size * size.bit_length() * self.leaves.number**3
+
+    @cached_property
+    def _star(self) -> tuple[Any, ...] | None:
+        """What a sweep needs; None if more is asked than one value of the first event, always in one direction."""
+        leaves, tasks, candidates = self.leaves, self.tasks, self.candidates
+        number, conditions = leaves.number, leaves.conditions
+        if not 3 <= number <= MOST_SWEPT or any(forbidden is not None for forbidden in leaves.forbidden):
+            return None
+        if any(c.earlier or c.kind != kernel.GREATER for c in conditions) or not conditions:
+            return None
+        asked = {c.later: c for c in conditions}
+        if len(asked) < len(conditions) or any(not np.array_equal(c.left, conditions[0].left) for c in conditions):
+            return None
+        begins = np.ones(len(leaves.later) + 1, np.bool_)  # of a time; the last one is behind all
+        begins[1:-1] = leaves.later[1:] != leaves.later[:-1]
+        time = np.cumsum(begins) - 1
+        others = range(1, number)
+        codes = np.concatenate(
+            [asked[v].right if v in asked else np.full(len(leaves.of_variable[v]), NONE) for v in others]
+        )
+        variables = np.repeat(np.arange(number - 1), [len(leaves.of_variable[v]) for v in others])
+        places = time[np.concatenate([leaves.of_variable[v] for v in others])]
+        falling = np.argsort(codes)[::-1]
+        values = conditions[0].left[tasks.first]
+        low, high = time[candidates.later[tasks.first]], time[tasks.limit]
+        return (
+            int(time[-1]) + 1, number - 1, np.argsort(values)[::-1], values, low, np.maximum(low, high), codes[falling],
+            places[falling], variables[falling],
+        )  # fmt: skip
 
     def weigh(self, weights: NDArray[np.uint64], prime: int) -> NDArray[np.uint64]:
         """Return for each task the sum of the weights of the candidates over all matches, modulo a prime."""
@@ -114,8 +163,8 @@ class Walker:
         return np.empty((self.leaves.number, self._reach[1]), kind)
 
     @cached_property
-    def _reach(self) -> tuple[int, int]:
-        """The most candidates that all lists of a task have together, and the most that one list has."""
+    def _reach(self) -> tuple[int, int, int]:
+        """The most candidates that the lists of a task have together, that one list has, and that all lists have."""
         candidates, tasks = self.candidates, self.tasks
         together, longest = np.zeros(len(tasks), np.int64), 0
         for v in range(1, self.leaves.number):
@@ -124,4 +173,4 @@ class Walker:
             sizes = np.maximum(sizes, 0)
             together += sizes
             longest = max(longest, int(sizes.max(initial=0)))
-        return int(together.max(initial=0)), longest
+        return int(together.max(initial=0)), longest, int(together.sum())
