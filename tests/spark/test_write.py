@@ -73,6 +73,7 @@ def same_rows(path: Path, table: pa.Table) -> bool:
         ("PATTERN E+ s[] WHERE s[i].x > s[i-1].x HAVING LENGTH >= 5", lopsided(13)),
         ("PATTERN E+ s[] WHERE s[i].x > s[i-1].x WITHIN 6", lopsided(40)),
         (CHAIN + " REPORT maximal WITHIN 20 SLIDE 10 LIMIT 100 PER WINDOW OFFSET 3", layered(6)),
+        ("PATTERN a;b;c WHERE a.x < c.x", lopsided(30)),
     ],
 )
 def test_ranges_of_ranks_give_every_result_once(
