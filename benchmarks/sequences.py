@@ -210,7 +210,7 @@ def _parts(quick: bool) -> Table:
             if not reduced and not jitter:
                 whole = median_of("all of it", lambda t=table: _whole(t, quick), quick)
                 ratio = times[trees.PLAIN].wall / whole.wall
-                targets.append(at_least(50, "times as long as detect and count, reading and sorting included", ratio))
+                targets.append(at_least(50, "times all of detect and count", ratio))
             title = f"plain tree, {what}, {'' if reduced else 'not '}reduced"
             rows.append(Row(title, times[trees.PLAIN], peers=peers, targets=targets))
     return Table(
