@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numba import njit
 
-EQUAL, GREATER, DIFFERENT = range(3)  # as in `trellis.kernels.sequences`
+from trellis.kernels.sequences import EQUAL, GREATER
 
 
 @njit(cache=True, nogil=True)
