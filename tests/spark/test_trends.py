@@ -597,3 +597,20 @@ def test_tables_with_one_type_in_several_forms(spark: SparkSession) -> None:
     trends, local = detect(tables, text, engine="spark", spark=spark), here(text, tables)
     assert local.count() == 1
     assert trends.to_arrow().equals(local.to_arrow())
+
+
+@pytest.mark.parametrize(("column", "within"), [("g", ""), ("x", "WITHIN 9 s SLIDE 4 s"), ("k", "WITHIN 12 s")])
+def test_an_equality_over_all_variables_is_a_partition_inside(frame: DataFrame, column: str, within: str) -> None:
+    text = f"PATTERN a;b;c WHERE a.{column} = b.{column} AND c.{column} = a.{column} AND a.y != c.y {within}"
+    there = trellis.query(text).detect(frame, time="ts", event_id="id")
+    here = trellis.query(text).detect(TABLE, time="ts", event_id="id")
+    assert there.count() == here.count() > 0
+    assert column in there.shuffle
+    assert [name for name, _ in there._inside.plan.bound.partition] == [column]
+    assert plain_rows(there.to_arrow().to_pylist()) == plain_rows(here.to_arrow().to_pylist())
+
+
+def test_not_every_equality_is_a_partition_inside(frame: DataFrame) -> None:
+    for where in ("a.k = b.k AND a.x = c.x", "a.k = b.k AND b.k = c.k OR a.x = c.x", "a.x = b.x + 0 AND b.x = c.x"):
+        trends = trellis.query(f"PATTERN a;b;c WHERE {where}").detect(frame, time="ts", event_id="id")
+        assert "in which" not in trends.shuffle

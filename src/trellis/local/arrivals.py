@@ -14,12 +14,14 @@ from trellis.language.bound import WindowKind
 from trellis.limits import refuse_rows
 from trellis.local.prepare import prepare
 from trellis.local.sorting import column_of
+from trellis.patterns.variables import usable_events
 from trellis.plan.plan import Plan
-from trellis.plan.sequence import sequence_of
+from trellis.plan.sequence import Sequence, sequence_of
 from trellis.sequences.candidates import Leaves, NotComparable
 from trellis.sequences.operator import SequenceOperator
+from trellis.trends.adjacency import meets_condition
 from trellis.trends.clock import Clock
-from trellis.trends.output import RowMaker
+from trellis.trends.output import RowMaker, row_schema
 
 NEW = "__arrived"
 
@@ -41,13 +43,15 @@ class Arrivals:
     def __init__(self, bind: Callable[[pa.Table], Plan], max_trends: int) -> None:
         self._bind, self.max_trends = bind, max_trends
         self.plan: Plan | None = None
-        self._held: pa.Table | None = None
+        self._sequence: Sequence | None = None
+        self._held: list[pa.Table] = []
+        self._needed_last = 0  # events that were needed when those not needed were last dropped
         self._newest: Any = None
 
     @property
     def held(self) -> int:
-        """How many events are held."""
-        return 0 if self._held is None else self._held.num_rows
+        """How many events are held: at most twice as many as can be in a match with later ones, and the last batch."""
+        return sum(table.num_rows for table in self._held)
 
     def take(self, events: pa.Table) -> pa.Table:
         """Take the next events, in any order among themselves; return the matches that they complete, without ranks.
@@ -62,7 +66,7 @@ class Arrivals:
         plan = self.plan
         assert plan.bound.schema is not None
         if not events.num_rows:
-            return RowMaker(plan, prepare(plan, events).events).schema.empty_table()
+            return row_schema(plan.bound).empty_table()
         clock = Clock(plan.bound.window, plan.bound.schema.time_type)
         times = clock.numbers(self._times(events))
         if self._newest is not None and times.min() < self._newest:
@@ -70,11 +74,29 @@ class Arrivals:
                 "an event is earlier than one of an earlier batch", "Hold events back until none before them can come."
             )
         self._newest = times.max()
-        marked = events.append_column(NEW, pa.repeat(True, events.num_rows))
-        every = marked if self._held is None else pa.concat_tables([self._held, marked], promote_options="permissive")
-        found = self._completed(every)
-        self._held = self._needed(every, clock)
+        self._held.append(events.append_column(NEW, pa.repeat(True, events.num_rows)))
+        found = self._completed() if self._may_end(events) else row_schema(plan.bound).empty_table()
+        self._held[-1] = events.append_column(NEW, pa.repeat(False, events.num_rows))
+        if self.held > 2 * self._needed_last:
+            self._held = [self._needed(self._together(), clock)]
+            self._needed_last = self.held
         return found
+
+    def _together(self) -> pa.Table:
+        return pa.concat_tables(self._held, promote_options="permissive") if len(self._held) > 1 else self._held[0]
+
+    def _may_end(self, events: pa.Table) -> bool:
+        """Return whether one of the events may be the last of a match, as far as it alone tells."""
+        assert self.plan is not None
+        assert self._sequence is not None
+        bound, last = self.plan.bound, self._sequence.variables[-1]
+        only = replace(bound, variables=tuple(v for v in bound.variables if v.name == last))
+        columns = {name: column_of(events, name) for name in self.plan.columns}
+        usable = usable_events(only, self.plan.constant, columns, events.num_rows)[last]
+        for condition in self._sequence.inferred:
+            if condition.variables == (last,):
+                usable = usable & meets_condition(condition, columns, usable)
+        return bool(usable.any())
 
     def _checked(self, plan: Plan) -> Plan:
         sequence = sequence_of(plan)
@@ -98,18 +120,18 @@ class Arrivals:
                 "AGGREGATE, ORDER BY, LIMIT and OFFSET need all results, and events are still to come",
                 "Leave them out of the query.",
             )
+        self._sequence = sequence
         return plan
 
-    def _completed(self, every: pa.Table) -> pa.Table:
+    def _completed(self) -> pa.Table:
         """Return the matches whose last event is new."""
         assert self.plan is not None
+        assert self._sequence is not None
         plan = replace(self.plan, columns=(*self.plan.columns, NEW))
-        events = prepare(plan, every).events
-        sequence = sequence_of(plan)
-        assert sequence is not None
+        events = prepare(plan, self._together()).events
         new = events.columns[NEW].to_numpy(zero_copy_only=False)
         try:
-            leaves = Leaves(plan, sequence, events, ending=new)
+            leaves = Leaves(plan, self._sequence, events, ending=new)
         except NotComparable:
             raise DataError(
                 "a number that a condition computes is too large for 64 bits", "Compare smaller numbers."
@@ -124,11 +146,10 @@ class Arrivals:
         return pa.Table.from_batches(batches, schema=maker.schema)
 
     def _needed(self, every: pa.Table, clock: Clock) -> pa.Table:
-        """Return the events that can be in a match with later ones, no longer as new."""
+        """Return the events that can be in a match with later ones."""
         assert self.plan is not None
         window, schema = self.plan.bound.window, self.plan.bound.schema
         assert schema is not None
-        every = every.drop_columns([NEW]).append_column(NEW, pa.repeat(False, every.num_rows))
         if window.kind is WindowKind.WHOLE:
             return every
         times = clock.numbers(self._times(every))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from trellis.language import syntax as s
 from trellis.language.bound import Column, Condition, ConditionKind, Constant, Operation, Value, columns_of
+from trellis.language.schema import Type
 from trellis.plan.plan import Plan
 from trellis.plan.positions import can_index, network_of, of_neighbours
 from trellis.plan.relation import comparison, terms
@@ -53,6 +54,29 @@ def sequence_of(plan: Plan) -> Sequence | None:
     return sequence
 
 
+def partition_inside(plan: Plan) -> tuple[tuple[str, Type], ...]:
+    """Return the columns in which all events of a match are equal, though the query does not say it in brackets.
+
+    Matches can be found for each of their values alone. `a.x = b.x AND b.x = c.x` has `x`.
+    """
+    sequence = sequence_of(plan)
+    if sequence is None or any(sequence.absent):
+        return ()
+    given = {name for name, _ in plan.bound.partition}
+    equal = [(a, b) for a, b in _equal_columns(plan) if a.name == b.name and a.name not in given]
+    found = {}
+    for column in [a for a, _ in equal]:
+        joined, before = {column.var}, 0
+        while len(joined) > before:
+            before = len(joined)
+            for a, b in equal:
+                if a.name == column.name and {a.var, b.var} & joined:
+                    joined |= {a.var, b.var}
+        if joined == set(sequence.variables):
+            found[column.name] = column.type
+    return tuple(found.items())
+
+
 def _parts(pattern: s.Pattern) -> Sequence | None:
     variables: list[str] = []
     absent: list[tuple[str, ...]] = [()]
@@ -98,14 +122,7 @@ def _inferred(plan: Plan) -> list[Condition]:
             found = _column_is(term)
             if found is not None:
                 known.setdefault((found[0].var, found[0].name), (condition, term))
-    equal = [
-        (left, right)
-        for condition in plan.other
-        for term in terms(condition.value)
-        if isinstance(term, Operation) and term.function == "="
-        for left, right in [term.arguments]
-        if isinstance(left, Column) and isinstance(right, Column) and left.type == right.type
-    ]
+    equal = _equal_columns(plan)
     new: list[Condition] = []
     changed = True
     while changed:
@@ -119,6 +136,18 @@ def _inferred(plan: Plan) -> list[Condition]:
                 new.append(replace(condition, value=value, variables=(other.var,)))
                 changed = True
     return new
+
+
+def _equal_columns(plan: Plan) -> list[tuple[Column, Column]]:
+    """Return the columns of two variables that must be equal."""
+    return [
+        (left, right)
+        for condition in plan.other
+        for term in terms(condition.value)
+        if isinstance(term, Operation) and term.function == "="
+        for left, right in [term.arguments]
+        if isinstance(left, Column) and isinstance(right, Column) and left.type == right.type
+    ]
 
 
 def _column_is(term: Value) -> tuple[Column, Value] | None:

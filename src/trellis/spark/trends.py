@@ -26,6 +26,7 @@ from trellis.language.schema import Schema, Table
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.local.prepare import bad_rows, warn_of_case
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
+from trellis.plan.sequence import partition_inside
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.spark import ranges
 from trellis.spark.failures import in_driver
@@ -94,6 +95,12 @@ class SparkTrends:
     @property
     def shuffle(self) -> str:
         """How many times Spark shuffles an event, and why."""
+        inside = [name for name, _ in partition_inside(self.plan)]
+        counted = f"; to count, by `{'`, `'.join(inside)}`, in which all events of a match are equal" if inside else ""
+        return self._copies + counted
+
+    @property
+    def _copies(self) -> str:
         bound = self.plan.bound
         assert bound.schema is not None
         if bound.window.kind is not WindowKind.SLIDING:
@@ -123,7 +130,7 @@ class SparkTrends:
 
     @cached_property
     def _total(self) -> int:
-        return sum(self._numbers("total", pa.schema([("total", pa.string())])))
+        return sum(self._numbers("total", pa.schema([("total", pa.string())]), self._inside))
 
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""
@@ -241,10 +248,10 @@ class SparkTrends:
     def _group_counts(self) -> list[int]:
         return self._numbers("count", count_schema(self.plan.bound))
 
-    def _numbers(self, what: str, schema: pa.Schema) -> list[int]:
+    def _numbers(self, what: str, schema: pa.Schema, rows: Split | None = None) -> list[int]:
         """Return the numbers that the last column of an answer has as texts."""
         with in_driver():
-            frame = self._run(what, schema, self._for_counting)
+            frame = self._run(what, schema, rows or self._for_counting)
             texts = frame.select(output_names(len(schema))[-1]).toArrow().column(0)
             return [number_of(text) for text in texts.to_pylist()]
 
@@ -252,6 +259,15 @@ class SparkTrends:
     def _for_counting(self) -> Split:
         """The rows with no more columns than counting needs."""
         return split(counting_plan(self.plan), self._events, self._drop, self._length, counting=True)
+
+    @cached_property
+    def _inside(self) -> Split:
+        """The same with the columns in which all events of a match are equal as a partition, so that tasks share it."""
+        inside = partition_inside(self.plan)
+        if not inside:
+            return self._for_counting
+        plan = replace(self.plan, bound=replace(self.plan.bound, partition=(*self.plan.bound.partition, *inside)))
+        return split(counting_plan(plan), self._events, self._drop, self._length, counting=True)
 
     @property
     def schema(self) -> pa.Schema:
