@@ -29,7 +29,8 @@ for operator in OPERATORS:
 BELOW["patterns"] = {*BELOW["trends"], "trends"}
 BELOW["sequences"] = {*BELOW["patterns"], "patterns"}
 BELOW["local"] = {*BELOW["trends"], *OPERATORS, "patterns"}
-BELOW["spark"] = {*BELOW["local"], "local"}
+BELOW["streams"] = {*BELOW["local"], "local"}
+BELOW["spark"] = {*BELOW["streams"], "streams"}
 BELOW["report"] = {*BELOW["spark"], "spark"}
 BELOW["cli"] = {*BELOW["report"], "report"}
 

@@ -110,7 +110,7 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
     for role, name in (("time", schema.time), ("id", schema.event_id)):
         if name is None:
             continue
-        good = _readable(table[name])
+        good = readable(table[name])
         bad = table.num_rows - good.true_count
         if bad and on_bad_rows == "error":
             raise bad_rows(bad, role, name, _first_row(table.filter(pc.invert(good))))
@@ -119,7 +119,8 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
     return table
 
 
-def _readable(column: pa.ChunkedArray) -> pa.Array:
+def readable(column: pa.ChunkedArray) -> pa.Array:
+    """Return which times or ids can be read."""
     good = pc.is_valid(column)
     if pa.types.is_floating(column.type):
         good = pc.and_(good, pc.fill_null(pc.is_finite(column), False))
@@ -178,6 +179,13 @@ def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[str]:
 
 
 # --- Conditions on single events --------------------------------------------------------------------------------
+
+
+def meets_constants(plan: Plan, table: pa.Table) -> NDArray[np.bool_]:
+    """Return which events of a table may be in a result, as far as they alone tell."""
+    return _meets_constants(
+        plan, table, {name: column_of(table, name) for name in plan.columns if name in table.column_names}
+    )
 
 
 def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:

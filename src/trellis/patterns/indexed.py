@@ -123,6 +123,8 @@ def index_positions(
     first, behind = begins[lo], begins[hi]  # of the vertices of an event those that begin a match come first
     number = np.arange(len(lo))
     tasks = Tasks(first, behind, first, group, number, network.span, every=False)
+    if events.begins is not None:
+        tasks = tasks.chosen(events.begins[lo])
     codes = np.array([variables.codes[position.variable] for position in network.positions])
     positions = np.array([a.position for a in arrivals])[arrival]
     groups = Groups(begins[events.groups.lo], begins[events.groups.hi], events.groups.number)

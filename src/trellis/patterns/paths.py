@@ -66,7 +66,10 @@ def find_paths(plan: Plan, events: Slice, variables: Variables, first: int, last
 def _of_group(plan: Plan, events: Slice, variables: Variables, group: int) -> Paths:
     lo, hi = int(events.groups.lo[group]), int(events.groups.hi[group])
     search = Search(plan, events, variables, lo, hi)
-    one = reported(search.run(), search.times, plan.bound.report)
+    network = search.run()
+    if events.begins is not None:
+        network.starts = [node for node in network.starts if events.begins[lo + network.events[node]]]
+    one = reported(network, search.times, plan.bound.report)
     return Paths(
         one.events + lo, one.variables, one.offsets, one.successors, np.array([0, len(one.events)]),
         np.array(one.ambiguous),

@@ -67,6 +67,7 @@ class PositionPaths:
             usable=np.ones(len(self.rows), np.bool_),
             bounds=begins,
             until=until,
+            begins=None if events.begins is None else events.begins[self.rows],
         )
         self.usable = {name: mask[self.rows] for name, mask in variables.usable.items()}
 
@@ -105,7 +106,7 @@ class PositionPaths:
         """Return a world for each event that may begin a result in each window, and its window."""
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         earliest = self._first_times()
-        firsts = np.flatnonzero(may_begin)
+        firsts = np.flatnonzero(may_begin if self.slice.begins is None else may_begin & self.slice.begins[events])
         begin, end = np.searchsorted(firsts, lo), np.searchsorted(firsts, hi)
         group = np.repeat(np.arange(len(lo)), end - begin)
         only = firsts[_places(begin, end)]

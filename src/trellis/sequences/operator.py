@@ -99,8 +99,11 @@ class SequenceOperator:
             none = np.empty(0, np.int64)
             return Tasks(none, none, none, none)
         if self.plan.bound.window.kind is WindowKind.SPAN:
-            group = np.searchsorted(groups.lo, firsts, side="right") - 1
-            return self._without_forbidden(np.arange(len(firsts)), candidates.until[: len(firsts)], group)
+            wanted = np.arange(len(firsts))
+            if self.events.begins is not None:
+                wanted = wanted[self.events.begins[firsts]]
+            group = np.searchsorted(groups.lo, firsts[wanted], side="right") - 1
+            return self._without_forbidden(wanted, candidates.until[wanted], group)
         begin, end = np.searchsorted(firsts, groups.lo), np.searchsorted(firsts, groups.hi)
         sizes = end - begin
         group = np.repeat(np.arange(len(groups)), sizes)

@@ -32,16 +32,18 @@ def count_schema(bound: BoundQuery) -> pa.Schema:
 
 def count_rows(maker: RowMaker, counts: Sequence[int]) -> pa.Table:
     """Return one row a group that has a result."""
-    try:
-        small = np.array(counts, np.int64)
-        groups = np.flatnonzero(small)
-        whole = pa.array(small[groups])
-        found = [whole.cast(COUNT), whole.cast(pa.string())]
-    except OverflowError:  # a number needs more than 64 bits
-        groups = np.array([g for g, count in enumerate(counts) if count], np.int64)
-        found = _exact([counts[g] for g in groups.tolist()], 0)
-    columns = [*maker.lead(groups), *found]
+    filled = [g for g, count in enumerate(counts) if count]
+    columns = [*maker.lead(np.array(filled, np.int64)), *count_columns([counts[g] for g in filled])]
     return pa.Table.from_arrays(columns, schema=count_schema(maker.bound))
+
+
+def count_columns(counts: Sequence[int]) -> list[pa.Array]:
+    """Return exact counts as decimals (NULL beyond 38 digits) and as text with all digits."""
+    try:
+        whole = pa.array(np.array(counts, np.int64))
+    except OverflowError:  # a number needs more than 64 bits
+        return _exact(counts, 0)
+    return [whole.cast(COUNT), whole.cast(pa.string())]
 
 
 def aggregate_schema(bound: BoundQuery) -> pa.Schema:

@@ -92,7 +92,8 @@ class TrendOperator:
         if not tasks.single:
             return tasks
         latest = self.graph.latest if self.index is None else self.index.events.latest
-        return with_first_ends(tasks, self.events, latest)
+        tasks = with_first_ends(tasks, self.events, latest)
+        return tasks if self.events.begins is None else tasks.chosen(self.events.begins[tasks.lo])
 
     @cached_property
     def counter(self) -> Counter:

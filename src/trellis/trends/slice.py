@@ -48,6 +48,9 @@ class Slice:
         The windows of partitions.
     until
         For each event the first one that can never be in a trend with it: past its last window, span or world.
+    begins
+        Under a span, the events at which the results that are wanted begin; None for all. The others count when it is
+        judged what is complete.
     """
 
     columns: Mapping[str, pa.Array]
@@ -57,6 +60,7 @@ class Slice:
     bounds: Ints
     groups: Groups
     until: Ints
+    begins: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.times)

@@ -1,0 +1,301 @@
+"""The events of some partitions that open windows still need, held as columnar bytes, and what was decided of them.
+
+Queries with the same time and partition columns share the events of a bucket: each is held once, however many windows
+of however many queries it lies in, and dropped when none needs it any more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.language.bound import WindowKind
+from trellis.local.prepare import meets_constants, readable
+from trellis.local.sorting import column_of
+from trellis.streams.calendar import Calendar, Number, TimeLine
+from trellis.streams.closing import Late, Standing, close, partition_key
+from trellis.trends.output import arrow_type, one_zero, present
+
+RESULTS, WINDOWS, LATE, BAD = "results", "windows", "late", "bad"
+STALE = 0.25  # share of the events held that may be needed no more before the others are written anew
+CHUNKS = 64  # pieces in which events are held, before they are joined
+CODEC = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+class Store(Protocol):
+    """Where the state of a bucket lies."""
+
+    def chunks(self) -> list[bytes]:
+        """Return the pieces in which events are held."""
+
+    def append(self, chunk: bytes) -> None:
+        """Add one."""
+
+    def replace(self, chunks: Sequence[bytes]) -> None:
+        """Put some in place of all."""
+
+    def note(self) -> str | None:
+        """Return the small state as text."""
+
+    def set_note(self, text: str) -> None:
+        """Keep the small state."""
+
+    def ranks(self) -> str | None:
+        """Return how many results partitions have had, as text."""
+
+    def set_ranks(self, text: str) -> None:
+        """Keep that."""
+
+
+@dataclass(frozen=True)
+class Out:
+    """Something that comes out: of what kind, of which query, how many rows, and these."""
+
+    kind: str
+    query: str
+    table: pa.Table
+
+
+@dataclass
+class _Note:
+    """The small state of a bucket.
+
+    Attributes
+    ----------
+    newest
+        The latest time of an event that came, held or not.
+    held
+        How many events are held.
+    next
+        The first watermark that decides more of them.
+    closed
+        The watermark at which each query was last asked; None: never.
+    since
+        For queries that were added later, the latest time of events that they may have missed.
+    late
+        For each query, windows that are still open and partitions with events that came too late for them.
+    """
+
+    newest: Any = None
+    held: int = 0
+    next: int | None = None
+    closed: dict[str, Number | None] = field(default_factory=dict)
+    since: dict[str, Any] = field(default_factory=dict)
+    late: dict[str, list[tuple[int, str, int]]] = field(default_factory=dict)
+
+
+def packed(table: pa.Table) -> bytes:
+    """Return a table as bytes."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=CODEC) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def unpacked(chunk: bytes) -> pa.Table:
+    """Return the table that bytes hold."""
+    return pa.ipc.open_stream(pa.py_buffer(chunk)).read_all()
+
+
+@dataclass(frozen=True)
+class Family:
+    """Queries that share their events: equal in time, id, type and partition columns."""
+
+    standing: tuple[Standing, ...]
+
+    @property
+    def time(self) -> str:
+        """The column of times."""
+        schema = self.standing[0].bound.schema
+        assert schema is not None
+        return schema.time
+
+    @property
+    def line(self) -> TimeLine:
+        """The time line of the events themselves."""
+        schema = self.standing[0].bound.schema
+        assert schema is not None
+        return TimeLine(schema.time_type)
+
+    @property
+    def partition(self) -> list[str]:
+        """The columns of the partition."""
+        return [name for name, _ in self.standing[0].bound.partition]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are held."""
+        return list(dict.fromkeys(name for one in self.standing for name in (self.time, *one.columns)))
+
+    def readable(self, table: pa.Table) -> NDArray[np.bool_]:
+        """Return which events have a time and an id."""
+        schema = self.standing[0].bound.schema
+        assert schema is not None
+        good = np.ones(table.num_rows, np.bool_)
+        for name in (schema.time, schema.event_id):
+            if name is not None:
+                good &= readable(table[name]).to_numpy(zero_copy_only=False)
+        return good
+
+    def wanted(self, table: pa.Table) -> NDArray[np.bool_]:
+        """Return which events, all of them readable, some query may need."""
+        wanted = np.zeros(table.num_rows, np.bool_)
+        for one in self.standing:
+            if one.plan.keep_failing:
+                return np.ones(table.num_rows, np.bool_)
+            wanted |= meets_constants(one.plan, table)
+        return wanted
+
+
+class Bucket:
+    """Takes events and watermarks, and gives what these decide."""
+
+    def __init__(self, family: Family, store: Store) -> None:
+        self.family, self.store = family, store
+        self.calendars = {one.key: Calendar(one.bound) for one in family.standing}
+        text = store.note()
+        self._note = _Note(**json.loads(text)) if text else _Note()
+        known = self._note.closed
+        for name in self.calendars:
+            if name not in known:  # a new query: what came before it may have been left out or dropped
+                known[name] = None
+                if self._note.newest is not None:
+                    self._note.since[name] = self._note.newest
+        for name in set(known) - self.calendars.keys():
+            for mapping in (known, self._note.since, self._note.late):
+                mapping.pop(name, None)
+
+    # --- Events -----------------------------------------------------------------------------------------------
+
+    def take(self, table: pa.Table, newest: Any, watermark: Number | None) -> Iterator[Out]:
+        """Hold events that are wanted; give those that are behind the watermark back.
+
+        `newest` is the latest time of all events that came, those too that no query wants.
+        """
+        self._note.newest = newest if self._note.newest is None else max(self._note.newest, newest)
+        if not table.num_rows:
+            return
+        times = self.family.line.numbers(table, self.family.time)
+        behind = times < self.family.line.at(watermark) if watermark is not None else np.zeros(len(times), np.bool_)
+        if behind.any():
+            late = table.filter(pa.array(behind))
+            self._count_late(late)
+            yield Out(LATE, "", late)
+            table = table.filter(pa.array(~behind))
+        if table.num_rows:
+            self._note.held += table.num_rows
+            self.store.append(packed(table.select(self.family.columns)))
+            self._note.next = self._next(table, self._note.next)
+
+    def _count_late(self, events: pa.Table) -> None:
+        """Note which windows that are still open miss the events."""
+        for one in self.family.standing:
+            if one.bound.window.kind is not WindowKind.SLIDING:
+                continue
+            calendar = self.calendars[one.key]
+            wanted = events.filter(pa.array(meets_constants(one.plan, events)))
+            if not wanted.num_rows:
+                continue
+            first, last = calendar.windows_of(calendar.line.numbers(wanted, self.family.time))
+            closed = int(calendar.decided(self._note.closed[one.key]))
+            counted = {(number, key): n for number, key, n in self._note.late.get(one.key, [])}
+            for low, high, key in zip(first.tolist(), last.tolist(), self._partitions(one, wanted), strict=True):
+                for number in range(max(low, closed + 1), high + 1):
+                    counted[number, key] = counted.get((number, key), 0) + 1
+            self._note.late[one.key] = [(number, key, n) for (number, key), n in counted.items()]
+
+    def _partitions(self, one: Standing, events: pa.Table) -> list[str]:
+        columns = [
+            one_zero(present(column_of(events, name), arrow_type(type_))).to_pylist()
+            for name, type_ in one.bound.partition
+        ]
+        return [partition_key(values) for values in zip(*columns, strict=True)] if columns else ["[]"] * len(events)
+
+    # --- Watermarks -------------------------------------------------------------------------------------------
+
+    def close(self, watermark: Number) -> Iterator[Out]:
+        """Give what a watermark decides, and drop the events that no open window needs any more."""
+        chunks = [unpacked(chunk) for chunk in self.store.chunks()]
+        held = pa.concat_tables(chunks, promote_options="permissive") if chunks else None
+        text = self.store.ranks()
+        ranks: dict[str, dict[str, int]] = json.loads(text) if text else {}
+        counted = False
+        for one in self.family.standing:
+            before = self._note.closed[one.key]
+            self._note.closed[one.key] = watermark
+            if held is None:
+                continue
+            has_all = [name in held.column_names for name in one.columns]
+            table = held if all(has_all) else _with_columns(chunks, one.columns)
+            late = {(number, key): n for number, key, n in self._note.late.get(one.key, [])}
+            closed = close(one, table, before, watermark, self._since(one.key), Late(late), ranks.get(one.key))
+            for batch in closed.results:
+                if batch.num_rows:
+                    yield Out(RESULTS, one.name, pa.Table.from_batches([batch]))
+            for windows in closed.windows:
+                yield Out(WINDOWS, one.name, windows)
+            if closed.ranks:
+                ranks[one.key], counted = closed.ranks, True
+            if one.key in self._note.late:
+                decided = self.calendars[one.key].decided(watermark)
+                self._note.late[one.key] = [row for row in self._note.late[one.key] if row[0] > decided]
+        if counted:
+            self.store.set_ranks(json.dumps({key: ranks[key] for key in ranks if key in self.calendars}))
+        self._note.next = None
+        if held is not None:
+            self._drop(held, len(chunks), watermark)
+
+    def _since(self, name: str) -> Number | None:
+        since = self._note.since.get(name)
+        if since is None:
+            return None
+        unit, own = self.family.line.unit, self.calendars[name].line.unit
+        return since if isinstance(own, float) else since * (int(own) // int(unit))
+
+    def _drop(self, held: pa.Table, chunks: int, watermark: Number) -> None:
+        """Drop the events that are needed no more, if they are worth it."""
+        needed = np.zeros(held.num_rows, np.bool_)
+        for calendar in self.calendars.values():
+            times = calendar.line.numbers(held, self.family.time)
+            needed |= times >= calendar.needed_from(watermark)
+        left = int(needed.sum())
+        self._note.next = self._next(held.filter(pa.array(needed)), None)
+        if left and chunks <= CHUNKS and held.num_rows - left <= STALE * held.num_rows:
+            return
+        table = held.filter(pa.array(needed)).combine_chunks()
+        self.store.replace([packed(table)] if left else [])
+        self._note.held = left
+
+    def _next(self, events: pa.Table, known: int | None) -> int | None:
+        """Return the first watermark that decides more of some events, or the one that is known if that is earlier."""
+        found = [known]
+        for key, calendar in self.calendars.items():
+            times = calendar.line.numbers(events, self.family.time)
+            found.append(calendar.next_watermark(times, self._note.closed[key]))
+        return min((one for one in found if one is not None), default=None)
+
+    @property
+    def held(self) -> int:
+        """How many events are held."""
+        return self._note.held
+
+    @property
+    def next_watermark(self) -> int | None:
+        """The first watermark that decides more."""
+        return self._note.next
+
+    def finish(self) -> None:
+        """Keep the small state."""
+        self.store.set_note(json.dumps(vars(self._note)))
+
+
+def _with_columns(chunks: list[pa.Table], columns: Sequence[str]) -> pa.Table:
+    """Return the events of the pieces that have all columns: others came before they were asked for."""
+    fitting = [table for table in chunks if set(columns) <= set(table.column_names)]
+    return pa.concat_tables(fitting) if fitting else chunks[0].slice(0, 0).select([])

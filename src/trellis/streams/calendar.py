@@ -1,0 +1,131 @@
+"""When the results of a standing query are decided, and until when an event is needed.
+
+A watermark is a promise: no event before it is still to come. It is a whole number of milliseconds or, where times are
+plain numbers, of their units. A window is decided when the watermark has reached its end; what begins at an event under
+a span when the watermark has passed the end of that span. `END` stands for the end of the input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil, floor, inf
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.language.bound import BoundQuery, Window, WindowKind
+from trellis.language.schema import Kind, Type
+from trellis.local.sorting import column_of
+from trellis.trends.clock import Clock
+from trellis.trends.slice import Slice
+
+END = inf  # the watermark when all events have come
+LAST_WINDOW = 1 << 62
+Number = int | float
+
+
+class TimeLine:
+    """Times of a type as numbers, and watermarks among them."""
+
+    def __init__(self, time: Type, window: Window | None = None) -> None:
+        self.clock = Clock(window or Window(WindowKind.WHOLE), time)
+        if time.temporal:
+            self.unit: Number = 1000  # microseconds in the unit of a watermark
+        else:
+            self.unit = 1.0 if time.kind is Kind.DOUBLE else 10**self.clock.digits
+
+    def numbers(self, events: pa.Table, column: str) -> NDArray[Any]:
+        """Return the times of events, none of which is missing."""
+        return self.clock.numbers(column_of(events, column))
+
+    def at(self, watermark: Number) -> Number:
+        """Return the number of a watermark."""
+        return watermark * self.unit
+
+    def watermark_from(self, number: Number, strictly: bool) -> int:
+        """Return the first watermark at or, `strictly`, after a number."""
+        watermark = number / self.unit if isinstance(self.unit, float) else None
+        if watermark is not None:
+            return floor(watermark) + 1 if strictly else ceil(watermark)
+        whole = int(number) + strictly
+        return -(-whole // int(self.unit))
+
+
+class Calendar:
+    """The windows or the span of a query on a time line.
+
+    What is decided is told by a number: the last window that is, or the first time at which what begins there is not.
+    """
+
+    def __init__(self, bound: BoundQuery) -> None:
+        assert bound.schema is not None
+        self.line = TimeLine(bound.schema.time_type, bound.window)
+        self.sliding = bound.window.kind is WindowKind.SLIDING
+        self.size, self.slide = self.line.clock.size, self.line.clock.slide
+
+    def decided(self, watermark: Number | None) -> Number:
+        """Return what a watermark decides; None is one that no event has moved yet."""
+        if watermark is None:
+            return -LAST_WINDOW if self.sliding else -inf
+        if watermark == END:
+            return LAST_WINDOW if self.sliding else inf
+        now = self.line.at(watermark)
+        if not self.sliding:
+            return now - self.size
+        number = floor((now - self.size) / self.slide) if isinstance(now, float) else (now - self.size) // self.slide
+        while number * self.slide + self.size > now:
+            number -= 1
+        while (number + 1) * self.slide + self.size <= now:
+            number += 1
+        return number
+
+    def needed_from(self, watermark: Number | None) -> Number:
+        """Return the first time whose events may still be needed."""
+        decided = self.decided(watermark)
+        if self.sliding:
+            return -inf if watermark is None else (decided + 1) * self.slide
+        return decided - self.size
+
+    def next_watermark(self, times: NDArray[Any], watermark: Number | None) -> int | None:
+        """Return the first watermark that decides more of what the events at some times are in."""
+        decided = self.decided(watermark)
+        if self.sliding:
+            open_ = times[times >= (decided + 1) * self.slide] if watermark is not None else times
+            if not len(open_):
+                return None
+            first = max(int(self.line.clock.windows(open_.min(keepdims=True))[0][0]), int(decided) + 1)
+            return self.line.watermark_from(first * self.slide + self.size, strictly=False)
+        open_ = times[times >= decided]
+        if not len(open_):
+            return None
+        return self.line.watermark_from(open_.min().item() + self.size, strictly=True)
+
+    def reach(self, before: Number | None, now: Number) -> tuple[Number, Number]:
+        """Return the times between which the events lie that tell what is newly decided: from the one to the other."""
+        decided = self.decided(now)
+        if self.sliding:
+            return self.needed_from(before), decided * self.slide + self.size
+        return self.decided(before) - self.size, self.line.at(now) if now != END else inf
+
+    def restricted(self, events: Slice, before: Number | None, now: Number, since: Number | None) -> Slice:
+        """Return a slice with what is newly decided as its groups, or as where its results begin.
+
+        Events up to the time `since` were not all seen; what they might be in is left out.
+        """
+        old, new = self.decided(before), self.decided(now)
+        if not self.sliding:
+            begins = (events.times >= old) & (events.times < new)
+            if since is not None:
+                begins &= events.times > since + self.size
+            return replace(events, begins=begins)
+        groups = events.groups
+        wanted = (groups.number > old) & (groups.number <= new)
+        if since is not None:
+            wanted &= groups.number * self.slide > since
+        return replace(events, groups=type(groups)(groups.lo[wanted], groups.hi[wanted], groups.number[wanted]))
+
+    def windows_of(self, times: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first and the last window of each time."""
+        return self.line.clock.windows(times)

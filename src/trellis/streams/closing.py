@@ -1,0 +1,308 @@
+"""What comes out when windows are decided: results of those under the bound, and the number of results of all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from trellis.errors import UsageError
+from trellis.language.bound import BoundQuery, WindowKind
+from trellis.language.printer import to_query_text
+from trellis.local.prepare import prepare
+from trellis.operators import Operator, make_operator
+from trellis.plan.plan import Plan
+from trellis.streams.calendar import Calendar, Number
+from trellis.trends.arrange import arrange, wanted_ranges
+from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_columns
+from trellis.trends.output import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema, row_schema
+from trellis.trends.slice import Groups, Slice
+
+LARGEST_RANK = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A query that stands: it is asked of every window as soon as that is decided.
+
+    Attributes
+    ----------
+    name
+        What it is called among those that share its events.
+    plan
+        Its plan; see `check_standing`.
+    max_trends
+        The bound on the results of a window and partition, or of what begins at one event, that are listed.
+    on_bad_rows
+        `drop`: of events with the same id in a window the first is kept. `error`: there must be none.
+    """
+
+    name: str
+    plan: Plan
+    max_trends: int
+    on_bad_rows: str = "error"
+
+    @property
+    def bound(self) -> BoundQuery:
+        """The bound query."""
+        return self.plan.bound
+
+    @cached_property
+    def key(self) -> str:
+        """Its name with a mark of its text, which tells it from another query of that name."""
+        text = "\n".join([to_query_text(self.bound.syntax), repr(self.bound.parameters), str(self.bound.report)])
+        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of its results."""
+        return aggregate_schema(self.bound) if self.bound.aggregates else row_schema(self.bound)
+
+    @property
+    def without_ids(self) -> bool:
+        """Whether the ids of events need not be held: nothing that comes out, nor its order, depends on them."""
+        bound = self.bound
+        return bool(bound.aggregates) and bound.select.value == "skip-till-any" and self.on_bad_rows == "error"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of events that are held for it."""
+        schema = self.bound.schema
+        assert schema is not None
+        return tuple(name for name in self.plan.columns if not (self.without_ids and name == schema.event_id))
+
+
+def check_standing(bound: BoundQuery) -> None:
+    """Refuse a query that cannot stand, because its results would never be decided."""
+    assert bound.schema is not None
+    window = bound.window.kind
+    if window is WindowKind.WHOLE:
+        raise UsageError(
+            "a stream has no end, and the query has no WITHIN, so nothing would ever be decided",
+            "Add WITHIN, such as `WITHIN 10 minutes SLIDE 1 minute`.",
+        )
+    if bound.schema.event_id is None:
+        raise UsageError("the events of a stream need an id", "Name its column with event_id= or --event-id.")
+    if window is WindowKind.SPAN:
+        for clause, there in (
+            ("AGGREGATE", bound.aggregates), ("ORDER BY", bound.order_by), ("LIMIT", bound.limit is not None),
+            ("OFFSET", bound.offset),
+        ):  # fmt: skip
+            if there:
+                raise UsageError(
+                    f"{clause} needs windows in a stream, and the query has a span",
+                    "Add SLIDE to WITHIN.",
+                )
+    elif (bound.order_by or bound.limit is not None or bound.offset) and not bound.per_window:
+        raise UsageError(
+            "ORDER BY, LIMIT and OFFSET go over all windows, and a stream has no end", "Write LIMIT n PER WINDOW."
+        )
+
+
+@dataclass(frozen=True)
+class Late:
+    """How many events came too late for windows that were still open, by window and `partition_key`."""
+
+    numbers: Mapping[tuple[int, str], int] = field(default_factory=dict)
+
+
+@dataclass
+class Closed:
+    """What was newly decided.
+
+    Attributes
+    ----------
+    results
+        The results, in bounded batches; to be gone through once, before anything else is looked at.
+    windows
+        The windows and partitions with their counts, or, under a span, the events at which too much begins.
+    ranks
+        Under a span, how many results each partition has had, by `partition_key`.
+    """
+
+    results: Iterator[pa.RecordBatch]
+    windows: list[pa.Table]
+    ranks: dict[str, int]
+
+
+def partition_key(values: tuple[Any, ...]) -> str:
+    """Return a text that is the same for the same partition, whenever it is made."""
+    return repr([value.isoformat() if hasattr(value, "isoformat") else value for value in values])
+
+
+def windows_schema(bound: BoundQuery) -> pa.Schema:
+    """Return the schema of the table `_windows`."""
+    assert bound.schema is not None
+    fields = lead_schema(bound)
+    if bound.window.kind is WindowKind.SPAN:
+        fields += [pa.field("start_time", arrow_type(bound.schema.time_type)), pa.field("event", id_arrow_type(bound))]
+    fields += [pa.field("count", COUNT), pa.field("count_text", pa.string()), pa.field("listed", pa.bool_())]
+    return pa.schema(fields if bound.window.kind is WindowKind.SPAN else [*fields, pa.field("late", pa.int64())])
+
+
+def close(
+    standing: Standing, held: pa.Table, before: Number | None, now: Number, since: Number | None = None,
+    late: Late | None = None, ranks: Mapping[str, int] | None = None,
+) -> Closed:  # fmt: skip
+    """Return what is decided at the watermark `now` and was not at the watermark `before`.
+
+    Parameters
+    ----------
+    standing
+        The query.
+    held
+        All events that may be needed, in any order.
+    before, now
+        The watermarks.
+    since
+        The time up to which events may have been missed, as a number of the query's time line; None if none were.
+    late
+        What came too late.
+    ranks
+        Under a span, how many results each partition has had so far.
+    """
+    plan = standing.plan
+    schema = plan.bound.schema
+    assert schema is not None
+    calendar = Calendar(plan.bound)
+    low, high = calendar.reach(before, now)
+    times = calendar.line.numbers(held, schema.time)
+    table = held.filter(pa.array((times >= low) & (times < high)))
+    if standing.without_ids and schema.event_id is not None:
+        table = table.append_column(schema.event_id, pa.array(np.arange(table.num_rows)))
+        plan = replace(plan, columns=(*standing.columns, schema.event_id))
+    events = calendar.restricted(prepare(plan, table, standing.on_bad_rows).events, before, now, since)
+    closing = _Closing(replace(standing, plan=plan), events, late or Late(), dict(ranks or {}))
+    return Closed(closing.results(), closing.windows, closing.ranks)
+
+
+class _Closing:
+    """The results of a slice, group by group."""
+
+    def __init__(self, standing: Standing, events: Slice, late: Late, ranks: dict[str, int]) -> None:
+        self.standing, self.plan, self.late, self.ranks = standing, standing.plan, late, ranks
+        self.events = events
+        self.windows: list[pa.Table] = []
+
+    def results(self) -> Iterator[pa.RecordBatch]:
+        """Yield the results."""
+        if not len(self.events.groups):
+            return
+        if self.plan.bound.aggregates:
+            yield from self._aggregated()
+        elif self.plan.bound.window.kind is WindowKind.SPAN:
+            yield from self._of_spans()
+        else:
+            yield from self._of_windows()
+
+    def _aggregated(self) -> Iterator[pa.RecordBatch]:
+        maker = RowMaker(self.plan, self.events)
+        numbers = make_operator(self.plan, self.events).aggregate()
+        counts = [int(one.count) for one in numbers]
+        self._tell_windows(maker, counts, np.ones(len(counts), np.bool_))
+        yield from aggregate_rows(self.plan, maker, numbers).to_batches()
+
+    # --- Windows ----------------------------------------------------------------------------------------------
+
+    def _of_windows(self) -> Iterator[pa.RecordBatch]:
+        bound = self.plan.bound
+        operator, maker = make_operator(self.plan, self.events), RowMaker(self.plan, self.events)
+        counts = operator.counts
+        rows = np.zeros(len(counts), object)
+        for group, begin, end in wanted_ranges(bound, counts):
+            rows[group] += end - begin
+        listed = np.array([number <= self.standing.max_trends for number in rows], np.bool_)
+        self._tell_windows(maker, counts, listed)
+        if not listed.all():
+            groups = self.events.groups
+            kept = Groups(groups.lo[listed], groups.hi[listed], groups.number[listed])
+            events = replace(self.events, groups=kept)
+            operator, maker = make_operator(self.plan, events), RowMaker(self.plan, events)
+            counts = [count for count, keep in zip(counts, listed, strict=True) if keep]
+        if bound.order_by:
+            ordered = operator.ordered(bound, maker.batch, self.standing.max_trends, per_group=True)
+            yield from arrange(bound, ordered)
+        else:
+            yield from operator.listed(wanted_ranges(bound, counts), maker.batch)
+
+    def _tell_windows(self, maker: RowMaker, counts: list[int], listed: np.ndarray) -> None:
+        groups = np.arange(len(counts))
+        lead = maker.lead(groups)
+        late = np.zeros(len(counts), np.int64)
+        if self.late.numbers:
+            of_window = self.events.groups.number.tolist()
+            keys = _keys(lead[2:], len(counts))
+            late = np.array([self.late.numbers.get(one, 0) for one in zip(of_window, keys, strict=True)], np.int64)
+        columns = [*lead, *count_columns(counts), pa.array(listed), pa.array(late)]
+        self.windows.append(pa.Table.from_arrays(columns, schema=windows_schema(self.plan.bound)))
+
+    # --- Spans ------------------------------------------------------------------------------------------------
+
+    def _of_spans(self) -> Iterator[pa.RecordBatch]:
+        operator, maker = make_operator(self.plan, self.events), RowMaker(self.plan, self.events)
+        counts = operator.counts
+        groups = np.array([group for group, count in enumerate(counts) if count], np.int64)
+        keys = dict(zip(groups.tolist(), _keys(maker.lead(groups), len(groups)), strict=True))
+        before = {group: self.ranks.get(key, 0) for group, key in keys.items()}
+        for group, key in keys.items():
+            self.ranks[key] = before[group] + counts[group]
+        few = [(group, 0, counts[group]) for group in keys if counts[group] <= self.standing.max_trends]
+        if few:
+            yield from operator.listed(few, self._shifted(maker, before))
+        for group in keys:
+            if counts[group] > self.standing.max_trends:
+                yield from self._one_by_one(group, before[group])
+
+    def _shifted(self, maker: RowMaker, before: Mapping[int, int]) -> Callable[[Any], pa.RecordBatch]:
+        """Return what makes rows whose ranks go on from those of earlier results of their partitions."""
+        bases = np.full(len(self.events.groups), -1, np.int64)
+        for group, number in before.items():
+            bases[group] = number if number <= LARGEST_RANK else -1
+        place = maker.schema.get_field_index("rank")
+
+        def made(trends: Any) -> pa.RecordBatch:
+            ranks, base = np.asarray(trends.ranks), bases[np.asarray(trends.groups)]
+            fits = (ranks >= 0) & (base >= 0) & (ranks <= LARGEST_RANK - base)
+            whole = pa.array(np.where(fits, ranks + base, 0), mask=~fits)
+            return maker.batch(trends).set_column(place, "rank", whole)
+
+        return made
+
+    def _one_by_one(self, group: int, before: int) -> Iterator[pa.RecordBatch]:
+        """Yield what begins at each event of a group by itself, as far as it is not too much."""
+        assert self.events.begins is not None
+        lo, hi = int(self.events.groups.lo[group]), int(self.events.groups.hi[group])
+        for first in (lo + np.flatnonzero(self.events.begins[lo:hi])).tolist():
+            begins = np.zeros(len(self.events), np.bool_)
+            begins[first] = True
+            events = replace(self.events, begins=begins)
+            operator: Operator = make_operator(self.plan, events)
+            count, maker = operator.counts[group], RowMaker(self.plan, events)
+            if count > self.standing.max_trends:
+                self._tell_start(maker, group, first, count)
+            elif count:
+                yield from operator.listed([(group, 0, count)], self._shifted(maker, {group: before}))
+            before += count
+
+    def _tell_start(self, maker: RowMaker, group: int, first: int, count: int) -> None:
+        schema = windows_schema(self.plan.bound)
+        bound = self.plan.bound
+        assert bound.schema is not None
+        time, event = (
+            pa.array(column.slice(first, 1).to_pylist(), schema.field(name).type)
+            for name, column in (("start_time", self.events.columns[bound.schema.time]), ("event", self.events.ids))
+        )
+        columns = [*maker.lead(np.array([group])), time, event, *count_columns([count]), pa.array([False])]
+        self.windows.append(pa.Table.from_arrays(columns, schema=schema))
+
+
+def _keys(columns: list[pa.Array], size: int) -> list[str]:
+    """Return the keys of the partitions of groups."""
+    if not columns:
+        return [partition_key(())] * size
+    return [partition_key(values) for values in zip(*(column.to_pylist() for column in columns), strict=True)]

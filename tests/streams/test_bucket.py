@@ -1,0 +1,360 @@
+"""What comes out as watermarks rise equals what all events together have, whatever the order and the batches."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import floor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+from hypothesis import strategies as st
+
+import trellis
+from tests.compare import detect, plain_rows
+from tests.strategies import Case, arrow_table, case, chain_case, general_case, sequence_case
+from trellis.columns.types import from_arrow, normalise
+from trellis.errors import DataError, OverflowInCondition, UsageError
+from trellis.events import schema_of
+from trellis.streams.bucket import LATE, RESULTS, WINDOWS, Bucket, Family, Out
+from trellis.streams.calendar import END, Calendar, TimeLine
+from trellis.streams.closing import Standing, check_standing
+
+SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
+
+
+@dataclass
+class Memory:
+    """State that lies in this process."""
+
+    held: list[bytes] = field(default_factory=list)
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def chunks(self) -> list[bytes]:
+        return self.held
+
+    def append(self, chunk: bytes) -> None:
+        self.held.append(chunk)
+
+    def replace(self, chunks: Sequence[bytes]) -> None:
+        self.held = list(chunks)
+
+    def note(self) -> str | None:
+        return self.texts.get("note")
+
+    def set_note(self, text: str) -> None:
+        self.texts["note"] = text
+
+    def ranks(self) -> str | None:
+        return self.texts.get("ranks")
+
+    def set_ranks(self, text: str) -> None:
+        self.texts["ranks"] = text
+
+
+def standing(text: str, table: pa.Table, name: str = "q", max_trends: int = 10**8, **options: Any) -> Standing:
+    params = options.pop("params", None)
+    given = {"type": None, "event_id": None} | options
+    plan = trellis.query(text).plan(schema_of({None: table}, **given), params)
+    check_standing(plan.bound)
+    return Standing(name, plan, max_trends)
+
+
+class Stream:
+    """Events that arrive for some queries, in one bucket."""
+
+    def __init__(self, *standing: Standing) -> None:
+        self.family, self.store = Family(standing), Memory()
+        self.watermark: Any = None
+
+    def take(self, events: pa.Table, watermark: Any) -> list[Out]:
+        """Let events come, then the watermark rise, as a micro-batch does."""
+        bucket = Bucket(self.family, self.store)
+        found: list[Out] = []
+        if events.num_rows:
+            newest = self.family.line.numbers(events, self.family.time).max().item()
+            wanted = events.filter(pa.array(self.family.wanted(events)))
+            found += bucket.take(wanted, newest, self.watermark)
+        bucket.finish()
+        self.watermark = watermark
+        bucket = Bucket(self.family, self.store)
+        due = bucket.next_watermark
+        if watermark == END or (watermark is not None and due is not None and due <= watermark):
+            found += bucket.close(watermark)
+        bucket.finish()
+        json.loads(self.store.texts["note"].replace("Infinity", "0"))
+        return found
+
+
+def rows_of(outs: list[Out], kind: str = RESULTS, name: str = "q") -> list[dict[str, Any]]:
+    return plain_rows([row for out in outs if (out.kind, out.query) == (kind, name) for row in out.table.to_pylist()])
+
+
+def in_any_order(rows: list[dict[str, Any]]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+def through_a_stream(one: Standing, table: pa.Table, dice: random.Random) -> list[tuple[Any, list[Out]]]:
+    """Let events come in a random order and random batches; return what came out at each watermark."""
+    schema = one.bound.schema
+    assert schema is not None
+    line = TimeLine(schema.time_type)
+    order = list(range(table.num_rows))
+    dice.shuffle(order)
+    if dice.random() < 0.85:  # nearly in order
+        times = line.numbers(table, schema.time)
+        order.sort(key=lambda i: times[i] + dice.choice([0, 0, 1, 2]) * dice.random() * float(line.unit))
+    table = table.take(pa.array(order, pa.int64()))
+    times = line.numbers(table, schema.time)
+    stream = Stream(one)
+    found, at = [], 0
+    while at < table.num_rows:
+        end = min(table.num_rows, at + dice.randint(0, 3))
+        watermark = stream.watermark
+        if end < table.num_rows:
+            highest = floor(times[end:].min().item() / line.unit) - dice.choice([0, 0, 0, 1])
+            if highest != 0 and (watermark is None or highest > watermark) and dice.random() < 0.95:
+                watermark = highest
+        found.append((watermark, stream.take(table.slice(at, end - at), watermark)))
+        at = end
+    found.append((END, stream.take(table.slice(0, 0), END)))
+    assert not stream.store.held
+    return found
+
+
+def assert_same_as_batch(drawn: Case, dice: random.Random) -> None:
+    assume(drawn.options.get("event_id"))
+    table = arrow_table(drawn.rows, drawn.schema)
+    from trellis.language.printer import to_query_text
+
+    try:
+        one = standing(to_query_text(drawn.query), table, **drawn.options)
+    except UsageError:
+        assume(False)
+    try:
+        wanted = plain_rows(detect(drawn).to_arrow().to_pylist())
+        found = through_a_stream(one, table, dice)
+    except (OverflowInCondition, DataError):
+        return
+    outs = [out for _, some in found for out in some]
+    assert in_any_order(rows_of(outs)) == in_any_order(wanted)
+    assert not [out for out in outs if out.kind == LATE]
+    _assert_prompt(one, found)
+
+
+def _assert_prompt(one: Standing, found: list[tuple[Any, list[Out]]]) -> None:
+    """Check that what comes out at a watermark was decided there, and at none before."""
+    bound, before = one.bound, None
+    assert bound.schema is not None
+    calendar = Calendar(bound)
+    line = calendar.line
+    for watermark, outs in found:
+        decided, known = calendar.decided(watermark), calendar.decided(before)
+        for out in (o for o in outs if o.kind == RESULTS):
+            if calendar.sliding:
+                starts = line.clock.numbers(normalised(out.table["window_start"], line))
+                assert (starts <= decided * calendar.slide).all()
+                assert (starts > known * calendar.slide).all()
+            else:
+                starts = line.clock.numbers(normalised(out.table["start_time"], line))
+                assert (starts < decided).all()
+                assert (starts >= known).all()
+        before = watermark
+
+
+def normalised(column: pa.ChunkedArray, line: TimeLine) -> pa.Array:
+    return normalise(column, from_arrow(column.type))
+
+
+@seed(8001)
+@settings(max_examples=250, **SETTINGS)
+@given(drawn=case(), number=st.integers(0, 10**6))
+def test_one_variable(drawn: Case, number: int) -> None:
+    assert_same_as_batch(drawn, random.Random(number))
+
+
+@seed(8002)
+@settings(max_examples=120, **SETTINGS)
+@given(drawn=chain_case(), number=st.integers(0, 10**6))
+def test_neighbours(drawn: Case, number: int) -> None:
+    assert_same_as_batch(drawn, random.Random(number))
+
+
+@seed(8003)
+@settings(max_examples=120, **SETTINGS)
+@given(drawn=general_case(), number=st.integers(0, 10**6))
+def test_patterns(drawn: Case, number: int) -> None:
+    assert_same_as_batch(drawn, random.Random(number))
+
+
+@seed(8004)
+@settings(max_examples=120, **SETTINGS)
+@given(drawn=sequence_case(), number=st.integers(0, 10**6))
+def test_sequences(drawn: Case, number: int) -> None:
+    assert_same_as_batch(drawn, random.Random(number))
+
+
+# --- Chosen queries over longer streams -------------------------------------------------------------------------------
+
+SPANS = [
+    "PATTERN E+ s[] WHERE [g] AND s[i].x > s[i-1].x WITHIN 4",
+    "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT maximal WITHIN 4",
+    "PATTERN E+ s[] WHERE s[i].x != s[i-1].x REPORT any WITHIN 3 RETURN s, SUM(s.x)",
+    "PATTERN E+ s[] WHERE s.x > 1 SELECT contiguous WITHIN 6",
+    "PATTERN E+ s[] WHERE s[i].x > s[i-1].x SELECT skip-till-next WITHIN 6",
+    "PATTERN SEQ(E a, E+ b[]) WHERE a.x < b.x AND b.x < NEXT(b).x WITHIN 5",
+    "PATTERN SEQ(E a, E+ b[]) WHERE a.x < b.x AND b.x < NEXT(b).x REPORT maximal WITHIN 5",
+    "PATTERN SEQ(E+ a[], E b) WHERE a.x < NEXT(a).x AND FIRST(a).x = b.x WITHIN 5",
+    "PATTERN SEQ(E a, E+ b[]) WHERE a.x < b.x AND b.x != NEXT(b).x AND [g] WITHIN 4",
+    "PATTERN AND(E a, E b) WHERE a.x < b.x WITHIN 2",
+    "PATTERN SEQ(NOT(E n), E a, E b, NOT(E m)) WHERE n.x = 5 AND m.x = 0 AND a.x < b.x WITHIN 4",
+    "PATTERN a;b;c WHERE a.x > c.x AND b.x = a.x WITHIN 7",
+    "PATTERN a;b;c WHERE a.x > c.x AND [g] WITHIN 5",
+    "PATTERN SEQ(E a, NOT(E n), E c) WHERE n.x = 3 AND a.x > c.x WITHIN 4",
+    "PATTERN a;b WHERE a.x < b.x",
+]
+WINDOWED = [
+    "PATTERN E+ s[] WHERE [g] AND s[i].x > s[i-1].x WITHIN 6 SLIDE 2 AGGREGATE COUNT(*), SUM(s.x), AVG(LENGTH)",
+    "PATTERN E+ s[] WHERE [g, k] AND s[i].x > s[i-1].x WITHIN 6 SLIDE 3 AGGREGATE COUNT(*), MAX(s.x) GROUP BY g",
+    "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any WITHIN 5 SLIDE 1 ORDER BY LENGTH DESC LIMIT 2 PER WINDOW",
+    "PATTERN a;b WHERE a.x < b.x AND [g] WITHIN 4 SLIDE 4",
+]
+MORE = [text for text in (*SPANS, *WINDOWED) if "WITHIN" in text]
+
+
+def random_events(number: int, dice: random.Random) -> pa.Table:
+    return pa.table(
+        {
+            "ts": [dice.randrange(number) + 1 for _ in range(number)],
+            "id": [f"e{i:03}" for i in range(number)],
+            "x": [dice.randrange(6) for _ in range(number)],
+            "g": [dice.choice(["a", "b", None]) for _ in range(number)],
+            "k": [dice.choice([0.0, -0.0, float("nan")]) for _ in range(number)],
+        }
+    )
+
+
+@pytest.mark.parametrize("text", MORE)
+def test_longer_streams(text: str) -> None:
+    early = 0
+    for number in range(6):
+        dice = random.Random(number)
+        table = random_events(dice.choice([20, 40]), dice)
+        wanted = trellis.query(text).detect(table, time="ts", event_id="id").to_arrow()
+        one = standing(text, table, time="ts", event_id="id")
+        found = through_a_stream(one, table, dice)
+        outs = [out for _, some in found for out in some]
+        assert in_any_order(rows_of(outs)) == in_any_order(plain_rows(wanted.to_pylist()))
+        _assert_prompt(one, found) if not one.bound.aggregates else None
+        early += sum(len(rows_of(some)) for watermark, some in found if watermark != END)
+    assert early
+
+
+def test_events_are_held_once_and_dropped_when_no_window_needs_them() -> None:
+    number = 2_000
+    rng = np.random.default_rng(1)
+    table = pa.table({"ts": np.arange(number), "id": np.arange(number), "x": rng.integers(0, 50, number)})
+    text = "PATTERN E+ s[] WHERE s[i].x > 2 * s[i-1].x WITHIN 40 SLIDE 1 AGGREGATE COUNT(*)"
+    stream = Stream(standing(text, table, time="ts", event_id="id"))
+    most = 0
+    for at in range(0, number, 20):
+        stream.take(table.slice(at, 20), at - 5 if at > 5 else None)
+        bucket = Bucket(stream.family, stream.store)
+        most = max(most, bucket.held)
+        assert sum(len(chunk) for chunk in stream.store.held) < 40_000
+    assert most < 2 * (40 + 20 + 20)
+
+
+def test_what_is_behind_the_watermark_is_given_back_and_counted() -> None:
+    table = pa.table(
+        {"ts": [10, 11, 20, 9, 14, 30], "id": list("abcdef"), "x": [1, 2, 3, 4, 5, 6], "g": list("uuuuvu")}
+    )
+    text = "PATTERN E+ s[] WHERE [g] WITHIN 10 SLIDE 5"
+    stream = Stream(standing(text, table, time="ts", event_id="id"))
+    stream.take(table.slice(0, 3), 15)
+    outs = stream.take(table.slice(3, 2), 16)
+    assert [row["id"] for out in outs if out.kind == LATE for row in out.table.to_pylist()] == ["d", "e"]
+    outs += stream.take(table.slice(5), 100)
+    windows = {(row["window_start"], row["g"]): (row["count"], row["late"]) for row in rows_of(outs, WINDOWS)}
+    assert windows == {(10, "u"): (1, 0), (15, "u"): (1, 0), (20, "u"): (1, 0), (25, "u"): (1, 0), (30, "u"): (1, 0)}
+    # `e` would have been in the window from 10 on, of the partition `v`, which has no other event; `d` in none.
+
+
+def test_late_events_of_open_windows_are_told() -> None:
+    table = pa.table({"ts": [10, 13, 20, 11], "id": list("abcd"), "x": [1, 2, 3, 4]})
+    stream = Stream(standing("PATTERN E+ s[] WITHIN 10 SLIDE 10", table, time="ts", event_id="id"))
+    stream.take(table.slice(0, 2), 12)
+    outs = stream.take(table.slice(2), 20)
+    assert [(row["window_start"], row["late"]) for row in rows_of(outs, WINDOWS)] == [(10, 1)]
+
+
+def test_a_window_over_the_bound_is_counted_and_not_listed() -> None:
+    number = 80
+    table = pa.table({"ts": np.arange(number), "id": np.arange(number), "x": np.arange(number) % 40})
+    text = "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any WITHIN 40 SLIDE 40"
+    stream = Stream(standing(text, table, max_trends=100, time="ts", event_id="id"))
+    outs = stream.take(table.slice(0, 45), None) + stream.take(table.slice(45), END)
+    found = rows_of(outs, WINDOWS)
+    assert [(row["count_text"], row["listed"]) for row in found] == [(str(2**40 - 1), False)] * 2
+    assert not rows_of(outs)
+
+
+def test_what_begins_at_one_event_of_a_span_is_bounded() -> None:
+    number = 30
+    table = pa.table({"ts": np.arange(number), "id": np.arange(number), "x": np.arange(number) % 10})
+    text = "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any WITHIN 9"
+    whole = trellis.query(text).detect(table, time="ts", event_id="id").to_arrow().to_pylist()
+    stream = Stream(standing(text, table, max_trends=64, time="ts", event_id="id"))
+    outs = stream.take(table, 20) + stream.take(table.slice(0, 0), END)
+    refused = {row["event"]: row["count"] for row in rows_of(outs, WINDOWS)}
+    starts = [row["events"][0] for row in whole]
+    assert refused == {first: starts.count(first) for first in set(starts) if starts.count(first) > 64}
+    assert refused
+    assert in_any_order(rows_of(outs)) == in_any_order(plain_rows([r for r in whole if r["events"][0] not in refused]))
+
+
+def test_queries_share_their_events_and_come_and_go() -> None:
+    dice = random.Random(5)
+    table = random_events(60, dice).sort_by("ts")
+    one = standing(MORE[0], table, "one", time="ts", event_id="id")
+    two = standing("PATTERN E+ s[] WHERE [g] AND s.k = 0 WITHIN 8 SLIDE 2", table, "two", time="ts", event_id="id")
+    at = [table.num_rows // 3, 2 * table.num_rows // 3]
+    stream = Stream(one)
+    outs = stream.take(table.slice(0, at[0]), table["ts"][at[0]].as_py())
+    seen = max(table["ts"].slice(0, at[0]).to_pylist())
+    stream.family = Family((one, two))
+    outs += stream.take(table.slice(at[0], at[1] - at[0]), table["ts"][at[1]].as_py())
+    stream.family = Family((two,))
+    outs += stream.take(table.slice(at[1]), END)
+    whole = trellis.query("PATTERN E+ s[] WHERE [g] AND s.k = 0 WITHIN 8 SLIDE 2").detect(
+        table, time="ts", event_id="id"
+    )
+    wanted = [row for row in plain_rows(whole.to_arrow().to_pylist()) if row["window_start"] > seen]
+    assert in_any_order(rows_of(outs, name="two")) == in_any_order(wanted)
+    assert wanted
+    first = plain_rows(trellis.query(MORE[0]).detect(table, time="ts", event_id="id").to_arrow().to_pylist())
+    assert in_any_order(rows_of(outs, name="one")) == in_any_order(
+        [row for row in first if row["start_time"] < table["ts"][at[1]].as_py() - 4]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("PATTERN E+ s[]", "no WITHIN"),
+        ("PATTERN E+ s[] WITHIN 3 AGGREGATE COUNT(*)", "AGGREGATE needs windows"),
+        ("PATTERN E+ s[] WITHIN 3 LIMIT 4", "LIMIT needs windows"),
+        ("PATTERN E+ s[] WITHIN 3 SLIDE 1 LIMIT 4", "go over all windows"),
+    ],
+)
+def test_what_cannot_stand(text: str, wrong: str) -> None:
+    table = random_events(3, random.Random(1))
+    with pytest.raises(UsageError, match=wrong):
+        standing(text, table, time="ts", event_id="id")
+    with pytest.raises(UsageError, match="need an id"):
+        standing("PATTERN E+ s[] WITHIN 3", table, time="ts")
