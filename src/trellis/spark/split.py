@@ -188,7 +188,8 @@ def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool = 
         frame = frame.where(meets) if meets is not None else frame
     columns = [events.column(n).alias(column_name(i)) for i, n in enumerate(plan.columns) if has_column(bound, n)]
     columns += [
-        _partition(events.column(n), kind.kind).alias(partition_name(i)) for i, (n, kind) in enumerate(bound.partition)
+        partition_value(events.column(n), kind.kind).alias(partition_name(i))
+        for i, (n, kind) in enumerate(bound.partition)
     ]
     columns.append(time_number(events.column(schema.time), bound).alias(TIME))
     if schema.event_id is not None or numbered:
@@ -258,7 +259,7 @@ def _may_overflow(value: Value) -> bool:
     return isinstance(value, Operation) and (may_overflow(value) or any(map(_may_overflow, value.arguments)))
 
 
-def _partition(column: Column, kind: Kind) -> Column:
+def partition_value(column: Column, kind: Kind) -> Column:
     """Return a partition attribute so that equal ones are equal for a hash: one NaN, no negative zero."""
     if kind is Kind.DOUBLE:
         wide = column.cast("double")

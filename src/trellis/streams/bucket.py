@@ -105,7 +105,7 @@ def unpacked(chunk: bytes) -> pa.Table:
 
 @dataclass(frozen=True)
 class Family:
-    """Queries that share their events: equal in time, id, type and partition columns."""
+    """Queries that share their events: equal in `shared_columns`."""
 
     standing: tuple[Standing, ...]
 
@@ -127,6 +127,11 @@ class Family:
     def partition(self) -> list[str]:
         """The columns of the partition."""
         return [name for name, _ in self.standing[0].bound.partition]
+
+    @property
+    def together(self) -> tuple[str, ...]:
+        """The columns whose equal values must be in one bucket."""
+        return bucket_columns(self.standing[0])
 
     @property
     def columns(self) -> list[str]:
@@ -151,6 +156,24 @@ class Family:
                 return np.ones(table.num_rows, np.bool_)
             wanted |= meets_constants(one.plan, table)
         return wanted
+
+
+def bucket_columns(one: Standing) -> tuple[str, ...]:
+    """Return the columns by which the events of a query can be parted: those of GROUP BY, or of the partition."""
+    return tuple(one.bound.group_by) or tuple(name for name, _ in one.bound.partition)
+
+
+def shared_columns(one: Standing) -> dict[str, Any]:
+    """Return what queries must have in common to share their events, as plain data."""
+    schema = one.bound.schema
+    assert schema is not None
+    return {
+        "time": schema.time,
+        "event_id": schema.event_id,
+        "type": schema.type,
+        "partition": [name for name, _ in one.bound.partition],
+        "together": list(bucket_columns(one)),
+    }
 
 
 class Bucket:

@@ -1,0 +1,316 @@
+"""Standing queries on Structured Streaming: a streaming data frame of events in, one of what is decided out.
+
+Spark keeps the watermark, the state and the offsets. Events are packed as columnar bytes before the shuffle, one piece
+for each task and bucket of partitions, so that state and shuffle have few, large rows: the stateful operator costs by
+the row and by the key. What comes out is packed likewise, and becomes rows again where it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from trellis.errors import UsageError
+from trellis.language.durations import to_micros
+from trellis.language.schema import Kind, Type
+from trellis.spark.compile import time_column
+from trellis.spark.failures import in_task
+from trellis.spark.frames import Events
+from trellis.spark.operate import for_spark, spark_type
+from trellis.spark.rows import output_names
+from trellis.spark.split import partition_value
+from trellis.streams.bucket import BAD, RESULTS, WINDOWS, Bucket, Family, Out, packed, unpacked
+from trellis.streams.calendar import Number
+from trellis.streams.closing import windows_schema
+
+EVENTS = "events"  # the kind of what goes in
+BUCKET, MOMENT = "bucket", "moment"
+PACKED = "bucket int, kind string, newest string, blob binary"
+FOUND = "kind string, query string, rows bigint, payload binary"
+ROWS_A_PIECE = 1 << 20
+FARTHEST = 9 * 10**15  # milliseconds that a timestamp of Spark's has room for
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", (1 << 31) - 1
+DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+
+
+def delay_of(text: str | int | float, time: Type) -> int:
+    """Return a duration as milliseconds, or, where times are plain numbers, in their unit; never too short."""
+    match = DURATION.fullmatch(str(text))
+    hint = "Write a number and a unit, such as `10 minutes`." if time.temporal else "Write a number: times are numbers."
+    if match is None or bool(match[2]) != time.temporal:
+        raise UsageError(f"the watermark `{text}` is no duration for times of this kind", hint)
+    try:
+        if not time.temporal:
+            return ceil(Decimal(match[1]))
+        micros = to_micros(Decimal(match[1]), match[2])
+    except (KeyError, InvalidOperation):
+        raise UsageError(f"the watermark `{text}` has no unit of time", hint) from None
+    if micros is None:
+        raise UsageError(f"the watermark `{text}` is finer than a microsecond", hint)
+    return -(-micros // 1000)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a stream runs.
+
+    Attributes
+    ----------
+    delay
+        How far the watermark stays behind the latest event, as `delay_of` gives it.
+    buckets
+        In how many pieces partitions are held.
+    keep_late
+        Whether late and bad events come out with all their columns.
+    ahead
+        Milliseconds: an event that is farther ahead of the clock on the wall does not move the watermark. None: all do.
+    """
+
+    delay: int
+    buckets: int
+    keep_late: bool = False
+    ahead: int | None = None
+
+
+def found_in(family: Family, frame: DataFrame, settings: Settings) -> DataFrame:
+    """Return what is decided of a streaming frame of events, packed: see `FOUND`."""
+    _set_up(frame.sparkSession)
+    events = Events(frame)
+    schema = family.standing[0].bound.schema
+    assert schema is not None
+    names = list(events.types)
+    columns = [events.column(name).alias(f"c{i}") for i, name in enumerate(names)]
+    moment = _moment(events.column(schema.time), schema.time_type, settings.ahead)
+    rows = events.frame.select(*columns, _bucket(family, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
+    rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds").drop(MOMENT)
+    pieces = rows.mapInArrow(Packing(family, tuple(names), settings.keep_late), PACKED)
+    return pieces.groupBy(BUCKET).transformWithStateInPandas(Holding(family), FOUND, "append", "eventTime")
+
+
+def _set_up(session: SparkSession) -> None:
+    """Have state in RocksDB, which the stateful operator needs, and rows with large pieces in small batches."""
+    if session.conf.get(PROVIDER, "") != ROCKSDB:
+        session.conf.set(PROVIDER, ROCKSDB)
+    if int(session.conf.get(BATCH_BYTES, None) or UNLIMITED) >= UNLIMITED:
+        session.conf.set(BATCH_BYTES, 64 << 20)
+
+
+def _moment(column: Column, time: Type, ahead: int | None) -> Column:
+    """Return the time of an event as a timestamp, which is what Spark has watermarks of."""
+    number = time_column(column, time)
+    if time.temporal:
+        moment = f.timestamp_micros(number)
+        if ahead is not None:
+            latest = f.unix_micros(f.current_timestamp()) + f.lit(1000 * ahead)
+            moment = f.when(number <= latest, moment)
+        return moment
+    whole = number if time.kind is Kind.INTEGER else f.floor(number)
+    return f.when(f.abs(whole) < f.lit(FARTHEST), f.timestamp_millis(whole.cast("bigint")))
+
+
+def _bucket(family: Family, events: Events, buckets: int) -> Column:
+    """Return the bucket of an event: equal partitions, or those aggregated together, are in the same."""
+    kept = [(name, type_) for name, type_ in family.standing[0].bound.partition if name in family.together]
+    if not kept:
+        return f.lit(0)
+    hashed = f.xxhash64(*(partition_value(events.column(name), type_.kind) for name, type_ in kept))
+    return f.pmod(hashed, f.lit(buckets)).cast("int")
+
+
+# --- Events as pieces -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Makes pieces of the events of a task; `names` are the user's, in the order of the columns before the bucket."""
+
+    family: Family
+    names: tuple[str, ...]
+    keep_late: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take the rows of a task and give a piece for each bucket."""
+        with in_task():
+            held: list[pa.RecordBatch] = []
+            for batch in batches:
+                held.append(batch)
+                if sum(one.num_rows for one in held) >= ROWS_A_PIECE:
+                    yield from self._pieces(pa.Table.from_batches(held))
+                    held = []
+            if held:
+                yield from self._pieces(pa.Table.from_batches(held))
+
+    def _pieces(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        bucket = table[BUCKET].to_numpy()
+        events = table.drop_columns([BUCKET]).rename_columns(list(self.names))
+        good = self.family.readable(events)
+        if not good.all():
+            yield _piece(0, BAD, None, events.filter(pa.array(~good)))
+            events, bucket = events.filter(pa.array(good)), bucket[good]
+        times = self.family.line.numbers(events, self.family.time)
+        wanted = self.family.wanted(events)
+        if not self.keep_late:
+            events = events.select(self.family.columns)
+        for number in np.unique(bucket).tolist():
+            here = bucket == number
+            kept = events.filter(pa.array(here & wanted))
+            yield _piece(number, EVENTS, times[here].max().item(), kept)
+
+
+def _piece(bucket: int, kind: str, newest: Any, table: pa.Table) -> pa.RecordBatch:
+    blob = packed(table.combine_chunks())
+    columns = [
+        pa.array([bucket], pa.int32()), pa.array([kind]), pa.array([json.dumps(newest)]), pa.array([blob], pa.binary())
+    ]  # fmt: skip
+    return pa.RecordBatch.from_arrays(columns, names=["bucket", "kind", "newest", "blob"])
+
+
+# --- State ------------------------------------------------------------------------------------------------------
+
+
+class _Store:
+    """The state of a bucket in Spark's."""
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        self._chunks = handle.getListState("chunks", "blob binary")
+        self._note = handle.getValueState("note", "text string")
+        self._ranks = handle.getValueState("ranks", "text string")
+
+    def chunks(self) -> list[bytes]:
+        """Return the pieces in which events are held."""
+        return [bytes(row[0]) for row in self._chunks.get()]
+
+    def append(self, chunk: bytes) -> None:
+        """Add one."""
+        self._chunks.appendValue((chunk,))
+
+    def replace(self, chunks: Sequence[bytes]) -> None:
+        """Put some in place of all."""
+        if chunks:
+            self._chunks.put([(chunk,) for chunk in chunks])
+        else:
+            self._chunks.clear()
+
+    def note(self) -> str | None:
+        """Return the small state as text."""
+        return _text(self._note)
+
+    def set_note(self, text: str) -> None:
+        """Keep the small state."""
+        self._note.update((text,))
+
+    def ranks(self) -> str | None:
+        """Return how many results partitions have had, as text."""
+        return _text(self._ranks)
+
+    def set_ranks(self, text: str) -> None:
+        """Keep that."""
+        self._ranks.update((text,))
+
+
+def _text(state: Any) -> str | None:
+    value = state.get()
+    return None if value is None else str(value[0])
+
+
+class Holding(StatefulProcessor):
+    """Holds the events of buckets, and gives what is decided as soon as the watermark says so."""
+
+    def __init__(self, family: Family) -> None:
+        self.family = family
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Take hold of the state."""
+        self._handle, self._store = handle, _Store(handle)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+        """Hold what came; what was decided before it came is told by a timer."""
+        watermark = _watermark(timerValues)
+        with in_task():
+            bucket = Bucket(self.family, self._store)
+            for row in (row for frame in rows for row in frame.itertuples(index=False)):
+                table = unpacked(row.blob)
+                if row.kind == BAD:
+                    yield _row(Out(BAD, "", table))
+                else:
+                    yield from map(_row, bucket.take(table, json.loads(row.newest), watermark))
+            bucket.finish()
+            self._wait_for(bucket)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[pd.DataFrame]:  # fmt: skip
+        """Give what the watermark has decided."""
+        watermark = _watermark(timerValues)
+        with in_task():
+            bucket = Bucket(self.family, self._store)
+            if watermark is not None and bucket.next_watermark is not None and bucket.next_watermark <= watermark:
+                yield from map(_row, bucket.close(watermark))
+            bucket.finish()
+            self._wait_for(bucket)
+
+    def _wait_for(self, bucket: Bucket) -> None:
+        """Be called again when more is decided."""
+        wanted = None if bucket.next_watermark is None else max(1, bucket.next_watermark)
+        known = [int(timer) for timer in self._handle.listTimers()]
+        for timer in known:
+            if timer != wanted:
+                self._handle.deleteTimer(timer)
+        if wanted is not None and wanted not in known:
+            self._handle.registerTimer(wanted)
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+
+def _watermark(values: Any) -> Number | None:
+    """Return the watermark; Spark's is 0 until events have moved it."""
+    return int(values.getCurrentWatermarkInMs()) or None
+
+
+def _row(out: Out) -> pd.DataFrame:
+    """Return one row; each goes on its way by itself, however large."""
+    row = {"kind": out.kind, "query": out.query, "rows": out.table.num_rows, "payload": packed(out.table)}
+    return pd.DataFrame([row])
+
+
+# --- What is decided, as rows -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Unpacking:
+    """Makes rows of what is packed."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take packed results, all of one query and kind, and give them."""
+        for batch in batches:
+            for payload in batch.column("payload").to_pylist():
+                yield from map(for_spark, unpacked(payload).to_batches())
+
+
+def rows_of(found: DataFrame, schema: pa.Schema, kind: str, query: str) -> DataFrame:
+    """Return what is decided as rows, of one kind and query."""
+    inside = pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
+    chosen = found.where((f.col("kind") == kind) & (f.col("query") == query)).select("payload")
+    return chosen.mapInArrow(Unpacking(), from_arrow_schema(inside)).toDF(*schema.names)
+
+
+def schema_of_kind(family: Family, kind: str, query: str) -> pa.Schema:
+    """Return the schema of the results, or of the windows, of a query."""
+    (one,) = [one for one in family.standing if one.name == query]
+    return {RESULTS: one.schema, WINDOWS: windows_schema(one.bound)}[kind]
