@@ -94,6 +94,48 @@ class Query:
             engine=engine, spark=spark,
         )  # fmt: skip
 
+    def detect_stream(
+        self,
+        frame: Any,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        event_id: str | None = None,
+        watermark: str,
+        params: Mapping[str, Any] | None = None,
+        report_mode: str | None = None,
+        max_trends: int = DEFAULT_MAX_TRENDS,
+        on_bad_rows: str = "error",
+        table: str = "results",
+        max_ahead: str | None = "1 day",
+    ) -> Any:
+        """Return the results over a streaming data frame as a streaming data frame: each as soon as it is decided.
+
+        Parameters
+        ----------
+        frame
+            A streaming data frame, from any source of Spark's.
+        time, type, event_id, params, report_mode
+            As in `detect`; a stream must name its `event_id`.
+        watermark
+            How far events may be late, such as `10 minutes`; a plain number where times are numbers.
+        max_trends
+            A window and partition with more results is counted and not listed.
+        on_bad_rows
+            `drop`: of events with the same id the first is kept. `error`: they end the stream.
+        table
+            `results`; `windows`: the exact count of every closed window and partition; `late` or `bad`: the events
+            that came too late, or without a readable time or id.
+        max_ahead
+            An event that is farther ahead of the clock on the wall does not move the watermark; None for no guard.
+        """
+        from trellis.spark.streaming import detect_stream
+
+        return detect_stream(
+            self, frame, time=time, type=type, event_id=event_id, watermark=watermark, params=params,
+            report_mode=report_mode, max_trends=max_trends, on_bad_rows=on_bad_rows, table=table, max_ahead=max_ahead,
+        )  # fmt: skip
+
     def arrivals(
         self, *, time: str | None = None, type: str | None = None, event_id: str,
         params: Mapping[str, Any] | None = None, max_trends: int = DEFAULT_MAX_TRENDS,

@@ -23,6 +23,7 @@ from trellis.cli.demo import demo
 from trellis.cli.detect import detect
 from trellis.cli.explain import explain
 from trellis.cli.generate import generate_app
+from trellis.cli.stream import stream
 from trellis.errors import TrellisError
 
 WORKED, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
@@ -130,6 +131,7 @@ Queries, such as:
 app.command(epilog=QUERIES)(explain)
 app.command(epilog=QUERIES)(detect)
 app.command(epilog=QUERIES)(count)
+app.command(epilog=QUERIES)(stream)
 app.add_typer(generate_app(), name="generate")
 app.command()(bench)
 app.command()(demo)

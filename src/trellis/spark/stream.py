@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -74,7 +76,7 @@ class Settings:
     delay
         How far the watermark stays behind the latest event, as `delay_of` gives it.
     buckets
-        In how many pieces partitions are held.
+        The numbers of the buckets that hold partitions.
     keep_late
         Whether late and bad events come out with all their columns.
     ahead
@@ -82,7 +84,7 @@ class Settings:
     """
 
     delay: int
-    buckets: int
+    buckets: tuple[int, ...]
     keep_late: bool = False
     ahead: int | None = None
 
@@ -98,7 +100,7 @@ def found_in(family: Family, frame: DataFrame, settings: Settings) -> DataFrame:
     moment = _moment(events.column(schema.time), schema.time_type, settings.ahead)
     rows = events.frame.select(*columns, _bucket(family, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
     rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds").drop(MOMENT)
-    pieces = rows.mapInArrow(Packing(family, tuple(names), settings.keep_late), PACKED)
+    pieces = rows.mapInArrow(Packing(family, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
     return pieces.groupBy(BUCKET).transformWithStateInPandas(Holding(family), FOUND, "append", "eventTime")
 
 
@@ -108,6 +110,12 @@ def _set_up(session: SparkSession) -> None:
         session.conf.set(PROVIDER, ROCKSDB)
     if int(session.conf.get(BATCH_BYTES, None) or UNLIMITED) >= UNLIMITED:
         session.conf.set(BATCH_BYTES, 64 << 20)
+
+
+def go_on_at_interrupts() -> None:
+    """Have a worker finish its task after Ctrl-C, which a terminal sends to all processes."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _moment(column: Column, time: Type, ahead: int | None) -> Column:
@@ -123,13 +131,14 @@ def _moment(column: Column, time: Type, ahead: int | None) -> Column:
     return f.when(f.abs(whole) < f.lit(FARTHEST), f.timestamp_millis(whole.cast("bigint")))
 
 
-def _bucket(family: Family, events: Events, buckets: int) -> Column:
+def _bucket(family: Family, events: Events, buckets: tuple[int, ...]) -> Column:
     """Return the bucket of an event: equal partitions, or those aggregated together, are in the same."""
     kept = [(name, type_) for name, type_ in family.standing[0].bound.partition if name in family.together]
     if not kept:
-        return f.lit(0)
+        return f.lit(buckets[0])
     hashed = f.xxhash64(*(partition_value(events.column(name), type_.kind) for name, type_ in kept))
-    return f.pmod(hashed, f.lit(buckets)).cast("int")
+    place = f.pmod(hashed, f.lit(len(buckets))).cast("int")
+    return f.element_at(f.array(*map(f.lit, buckets)), place + f.lit(1))
 
 
 # --- Events as pieces -------------------------------------------------------------------------------------------
@@ -137,14 +146,19 @@ def _bucket(family: Family, events: Events, buckets: int) -> Column:
 
 @dataclass(frozen=True)
 class Packing:
-    """Makes pieces of the events of a task; `names` are the user's, in the order of the columns before the bucket."""
+    """Makes pieces of the events of a task.
+
+    `names` are the user's, in the order of the columns before the bucket; bad events go through the `first` bucket.
+    """
 
     family: Family
     names: tuple[str, ...]
+    first: int
     keep_late: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the rows of a task and give a piece for each bucket."""
+        go_on_at_interrupts()
         with in_task():
             held: list[pa.RecordBatch] = []
             for batch in batches:
@@ -160,7 +174,7 @@ class Packing:
         events = table.drop_columns([BUCKET]).rename_columns(list(self.names))
         good = self.family.readable(events)
         if not good.all():
-            yield _piece(0, BAD, None, events.filter(pa.array(~good)))
+            yield _piece(self.first, BAD, None, events.filter(pa.array(~good)))
             events, bucket = events.filter(pa.array(good)), bucket[good]
         times = self.family.line.numbers(events, self.family.time)
         wanted = self.family.wanted(events)
@@ -236,6 +250,7 @@ class Holding(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Take hold of the state."""
+        go_on_at_interrupts()
         self._handle, self._store = handle, _Store(handle)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:

@@ -174,7 +174,8 @@ def close(
     times = calendar.line.numbers(held, schema.time)
     table = held.filter(pa.array((times >= low) & (times < high)))
     if standing.without_ids and schema.event_id is not None:
-        table = table.append_column(schema.event_id, pa.array(np.arange(table.num_rows)))
+        numbers = pa.array(np.arange(table.num_rows))
+        table = table.select(standing.columns).append_column(schema.event_id, numbers)
         plan = replace(plan, columns=(*standing.columns, schema.event_id))
     events = calendar.restricted(prepare(plan, table, standing.on_bad_rows).events, before, now, since)
     closing = _Closing(replace(standing, plan=plan), events, late or Late(), dict(ranks or {}))

@@ -1,0 +1,292 @@
+"""`trellis stream`: queries that stand over a directory that keeps growing."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trellis.cli import options as o
+from trellis.cli.console import err, out, progress, silence
+from trellis.cli.engine import started
+from trellis.cli.queries import read_query
+from trellis.cli.show import plural
+from trellis.cli.text_columns import text_columns
+from trellis.errors import UsageError
+from trellis.limits import DEFAULT_MAX_TRENDS
+
+if TYPE_CHECKING:
+    from trellis.queries import Query
+    from trellis.spark.streaming import Stream
+
+_STREAM = "Stream"
+EVERY = 0.5  # seconds between two looks
+
+Arguments = Annotated[
+    list[str],
+    typer.Argument(metavar="QUERY... DIR", help="Files that hold queries, or their texts; at last the directory."),
+]
+OutDirectory = Annotated[
+    str,
+    typer.Option("--out", metavar="DIR", help="Where results go, with a log of what counts.", rich_help_panel=_STREAM),
+]
+CheckpointDirectory = Annotated[
+    str,
+    typer.Option(
+        "--checkpoint", metavar="DIR", help="Where the stream remembers how far it is.", rich_help_panel=_STREAM
+    ),
+]
+Watermark = Annotated[
+    str,
+    typer.Option(
+        "--watermark",
+        metavar="DURATION",
+        help="How far events may be late, such as '10 minutes'; a plain number where times are numbers.",
+        rich_help_panel=_STREAM,
+    ),
+]
+SchemaText = Annotated[
+    str | None,
+    typer.Option(
+        "--schema",
+        metavar="DDL",
+        help="The columns of the events, 'ts TIMESTAMP, price DOUBLE'; without it the files that are there tell.",
+        rich_help_panel=_STREAM,
+    ),
+]
+AvailableNow = Annotated[
+    bool, typer.Option("--available-now", help="Stop when all that is there has been read.", rich_help_panel=_STREAM)
+]
+Flush = Annotated[
+    bool,
+    typer.Option("--flush", help="With --available-now: also give what only the end decides.", rich_help_panel=_STREAM),
+]
+KeepLate = Annotated[
+    bool,
+    typer.Option("--late", help="Write late and bad events to _late and _bad in the output.", rich_help_panel=_STREAM),
+]
+MaxAhead = Annotated[
+    str,
+    typer.Option(
+        "--max-ahead",
+        metavar="DURATION",
+        help="An event so far ahead of the clock does not move the watermark; 'none' for no such guard.",
+        rich_help_panel=_STREAM,
+    ),
+]
+FilesABatch = Annotated[
+    int | None,
+    typer.Option(
+        "--files-a-batch", min=1, metavar="N", help="Read at most so many files at once.", rich_help_panel=_STREAM
+    ),
+]
+MaxTrends = Annotated[
+    int,
+    typer.Option(
+        "--max-trends",
+        min=0,
+        metavar="N",
+        help="A window and partition with more results is counted in _windows and not listed.",
+        rich_help_panel="How it runs",
+    ),
+]
+
+
+def stream(
+    arguments: Arguments,
+    output: OutDirectory,
+    checkpoint: CheckpointDirectory,
+    watermark: Watermark,
+    schema: SchemaText = None,
+    available_now: AvailableNow = False,
+    flush: Flush = False,
+    late: KeepLate = False,
+    max_ahead: MaxAhead = "1 day",
+    files_a_batch: FilesABatch = None,
+    time: o.Time = None,
+    type: o.TypeColumn = None,
+    event_id: o.EventId = None,
+    time_format: o.TimeFormat = None,
+    input_format: o.InputFormat = None,
+    on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
+    param: o.Params = None,
+    report_mode: o.ReportMode = None,
+    max_trends: MaxTrends = DEFAULT_MAX_TRENDS,
+    master: o.Master = None,
+    conf: o.Conf = None,
+    format: o.Format = o.OutputFormat.PARQUET,
+    progress: o.ShowProgress = True,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
+) -> None:
+    """Run queries over a directory that keeps growing: results come out as soon as no event can change them.
+
+    Each result is written once, also if the process is killed and started again with the same checkpoint. Ctrl-C stops
+    it after the batch that runs.
+    """
+    *texts, directory = arguments
+    if not texts:
+        raise UsageError("no query was given", "Write the queries first, then the directory of the events.")
+    if flush and not available_now:
+        raise UsageError("--flush is for the end of the input", "Use it with --available-now.")
+    asked = _Asked(
+        _named(texts), directory, schema, files_a_batch,
+        {
+            "out": output, "checkpoint": checkpoint, "watermark": watermark, "format": str(format),
+            "available_now": available_now, "flush": flush, "keep_late": late,
+            "max_ahead": None if max_ahead.lower() == "none" else max_ahead,
+        },
+        {
+            "time": time, "type": type, "event_id": event_id, "params": o.pairs("--param", param),
+            "report_mode": report_mode, "max_trends": max_trends, "on_bad_rows": str(on_bad_rows),
+        },
+        time_format, input_format,
+    )  # fmt: skip
+    shown = o.OutputOptions(output, str(format), False, progress, quiet, json)
+    _run(asked, o.EngineOptions(o.Engine.SPARK, master, tuple(conf or ())), shown)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked for."""
+
+    queries: dict[str, Query]
+    directory: str
+    schema: str | None
+    files_a_batch: int | None
+    options: dict[str, Any]
+    events: dict[str, Any]
+    time_format: str | None
+    input_format: str | None
+
+
+def _named(texts: list[str]) -> dict[str, Query]:
+    """Return the queries by the names of their files; texts are called `query`, `query-2` and so on."""
+    found: dict[str, Query] = {}
+    for text in texts:
+        query = read_query(text)
+        is_file = len(text) < 4096 and "\n" not in text and Path(text).is_file()
+        name = base = Path(text).stem if is_file else "query"
+        number = 2
+        while name in found:
+            if is_file:
+                raise UsageError(f"two queries are called `{name}`", "Rename one of the files.")
+            name, number = f"{base}-{number}", number + 1
+        found[name] = query
+    return found
+
+
+def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None:
+    begun = perf_counter()
+    for query in asked.queries.values():
+        query.plan(None, asked.events["params"], asked.events["report_mode"])  # mistakes before anything is started
+    with progress(shown.shows_progress) as step:
+        step("starting spark")
+    with started(engine) as session:
+        from trellis.spark.read_stream import read_stream
+        from trellis.spark.streaming import Options, Stream
+
+        texts = {
+            name for query in asked.queries.values() for name in text_columns(query.syntax, asked.events["params"])
+        }
+        frame = read_stream(
+            session, asked.directory, schema=asked.schema, input_format=asked.input_format, text_columns=texts,
+            time=asked.events["time"], time_format=asked.time_format, files_a_batch=asked.files_a_batch,
+        )  # fmt: skip
+        stream = Stream(session, asked.queries, frame, Options(**asked.options), **asked.events)
+        with _asked_to_stop() as stop, silence():
+            stream.start()
+            with _watched(stream, shown) as look:
+                while not stop.is_set() and not stream.wait(EVERY):
+                    look()
+                if stop.is_set():
+                    err().print("stopping after this batch")
+                    stream.stop()
+                elif asked.options["flush"]:
+                    stream.flush()
+                look()
+        problem = stream.failure
+        if problem is not None:
+            raise problem
+        _print_end(stream, shown, perf_counter() - begun)
+    if stop.is_set():
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[threading.Event]:
+    """Give an event that Ctrl-C sets, the first time; Spark would cancel the batch."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    usual = signal.getsignal(signal.SIGINT)
+
+    def notice(number: int, frame: Any) -> None:
+        if asked.is_set() and callable(usual):
+            usual(number, frame)
+        asked.set()
+
+    signal.signal(signal.SIGINT, notice)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+@contextmanager
+def _watched(stream: Stream, shown: o.OutputOptions) -> Iterator[Any]:
+    """Show on a terminal how the stream goes."""
+    if not shown.shows_progress or not sys.stderr.isatty():
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(live_table(stream), console=Console(file=sys.stderr), refresh_per_second=4) as live:
+        yield lambda: live.update(live_table(stream))
+
+
+def live_table(stream: Stream) -> Any:
+    """Return the state of a stream as a table."""
+    from rich.table import Table
+
+    table = Table(title="trellis stream", box=None, title_justify="left")
+    for name in ("queries", "events/s", "watermark", "open windows", "state", "results", "late", "bad"):
+        table.add_column(name, justify="left" if name == "queries" else "right")
+    totals = stream.totals
+    for number, state in enumerate(stream.states()):
+        own = [f"{totals.results:,}", f"{totals.late:,}", f"{totals.bad:,}"] if number == 0 else ["", "", ""]
+        table.add_row(
+            ", ".join(state.queries), f"{state.events_a_second:,.0f}", state.watermark, f"{state.open_windows:,}",
+            f"{state.state_bytes / 1e6:,.1f} MB", *own,
+        )  # fmt: skip
+    return table
+
+
+def _print_end(stream: Stream, shown: o.OutputOptions, seconds: float) -> None:
+    totals = stream.totals
+    if shown.json:
+        import json
+
+        from trellis.language.printer import to_query_text
+
+        about = {
+            "query": [to_query_text(one.bound.syntax) for one in stream.standing], "events": totals.events,
+            "windows": totals.windows, "results": str(totals.results), "late": totals.late, "bad": totals.bad,
+            "batches": totals.batches, "seconds": round(seconds, 3), "output": stream.options.out,
+        }  # fmt: skip
+        out().print(json.dumps(about))
+    elif not shown.quiet:
+        told = [plural(totals.events, "event"), plural(totals.results, "result"), plural(totals.late, "late event")]
+        out().print(
+            f"{', '.join([*told, plural(totals.bad, 'bad event')])} in {seconds:.1f} s; written: {stream.options.out}"
+        )

@@ -1,0 +1,521 @@
+"""Runs standing queries: one Spark query for those that share their events, with its state, its outputs and their log.
+
+A checkpoint directory holds `trellis.json`, which tells the queries and the events that it is for, and a directory for
+each family of queries, with the checkpoint of Spark.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from trellis.errors import DataError, TrellisError, UsageError
+from trellis.io.results import write_file
+from trellis.language.schema import Schema, Table
+from trellis.limits import DEFAULT_MAX_TRENDS
+from trellis.spark.failures import in_driver, in_task, mistake_in
+from trellis.spark.frames import read_frames
+from trellis.spark.operate import spark_type
+from trellis.spark.rows import group_begins, whole_groups
+from trellis.spark.schema import from_spark
+from trellis.spark.sink import TOLD, task_number, tell, told
+from trellis.spark.stream import FOUND, Settings, delay_of, found_in, go_on_at_interrupts, rows_of, schema_of_kind
+from trellis.streams.bucket import BAD, LATE, RESULTS, WINDOWS, Bucket, Family, packed, shared_columns, unpacked
+from trellis.streams.calendar import END, Calendar
+from trellis.streams.closing import Standing, check_standing
+from trellis.streams.outlet import FLUSH, FOLDERS, Outlet, batch_name
+
+ABOUT = "trellis.json"
+BUCKETS_A_TASK = 2
+FILE_BYTES = 256 << 20
+AHEAD = "1 day"
+TABLES = (RESULTS, WINDOWS)
+FOUND_ARROW = pa.schema([("kind", pa.string()), ("query", pa.string()), ("rows", pa.int64()), ("payload", pa.binary())])
+
+if TYPE_CHECKING:
+    from trellis.queries import Query
+
+
+# --- Queries ----------------------------------------------------------------------------------------------------
+
+
+def standing_queries(
+    queries: Mapping[str, Query], frame: DataFrame, *, time: str, type: str | None, event_id: str | None,
+    params: Mapping[str, Any] | None, report_mode: str | None, max_trends: int, on_bad_rows: str,
+) -> list[Standing]:  # fmt: skip
+    """Return queries by name as standing ones over the events of a frame."""
+    schema = Schema(
+        (Table(None, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields}),), time, type, event_id
+    )
+    found = []
+    for name, query in queries.items():
+        plan = query.plan(schema, params, report_mode)
+        check_standing(plan.bound)
+        found.append(Standing(name, plan, max_trends, on_bad_rows))
+    return found
+
+
+def detect_stream(
+    query: Query, frame: DataFrame, *, time: str | None, type: str | None, event_id: str | None, watermark: str,
+    params: Mapping[str, Any] | None = None, report_mode: str | None = None, max_trends: int = DEFAULT_MAX_TRENDS,
+    on_bad_rows: str = "error", table: str = RESULTS, max_ahead: str | None = AHEAD,
+) -> DataFrame:  # fmt: skip
+    """Return what is decided of a streaming frame of events, as a streaming frame: see `Query.detect_stream`."""
+    if not getattr(frame, "isStreaming", False):
+        raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
+    if table not in (*TABLES, LATE, BAD):
+        raise UsageError(f"there is no table `{table}`", "Tables are results, windows, late and bad.")
+    events, time = _events(frame, time)
+    (one,) = standing_queries(
+        {"query": query}, events, time=time, type=type, event_id=event_id, params=params, report_mode=report_mode,
+        max_trends=max_trends, on_bad_rows=on_bad_rows,
+    )  # fmt: skip
+    family = Family((one,))
+    keys = bucket_keys(events.sparkSession)
+    settings = _settings(one, watermark, len(keys), table in (LATE, BAD), max_ahead, keys)
+    found = found_in(family, events, settings)
+    if table in TABLES:
+        return rows_of(found, schema_of_kind(family, table, "query"), table, "query")
+    schema = _event_schema(events)
+    return rows_of(found, schema, table, "")
+
+
+def _events(frame: DataFrame, time: str | None) -> tuple[DataFrame, str]:
+    frames, chosen = read_frames(frame, None, time)
+    return frames[None], chosen
+
+
+def _settings(
+    one: Standing, watermark: str, buckets: int, keep_late: bool, max_ahead: str | None, keys: Sequence[int]
+) -> Settings:
+    assert one.bound.schema is not None
+    time = one.bound.schema.time_type
+    ahead = delay_of(max_ahead, time) if max_ahead is not None and time.temporal else None
+    return Settings(delay_of(watermark, time), tuple(keys[:buckets]), keep_late, ahead)
+
+
+def bucket_keys(session: SparkSession) -> list[int]:
+    """Return numbers for buckets that Spark spreads evenly over the tasks of a shuffle."""
+    tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    context = getattr(session, "_sc", None)
+    wanted = min(tasks, context.defaultParallelism if context else tasks)
+    candidates = session.range(64 * wanted).select(
+        f.col("id"), f.pmod(f.hash(f.col("id").cast("int")), f.lit(tasks)).alias("task")
+    )
+    of_task: dict[int, list[int]] = {}
+    for row in candidates.collect():
+        of_task.setdefault(row["task"], []).append(row["id"])
+    chosen = sorted(of_task.values(), key=len, reverse=True)[:wanted]
+    return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
+
+
+# --- The checkpoint ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Checkpoint:
+    """What a checkpoint directory is for."""
+
+    directory: Path
+    columns: dict[str, str] = field(default_factory=dict)
+    queries: dict[str, str] = field(default_factory=dict)  # the directory of each query's output, by its key
+    buckets: dict[str, list[int]] = field(default_factory=dict)  # of each family
+
+    @classmethod
+    def at(cls, directory: str) -> Checkpoint:
+        """Return what a directory tells; one that is not there yet, or empty, tells nothing."""
+        path = Path(directory)
+        about = path / ABOUT
+        if not about.exists():
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                raise UsageError(
+                    f"{directory} is no checkpoint of `trellis stream`", "Name an empty directory, or one that it made."
+                )
+            return cls(path)
+        try:
+            return cls(path, **json.loads(about.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise DataError(f"{about} cannot be read", "It is damaged, or of another version of Trellis.") from None
+
+    def check(self, standing: Iterable[Standing], columns: Mapping[str, str]) -> None:
+        """Refuse a checkpoint of other events or of other queries."""
+        for name, type_ in self.columns.items():
+            found = columns.get(name)
+            if found != type_:
+                now = "is not there any more" if found is None else f"is {found} now"
+                raise UsageError(
+                    f"the events have changed since the checkpoint {self.directory} was made: `{name}` was {type_}, "
+                    f"and {now}",
+                    "Name a new checkpoint and a new output, or give the events the types that they had (--schema).",
+                )
+        if self.queries and not any(one.key in self.queries for one in standing):
+            known = ", ".join(key.partition(":")[0] for key in self.queries)
+            raise UsageError(
+                f"the checkpoint {self.directory} is of other queries: {known}",
+                "Name another checkpoint. A query whose text has changed is another one.",
+            )
+
+    def save(self) -> None:
+        """Write down what it is for."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        about = {"columns": self.columns, "queries": self.queries, "buckets": self.buckets}
+        hidden = self.directory / f"{ABOUT}.tmp"
+        hidden.write_text(json.dumps(about, indent=2), encoding="utf-8")
+        hidden.replace(self.directory / ABOUT)
+
+
+def _families(standing: Sequence[Standing]) -> dict[str, Family]:
+    """Return the queries that share events together, by a name that depends on what they share."""
+    found: dict[str, list[Standing]] = {}
+    for one in standing:
+        text = json.dumps(shared_columns(one), sort_keys=True)
+        found.setdefault(hashlib.sha256(text.encode()).hexdigest()[:12], []).append(one)
+    return {name: Family(tuple(some)) for name, some in found.items()}
+
+
+# --- Running ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where a stream writes and how it runs."""
+
+    out: str
+    checkpoint: str
+    watermark: str
+    format: str = "parquet"
+    available_now: bool = False
+    flush: bool = False
+    keep_late: bool = False
+    max_ahead: str | None = AHEAD
+
+
+@dataclass
+class Totals:
+    """What a stream has done since it was started."""
+
+    batches: int = 0
+    events: int = 0
+    results: int = 0
+    windows: int = 0
+    late: int = 0
+    bad: int = 0
+
+
+class Stream:
+    """Standing queries that run; `start` starts them, `wait` waits for their end, `stop` brings it."""
+
+    def __init__(
+        self, session: SparkSession, queries: Mapping[str, Query], frame: DataFrame, options: Options, *,
+        time: str | None, type: str | None = None, event_id: str | None = None,
+        params: Mapping[str, Any] | None = None, report_mode: str | None = None,
+        max_trends: int = DEFAULT_MAX_TRENDS, on_bad_rows: str = "error",
+    ) -> None:  # fmt: skip
+        self.session, self.options = session, options
+        self.totals = Totals()
+        self._lock = threading.Lock()
+        with in_driver():
+            self.events, time = _events(frame, time)
+            self.standing = standing_queries(
+                queries, self.events, time=time, type=type, event_id=event_id, params=params,
+                report_mode=report_mode, max_trends=max_trends, on_bad_rows=on_bad_rows,
+            )  # fmt: skip
+        columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
+        self.checkpoint = Checkpoint.at(options.checkpoint)
+        self.checkpoint.check(self.standing, columns)
+        self.checkpoint.columns |= columns
+        self.families = _families(self.standing)
+        self.outlets = {one.name: Outlet(self._directory(one)) for one in self.standing}
+        self.running: dict[str, Any] = {}
+        self._read: dict[tuple[str, int], int] = {}
+
+    def _directory(self, one: Standing) -> Path:
+        """Return where a query writes: where it always did; else the output itself, or a directory of its own there."""
+        known = self.checkpoint.queries.get(one.key)
+        if known is None:
+            alone = len(self.standing) == 1 and not self.checkpoint.queries
+            known = self.checkpoint.queries[one.key] = "" if alone else one.name
+        return Path(self.options.out) / known
+
+    def start(self) -> None:
+        """Start to read, hold and write."""
+        first = not (self.checkpoint.directory / ABOUT).exists()
+        if first and any((outlet.directory / "_log").exists() for outlet in self.outlets.values()):
+            raise UsageError(
+                f"{self.options.out} is the output of another stream", "Name another one, or the checkpoint of that."
+            )
+        kinds = [*TABLES, *((LATE, BAD) if self.options.keep_late else ())]
+        for outlet in self.outlets.values():
+            outlet.prepare(kinds)
+        with in_driver():
+            for name in self.families:
+                if name not in self.checkpoint.buckets:
+                    self.checkpoint.buckets[name] = bucket_keys(self.session)
+            self.checkpoint.save()
+            for name, family in self.families.items():
+                self.running[name] = self._start(name, family)
+
+    def _start(self, name: str, family: Family) -> Any:
+        keys, options = self.checkpoint.buckets[name], self.options
+        one = family.standing[0]
+        settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
+        found = found_in(family, self.events, settings)
+        outlets = {each.name: self.outlets[each.name] for each in family.standing}
+        writer = found.writeStream.foreachBatch(lambda frame, batch: self._write(frame, batch_name(batch), outlets))
+        writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(name)
+        return (writer.trigger(availableNow=True) if options.available_now else writer).start()
+
+    def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, Outlet]) -> None:
+        """Have the tasks write what was decided in a batch, and put it into the logs."""
+        for outlet in outlets.values():
+            if not outlet.has(batch):
+                outlet.remove_uncommitted(batch)
+        work = WriteFound(_places(outlets), batch, self.options.format, self.options.keep_late)
+        files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
+        for name, outlet in outlets.items():
+            own = [file for file in files if (file["query"] or next(iter(outlets))) == name]
+            if outlet.has(batch):  # it was written, and the process ended before Spark took note of it
+                outlet.remove_uncommitted(batch)
+            elif own:
+                numbers = {kind: sum(file["rows"] for file in own if file["kind"] == kind) for kind in FOLDERS}
+                names = {
+                    kind: [file["name"] for file in own if file["kind"] == kind and file["name"]] for kind in FOLDERS
+                }
+                outlet.commit(batch, names, numbers)
+        with self._lock:
+            self.totals.batches += 1
+            for file in files:
+                kind = file["kind"]
+                setattr(self.totals, kind, getattr(self.totals, kind) + file["rows"])
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
+        for query in self.running.values():
+            with in_driver():
+                if not query.awaitTermination(seconds) and seconds is not None:
+                    return False
+        return True
+
+    @property
+    def failure(self) -> TrellisError | BaseException | None:
+        """What went wrong, if something did."""
+        for query in self.running.values():
+            problem = query.exception()
+            if problem is not None:
+                return mistake_in(problem) or problem
+        return None
+
+    def stop(self) -> None:
+        """Stop when the batches that run have ended."""
+        for query in self.running.values():
+            seen = query.lastProgress
+            batch = None if seen is None else seen["batchId"]
+            while query.isActive and query.status["isTriggerActive"]:
+                progress = query.lastProgress
+                if progress is not None and progress["batchId"] != batch:
+                    break
+                threading.Event().wait(0.02)
+            query.stop()
+
+    def flush(self) -> None:
+        """Decide the rest: the input has ended. What this writes is taken back when the stream goes on."""
+        for name, family in self.families.items():
+            with in_driver():
+                self._flush(str(self.checkpoint.directory / name), family)
+
+    def _flush(self, checkpoint: str, family: Family) -> None:
+        state: DataFrame | None = None
+        for variable, column in (("chunks", "list_element.blob"), ("note", "value.text"), ("ranks", "value.text")):
+            held = self.session.read.format("statestore").option("stateVarName", variable).load(checkpoint)
+            value = f.col(column).cast("binary").alias("value")
+            rows = held.select(f.col("key.bucket").alias("bucket"), f.lit(variable).alias("variable"), value)
+            state = rows if state is None else state.unionByName(rows)
+        assert state is not None
+        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(Flushing(family), FOUND)
+        self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.standing})
+
+    def states(self) -> list[State]:
+        """Return how the families stand after their last batches."""
+        found = []
+        self.totals.events = 0
+        for name, family in self.families.items():
+            query = self.running[name]
+            recent = [dict(one) for one in query.recentProgress]
+            for one in recent:
+                self._read[name, one["batchId"]] = one["numInputRows"]
+            last = recent[-1] if recent else {}
+            self.totals.events += sum(rows for (own, _), rows in self._read.items() if own == name)
+            found.append(_state(family, last, [one for one in recent if one["numInputRows"]]))
+        return found
+
+
+@dataclass(frozen=True)
+class State:
+    """How a family of queries stands."""
+
+    queries: tuple[str, ...]
+    events_a_second: float
+    watermark: str
+    open_windows: int
+    state_bytes: int
+
+
+def _state(family: Family, last: Mapping[str, Any], filled: Sequence[Mapping[str, Any]]) -> State:
+    names = tuple(one.name for one in family.standing)
+    moments = last.get("eventTime") or {}
+    size = sum(int(one.get("memoryUsedBytes", 0)) for one in last.get("stateOperators", ()))
+    speed = float(filled[-1].get("processedRowsPerSecond") or 0.0) if filled else 0.0
+    watermark, newest = moments.get("watermark"), (filled[-1].get("eventTime") or {}).get("max") if filled else None
+    return State(names, speed, _shown(family, watermark), _open_windows(family, watermark, newest), size)
+
+
+def _millis(text: str | None) -> int | None:
+    """Return the milliseconds of a moment as Spark tells it; none is the epoch, which no event has moved."""
+    if text is None or text.startswith("1970-01-01T00:00:00.000"):
+        return None
+    moment = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return round((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(milliseconds=1))
+
+
+def _shown(family: Family, watermark: str | None) -> str:
+    millis = _millis(watermark)
+    if millis is None:
+        return "-"
+    schema = family.standing[0].bound.schema
+    assert schema is not None
+    return str(watermark) if schema.time_type.temporal else f"{millis:,}"
+
+
+def _open_windows(family: Family, watermark: str | None, newest: str | None) -> int:
+    """Return how many windows have begun and are not decided, of all queries that have windows."""
+    now, latest = _millis(watermark), _millis(newest)
+    if latest is None:
+        return 0
+    total = 0
+    for calendar in (Calendar(one.bound) for one in family.standing):
+        if calendar.sliding:
+            last = calendar.line.at(latest) // calendar.slide
+            first = calendar.decided(now) + 1 if now is not None else last - calendar.size // calendar.slide + 1
+            total += max(0, int(last - first) + 1)
+    return total
+
+
+def _places(outlets: Mapping[str, Outlet]) -> dict[str, str]:
+    """Return the directories of queries; late and bad events, which are of no query, go where the first one writes."""
+    places = {name: str(outlet.directory.absolute()) for name, outlet in outlets.items()}
+    return {"": next(iter(places.values())), **places}
+
+
+@dataclass(frozen=True)
+class WriteFound:
+    """Writes what was decided, in tasks, and tells the files and how many rows there are of each kind."""
+
+    places: Mapping[str, str]
+    batch: str
+    format: str
+    keep_late: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take what is packed, and tell what was written."""
+        go_on_at_interrupts()
+        with in_task():
+            held: dict[tuple[str, str], list[pa.Table]] = {}
+            for batch in batches:
+                for kind, query, payload in zip(
+                    *(batch.column(n).to_pylist() for n in ("kind", "query", "payload")), strict=True
+                ):
+                    tables = held.setdefault((kind, query), [])
+                    tables.append(unpacked(payload))
+                    if sum(table.nbytes for table in tables) >= FILE_BYTES:
+                        yield self._written(kind, query, held.pop((kind, query)))
+            for (kind, query), tables in held.items():
+                yield self._written(kind, query, tables)
+
+    def _written(self, kind: str, query: str, tables: list[pa.Table]) -> pa.RecordBatch:
+        table = pa.concat_tables(tables, promote_options="permissive")
+        name = ""
+        if kind in TABLES or self.keep_late:
+            name = f"part-{self.batch}-{task_number()}-{uuid.uuid4().hex}.{self.format}"
+            fields = [fld.with_type(spark_type(fld.type)) for fld in table.schema]
+            file = Path(self.places[query]) / FOLDERS[kind] / name
+            table = table.cast(pa.schema(fields))
+            try:
+                write_file(table.to_batches(), table.schema, file, self.format)
+            except OSError as problem:
+                file.unlink(missing_ok=True)
+                raise DataError(f"the output cannot be written: {problem}") from None
+        return tell({"kind": kind, "query": query, "name": name, "rows": table.num_rows})
+
+
+@dataclass(frozen=True)
+class Flushing:
+    """Gives what the end of the input decides, from the rows of the state, those of a bucket together."""
+
+    family: Family
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take `bucket`, `variable` and `value` of the state."""
+        with in_task():
+            for table in whole_groups(batches, ["bucket"]):
+                begins = [*group_begins(table, ["bucket"]).tolist(), table.num_rows]
+                for begin, end in pairwise(begins):
+                    bucket = Bucket(self.family, _Read(table.slice(begin, end - begin)))
+                    for out in bucket.close(END):
+                        columns = [[out.kind], [out.query], [out.table.num_rows], [packed(out.table)]]
+                        yield pa.RecordBatch.from_arrays(
+                            [pa.array(c, fld.type) for c, fld in zip(columns, FOUND_ARROW, strict=True)],
+                            schema=FOUND_ARROW,
+                        )
+
+
+class _Read:
+    """State that was read; what is kept in it is lost."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._values: dict[str, list[bytes]] = {}
+        for variable, value in zip(table["variable"].to_pylist(), table["value"].to_pylist(), strict=True):
+            self._values.setdefault(variable, []).append(value)
+
+    def chunks(self) -> list[bytes]:
+        return self._values.get("chunks", [])
+
+    def append(self, chunk: bytes) -> None:
+        self._values.setdefault("chunks", []).append(chunk)
+
+    def replace(self, chunks: Sequence[bytes]) -> None:
+        self._values["chunks"] = list(chunks)
+
+    def note(self) -> str | None:
+        return self._text("note")
+
+    def set_note(self, text: str) -> None:
+        self._values["note"] = [text.encode()]
+
+    def ranks(self) -> str | None:
+        return self._text("ranks")
+
+    def set_ranks(self, text: str) -> None:
+        self._values["ranks"] = [text.encode()]
+
+    def _text(self, variable: str) -> str | None:
+        found = self._values.get(variable)
+        return found[0].decode() if found else None
+
+
+def _event_schema(frame: DataFrame) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(frame.schema)

@@ -1,0 +1,282 @@
+"""Streams on Spark give what the batch engine gives, through restarts and kills, and say what they could not use."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time as clock
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import trellis
+from tests.compare import plain_rows
+from tests.streams.test_bucket import in_any_order
+from trellis.errors import DataError, TrellisError, UsageError
+from trellis.spark.read_stream import read_stream
+from trellis.spark.stream import delay_of
+from trellis.spark.streaming import Options, Stream
+from trellis.streams.outlet import LATE, RESULTS, WINDOWS, Outlet, committed_files, read_committed
+
+pytestmark = pytest.mark.spark
+
+SECOND = 1_000_000
+RISING = "PATTERN T+ t[] WHERE [g] AND t[i].x > t[i-1].x WITHIN 10 s SLIDE 5 s"
+SPAN = "PATTERN T+ t[] WHERE [g] AND t[i].x > t[i-1].x WITHIN 4 s"
+COUNTED = "PATTERN T+ t[] WHERE t[i].x > t[i-1].x WITHIN 10 s SLIDE 10 s AGGREGATE COUNT(*), SUM(t.x)"
+SEQUENCE = "PATTERN a;b WHERE a.x > b.x AND a.k = b.k WITHIN 6 s SLIDE 3 s"
+
+
+def events(number: int, seed: int = 1) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "ts": pa.array(
+                1_700_000_000 * SECOND + rng.integers(0, number * SECOND // 4, number), pa.timestamp("us", "UTC")
+            ),
+            "id": [f"e{i:05}" for i in range(number)],
+            "g": rng.choice(["a", "b", "c"], number),
+            "x": rng.integers(0, 9, number),
+            "k": rng.choice([0.0, -0.0, 1.5], number),
+        }
+    )
+
+
+def nearly_sorted(table: pa.Table, seconds: float, seed: int = 1) -> pa.Table:
+    """Return events so that none comes more than some seconds behind a later one."""
+    times = table["ts"].cast(pa.int64()).to_numpy()
+    moved = times + np.random.default_rng(seed).random(len(times)) * seconds * SECOND
+    return table.take(pa.array(np.argsort(moved)))
+
+
+def write_files(table: pa.Table, folder: Path, files: int, seed: int = 1) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    cuts = sorted(random.Random(seed).sample(range(1, table.num_rows), files - 1))
+    for i, (begin, end) in enumerate(zip([0, *cuts], [*cuts, table.num_rows], strict=True)):
+        path = folder / f"{i:03}.parquet"
+        pq.write_table(table.slice(begin, end - begin), path)
+        os.utime(path, (1_700_000_000 + i, 1_700_000_000 + i))  # the order in which Spark takes them
+
+
+def stream_of(spark: SparkSession, folder: Path, queries: dict[str, str], **more: Any) -> Stream:
+    frame = read_stream(spark, str(folder / "in"), files_a_batch=more.pop("files", 1))
+    given = {name: more.pop(name) for name in ("max_trends", "on_bad_rows") if name in more}
+    options = {"out": "out", "checkpoint": "cp", "watermark": "3 s", "available_now": True} | more
+    for name in ("out", "checkpoint"):
+        options[name] = str(folder / options[name])
+    asked = {name: trellis.query(text) for name, text in queries.items()}
+    return Stream(spark, asked, frame, Options(**options), time="ts", event_id="id", **given)
+
+
+def run(stream: Stream, flush: bool = True) -> Stream:
+    stream.start()
+    try:
+        stream.wait()
+        stream.states()
+        if flush:
+            stream.flush()
+    finally:
+        stream.stop()
+    return stream
+
+
+def batch(text: str, table: pa.Table) -> list[str]:
+    return in_any_order(plain_rows(trellis.query(text).detect(table, time="ts", event_id="id").to_arrow().to_pylist()))
+
+
+def found(folder: Path, kind: str = RESULTS) -> list[str]:
+    return in_any_order(plain_rows(read_committed(folder, kind).to_pylist()))
+
+
+def test_queries_of_all_kinds_give_what_the_batch_gives(spark: SparkSession, tmp_path: Path) -> None:
+    table = events(160)
+    write_files(nearly_sorted(table, 3), tmp_path / "in", 3)
+    queries = {"rising": RISING, "span": SPAN, "counted": COUNTED, "sequence": SEQUENCE}
+    stream = run(stream_of(spark, tmp_path, queries))
+    assert len(stream.families) == 2  # those with the partition [g] share, and so do those without
+    for name, text in queries.items():
+        assert found(tmp_path / "out" / name) == batch(text, table), name
+    assert stream.totals.events == 2 * table.num_rows
+    assert stream.totals.late == stream.totals.bad == 0
+    states = stream.states()
+    assert sorted(name for state in states for name in state.queries) == sorted(queries)
+    assert all(state.watermark.startswith("2023-11-14T") for state in states)
+    windows = read_committed(tmp_path / "out" / "rising", WINDOWS)
+    assert sum(windows["count"].to_pylist()) == len(batch(RISING, table))
+    _goes_on_where_it_was(spark, tmp_path, table)
+    _refuses_what_is_not_its_own(spark, tmp_path)
+
+
+def _goes_on_where_it_was(spark: SparkSession, folder: Path, table: pa.Table) -> None:
+    """Restart with later events and a query less: what the end decided is decided anew."""
+    later = events(40, seed=2)
+    shifted = pa.array(later["ts"].cast(pa.int64()).to_numpy() + 45 * SECOND, pa.timestamp("us", "UTC"))
+    later = later.set_column(0, "ts", shifted).set_column(1, "id", pa.array([f"f{i:05}" for i in range(40)]))
+    path = folder / "in" / "900.parquet"
+    pq.write_table(nearly_sorted(later, 3), path)
+    run(stream_of(spark, folder, {"rising": RISING, "new": "PATTERN T+ t[] WHERE [g] WITHIN 5 s SLIDE 5 s"}))
+    both = pa.concat_tables([table, later])
+    assert found(folder / "out" / "rising") == batch(RISING, both)
+    seen = max(table["ts"].to_pylist())
+    whole = trellis.query("PATTERN T+ t[] WHERE [g] WITHIN 5 s SLIDE 5 s").detect(both, time="ts", event_id="id")
+    rows = read_committed(folder / "out" / "new").to_pylist()
+    assert rows
+    assert set(in_any_order(plain_rows(rows))) <= set(in_any_order(plain_rows(whole.to_arrow().to_pylist())))
+    assert {row["window_start"] for row in rows if row["window_start"] > seen} == {
+        row["window_start"] for row in whole.to_arrow().to_pylist() if row["window_start"] > seen
+    }
+
+
+def _refuses_what_is_not_its_own(spark: SparkSession, folder: Path) -> None:
+    with pytest.raises(UsageError, match="is of other queries: rising"):
+        stream_of(spark, folder, {"rising": RISING + " RETURN t"})
+    frame = spark.readStream.schema("ts timestamp, id string, g string, x double, k double").parquet(str(folder / "in"))
+    options = Options(str(folder / "out"), str(folder / "cp"), "3 s")
+    with pytest.raises(UsageError, match="`x` was bigint, and is double now"):
+        Stream(spark, {"rising": trellis.query(RISING)}, frame, options, time="ts", event_id="id")
+    with pytest.raises(UsageError, match="is no checkpoint"):
+        stream_of(spark, folder, {"rising": RISING}, checkpoint="in")
+    with pytest.raises(UsageError, match="is the output of another stream"):
+        stream_of(spark, folder, {"rising": RISING}, checkpoint="cp2", out="out/rising").start()
+
+
+def test_a_streaming_frame_in_and_out_with_late_bad_and_far_events(spark: SparkSession, tmp_path: Path) -> None:
+    base = 1_700_000_000
+    rows = [
+        (base, "a", 1), (base + 4, "b", 2), (base + 20, "c", 1),  # the watermark becomes base + 18
+        (base + 3, "late", 5), (None, "bad", 1), (base + 21, "d", 3), (base + 100_000_000_000, "far", 1),
+        (base + 40, "e", 1),
+        (base + 70, "f", 1),
+    ]  # fmt: skip
+    for i, some in enumerate([rows[:3], rows[3:7], rows[7:8], rows[8:]]):
+        table = pa.table(
+            {
+                "ts": pa.array([None if r[0] is None else r[0] * SECOND for r in some], pa.timestamp("us", "UTC")),
+                "id": [r[1] for r in some],
+                "x": [r[2] for r in some],
+            }
+        )
+        (tmp_path / "in").mkdir(exist_ok=True)
+        pq.write_table(table, tmp_path / "in" / f"{i}.parquet")
+        os.utime(tmp_path / "in" / f"{i}.parquet", (base + i, base + i))
+    frame = (
+        spark.readStream.schema("ts timestamp, id string, x bigint")
+        .option("maxFilesPerTrigger", 1)
+        .parquet(str(tmp_path / "in"))
+    )
+    query = trellis.query("PATTERN T+ t[] WHERE t[i].x > t[i-1].x WITHIN 10 s SLIDE 10 s")
+    out = query.detect_stream(frame, time="ts", event_id="id", watermark="2 seconds")
+    assert out.isStreaming
+    assert out.columns == ["window_start", "window_end", "rank", "length", "start_time", "end_time", "events"]
+    started = out.writeStream.format("memory").queryName("results").trigger(availableNow=True)
+    started.option("checkpointLocation", str(tmp_path / "of-memory")).start().awaitTermination()
+    assert sorted(map(tuple, (row["events"] for row in spark.table("results").collect()))) == [
+        ("a", "b"), ("c", "d"), ("e",),
+    ]  # fmt: skip
+    stream = run(stream_of(spark, tmp_path, {"q": query.text}, watermark="2 s", keep_late=True), flush=False)
+    assert (stream.totals.late, stream.totals.bad, stream.totals.results) == (1, 1, 3)
+    assert [row["id"] for row in read_committed(tmp_path / "out", LATE).to_pylist()] == ["late"]
+    assert [row["id"] for row in read_committed(tmp_path / "out", "bad").to_pylist()] == ["bad"]
+
+
+def test_an_error_in_a_task_is_told_in_its_words(spark: SparkSession, tmp_path: Path) -> None:
+    table = events(30)
+    twice = pa.concat_tables([table, table.slice(0, 1)])
+    write_files(twice, tmp_path / "in", 2)
+    stream = stream_of(spark, tmp_path, {"q": RISING}, watermark="1 hour")
+    with pytest.raises(DataError, match="occurs twice in one window"):
+        run(stream)
+    assert isinstance(stream.failure, TrellisError) or stream.failure is None
+    run(stream_of(spark, tmp_path, {"q": RISING}, watermark="1 hour", on_bad_rows="drop"))
+    assert found(tmp_path / "out") == batch(RISING, table)
+
+
+def test_the_output_of_a_batch_that_was_killed_does_not_count(tmp_path: Path) -> None:
+    outlet = Outlet(tmp_path)
+    outlet.prepare([RESULTS, WINDOWS])
+    table = pa.table({"x": [1]})
+    for name in ("part-000000000-0-a.parquet", "part-000000001-0-b.parquet", "part-flush-0-c.parquet"):
+        pq.write_table(table, tmp_path / name)
+    outlet.commit("000000000", {RESULTS: ["part-000000000-0-a.parquet"]}, {RESULTS: 1})
+    outlet.commit("flush", {RESULTS: ["part-flush-0-c.parquet"]}, {RESULTS: 1})
+    assert [path.name for path in committed_files(tmp_path)] == ["part-000000000-0-a.parquet", "part-flush-0-c.parquet"]
+    outlet.prepare([RESULTS, WINDOWS])
+    assert [path.name for path in tmp_path.glob("*.parquet")] == ["part-000000000-0-a.parquet"]
+    assert read_committed(tmp_path).num_rows == 1
+    with pytest.raises(DataError, match="is no output of a stream"):
+        committed_files(tmp_path / "_log")
+
+
+def test_durations() -> None:
+    time = trellis.query("PATTERN E+ e[] WITHIN 3").plan(None).bound.window
+    assert time is not None
+    from trellis.language.schema import TIMESTAMP, Kind, Type
+
+    assert delay_of("10 minutes", TIMESTAMP) == 600_000
+    assert delay_of("1500 us", TIMESTAMP) == 2
+    assert delay_of("2.5", Type(Kind.DOUBLE)) == 3
+    for text, type_ in (("5", TIMESTAMP), ("5 s", Type(Kind.INTEGER)), ("soon", TIMESTAMP), ("5 moons", TIMESTAMP)):
+        with pytest.raises(UsageError, match="watermark"):
+            delay_of(text, type_)
+
+
+# --- The command ------------------------------------------------------------------------------------------------------
+
+
+def command(folder: Path, *more: str) -> list[str]:
+    given = ["--out", "out", "--checkpoint", "cp", "--watermark", "3 s", "--event-id", "id", "--files-a-batch", "1"]
+    return [sys.executable, "-m", "trellis.cli.main", "stream", RISING, "in", *given, *more]
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_each_result_comes_out_once(tmp_path: Path) -> None:
+    table = events(400)
+    write_files(nearly_sorted(table, 3), tmp_path / "in", 16)
+    dice = random.Random(8)
+    kills = 0
+    while kills < 5:
+        process = subprocess.Popen(command(tmp_path), cwd=tmp_path, start_new_session=True)
+        begun, batches = clock.monotonic(), len(list((tmp_path / "out" / "_log").glob("*.json")))
+        while clock.monotonic() - begun < 90:  # until it writes again
+            clock.sleep(0.05)
+            if len(list((tmp_path / "out" / "_log").glob("*.json"))) > batches:
+                break
+        clock.sleep(dice.random() * 2)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        kills += 1
+    done = subprocess.run(
+        command(tmp_path, "--available-now", "--flush", "--json"),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["late"] == 0
+    assert found(tmp_path / "out") == batch(RISING, table)
+    assert len(list((tmp_path / "out").glob("*.parquet"))) == len(committed_files(tmp_path / "out"))
+
+
+@pytest.mark.slow
+def test_ctrl_c_stops_after_the_batch(tmp_path: Path) -> None:
+    write_files(nearly_sorted(events(200), 3), tmp_path / "in", 4)
+    process = subprocess.Popen(
+        command(tmp_path), cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    while len(list((tmp_path / "out" / "_log").glob("*.json"))) < 1:
+        assert process.poll() is None
+        clock.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "stopping after this batch" in said
