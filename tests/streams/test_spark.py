@@ -270,13 +270,15 @@ def test_killed_again_and_again_each_result_comes_out_once(tmp_path: Path) -> No
 def test_ctrl_c_stops_after_the_batch(tmp_path: Path) -> None:
     write_files(nearly_sorted(events(200), 3), tmp_path / "in", 4)
     process = subprocess.Popen(
-        command(tmp_path), cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        command(tmp_path), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
     while len(list((tmp_path / "out" / "_log").glob("*.json"))) < 1:
         assert process.poll() is None
         clock.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=60)
+    told, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in said
     assert "stopping after this batch" in said
+    assert not told.startswith("0 events")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import err, out, progress, silence
+from trellis.cli.console import err, out, progress
 from trellis.cli.engine import started
 from trellis.cli.queries import read_query
 from trellis.cli.show import plural
@@ -202,7 +202,7 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
             time=asked.events["time"], time_format=asked.time_format, files_a_batch=asked.files_a_batch,
         )  # fmt: skip
         stream = Stream(session, asked.queries, frame, Options(**asked.options), **asked.events)
-        with _asked_to_stop() as stop, silence():
+        with _asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
                 while not stop.is_set() and not stream.wait(EVERY):
@@ -246,7 +246,7 @@ def _asked_to_stop() -> Iterator[threading.Event]:
 def _watched(stream: Stream, shown: o.OutputOptions) -> Iterator[Any]:
     """Show on a terminal how the stream goes."""
     if not shown.shows_progress or not sys.stderr.isatty():
-        yield lambda: None
+        yield stream.states
         return
     from rich.console import Console
     from rich.live import Live
