@@ -261,7 +261,7 @@ def live_table(stream: Stream) -> Any:
 
     table = Table(title="trellis stream", box=None, title_justify="left")
     for name in ("queries", "events/s", "watermark", "open windows", "state", "results", "late", "bad"):
-        table.add_column(name, justify="left" if name == "queries" else "right")
+        table.add_column(name, justify="left" if name == "queries" else "right", no_wrap=name == "watermark")
     totals = stream.totals
     for number, state in enumerate(stream.states()):
         own = [f"{totals.results:,}", f"{totals.late:,}", f"{totals.bad:,}"] if number == 0 else ["", "", ""]

@@ -396,7 +396,7 @@ def _shown(family: Family, watermark: str | None) -> str:
         return "-"
     schema = family.standing[0].bound.schema
     assert schema is not None
-    return str(watermark) if schema.time_type.temporal else f"{millis:,}"
+    return str(watermark)[:19].replace("T", " ") if schema.time_type.temporal else f"{millis:,}"
 
 
 def _open_windows(family: Family, watermark: str | None, newest: str | None) -> int:

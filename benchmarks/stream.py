@@ -1,0 +1,189 @@
+"""Streams: events a second through Structured Streaming, beside FlinkCEP; delay, state and many symbols."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import trellis
+from benchmarks import Peer, Row, Table, Timing, at_least, step
+from benchmarks.flink import found_by_flink
+from benchmarks.on_spark import session
+from trellis.spark.read_stream import read_stream
+from trellis.spark.streaming import Options, Stream
+
+CORES = 2
+RATE = 200  # events a second of their own time, so that 200 symbols have ten each in ten seconds
+MOST = 200_000
+START = 1_700_000_000_000
+FIRST = 3  # batches in which Spark and the kernels warm up
+PATIENCE = 60.0
+Q2 = "PATTERN stock+ s[] WHERE [name] AND s[i].price > ratio * s[i-1].price WITHIN 10 s SLIDE 10 s"
+ANY = "PATTERN stock+ s[] WHERE [name] AND s[i].price > s[i-1].price REPORT any WITHIN {seconds} s"
+COUNTED = Q2 + " AGGREGATE COUNT(*)"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a stream did: events a second and seconds a batch after the first ones, the largest state, and results."""
+
+    rate: float
+    batches: list[float]
+    state: int
+    results: int
+
+    @property
+    def timing(self) -> Timing:
+        seconds = median(self.batches) if self.batches else 0.0
+        return Timing(seconds, seconds, len(self.batches))
+
+
+def prices(number: int, symbols: int, first: int = 0) -> pa.Table:
+    """Return prices of symbols at random, in the order of time, 200 a second of their own time for 200 symbols."""
+    rng = np.random.default_rng(first + 1)
+    rate = min(RATE * symbols // 200, MOST)
+    millis = START + (first + np.arange(number)) * 1000 // rate
+    return pa.table(
+        {
+            "time": millis,
+            "name": pa.array(np.char.add("s", rng.integers(0, symbols, number).astype(str))),
+            "price": np.round(rng.random(number) * 100, 2),
+        }
+    )
+
+
+def run(quick: bool) -> list[Table]:
+    spark = session(CORES)
+    spark.conf.set("spark.sql.shuffle.partitions", CORES)
+    return [_speed(spark, quick), _beside_flink(spark, quick), _symbols(spark, quick)]
+
+
+def streamed(spark: Any, text: str, files: list[pa.Table], params: dict[str, Any] | None = None) -> Measured:
+    """Let files arrive one after another, a batch each."""
+    with tempfile.TemporaryDirectory() as folder:
+        for i, table in enumerate(files):
+            times = pa.array(table["time"].to_numpy() * 1000, pa.timestamp("us", "UTC"))
+            ids = pa.array(np.arange(table.num_rows) + sum(one.num_rows for one in files[:i]))
+            path = Path(folder) / "in" / f"{i:04}.parquet"
+            path.parent.mkdir(exist_ok=True)
+            pq.write_table(table.set_column(0, "ts", times).append_column("id", ids), path)
+            os.utime(path, (1_700_000_000 + i, 1_700_000_000 + i))
+        frame = read_stream(spark, f"{folder}/in", files_a_batch=1)
+        options = Options(f"{folder}/out", f"{folder}/checkpoint", "1 s", available_now=True)
+        stream = Stream(spark, {"q": trellis.query(text)}, frame, options, time="ts", event_id="id", params=params)
+        stream.start()
+        while not stream.wait(0.5):
+            step(f"stream: batch {stream.totals.batches + 1} of {len(files)}, {stream.totals.results:,} results")
+        (query,) = stream.running.values()
+        told = [dict(one) for one in query.recentProgress if one["numInputRows"]]
+        shutil.rmtree(f"{folder}/out")
+    later = told[FIRST:] or told
+    seconds = [one["durationMs"]["triggerExecution"] / 1000 for one in later]
+    rate = sum(one["numInputRows"] for one in later) / sum(seconds)
+    state = max(sum(int(s["memoryUsedBytes"]) for s in one["stateOperators"]) for one in told)
+    return Measured(rate, seconds, state, stream.totals.results)
+
+
+def _files(number: int, size: int, symbols: int) -> list[pa.Table]:
+    return [prices(size, symbols, i * size) for i in range(number)]
+
+
+def _percentiles(measured: Measured) -> str:
+    if len(measured.batches) < 2:
+        return ""
+    cuts = quantiles(measured.batches, n=20, method="inclusive")
+    shown = f"half in {cuts[9]:.2f} s, 95 % in {cuts[18]:.2f} s, all in {max(measured.batches):.2f} s"
+    return f"; from watermark to output: {shown}"
+
+
+def _speed(spark: Any, quick: bool) -> Table:
+    number, size = (4, 2_000) if quick else (16, 500_000)
+    rows = []
+    for what, text, files in (
+        ("listed", Q2, _files(number, size, 200)),
+        ("counted", COUNTED, _files(number, size, 200)),
+        ("listed, small batches", Q2, _files(number + 6, size // 20, 200)),
+    ):
+        found = streamed(spark, text, files, {"ratio": "1.1"})
+        title = f"{what}: {found.rate:,.0f} events/s, {found.results:,} rows, state {found.state / 1e6:.1f} MB"
+        targets = [] if "small" in what else [at_least(100_000, "events/s", found.rate)]
+        rows.append(Row(f"{title}{_percentiles(found)}", found.timing, targets=targets))
+    return Table(
+        f"ABI Q2, 200 symbols, windows of 10 seconds, batches of {size:,} events",
+        rows,
+        [
+            f"Time is that of the median batch, after {FIRST} in which Spark and the kernels warm up. A result is "
+            "written when the batch ends whose watermark decides it.",
+            "Each symbol has ten events in a window. A batch has a cost of its own, some 0.6 s: state is committed, "
+            "offsets are written, tasks are started. So small batches are slow, and come sooner.",
+        ],
+    )
+
+
+def _beside_flink(spark: Any, quick: bool) -> Table:
+    """Measure all rising sub-sequences of each symbol, as FlinkCEP finds them."""
+    few, number = (2_000, 4_000) if quick else (20_000, 200_000)
+    rows = []
+    largest = None
+    for seconds in () if quick else (5, 10, 15, 20):
+        found = found_by_flink("rising", prices(few, 200), seconds * 1000 + 1, PATIENCE)
+        if found.matches is None or found.timing.wall > PATIENCE:
+            break
+        largest = seconds
+        text = (
+            f"FlinkCEP alone, span of {seconds} s: {few / found.timing.wall:,.0f} events/s, {found.matches:,} matches"
+        )
+        rows.append(Row(text, found.timing))
+    seconds = largest or 10
+    parts = [prices(number // 10, 200, i * (number // 10)) for i in range(10)]
+    whole = pa.concat_tables(parts)
+    ours = streamed(spark, ANY.format(seconds=seconds), parts)
+    title = f"span of {seconds} s, {number:,} events: {ours.rate:,.0f} events/s"
+    if quick:
+        return Table("All rising sub-sequences of 200 symbols", [Row(title, ours.timing)])
+    flink = found_by_flink("rising", whole, seconds * 1000 + 1, 20 * PATIENCE)
+    exact = trellis.query(ANY.format(seconds=seconds)).detect(
+        whole.append_column("id", pa.array(np.arange(number))).set_column(
+            0, "ts", pa.array(whole["time"].to_numpy() * 1000, pa.timestamp("us", "UTC"))
+        ),
+        time="ts", event_id="id",
+    )  # fmt: skip
+    assert flink.matches in (None, exact.count()), (flink.matches, exact.count())
+    theirs = number / flink.timing.wall
+    peer = Peer(f"FlinkCEP on the same events, by its own clock: {theirs:,.0f} events/s", flink.timing)
+    rows.append(Row(title, Timing(number / ours.rate, number / ours.rate), peers=[peer],
+                    targets=[at_least(20, "times FlinkCEP", ours.rate / theirs)]))  # fmt: skip
+    return Table(
+        "All rising sub-sequences of 200 symbols, at the largest span that FlinkCEP can do",
+        rows,
+        [
+            f"The largest of 5, 10, 15 and 20 seconds at which FlinkCEP ends within {PATIENCE:g} s on {few:,} events.",
+            "Ours writes every match to Parquet, exactly once; FlinkCEP counts them. Its time is that of its job, ours "
+            f"that of the batches after the first {FIRST}, for all events.",
+        ],
+    )
+
+
+def _symbols(spark: Any, quick: bool) -> Table:
+    number, size = (4, 2_000) if quick else (8, 1_000_000)
+    rows = []
+    for symbols in (10_000,) if quick else (10_000, 1_000_000):
+        found = streamed(spark, COUNTED, _files(number, size, symbols), {"ratio": "1.1"})
+        title = (
+            f"{symbols:,} symbols: {found.rate:,.0f} events/s, {found.results:,} rows, state {found.state / 1e6:.1f} MB"
+        )
+        rows.append(Row(f"{title}{_percentiles(found)}", found.timing))
+    return Table(
+        f"ABI Q2 counted, many symbols, windows of 10 seconds, batches of {size:,} events",
+        rows,
+        ["Ten events of each symbol in a window, with a million symbols two: then a window has two million events."],
+    )
