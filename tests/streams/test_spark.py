@@ -20,8 +20,10 @@ from pyspark.sql import SparkSession
 
 import trellis
 from tests.compare import plain_rows
+from tests.data.places import data_file
 from tests.streams.test_bucket import in_any_order
 from trellis.errors import DataError, TrellisError, UsageError
+from trellis.io.read import read_table
 from trellis.spark.read_stream import read_stream
 from trellis.spark.stream import delay_of
 from trellis.spark.streaming import Options, Stream
@@ -282,3 +284,71 @@ def test_ctrl_c_stops_after_the_batch(tmp_path: Path) -> None:
     assert "Traceback" not in said
     assert "stopping after this batch" in said
     assert not told.startswith("0 events")
+
+
+# --- Sources ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("format_", "times"),
+    [("csv", ["2023-11-14 22:13:20", "2023-11-14 22:13:21", "2023-11-14 22:13:40"]), ("json", [10, 11, 30])],
+)
+def test_text_files_and_plain_numbers_as_times(
+    spark: SparkSession, tmp_path: Path, format_: str, times: list[Any]
+) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    rows = [{"ts": t, "id": f"e{i}", "x": i} for i, t in enumerate(times)]
+    csv = ["ts,id,x", *(f"{r['ts']},{r['id']},{r['x']}" for r in rows)]
+    lines = csv if format_ == "csv" else map(json.dumps, rows)
+    (folder / f"a.{format_}").write_text("\n".join(lines) + "\n")
+    unit, watermark = (" s", "2 s") if format_ == "csv" else ("", "2")
+    text = f"PATTERN T+ t[] WHERE t[i].x > t[i-1].x WITHIN 10{unit} SLIDE 10{unit}"
+    out = trellis.query(text).detect_stream(
+        read_stream(spark, str(folder)), time="ts", event_id="id", watermark=watermark
+    )
+    started = out.writeStream.format("memory").queryName(f"of_{format_}").trigger(availableNow=True)
+    started.option("checkpointLocation", str(tmp_path / "cp")).start().awaitTermination()
+    assert [row["events"] for row in spark.table(f"of_{format_}").collect()] == [["e0", "e1"]]
+    declared = "ts TIMESTAMP, id STRING, x BIGINT" if format_ == "csv" else "ts BIGINT, id STRING, x BIGINT"
+    again = read_stream(spark, str(folder), schema=declared)
+    assert again.schema.simpleString() == read_stream(spark, str(folder)).schema.simpleString()
+
+
+def test_mistakes(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    with pytest.raises(DataError, match="is not there"):
+        read_stream(spark, str(tmp_path / "nowhere"))
+    with pytest.raises(UsageError, match="has no files that tell them"):
+        read_stream(spark, str(tmp_path / "in"))
+    with pytest.raises(UsageError, match="--schema cannot be read"):
+        read_stream(spark, str(tmp_path / "in"), schema="ts NOTYPE,")
+    with pytest.raises(UsageError, match="there is no format `xml`"):
+        read_stream(spark, str(tmp_path / "in"), schema="ts TIMESTAMP", input_format="xml")
+    frame = read_stream(spark, str(tmp_path / "in"), schema="ts TIMESTAMP, id STRING, g STRING, x BIGINT")
+    query = trellis.query(RISING)
+    with pytest.raises(UsageError, match="takes a streaming data frame"):
+        query.detect_stream(spark.range(3), event_id="id", watermark="1 s")
+    with pytest.raises(UsageError, match="there is no table `other`"):
+        query.detect_stream(frame, event_id="id", watermark="1 s", table="other")
+    with pytest.raises(UsageError, match="need an id"):
+        query.detect_stream(frame, watermark="1 s")
+    empty = query.detect_stream(frame, event_id="id", watermark="1 s", table="windows")
+    started = empty.writeStream.format("memory").queryName("nothing").trigger(availableNow=True)
+    started.option("checkpointLocation", str(tmp_path / "cp")).start().awaitTermination()
+    assert spark.table("nothing").columns == [
+        "window_start", "window_end", "g", "count", "count_text", "listed", "late",
+    ]  # fmt: skip
+    assert not spark.table("nothing").count()
+
+
+def test_ticks_of_a_day(spark: SparkSession, tmp_path: Path) -> None:
+    table = read_table(data_file("ticks", "trades_aig_bac_ibm_2013-10-07.csv.gz"))
+    table = table.sort_by("timestamp").slice(0, 3000).rename_columns({"timestamp": "ts"})
+    table = table.append_column("id", pa.array(range(table.num_rows)))
+    text = (
+        "PATTERN T+ t[] WHERE [symbol] AND t[i].price > 1.0005 * t[i-1].price WITHIN 60 s SLIDE 30 s AGGREGATE COUNT(*)"
+    )
+    write_files(table, tmp_path / "in", 3)
+    run(stream_of(spark, tmp_path, {"q": text}, watermark="1 s"))
+    assert found(tmp_path / "out") == batch(text, table)
