@@ -114,7 +114,7 @@ class Query:
         Parameters
         ----------
         frame
-            A streaming data frame, from any source of Spark's.
+            A streaming data frame, from any source of Spark's; or a dictionary of these by type.
         time, type, event_id, params, report_mode
             As in `detect`; a stream must name its `event_id`.
         watermark

@@ -190,6 +190,20 @@ def test_a_streaming_frame_in_and_out_with_late_bad_and_far_events(spark: SparkS
     assert [row["id"] for row in read_committed(tmp_path / "out", "bad").to_pylist()] == ["bad"]
 
 
+def test_types_from_several_frames(spark: SparkSession, tmp_path: Path) -> None:
+    base = 1_700_000_000 * SECOND
+    for name, seconds in (("A", [0, 2, 9]), ("B", [1, 5, 30])):
+        (tmp_path / name).mkdir()
+        times = pa.array([base + s * SECOND for s in seconds], pa.timestamp("us", "UTC"))
+        pq.write_table(pa.table({"ts": times, "id": [f"{name}{s}" for s in seconds]}), tmp_path / name / "1.parquet")
+    frames = {name: read_stream(spark, str(tmp_path / name)) for name in "AB"}
+    query = trellis.query("PATTERN SEQ(A a, B b) WITHIN 3 s")
+    out = query.detect_stream(frames, time="ts", event_id="id", watermark="1 s")
+    started = out.writeStream.format("memory").queryName("types").trigger(availableNow=True)
+    started.option("checkpointLocation", str(tmp_path / "cp")).start().awaitTermination()
+    assert sorted((row["a"], row["b"]) for row in spark.table("types").collect()) == [("A0", "B1"), ("A2", "B5")]
+
+
 def test_an_error_in_a_task_is_told_in_its_words(spark: SparkSession, tmp_path: Path) -> None:
     table = events(30)
     twice = pa.concat_tables([table, table.slice(0, 1)])

@@ -20,19 +20,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.io.results import write_file
-from trellis.language.schema import Schema, Table
+from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.spark.failures import in_driver, in_task, mistake_in
-from trellis.spark.frames import read_frames
 from trellis.spark.operate import spark_type
 from trellis.spark.rows import group_begins, whole_groups
-from trellis.spark.schema import from_spark
 from trellis.spark.sink import TOLD, task_number, tell, told
 from trellis.spark.stream import FOUND, Settings, delay_of, found_in, go_on_at_interrupts, rows_of, schema_of_kind
+from trellis.spark.trends import described_events
 from trellis.streams.bucket import BAD, LATE, RESULTS, WINDOWS, Bucket, Family, packed, shared_columns, unpacked
 from trellis.streams.calendar import END, Calendar
 from trellis.streams.closing import Standing, check_standing
@@ -53,13 +52,10 @@ if TYPE_CHECKING:
 
 
 def standing_queries(
-    queries: Mapping[str, Query], frame: DataFrame, *, time: str, type: str | None, event_id: str | None,
-    params: Mapping[str, Any] | None, report_mode: str | None, max_trends: int, on_bad_rows: str,
+    queries: Mapping[str, Query], schema: Schema, *, params: Mapping[str, Any] | None, report_mode: str | None,
+    max_trends: int, on_bad_rows: str,
 ) -> list[Standing]:  # fmt: skip
-    """Return queries by name as standing ones over the events of a frame."""
-    schema = Schema(
-        (Table(None, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields}),), time, type, event_id
-    )
+    """Return queries by name as standing ones over events of a schema."""
     found = []
     for name, query in queries.items():
         plan = query.plan(schema, params, report_mode)
@@ -74,14 +70,15 @@ def detect_stream(
     on_bad_rows: str = "error", table: str = RESULTS, max_ahead: str | None = AHEAD,
 ) -> DataFrame:  # fmt: skip
     """Return what is decided of a streaming frame of events, as a streaming frame: see `Query.detect_stream`."""
-    if not getattr(frame, "isStreaming", False):
+    given = list(frame.values()) if isinstance(frame, Mapping) else [frame]
+    if not given or not all(getattr(one, "isStreaming", False) for one in given):
         raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
     if table not in (*TABLES, LATE, BAD):
         raise UsageError(f"there is no table `{table}`", "Tables are results, windows, late and bad.")
-    events, time = _events(frame, time)
+    events, schema = described_events(frame, None, time, type, event_id)
     (one,) = standing_queries(
-        {"query": query}, events, time=time, type=type, event_id=event_id, params=params, report_mode=report_mode,
-        max_trends=max_trends, on_bad_rows=on_bad_rows,
+        {"query": query}, schema, params=params, report_mode=report_mode, max_trends=max_trends,
+        on_bad_rows=on_bad_rows,
     )  # fmt: skip
     family = Family((one,))
     keys = bucket_keys(events.sparkSession)
@@ -89,13 +86,7 @@ def detect_stream(
     found = found_in(family, events, settings)
     if table in TABLES:
         return rows_of(found, schema_of_kind(family, table, "query"), table, "query")
-    schema = _event_schema(events)
-    return rows_of(found, schema, table, "")
-
-
-def _events(frame: DataFrame, time: str | None) -> tuple[DataFrame, str]:
-    frames, chosen = read_frames(frame, None, time)
-    return frames[None], chosen
+    return rows_of(found, to_arrow_schema(events.schema), table, "")
 
 
 def _settings(
@@ -228,10 +219,10 @@ class Stream:
         self.totals = Totals()
         self._lock = threading.Lock()
         with in_driver():
-            self.events, time = _events(frame, time)
+            self.events, schema = described_events(frame, session, time, type, event_id)
             self.standing = standing_queries(
-                queries, self.events, time=time, type=type, event_id=event_id, params=params,
-                report_mode=report_mode, max_trends=max_trends, on_bad_rows=on_bad_rows,
+                queries, schema, params=params, report_mode=report_mode, max_trends=max_trends,
+                on_bad_rows=on_bad_rows,
             )  # fmt: skip
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
         self.checkpoint = Checkpoint.at(options.checkpoint)
@@ -513,9 +504,3 @@ class _Read:
     def _text(self, variable: str) -> str | None:
         found = self._values.get(variable)
         return found[0].decode() if found else None
-
-
-def _event_schema(frame: DataFrame) -> pa.Schema:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return to_arrow_schema(frame.schema)

@@ -448,6 +448,14 @@ def spark_trends(
     make: Callable[..., SparkTrends] = SparkTrends,
 ) -> SparkTrends:  # fmt: skip
     """Run a query on Spark; `make` makes the trends of a plan and a frame."""
+    events, schema = described_events(data, spark, time, type, event_id)
+    return make(query.plan(schema, params, report_mode), events, max_trends, on_bad_rows)
+
+
+def described_events(
+    data: Any, spark: SparkSession | None, time: str | None, type: str | None, event_id: str | None
+) -> tuple[DataFrame, Schema]:
+    """Return events as one frame, and what is known of their columns."""
     frames, time = read_frames(data, spark, time)
     tables = tuple(
         Table(name, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields})
@@ -460,7 +468,7 @@ def spark_trends(
     if tables[0].type is not None:  # decimals may have got wider
         common = {fld.name: from_spark(fld.dataType) for fld in events.schema.fields}
         schema = replace(schema, tables=tuple(Table(tb.type, {n: common[n] for n in tb.columns}) for tb in tables))
-    return make(query.plan(schema, params, report_mode), events, max_trends, on_bad_rows)
+    return events, schema
 
 
 @dataclass(frozen=True)
