@@ -367,10 +367,18 @@ class State:
 def _state(family: Family, last: Mapping[str, Any], filled: Sequence[Mapping[str, Any]]) -> State:
     names = tuple(one.name for one in family.standing)
     moments = last.get("eventTime") or {}
-    size = sum(int(one.get("memoryUsedBytes", 0)) for one in last.get("stateOperators", ()))
+    size = state_bytes(last)
     speed = float(filled[-1].get("processedRowsPerSecond") or 0.0) if filled else 0.0
     watermark, newest = moments.get("watermark"), (filled[-1].get("eventTime") or {}).get("max") if filled else None
     return State(names, speed, _shown(family, watermark), _open_windows(family, watermark, newest), size)
+
+
+def state_bytes(progress: Mapping[str, Any]) -> int:
+    """Return how much state a batch left: what RocksDB has in files and, before it writes these, in memory."""
+    return sum(
+        max(int(one.get("memoryUsedBytes", 0)), int(one.get("customMetrics", {}).get("rocksdbSstFileSize", 0)))
+        for one in progress.get("stateOperators", ())
+    )
 
 
 def _millis(text: str | None) -> int | None:
