@@ -21,6 +21,7 @@ from trellis.sequences.candidates import Leaves, NotComparable
 from trellis.sequences.operator import SequenceOperator
 from trellis.trends.adjacency import meets_condition
 from trellis.trends.clock import Clock
+from trellis.trends.listing import TOO_LARGE, Matches
 from trellis.trends.output import RowMaker, row_schema
 
 NEW = "__arrived"
@@ -141,7 +142,7 @@ class Arrivals:
         refuse_rows(sum(counts), self.max_trends)
         batches = operator.listed(
             [(group, 0, count) for group, count in enumerate(counts)],
-            lambda matches: maker.batch(replace(matches, ranks=np.full(len(matches), -1))),
+            lambda matches: maker.batch(Matches(matches.table, [(g, TOO_LARGE, n) for g, _, n in matches.runs])),
         )
         return pa.Table.from_batches(batches, schema=maker.schema)
 

@@ -275,8 +275,7 @@ class SequenceOperator:
                 )
             self.walker.locate(task, inner, row)
             table[:, i] = row
-        shown = np.array([rank if rank < ADDRESSABLE else -1 for rank in ranks], np.int64)
-        return Matches(table, shown, np.full(len(ranks), group))
+        return Matches(table, [(group, rank, 1) for rank in ranks])
 
     def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[Matches]:
         """Yield the matches of groups with given ranks, in rising order."""
@@ -324,17 +323,13 @@ class SequenceOperator:
         first, ends = self._ends
         total = sum(number for _, _, number in some)
         table = np.empty((self.length, total), np.int32)
-        ranks, groups = np.empty(total, np.int64), np.empty(total, np.int64)
         at = 0
         for group, begin, number in some:
             task = bisect_right(ends, begin, first[group], first[group + 1])
             skip = begin - (ends[task - 1] if task > first[group] else 0)
-            here = slice(at, at + number)
             self.walker.fill(task, skip, table, at, at + number)
-            ranks[here] = np.arange(number) + begin if begin + number < ADDRESSABLE else -1
-            groups[here] = group
             at += number
-        return Matches(table, ranks, groups)
+        return Matches(table, some)
 
     def ordered(
         self, bound: BoundQuery, make: Callable[[Any], T], max_trends: int, per_group: bool, threads: int = 1,
@@ -409,7 +404,7 @@ class TreeOperator(SequenceOperator):
                 for low in range(max(begin, before), min(end, before + number), BATCH_ROWS):
                     high = min(low + BATCH_ROWS, end, before + number)
                     some = np.ascontiguousarray(table[:, low - before : high - before])
-                    yield make(Matches(some, np.arange(low, high), np.full(high - low, group)))
+                    yield make(Matches(some, [(group, low, high - low)]))
             before += number
 
 

@@ -31,6 +31,7 @@ from trellis.trends.slice import Ints, Slice
 from trellis.trends.tasks import NO_BOUND, Tasks
 
 BLOCK_VALUES = 1 << 19  # of all blocks of a task: they are to stay in a cache
+TOO_LARGE = 1 << 63  # for a rank to be told
 FIRST_ROWS = 1 << 14  # of a part, before it is known how long trends are
 LARGE_ROWS = 1 << 16  # of a task that several threads share
 BEYOND = 1 << 63  # ranks from here on are not found by counts of 64 bits
@@ -96,14 +97,32 @@ class Bound:
 
 @dataclass(frozen=True)
 class Matches:
-    """Some results of a fixed sequence: in `table` a row for each variable, a column for each result."""
+    """Some results of a fixed sequence: in `table` a row for each variable, a column for each result.
+
+    `runs` are their ranks and groups: rows (group, first rank, how many), ranks that follow one another.
+    """
 
     table: NDArray[np.int32]
-    ranks: Ints
-    groups: Ints
+    runs: Sequence[tuple[int, int, int]]
 
     def __len__(self) -> int:
-        return len(self.ranks)
+        return self.table.shape[1]
+
+    @cached_property
+    def ranks(self) -> Ints:
+        """The rank of each result; -1 where it does not fit."""
+        runs = [
+            np.arange(rank, rank + number)
+            if rank + number < TOO_LARGE
+            else np.array([r if r < TOO_LARGE else -1 for r in range(rank, rank + number)], np.int64)
+            for _, rank, number in self.runs
+        ]
+        return np.concatenate(runs) if runs else np.empty(0, np.int64)
+
+    @cached_property
+    def groups(self) -> Ints:
+        """The group of each result."""
+        return np.repeat([group for group, _, _ in self.runs], [number for _, _, number in self.runs]).astype(np.int64)
 
     @cached_property
     def positions(self) -> NDArray[np.int32]:

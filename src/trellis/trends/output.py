@@ -419,7 +419,7 @@ class _Rows:
         from trellis.trends.listing import Matches, Walked
 
         if self._table is not None:
-            return _Rows(Matches(self._table[variable : variable + 1], self.walked.ranks, self.walked.groups)), None
+            return _Rows(Matches(self._table[variable : variable + 1], cast("Matches", self.walked).runs)), None
         chosen = self.variables == variable
         number = np.concatenate([[0], np.cumsum(chosen)])
         lengths = np.diff(number[self._places])
