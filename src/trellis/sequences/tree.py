@@ -27,6 +27,7 @@ PLAIN, BY_VALUE, BY_CLASS, SWITCHED = "plain", "value", "class", "switched"
 WAYS = (PLAIN, BY_VALUE, BY_CLASS, SWITCHED)
 TILE = 4  # a tile of a stream begins as many spans' worth of events
 SAMPLED = 4  # stretches, about, in which rows are counted to choose a tree
+FEWER = 0.9  # share of distinct rows below which those alike are joined into one
 SAMPLE = 512  # rows of which the number of groups is guessed
 PAIR, GROUP_ROW, GROUP_PAIR = 1.0, 60.0, 1.5  # nanoseconds to test a pair, to group a row, to test a pair of groups
 MOST_ROWS = 50_000_000  # of a node in one tile
@@ -298,18 +299,14 @@ class TreePlan:
         """Return the groups of both sides, or None where it does not pay to make them."""
         assert node.left is not None
         assert node.right is not None
-        pairs = 0
         if self.way == SWITCHED:
             pairs = joins.pairs_in_reach(sides.left, after, until, right.starts, sides.order, sides.by_code)
             if PAIR * pairs <= GROUP_ROW * (len(left) + len(right)):
                 return None
-        codes = [sides.left, sides.right] if self.way == BY_VALUE else _by_class(sides)
-        if self.way == SWITCHED:
-            expected = _number_of_groups(codes[0]) * _number_of_groups(codes[1])
-            if len(sides.by_code):
-                expected /= max(1, len(sides.by_code) - 1)
+            expected = _expected_pairs(sides)
             if PAIR * pairs <= GROUP_PAIR * expected + GROUP_ROW * (len(left) + len(right)):
                 return None
+        codes = [sides.left, sides.right] if self.way == BY_VALUE else _by_class(sides.left, sides.right, sides.kinds)
         found = [_grouped(one) for one in codes]
         for child, rows, (_, begins, _) in zip((node.left, node.right), (left, right), found, strict=True):
             child.grouped += len(rows)
@@ -321,12 +318,15 @@ class TreePlan:
 
     def _merged(self, node: Node, rows: _Rows) -> _Rows:
         """Return one row for all that agree in first and last event and in what conditions above ask."""
-        if self.way == PLAIN:
+        if self.way == PLAIN or node.last - node.first < 2:  # two events are told by the first and the last
             return rows
         columns = [rows.starts, rows.ends]
         for condition, v in self._outer(node):
             columns.append((condition.left if v == condition.earlier else condition.right)[rows.table[v - node.first]])
-        order, ids, first = _identified(np.stack(columns[::-1]))
+        codes = np.stack(columns[::-1])
+        if self.way == SWITCHED and not _repeats(codes):
+            return rows
+        order, ids, first = _identified(codes)
         if len(first) == len(rows):
             return rows
         one = rows.taken(order[first])
@@ -334,25 +334,34 @@ class TreePlan:
         return one.taken(np.argsort(one.starts, kind="stable"))
 
 
-def _by_class(sides: _Sides) -> list[Ints]:
+def _repeats(codes: Ints) -> bool:
+    """Return whether columns occur several times, as far as some that lie together tell: they are sorted by starts."""
+    size = codes.shape[1]
+    some = codes[:, max(0, size // 2 - 2 * SAMPLE) : size // 2 + 2 * SAMPLE]
+    return len(_identified(some)[2]) < FEWER * some.shape[1]
+
+
+def _expected_pairs(sides: _Sides) -> float:
+    """Guess how many pairs of groups there are, from some rows of each side."""
+    left, right = (codes[:, :: max(1, codes.shape[1] // SAMPLE)] for codes in (sides.left, sides.right))
+    expected = 1.0
+    for codes, size in zip(
+        _by_class(left, right, sides.kinds), (sides.left.shape[1], sides.right.shape[1]), strict=True
+    ):
+        known = len(_identified(codes)[2]) if len(codes) else 1
+        expected *= size if known > 0.5 * codes.shape[1] else known
+    return expected / max(1, len(sides.by_code) - 1) if len(sides.by_code) else expected
+
+
+def _by_class(left: Ints, right: Ints, kinds: Ints) -> list[Ints]:
     """Return codes in which values are alike if the same opposing values accept them."""
-    left, right = sides.left.copy(), sides.right.copy()
-    for c, kind in enumerate(sides.kinds.tolist()):
+    left, right = left.copy(), right.copy()
+    for c, kind in enumerate(kinds.tolist()):
         if kind == kernel.GREATER:
             known, place = np.unique(right[c], return_inverse=True)
             right[c] = place + 1
             left[c] = np.searchsorted(known, left[c], side="right")
     return [left, right]
-
-
-def _number_of_groups(codes: Ints) -> float:
-    """Guess the number of groups from some rows."""
-    size = codes.shape[1]
-    if not len(codes):
-        return 1.0
-    some = codes[:, :: max(1, size // SAMPLE)]
-    known = len(_identified(some)[2])
-    return float(size) if known > 0.5 * some.shape[1] else float(known)
 
 
 def _identified(codes: Ints) -> tuple[Ints, Ints, Ints]:
