@@ -1,0 +1,165 @@
+"""A pattern as words: lists of steps, each a set of names, with what must not be between them.
+
+Names are event types. Steps of one AND are a *block*: they may come in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trellis.errors import UsageError
+from trellis.language import syntax as s
+
+MOST_WORDS = 1000
+Names = frozenset[str] | None  # None: any name
+
+
+@dataclass(frozen=True)
+class Word:
+    """Blocks of steps one after another.
+
+    Attributes
+    ----------
+    blocks
+        For each block the sets of names of its steps.
+    forbidden
+        What NOT forbids between each block and the next.
+    loose
+        Whether two blocks are steps of one AND, so that they may be in one leaf under either reading.
+    kleene
+        Whether some step stands for several events.
+    """
+
+    blocks: tuple[tuple[Names, ...], ...]
+    forbidden: tuple[frozenset[str], ...] = ()
+    loose: tuple[bool, ...] = ()
+    kleene: bool = False
+
+    @property
+    def steps(self) -> int:
+        """The number of steps."""
+        return sum(map(len, self.blocks))
+
+    @property
+    def names(self) -> set[str]:
+        """All names that it asks for or forbids."""
+        asked = {name for block in self.blocks for some in block if some is not None for name in some}
+        return asked.union(*self.forbidden)
+
+    @property
+    def untyped(self) -> bool:
+        """Whether any name fits some step."""
+        return any(some is None for block in self.blocks for some in block)
+
+
+def words_of(pattern: s.Pattern, types: Mapping[str, str | None]) -> list[Word]:
+    """Return the words of a pattern; `types` are those of its variables."""
+    found = list(dict.fromkeys(_expand(pattern, types)))
+    if not found:
+        raise UsageError("the pattern has no step", "Name an event type, such as SEQ(A, B).")
+    return found
+
+
+def _expand(pattern: s.Pattern, types: Mapping[str, str | None]) -> list[Word]:
+    match pattern:
+        case s.Single(var=var):
+            return [Word(((_names(types[var]),),))]
+        case s.Kleene(var=var):
+            return [Word(((_names(types[var]),),), kleene=True)]
+        case s.Or(arms=arms):
+            return _alternatives([_expand(arm, types) for arm in arms])
+        case s.And(arms=arms):
+            return _in_any_order([_expand(arm, types) for arm in arms])
+        case s.Seq(parts=parts):
+            return _one_after_another(parts, types)
+        case s.Absent():
+            raise UsageError(
+                "NOT stands alone, or at an edge of the pattern", "Put it between two steps: SEQ(A, NOT(B), C)."
+            )
+    raise UsageError("this pattern cannot be asked of a history")
+
+
+def _names(type_: str | None) -> Names:
+    return None if type_ is None else frozenset({type_})
+
+
+def _is_step(word: Word) -> bool:
+    return len(word.blocks) == len(word.blocks[0]) == 1
+
+
+def _alternatives(arms: list[list[Word]]) -> list[Word]:
+    """Return the words of an OR: one with a set of names where each arm is one."""
+    words = [word for arm in arms for word in arm]
+    if all(_is_step(word) and not word.kleene and not word.untyped for word in words):
+        union = frozenset(name for word in words for name in word.names)
+        return [Word(((union,),))]
+    return words
+
+
+def _in_any_order(arms: list[list[Word]]) -> list[Word]:
+    if all(len(arm) == 1 and _is_step(arm[0]) for arm in arms):
+        sets = tuple(arm[0].blocks[0][0] for arm in arms)
+        named = [name for some in sets if some is not None for name in some]
+        for name in named:
+            if named.count(name) > 1:
+                raise UsageError(f"`{name}` stands twice in one AND", f"Write SEQ({name}, {name}).")
+        return [Word((sets,), kleene=any(arm[0].kleene for arm in arms))]
+    found = [Word(())]
+    for arm in arms:
+        found = [merged for one in found for other in arm for merged in _interleaved(one, other)]
+        if len(found) > MOST_WORDS:
+            raise UsageError(
+                f"the pattern has more than {MOST_WORDS:,} orders of its steps", "Use fewer steps inside AND."
+            )
+    return found
+
+
+def _interleaved(one: Word, other: Word) -> list[Word]:
+    """Return the orders in which two words may run side by side; what they forbid is not looked at."""
+    if not one.blocks:
+        return [other]
+    if any(one.forbidden) or any(other.forbidden):
+        raise UsageError("NOT inside AND cannot be asked of a history", "Put it outside of the AND.")
+    kleene = one.kleene or other.kleene
+
+    def orders(
+        left: tuple[tuple[Names, ...], ...], right: tuple[tuple[Names, ...], ...]
+    ) -> list[list[tuple[Names, ...]]]:
+        if not left or not right:
+            return [list(left or right)]
+        first = [[left[0], *rest] for rest in orders(left[1:], right)]
+        return first + [[right[0], *rest] for rest in orders(left, right[1:])]
+
+    return [
+        Word(tuple(blocks), (frozenset(),) * (len(blocks) - 1), (True,) * (len(blocks) - 1), kleene)
+        for blocks in orders(one.blocks, other.blocks)
+    ]
+
+
+def _one_after_another(parts: tuple[s.Pattern, ...], types: Mapping[str, str | None]) -> list[Word]:
+    found: list[Word] | None = None
+    absent: frozenset[str] = frozenset()
+    for part in parts:
+        if isinstance(part, s.Absent):
+            if found is None:
+                raise UsageError("NOT stands at an edge of the pattern", "Put it between two steps: SEQ(A, NOT(B), C).")
+            absent |= frozenset(str(types[event.var]) for event in part.events)
+            continue
+        words = _expand(part, types)
+        found = words if found is None else [_joined(one, absent, other) for one in found for other in words]
+        absent = frozenset()
+        if len(found) > MOST_WORDS:
+            raise UsageError(f"the pattern has more than {MOST_WORDS:,} alternatives", "Use fewer of them.")
+    if absent:
+        raise UsageError("NOT stands at an edge of the pattern", "Put it between two steps: SEQ(A, NOT(B), C).")
+    return found or []
+
+
+def _joined(one: Word, absent: frozenset[str], other: Word) -> Word:
+    return Word(
+        one.blocks + other.blocks,
+        (*one.forbidden, absent, *other.forbidden),
+        (*one.loose, False, *other.loose),
+        one.kleene or other.kleene,
+    )

@@ -1,0 +1,114 @@
+"""Bloom filters of leaves: hashes of texts, bits of items, and the leaves that may hold an item.
+
+An item has `k` positions in a filter of `m` bits, each from bits of its own: the hash is mixed anew for each. Plain
+double hashing has too few distinct sequences for small filters, and errs many times as often.
+
+Leaves are stored as *slices*: for each tile of `TILE` leaves and each bit of a filter, a bitmap over the leaves of the
+tile. So the leaves that may hold an item are the AND of `k` bitmaps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+TILE = 4096  # leaves
+WORDS = TILE // 64  # of a bitmap over them
+ODD = np.uint64(0x9E3779B97F4A7C15)
+ONE, SIX, SIXTY_THREE = np.uint64(1), np.uint64(6), np.uint64(63)
+
+
+@njit(cache=True, nogil=True)
+def _mix(h):
+    h ^= h >> np.uint64(30)
+    h *= np.uint64(0xBF58476D1CE4E5B9)
+    h ^= h >> np.uint64(27)
+    h *= np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def hash_texts(offsets, data, out):
+    """Hash texts that lie one after another as UTF-8 bytes."""
+    for i in range(out.shape[0]):
+        h = np.uint64(0xCBF29CE484222325)
+        for j in range(offsets[i], offsets[i + 1]):
+            h = (h ^ np.uint64(data[j])) * np.uint64(0x100000001B3)
+        out[i] = _mix(h ^ np.uint64(offsets[i + 1] - offsets[i]))
+
+
+@njit(cache=True, nogil=True)
+def join_hashes(keys, names):
+    """Return hashes of pairs of a key and a name, by the hashes of these."""
+    out = np.empty(keys.shape[0], np.uint64)
+    for i in range(keys.shape[0]):
+        out[i] = _mix(_mix(keys[i] + ODD) ^ names[i])
+    return out
+
+
+@njit(cache=True, nogil=True)
+def positions(hashes, k, m):
+    """Return the bits of items, a row each."""
+    out = np.empty((hashes.shape[0], k), np.int32)
+    for i in range(hashes.shape[0]):
+        for j in range(k):
+            mixed = _mix(hashes[i] + np.uint64(j + 1) * ODD)
+            out[i, j] = np.int32(((mixed >> np.uint64(32)) * np.uint64(m)) >> np.uint64(32))
+    return out
+
+
+@njit(cache=True, nogil=True)
+def add_items(items, table, first, size, slices):
+    """Set the bits of items: `items` are rows of `table`, the first of them at position `first` of the history."""
+    k = table.shape[1]
+    for i in range(items.shape[0]):
+        leaf = (first + i) // size
+        tile, word = leaf // TILE, (leaf % TILE) >> 6
+        bit = ONE << np.uint64(leaf & 63)
+        row = items[i]
+        for j in range(k):
+            slices[tile, table[row, j], word] |= bit
+
+
+@njit(cache=True, nogil=True)
+def leaves_of(rows, slices, out):
+    """Write a bitmap of the leaves that may hold an item with given positions."""
+    for tile in range(slices.shape[0]):
+        for word in range(WORDS):
+            found = slices[tile, rows[0], word]
+            for j in range(1, rows.shape[0]):
+                found &= slices[tile, rows[j], word]
+            out[tile * WORDS + word] |= found
+
+
+@njit(cache=True, nogil=True)
+def may_hold(rows, slices, leaf):
+    """Return whether a leaf may hold an item with given positions."""
+    tile, word, bit = leaf // TILE, (leaf % TILE) >> 6, np.uint64(leaf & 63)
+    found = ONE
+    for j in range(rows.shape[0]):
+        found &= slices[tile, rows[j], word] >> bit
+    return found != 0
+
+
+@njit(cache=True, nogil=True)
+def leaf_filters(slices, first, last, out):
+    """Write the filters of leaves `[first, last)` as rows of words: what slices hold, the other way round."""
+    for leaf in range(first, last):
+        tile, word, bit = leaf // TILE, (leaf % TILE) >> 6, np.uint64(leaf & 63)
+        for position in range(slices.shape[1]):
+            if (slices[tile, position, word] >> bit) & ONE:
+                out[leaf - first, position >> 6] |= ONE << np.uint64(position & 63)
+
+
+@njit(cache=True, nogil=True)
+def ones(filters, out):
+    """Count the bits of filters."""
+    for i in range(filters.shape[0]):
+        total = 0
+        for j in range(filters.shape[1]):
+            word = filters[i, j]
+            while word:
+                word &= word - ONE
+                total += 1
+        out[i] = total

@@ -1,0 +1,161 @@
+"""Questions on leaves equal the naive evaluator, and the truth lies between the two readings."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+import trellis
+from tests.archive.naive import Leaf, chains
+from trellis.archive.questions import Answer, Asked, Leaves, Policy, Question, Reading, Within
+from trellis.archive.words import words_of
+from trellis.errors import UsageError
+
+SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
+NAMES = "ABCDE"
+PATTERNS = [
+    "SEQ(A, B)", "SEQ(A, B, C)", "SEQ(A, A)", "SEQ(A, OR(B, C))", "SEQ(A, AND(B, C))", "SEQ(AND(A, B), C)",
+    "SEQ(A, NOT(B), C)", "SEQ(A, NOT(B, D), AND(C, E), NOT(A), B)", "AND(A, B, C)", "OR(A, B)", "SEQ(A, B, C, D, A)",
+    "OR(SEQ(A, B), SEQ(C, D, E))", "AND(SEQ(A, B), C)", "SEQ(A, OR(SEQ(B, NOT(E), D), C))",
+    "SEQ(AND(A, B), NOT(C), AND(D, E))", "OR(A, SEQ(B, C))", "OR(AND(A, B), SEQ(C, D))",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Leaves that are known exactly."""
+
+    sets: list[frozenset[str]]
+
+    def has(self, names: frozenset[str]) -> np.ndarray:
+        return np.array([bool(names & one) for one in self.sets], np.bool_)
+
+
+def history(events: str, capacity: int, times: list[int] | None = None) -> tuple[Leaves, list[Leaf]]:
+    times = list(range(len(events))) if times is None else times
+    begins = range(0, len(events), capacity)
+    cut = [(i, min(i + capacity, len(events)) - 1) for i in begins]
+    sets = [frozenset(events[i : j + 1]) for i, j in cut]
+    leaves = [Leaf(names, i, j, times[i], times[j]) for names, (i, j) in zip(sets, cut, strict=True)]
+    columns = [np.array([getattr(leaf, name) for leaf in leaves]) for name in ("first", "last", "since", "until")]
+    return Leaves(Exact(sets), capacity, *columns), leaves
+
+
+def words(text: str) -> tuple:
+    bound = trellis.query(f"PATTERN {text}").plan(None).bound
+    return tuple(words_of(bound.pattern, {v.name: v.type for v in bound.variables}))
+
+
+def expected(asked: Asked, leaves: list[Leaf], capacity: int) -> list[tuple[int, int, int, int, bool]]:
+    found = list(chains(asked, leaves, capacity))
+    pairs: dict[tuple[int, int], bool] = {}
+    for chain, clear in found:
+        key = chain[0], chain[-1]
+        pairs[key] = pairs.get(key, False) or clear
+    if asked.by_steps:
+        return sorted((a, d, d, 1, clear) for (a, d), clear in pairs.items())
+    rows = []
+    for a in sorted({a for a, _ in pairs}):
+        ends = sorted(d for b, d in pairs if b == a)
+        if asked.policy is Policy.NEXT:
+            rows.append((a, ends[0], ends[0], 1, pairs[a, ends[0]]))
+        else:
+            rows.append((a, ends[0], ends[-1], len(ends), any(pairs[a, d] for d in ends)))
+    return rows
+
+
+def draw(dice: random.Random) -> tuple[Asked, Leaves, list[Leaf], int, str, list[int]]:
+    size = dice.choice([0, 3, 9, 14, 20])
+    events = "".join(dice.choice(NAMES[: dice.choice([2, 3, 5])]) for _ in range(size))
+    capacity = dice.choice([1, 2, 3, 4])
+    times = sorted(dice.randrange(2 * size + 1) for _ in range(size))
+    leaves, plain = history(events, capacity, times)
+    within = dice.choice(
+        [None, None, Within(dice.choice([1, 3, 8])), Within(dice.choice([4, 8]), dice.choice([2, 4])),
+         Within(dice.choice([2, 6]), in_positions=True)]
+    )  # fmt: skip
+    begin = dice.choice([None, None, dice.randrange(10)])
+    end = dice.choice([None, None, dice.randrange(5, 40)])
+    asked = Asked(
+        words(dice.choice(PATTERNS)), dice.choice(list(Policy)), dice.choice(list(Reading)), within, begin, end
+    )
+    return asked, leaves, plain, capacity, events, times
+
+
+@seed(11001)
+@settings(max_examples=600, **SETTINGS)
+@given(number=st.integers(0, 10**9))
+def test_questions_equal_the_naive_evaluator(number: int) -> None:
+    asked, leaves, plain, capacity, _, _ = draw(random.Random(number))
+    found = Question(asked, leaves).found()
+    rows = list(zip(found.start, found.end, found.last_end, found.ends, found.clear, strict=True))
+    assert [(int(a), int(b), int(c), int(d), bool(e)) for a, b, c, d, e in rows] == expected(asked, plain, capacity)
+    needed = np.zeros(len(plain), np.bool_)
+    if not asked.by_steps:
+        for chain, _ in chains(asked, plain, capacity):
+            needed[chain] = True
+        assert Question(asked, leaves).needed().tolist() == needed.tolist()
+
+
+@seed(11002)
+@settings(max_examples=300, **SETTINGS)
+@given(number=st.integers(0, 10**9))
+def test_the_truth_lies_between_the_readings(number: int) -> None:
+    dice = random.Random(number)
+    asked, leaves, _, _, events, times = draw(dice)
+    asked = replace(asked, policy=Policy.ANY, within=None, begin=None, end=None)
+    if any(any(word.forbidden) for word in asked.words) or not events:
+        return
+    true = _happened(asked, events, times)
+    answer = Question(replace(asked, reading=Reading.MAYBE), leaves).simple()
+    assert true <= (answer is not Answer.NO)
+    assert (answer is Answer.LIKELY) <= true
+
+
+def _happened(asked: Asked, events: str, times: list[int]) -> bool:
+    """Tell whether a word is there, event by event: strictly later ones, in any order inside an AND."""
+    _, plain = history(events, 1, times)
+    for chain, _ in chains(replace(asked, reading=Reading.NO), plain, 1):
+        if len(set(chain)) == len(chain):
+            words_ = asked.words
+            loose = any(len(block) > 1 for word in words_ for block in word.blocks) or any(
+                any(word.loose) for word in words_
+            )
+            if loose or all(times[a] < times[b] for a, b in pairwise(chain)):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+def test_coarse_levels(factor: int) -> None:
+    for number in range(60):
+        asked, leaves, plain, capacity, _, _ = draw(random.Random(number))
+        blocks = [plain[i : i + factor] for i in range(0, len(plain), factor)]
+        joined = [
+            Leaf(
+                frozenset().union(*(x.names for x in some)), some[0].first, some[-1].last, some[0].since, some[-1].until
+            )
+            for some in blocks
+        ]
+        found = Question(asked, leaves.coarser(factor)).found()
+        rows = sorted({(int(a), int(b)) for a, b in zip(found.start, found.end, strict=True)})
+        assert rows == sorted({(a, d) for a, d, *_ in expected(asked, joined, capacity * factor)})
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("SEQ(NOT(A), B)", "NOT stands at an edge"),
+        ("SEQ(A, NOT(B))", "NOT stands at an edge"),
+        ("AND(A, OR(A, B))", "stands twice in one AND"),
+    ],
+)
+def test_what_cannot_be_asked(text: str, wrong: str) -> None:
+    with pytest.raises(UsageError, match=wrong):
+        words(text)
