@@ -427,19 +427,17 @@ class Archive:
         tables, read, capacity = [], 0, self.manifest.capacity
         for name, first, _ in self.manifest.parts:
             try:
-                file = pq.ParquetFile(self.directory / name)
-                at, groups = first, []
-                for group in range(file.metadata.num_row_groups):
-                    rows = file.metadata.row_group(group).num_rows
-                    if needed[at // capacity : (at + rows - 1) // capacity + 1].any():
-                        groups.append((group, at, rows))
-                    at += rows
-                for group, at, rows in groups:
-                    read += rows
-                    positions = np.arange(at, at + rows)
-                    kept = pa.array(needed[positions // capacity])
-                    table = file.read_row_group(group).append_column(POSITION, pa.array(positions))
-                    tables.append(table.filter(kept))
+                with pq.ParquetFile(self.directory / name) as file:
+                    at = first
+                    for group in range(file.metadata.num_row_groups):
+                        rows = file.metadata.row_group(group).num_rows
+                        positions = np.arange(at, at + rows)
+                        at += rows
+                        kept = needed[positions // capacity]
+                        if kept.any():
+                            read += rows
+                            table = file.read_row_group(group).append_column(POSITION, pa.array(positions))
+                            tables.append(table.filter(pa.array(kept)))
             except (OSError, pa.ArrowException) as problem:
                 raise DataError(
                     f"{self.directory / name} cannot be read: {problem}", "The archive is damaged."

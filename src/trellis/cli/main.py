@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 import trellis
+from trellis.cli.archive import archive_app
 from trellis.cli.bench import bench
 from trellis.cli.console import DEBUG, debugging, err, give_up_stdout, print_error, print_warning
 from trellis.cli.count import count
@@ -132,6 +133,7 @@ app.command(epilog=QUERIES)(explain)
 app.command(epilog=QUERIES)(detect)
 app.command(epilog=QUERIES)(count)
 app.command(epilog=QUERIES)(stream)
+app.add_typer(archive_app(), name="archive")
 app.add_typer(generate_app(), name="generate")
 app.command()(bench)
 app.command()(demo)

@@ -35,13 +35,14 @@ def read_query(given: str, limit: int | None = None) -> Query:
     """
     import trellis
 
-    query = trellis.query(_text(given))
+    query = trellis.query(query_text(given))
     if limit is not None:
         query.syntax = replace(query.syntax, limit=limit)
     return query
 
 
-def _text(given: str) -> str:
+def query_text(given: str) -> str:
+    """Return the text of a query that an argument names or is."""
     if _exists(given):
         return _contents(Path(given))
     if _is_text(given):
