@@ -12,13 +12,14 @@ EXTENSIONS = {
     ".jsonl": "json",
     ".ndjson": "json",
     ".orc": "orc",
+    ".xes": "xes",
 }
 """The extensions that are known, with the format each stands for."""
 
-FORMATS = ("parquet", "csv", "tsv", "json", "orc")
+FORMATS = ("parquet", "csv", "tsv", "json", "orc", "xes")
 """The formats that are known; `json` is JSON lines, one object a line."""
 
-COMPRESSIBLE = ("csv", "tsv", "json")
+COMPRESSIBLE = ("csv", "tsv", "json", "xes")
 """The formats that may lie in a gzip file (`.csv.gz`); the others compress inside."""
 
 

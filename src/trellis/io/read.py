@@ -15,6 +15,7 @@ from trellis.io.infer import infer_column, infer_most, infer_times
 from trellis.io.json_lines import read_json
 from trellis.io.sources import Paths, Source, expand
 from trellis.io.times import java_pattern_to_regex, parse_times
+from trellis.io.xes import read_xes
 
 __all__ = ["Source", "expand", "parse_times", "read_table"]
 
@@ -24,6 +25,7 @@ _READERS: dict[str, Callable[[Source, Sequence[str] | None], pa.Table]] = {
     "csv": read_csv,
     "tsv": read_csv,
     "json": lambda source, _: read_json(source),
+    "xes": read_xes,
 }
 
 

@@ -501,10 +501,17 @@ def _json_time(job: _Job, column: Column, kind: t.DataType, found: _Found | None
     return column.cast("string") if isinstance(kind, t.DecimalType) else column
 
 
+def _read_here(job: _Job) -> DataFrame:
+    """Read in this process what Spark has no reader for."""
+    table = local.read_table([source.path for source in job.sources], time=job.time, time_format=job.time_format)
+    return job.spark.createDataFrame(table)
+
+
 _READERS: dict[str, Callable[[_Job], DataFrame]] = {
     "parquet": _read_columnar,
     "orc": _read_columnar,
     "csv": _read_csv,
     "tsv": _read_csv,
     "json": _read_json,
+    "xes": _read_here,
 }

@@ -15,10 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -37,6 +36,9 @@ from trellis.spark.split import partition_value
 from trellis.streams.bucket import BAD, RESULTS, WINDOWS, Bucket, Family, Out, packed, unpacked
 from trellis.streams.calendar import Number
 from trellis.streams.closing import windows_schema
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EVENTS = "events"  # the kind of what goes in
 BUCKET, MOMENT = "bucket", "moment"
@@ -300,6 +302,8 @@ def _watermark(values: Any) -> Number | None:
 
 def _row(out: Out) -> pd.DataFrame:
     """Return one row; each goes on its way by itself, however large."""
+    import pandas as pd
+
     row = {"kind": out.kind, "query": out.query, "rows": out.table.num_rows, "payload": packed(out.table)}
     return pd.DataFrame([row])
 

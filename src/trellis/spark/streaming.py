@@ -10,39 +10,31 @@ import datetime as dt
 import hashlib
 import json
 import threading
-import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from trellis.errors import DataError, TrellisError, UsageError
-from trellis.io.results import write_file
 from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.spark.failures import in_driver, in_task, mistake_in
-from trellis.spark.operate import spark_type
-from trellis.spark.rows import group_begins, whole_groups
-from trellis.spark.sink import TOLD, task_number, tell, told
-from trellis.spark.stream import FOUND, Settings, delay_of, found_in, go_on_at_interrupts, rows_of, schema_of_kind
+from trellis.spark.failures import in_driver, mistake_in
+from trellis.spark.sink import TOLD, told
+from trellis.spark.stream import FOUND, Settings, delay_of, found_in, rows_of, schema_of_kind
+from trellis.spark.stream_tasks import TABLES, Flushing, WriteFound
 from trellis.spark.trends import described_events
-from trellis.streams.bucket import BAD, LATE, RESULTS, WINDOWS, Bucket, Family, packed, shared_columns, unpacked
-from trellis.streams.calendar import END, Calendar
+from trellis.streams.bucket import BAD, LATE, RESULTS, Family, shared_columns
+from trellis.streams.calendar import Calendar
 from trellis.streams.closing import Standing, check_standing
 from trellis.streams.outlet import FLUSH, FOLDERS, Outlet, batch_name
 
 ABOUT = "trellis.json"
 BUCKETS_A_TASK = 2
-FILE_BYTES = 256 << 20
 AHEAD = "1 day"
-TABLES = (RESULTS, WINDOWS)
-FOUND_ARROW = pa.schema([("kind", pa.string()), ("query", pa.string()), ("rows", pa.int64()), ("payload", pa.binary())])
 
 if TYPE_CHECKING:
     from trellis.queries import Query
@@ -416,99 +408,3 @@ def _places(outlets: Mapping[str, Outlet]) -> dict[str, str]:
     """Return the directories of queries; late and bad events, which are of no query, go where the first one writes."""
     places = {name: str(outlet.directory.absolute()) for name, outlet in outlets.items()}
     return {"": next(iter(places.values())), **places}
-
-
-@dataclass(frozen=True)
-class WriteFound:
-    """Writes what was decided, in tasks, and tells the files and how many rows there are of each kind."""
-
-    places: Mapping[str, str]
-    batch: str
-    format: str
-    keep_late: bool
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take what is packed, and tell what was written."""
-        go_on_at_interrupts()
-        with in_task():
-            held: dict[tuple[str, str], list[pa.Table]] = {}
-            for batch in batches:
-                for kind, query, payload in zip(
-                    *(batch.column(n).to_pylist() for n in ("kind", "query", "payload")), strict=True
-                ):
-                    tables = held.setdefault((kind, query), [])
-                    tables.append(unpacked(payload))
-                    if sum(table.nbytes for table in tables) >= FILE_BYTES:
-                        yield self._written(kind, query, held.pop((kind, query)))
-            for (kind, query), tables in held.items():
-                yield self._written(kind, query, tables)
-
-    def _written(self, kind: str, query: str, tables: list[pa.Table]) -> pa.RecordBatch:
-        table = pa.concat_tables(tables, promote_options="permissive")
-        name = ""
-        if kind in TABLES or self.keep_late:
-            name = f"part-{self.batch}-{task_number()}-{uuid.uuid4().hex}.{self.format}"
-            fields = [fld.with_type(spark_type(fld.type)) for fld in table.schema]
-            file = Path(self.places[query]) / FOLDERS[kind] / name
-            table = table.cast(pa.schema(fields))
-            try:
-                write_file(table.to_batches(), table.schema, file, self.format)
-            except OSError as problem:
-                file.unlink(missing_ok=True)
-                raise DataError(f"the output cannot be written: {problem}") from None
-        return tell({"kind": kind, "query": query, "name": name, "rows": table.num_rows})
-
-
-@dataclass(frozen=True)
-class Flushing:
-    """Gives what the end of the input decides, from the rows of the state, those of a bucket together."""
-
-    family: Family
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take `bucket`, `variable` and `value` of the state."""
-        with in_task():
-            for table in whole_groups(batches, ["bucket"]):
-                begins = [*group_begins(table, ["bucket"]).tolist(), table.num_rows]
-                for begin, end in pairwise(begins):
-                    bucket = Bucket(self.family, _Read(table.slice(begin, end - begin)))
-                    for out in bucket.close(END):
-                        columns = [[out.kind], [out.query], [out.table.num_rows], [packed(out.table)]]
-                        yield pa.RecordBatch.from_arrays(
-                            [pa.array(c, fld.type) for c, fld in zip(columns, FOUND_ARROW, strict=True)],
-                            schema=FOUND_ARROW,
-                        )
-
-
-class _Read:
-    """State that was read; what is kept in it is lost."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._values: dict[str, list[bytes]] = {}
-        for variable, value in zip(table["variable"].to_pylist(), table["value"].to_pylist(), strict=True):
-            self._values.setdefault(variable, []).append(value)
-
-    def chunks(self) -> list[bytes]:
-        return self._values.get("chunks", [])
-
-    def append(self, chunk: bytes) -> None:
-        self._values.setdefault("chunks", []).append(chunk)
-
-    def replace(self, chunks: Sequence[bytes]) -> None:
-        self._values["chunks"] = list(chunks)
-
-    def note(self) -> str | None:
-        return self._text("note")
-
-    def set_note(self, text: str) -> None:
-        self._values["note"] = [text.encode()]
-
-    def ranks(self) -> str | None:
-        return self._text("ranks")
-
-    def set_ranks(self, text: str) -> None:
-        self._values["ranks"] = [text.encode()]
-
-    def _text(self, variable: str) -> str | None:
-        found = self._values.get(variable)
-        return found[0].decode() if found else None
