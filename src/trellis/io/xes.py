@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from typing import Any
-from xml.etree import ElementTree
+from xml.parsers import expat
 
 import pyarrow as pa
 
@@ -48,13 +48,13 @@ def read_xes(source: Source, columns: Any = None) -> pa.Table:
     try:
         with open_source(source) as stream:
             _read(stream, columns_)
-    except ElementTree.ParseError as problem:
+        table = columns_.table()
+    except expat.ExpatError as problem:
         raise DataError(f"{source.path} is not an XES log: {problem}.", "It must be whole XML.") from None
     except (ValueError, OverflowError) as problem:
         raise DataError(f"{source.path} has a value that does not fit its type: {problem}.") from None
     except (OSError, pa.ArrowException) as problem:
         raise DataError(f"{source.path} cannot be read: {problem}.") from None
-    table = columns_.table()
     if not table.num_columns:
         raise DataError(f"{source.path} has no events.")
     check_columns(source.path, table.column_names, columns)
@@ -62,34 +62,33 @@ def read_xes(source: Source, columns: Any = None) -> pa.Table:
 
 
 def _read(stream: Any, columns: _Columns) -> None:
-    """Go through a log; what was read is forgotten at the end of each trace."""
-    parser: Any = ElementTree.XMLPullParser(["start", "end"])
-    depth, log = 0, None
+    """Go through a log; nothing of it is kept but the attributes of the trace and the event at hand."""
+    parser = expat.ParserCreate()
+    inside: list[str] = []
     of_trace: dict[str, tuple[str, str]] = {}
-    while True:
-        block = stream.read(1 << 20)
-        if block:
-            parser.feed(bytes(block))
-        else:
-            parser.close()
-        for event, element in parser.read_events():
-            name = element.tag.rpartition("}")[2]
-            if event == "start":
-                depth += 1
-                log = element if log is None else log
-                of_trace = {} if name == "trace" else of_trace
-                continue
-            depth -= 1
-            if depth == 2 and name in KINDS:
-                of_trace[CASE + element.get("key", "")] = (name, element.get("value", ""))
-            elif name == "event" and depth in (1, 2):
-                own = {a.get("key", ""): (a.tag.rpartition("}")[2], a.get("value", "")) for a in element}
-                columns.add(own | (of_trace if depth == 2 else {}))
-                element.clear()
-            elif depth == 1 and log is not None:
-                log.clear()
-        if not block:
-            return
+    own: dict[str, tuple[str, str]] = {}
+
+    def start(tag: str, given: dict[str, str]) -> None:
+        name = tag.rpartition(":")[2]
+        above = inside[-1] if inside else ""
+        if name == "trace":
+            of_trace.clear()
+        elif name == "event":
+            own.clear()
+        elif name in KINDS and above == "event":
+            own[given.get("key", "")] = (name, given.get("value", ""))
+        elif name in KINDS and above == "trace":
+            of_trace[CASE + given.get("key", "")] = (name, given.get("value", ""))
+        inside.append(name)
+
+    def end(tag: str) -> None:
+        if inside.pop() == "event":
+            columns.add(own | of_trace if "trace" in inside else own)
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    while block := stream.read(1 << 20):
+        parser.Parse(bytes(block), False)
+    parser.Parse(b"", True)
 
 
 class _Columns:
