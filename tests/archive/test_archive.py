@@ -166,6 +166,34 @@ def test_filters_never_deny_what_is_there_and_keep_their_rate(tmp_path: Path) ->
     assert about["density"] < 0.6
 
 
+@seed(11102)
+@settings(max_examples=60, **SETTINGS)
+@given(number=st.integers(0, 10**9))
+def test_keys_in_one_pass(tmp_path_factory: pytest.TempPathFactory, number: int) -> None:
+    dice = random.Random(number)
+    table = events(dice.choice([0, 5, 40]), dice, "ABCD")
+    keys = pa.array([dice.choice(["k1", "k2", "k3", "k4", None]) for _ in range(table.num_rows)], pa.string())
+    table = table.append_column("key", keys)
+    folder = tmp_path_factory.mktemp("a") / "archive"
+    half = table.num_rows // 2
+    while 0 < half < table.num_rows and table["t"][half].as_py() == table["t"][half - 1].as_py():
+        half += 1
+    archive = built(table.slice(0, half), folder, key="key", expected_events=100)
+    archive.append(table.slice(half))
+    archive = Archive.open(folder)
+    steps = dice.choice(["A, B", "A, B, A", "AND(A, B), C", "A, OR(B, C)", "A, AND(B, C), D"])
+    text = f"PATTERN SEQ({steps}) WHERE [key]"
+    whole = trellis.query(text).detect(table, time="t", type="n", event_id="id")
+    true = {row["key"] for row in whole.to_arrow().to_pylist() if row["key"] is not None}
+    rows = archive.find(text).to_pylist()
+    assert true <= {row["key"] for row in rows}
+    strict = {row["key"] for row in archive.find(text, same_leaf="no").to_pylist()}
+    assert strict <= {row["key"] for row in rows}
+    assert (archive.exists(text) is Answer.NO) == (not rows)
+    for row in rows:
+        assert row["start_leaf"] <= row["end_leaf"]
+
+
 def test_sizes() -> None:
     small, large = (size_filters([70] * 10, 10_000, rate, 3) for rate in (0.1, 0.001))
     assert small.bits < large.bits

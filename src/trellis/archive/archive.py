@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from trellis.archive.filters import Filters, coded, top_nodes, tree_of
+from trellis.archive.filters import Filters, coded, hashes_of, top_nodes, tree_of
+from trellis.archive.keys import Keys, pair_items, walk
 from trellis.archive.questions import Answer, Asked, Found, Leaves, Policy, Question, Reading, Within
 from trellis.archive.sizing import Size, expected_rate, size_filters, thesis_size
 from trellis.archive.store import (
@@ -82,7 +83,7 @@ class Archive:
     def build(
         cls, data: Any, directory: str | Path, *, time: str, type: str, event_id: str | None = None, leaf: int = 100,
         false_positive: float = 1e-4, memory: int | None = None, expected_events: int | None = None,
-        query_length: int = 3, fan_out: int = 2, sizing: str = "sample",
+        query_length: int = 3, fan_out: int = 2, sizing: str = "sample", key: str | None = None,
     ) -> Archive:  # fmt: skip
         """Make an archive of events.
 
@@ -108,6 +109,8 @@ class Archive:
             The children of a node of the tree.
         sizing
             `sample`: by the names that leaves have; `thesis`: by the equations of the thesis.
+        key
+            A column such as the case of a log: questions with `[key]` are then answered for each of its values.
         """
         path = Path(directory)
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
@@ -117,16 +120,16 @@ class Archive:
         if leaf < 1 or fan_out < 2:
             raise UsageError("a leaf has at least one event, and a node at least two children")
         table = _table(data)
-        for role, name in (("time", time), ("type", type), ("event_id", event_id)):
+        for role, name in (("time", time), ("type", type), ("event_id", event_id), ("key", key)):
             if name is not None and name not in table.column_names:
                 hint = did_you_mean(name, table.column_names, f"Columns are {', '.join(table.column_names)}.")
                 raise UsageError(f"the events have no column `{name}` ({role})", hint)
         columns = {fld.name: str(fld.type) for fld in table.schema}
         ordered = _in_order(table, time, event_id)
         expected = max(expected_events or 0, table.num_rows, 1)
-        size = _size(ordered, type, leaf, false_positive, memory, expected, query_length, sizing)
+        size = _size(ordered, type, key, leaf, false_positive, memory, expected, query_length, sizing)
         manifest = Manifest(
-            columns, time, type, event_id, leaf, size.bits, size.hashes, fan_out, false_positive, query_length
+            columns, time, type, event_id, leaf, size.bits, size.hashes, fan_out, false_positive, query_length, key=key
         )
         path.mkdir(parents=True, exist_ok=True)
         swap_manifest(path, manifest)
@@ -164,7 +167,15 @@ class Archive:
                           "checksums": dict(manifest.checksums)})  # fmt: skip
         codes, names = coded(table[manifest.type])
         filters = self.filters
-        for tile in sorted(filters.add(codes, names, first)):
+        changed = filters.add(codes, names, first)
+        if manifest.key is not None:
+            keys, of_event = self.keys.with_events(table[manifest.key], first, manifest.capacity)
+            changed |= filters.add_items(*pair_items(of_event, hashes_of(keys.values), codes, names), first)
+            new.pairs, new.keys = f"pairs-{generation:06d}.npy", f"keys-{generation:06d}.parquet"
+            save_array(self.directory, new.pairs, keys.pairs, new)
+            pq.write_table(pa.table({"key": keys.values}), self.directory / new.keys)
+            new.checksums[new.keys] = checksum(self.directory / new.keys)
+        for tile in sorted(changed):
             name = f"tile-{tile:05d}-{generation:06d}.npy"
             save_array(self.directory, name, filters.tiles[tile], new)
             new.tiles[tile : tile + 1] = [name]
@@ -176,11 +187,10 @@ class Archive:
         new.checksums[part] = checksum(self.directory / part)
         new.parts.append((part, first, table.num_rows))
         new.events, new.generation = first + table.num_rows, generation
-        named = {new.leaves, *new.tiles, *(name for name, _, _ in new.parts)}
-        new.checksums = {name: value for name, value in new.checksums.items() if name in named}
+        new.checksums = {name: value for name, value in new.checksums.items() if name in new.files}
         swap_manifest(self.directory, new)
         self.manifest = new
-        for name in ("filters", "leaves", "_summary"):
+        for name in ("filters", "leaves", "keys", "_summary"):
             self.__dict__.pop(name, None)
         remove_unnamed(self.directory, new)
 
@@ -229,6 +239,18 @@ class Archive:
         manifest = self.manifest
         tiles = [load_array(self.directory, name, manifest) for name in manifest.tiles]
         return Filters(manifest.capacity, manifest.bits, manifest.hashes, tiles, len(self._summary))
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The keys of the events, and in which leaves they are."""
+        manifest = self.manifest
+        if not manifest.pairs:
+            return Keys.none()
+        path = self.directory / manifest.keys
+        if checksum(path) != manifest.checksums.get(manifest.keys):
+            raise DataError(f"{path} is damaged: its checksum is not that of the manifest", "Build the archive anew.")
+        values = pq.read_table(path)["key"].combine_chunks()
+        return Keys(values, np.array(load_array(self.directory, manifest.pairs, manifest)))
 
     @cached_property
     def leaves(self) -> Leaves:
@@ -297,7 +319,19 @@ class Archive:
 
     def exists(self, pattern: str, **options: Any) -> Answer:
         """Return whether a pattern happened: `no`, which is certain, `maybe` or `likely`; options as in `find`."""
-        return self._question(pattern, **options).simple()
+        question = self._question(pattern, **options)
+        answer = question.simple()
+        if answer is Answer.NO or not self._is_by_key(pattern, question.asked, options.get("params")):
+            return answer
+        found = walk(question.asked.words, question.asked.reading, self.keys, self.filters)
+        return Answer.MAYBE if len(found.key) else Answer.NO
+
+    def _is_by_key(self, pattern: str, asked: Asked, params: Mapping[str, Any] | None) -> bool:
+        """Return whether a question is of single keys, and one walk answers it for all of them."""
+        partition = [name for name, _ in self._bound(pattern, params).partition]
+        plain = asked.within is None and asked.begin is None and asked.end is None
+        typed = not any(word.untyped for word in asked.words)
+        return partition == [self.manifest.key] and plain and typed and asked.policy in (Policy.ANY, Policy.NEXT)
 
     def find(
         self, pattern: str, *, policy: str | None = None, same_leaf: str = "maybe", begin: Any = None, end: Any = None,
@@ -325,7 +359,24 @@ class Archive:
         if exact:
             return self._exact(pattern, policy, begin, end, params)
         question = self._question(pattern, policy, same_leaf, begin, end, level, params)
+        if level == 0 and self._is_by_key(pattern, question.asked, params):
+            return self._rows_of_keys(question.asked)
         return self._rows(question, question.found())
+
+    def _rows_of_keys(self, asked: Asked) -> pa.Table:
+        """Return a row for each key to which it may have happened: the leaves of its first and last step."""
+        found, leaves = walk(asked.words, asked.reading, self.keys, self.filters), self.leaves
+        forbids = any(any(word.forbidden) for word in asked.words)
+        return pa.table(
+            {
+                "key": self.keys.values.take(pa.array(found.key)),
+                "start_leaf": found.start,
+                "end_leaf": found.end,
+                "since": self._times(leaves.since[found.start]),
+                "until": self._times(leaves.until[found.end]),
+                "negation": pa.repeat("open" if forbids else "clear", len(found.key)),
+            }
+        )
 
     def _rows(self, question: Question, found: Found) -> pa.Table:
         leaves = question.leaves
@@ -494,8 +545,8 @@ def _numbers(column: pa.ChunkedArray) -> NDArray[Any]:
 
 
 def _size(
-    ordered: pa.Table, type_: str, leaf: int, false_positive: float, memory: int | None, expected: int, names: int,
-    sizing: str,
+    ordered: pa.Table, type_: str, key: str | None, leaf: int, false_positive: float, memory: int | None,
+    expected: int, names: int, sizing: str,
 ) -> Size:  # fmt: skip
     if sizing == "thesis":
         return thesis_size(expected, leaf, false_positive, names)
@@ -504,7 +555,10 @@ def _size(
     codes, _ = coded(ordered[type_])
     number = -(-len(codes) // leaf)
     chosen = np.unique(np.linspace(0, max(0, number - 1), min(number, SAMPLED)).astype(int)).tolist() if number else []
-    distinct = [len(np.unique(codes[i * leaf : (i + 1) * leaf])) for i in chosen] or [leaf]
+    several = [codes] if key is None else [codes, codes + (codes.max(initial=0) + 1) * coded(ordered[key])[0]]
+    distinct = [sum(len(np.unique(some[i * leaf : (i + 1) * leaf])) for some in several) for i in chosen] or [
+        leaf * len(several)
+    ]
     return size_filters(distinct, -(-expected // leaf), false_positive, names, memory)
 
 

@@ -53,15 +53,19 @@ class Filters:
         return cls(capacity, bits, hashes, [], 0)
 
     def add(self, codes: Ints, names: pa.Array, first: int) -> set[int]:
-        """Add events from position `first` on; return the tiles that changed."""
+        """Add the names of events from position `first` on, by their numbers; return the tiles that changed."""
+        known = names.is_valid().to_numpy(zero_copy_only=False)
+        return self.add_items(codes, hashes_of(names.fill_null("")), known, first)
+
+    def add_items(self, codes: Ints, hashes: NDArray[np.uint64], known: NDArray[np.bool_], first: int) -> set[int]:
+        """Add items by the hashes of distinct ones; those that are not `known` are left out."""
         if not len(codes):
             return set()
         last = (first + len(codes) - 1) // self.capacity
         begin = first // self.capacity // kernel.TILE
         while len(self.tiles) <= last // kernel.TILE:
             self.tiles.append(np.zeros((self.bits, kernel.WORDS), np.uint64))
-        known = names.is_valid().to_numpy(zero_copy_only=False)
-        table = kernel.positions(hashes_of(names.fill_null("")), self.hashes, self.bits)
+        table = kernel.positions(hashes, self.hashes, self.bits)
         changed = set(range(begin, last // kernel.TILE + 1))
         for tile in changed:
             low = max(first, tile * kernel.TILE * self.capacity)

@@ -4,6 +4,7 @@
     archive/leaves-000001.npy             for each leaf: number of events, first and last time
     archive/tile-00000-000001.npy         the filters of 4,096 leaves, a bitmap over the leaves for each bit
     archive/events-000001.parquet         the events, in row groups that end where leaves end
+    archive/pairs-000001.npy, keys-….parquet   with a key: which keys are in which leaf
 
 An append writes new files beside the old ones and then swaps the manifest in one step; what a killed append leaves
 behind is named nowhere and is removed by the next one.
@@ -50,6 +51,8 @@ class Manifest:
         The files of the events, with the first position and the number of each.
     checksums
         CRC-32 of each file.
+    key, pairs, keys
+        The column of keys, the file of pairs of a leaf and a key, and the file of the keys themselves.
     """
 
     columns: dict[str, str]
@@ -68,6 +71,15 @@ class Manifest:
     tiles: list[str] = field(default_factory=list)
     parts: list[tuple[str, int, int]] = field(default_factory=list)
     checksums: dict[str, int] = field(default_factory=dict)
+    key: str | None = None
+    pairs: str = ""
+    keys: str = ""
+
+    @property
+    def files(self) -> set[str]:
+        """All files that count."""
+        given = {self.leaves, self.pairs, self.keys, *self.tiles, *(name for name, _, _ in self.parts)}
+        return given - {""}
 
 
 def read_manifest(directory: Path) -> Manifest:
@@ -103,9 +115,11 @@ def swap_manifest(directory: Path, manifest: Manifest) -> None:
 
 def remove_unnamed(directory: Path, manifest: Manifest) -> None:
     """Remove files that a killed append, or one before the last, left behind."""
-    named = {MANIFEST, manifest.leaves, *manifest.tiles, *(name for name, _, _ in manifest.parts)}
+    named = {MANIFEST, *manifest.files}
     for path in directory.iterdir():
-        if path.name not in named and path.name.startswith(("leaves-", "tile-", "events-", MANIFEST)):
+        if path.name not in named and path.name.startswith(
+            ("leaves-", "tile-", "events-", "pairs-", "keys-", MANIFEST)
+        ):
             with suppress(OSError):
                 path.unlink()
 

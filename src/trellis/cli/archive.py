@@ -59,6 +59,10 @@ def build(
     ] = None,
     query_length: Annotated[int, typer.Option("--query-length", min=1, metavar="N", help="Names of a question.")] = 3,
     fan_out: Annotated[int, typer.Option("--fan-out", min=2, metavar="N", help="Children of a node of the tree.")] = 2,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", metavar="COLUMN", help="Answer questions with [COLUMN] for each of its values."),
+    ] = None,
     sizing: Annotated[
         str, typer.Option("--sizing", help="sample, or thesis for the thesis's own equations.")
     ] = "sample",
@@ -76,7 +80,7 @@ def build(
         made = Archive.build(
             table, archive, time=time, type=type, event_id=event_id, leaf=leaf, false_positive=false_positive,
             memory=_bytes(memory), expected_events=expected_events, query_length=query_length, fan_out=fan_out,
-            sizing=sizing,
+            sizing=sizing, key=key,
         )  # fmt: skip
     _print_info(made, json)
 

@@ -92,6 +92,67 @@ def may_hold(rows, slices, leaf):
 
 
 @njit(cache=True, nogil=True)
+def _holds(item, k, m, slices, word, bit):
+    """Return whether a leaf of a tile may hold an item."""
+    for j in range(k):
+        mixed = _mix(item + np.uint64(j + 1) * ODD)
+        position = ((mixed >> np.uint64(32)) * np.uint64(m)) >> np.uint64(32)
+        if (slices[np.int64(position), word] >> bit) & ONE == 0:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def walk_keys(first, begins, keys, hashes, names, sets, blocks, apart, k, slices, step, done, start, end):
+    """Take the keys of the leaves of a tile through the blocks of a word, each as far as it goes.
+
+    Parameters
+    ----------
+    first
+        The first leaf of the tile.
+    begins, keys
+        The keys of each leaf: where they begin, and their numbers.
+    hashes, names
+        The hashes of keys, and of the names of the word.
+    sets, blocks
+        Where the names of each step begin, and where the steps of each block begin.
+    apart
+        Whether the next block must be in a later leaf.
+    k, slices
+        The bits of an item, and the tile.
+    step, done
+        For each key the block it is in, and the steps of it that were seen.
+    start, end
+        For each key the leaves of its first and its last step.
+    """
+    number, m = blocks.shape[0] - 1, slices.shape[0]
+    for leaf in range(begins.shape[0] - 1):
+        word, bit = leaf >> 6, np.uint64(leaf & 63)
+        for i in range(begins[leaf], begins[leaf + 1]):
+            key = keys[i]
+            going = True
+            while going and step[key] < number:
+                going = False
+                block = step[key]
+                for e in range(blocks[block], blocks[block + 1]):
+                    flag = np.int64(1) << (e - blocks[block])
+                    if done[key] & flag:
+                        continue
+                    for n in range(sets[e], sets[e + 1]):
+                        item = _mix(_mix(hashes[key] + ODD) ^ names[n])
+                        if _holds(item, k, m, slices, word, bit):
+                            done[key] |= flag
+                            if start[key] < 0:
+                                start[key] = first + leaf
+                            end[key] = first + leaf
+                            break
+                if done[key] == (np.int64(1) << (blocks[block + 1] - blocks[block])) - 1:
+                    step[key] += 1
+                    done[key] = 0
+                    going = not apart
+
+
+@njit(cache=True, nogil=True)
 def leaf_filters(slices, first, last, out):
     """Write the filters of leaves `[first, last)` as rows of words: what slices hold, the other way round."""
     for leaf in range(first, last):
