@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time as clock
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 import trellis
 from tests.compare import plain_rows
 from tests.data.places import data_file
 from tests.streams.test_bucket import in_any_order
+from trellis.cli.stream import live_table
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.io.read import read_table
 from trellis.spark.read_stream import read_stream
@@ -107,7 +110,11 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(spark: SparkSession, tmp
     assert len(stream.families) == 2  # those with the partition [g] share, and so do those without
     for name, text in queries.items():
         assert found(tmp_path / "out" / name) == batch(text, table), name
-    assert stream.totals.events == 2 * table.num_rows
+    assert stream.totals.events == table.num_rows
+    shown = StringIO()
+    Console(file=shown, width=200).print(live_table(stream))
+    assert "events/s" in shown.getvalue()
+    assert "rising, span" in shown.getvalue()
     assert stream.totals.late == stream.totals.bad == 0
     states = stream.states()
     assert sorted(name for state in states for name in state.queries) == sorted(queries)
@@ -145,6 +152,12 @@ def _refuses_what_is_not_its_own(spark: SparkSession, folder: Path) -> None:
     options = Options(str(folder / "out"), str(folder / "cp"), "3 s")
     with pytest.raises(UsageError, match="`x` was bigint, and is double now"):
         Stream(spark, {"rising": trellis.query(RISING)}, frame, options, time="ts", event_id="id")
+    with pytest.raises(UsageError, match="of a stream that writes to"):
+        stream_of(spark, folder, {"rising": RISING}, out="elsewhere")
+    with pytest.raises(UsageError, match="cannot go on as csv"):
+        stream_of(spark, folder, {"rising": RISING}, format="csv")
+    renamed = stream_of(spark, folder, {"other": RISING, "rising": RISING + " RETURN t"})
+    assert [one.name for one in renamed.standing] == ["rising", "rising-2"]
     with pytest.raises(UsageError, match="is no checkpoint"):
         stream_of(spark, folder, {"rising": RISING}, checkpoint="in")
     with pytest.raises(UsageError, match="is the output of another stream"):
@@ -204,6 +217,31 @@ def test_types_from_several_frames(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted((row["a"], row["b"]) for row in spark.table("types").collect()) == [("A0", "B1"), ("A2", "B5")]
 
 
+def test_too_many_results_nothing_at_all_and_csv(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    schema = "ts TIMESTAMP, id STRING, g STRING, x BIGINT, k DOUBLE"
+    frame = read_stream(spark, str(tmp_path / "in"), schema=schema)
+    options = Options(str(tmp_path / "out"), str(tmp_path / "cp"), "3 s", format="csv", available_now=True)
+
+    def stream(**more: Any) -> Stream:
+        return Stream(spark, {"q": trellis.query(RISING)}, frame, options, time="ts", event_id="id", **more)
+
+    nothing = run(stream())
+    assert nothing.totals.results == 0
+    assert read_committed(tmp_path / "out").num_rows == 0
+    table = events(60)
+    write_files(nearly_sorted(table, 3), tmp_path / "in", 2)
+    bounded = run(stream(max_trends=2))
+    assert bounded.totals.unlisted > 0
+    windows = read_committed(tmp_path / "out", WINDOWS)
+    assert windows["listed"].to_pylist().count(False) == bounded.totals.unlisted
+    assert sum(windows["count"].to_pylist()) == len(batch(RISING, table))
+    flushed = read_committed(tmp_path / "out").num_rows
+    again = run(stream(max_trends=2))  # nothing has come, so nothing is taken back or given twice
+    assert again.totals.events == 0
+    assert read_committed(tmp_path / "out").num_rows == flushed
+
+
 def test_an_error_in_a_task_is_told_in_its_words(spark: SparkSession, tmp_path: Path) -> None:
     table = events(30)
     twice = pa.concat_tables([table, table.slice(0, 1)])
@@ -226,8 +264,12 @@ def test_the_output_of_a_batch_that_was_killed_does_not_count(tmp_path: Path) ->
     outlet.commit("flush", {RESULTS: ["part-flush-0-c.parquet"]}, {RESULTS: 1})
     assert [path.name for path in committed_files(tmp_path)] == ["part-000000000-0-a.parquet", "part-flush-0-c.parquet"]
     outlet.prepare([RESULTS, WINDOWS])
+    assert sorted(path.name[:8] for path in tmp_path.glob("*.parquet")) == ["part-000", "part-flu"]
+    outlet.take_back()
     assert [path.name for path in tmp_path.glob("*.parquet")] == ["part-000000000-0-a.parquet"]
     assert read_committed(tmp_path).num_rows == 1
+    with pytest.raises(DataError, match="cannot be written"):
+        Outlet(tmp_path / "part-000000000-0-a.parquet").prepare([RESULTS])
     with pytest.raises(DataError, match="is no output of a stream"):
         committed_files(tmp_path / "_log")
 

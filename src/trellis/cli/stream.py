@@ -20,7 +20,7 @@ from trellis.cli.engine import started
 from trellis.cli.queries import read_query
 from trellis.cli.show import plural
 from trellis.cli.text_columns import text_columns
-from trellis.errors import UsageError
+from trellis.errors import TrellisError, UsageError
 from trellis.limits import DEFAULT_MAX_TRENDS
 
 if TYPE_CHECKING:
@@ -88,6 +88,21 @@ FilesABatch = Annotated[
         "--files-a-batch", min=1, metavar="N", help="Read at most so many files at once.", rich_help_panel=_STREAM
     ),
 ]
+EventId = Annotated[
+    str | None,
+    typer.Option(
+        "--event-id", metavar="COLUMN", help="The column of event ids; a stream needs one.", rich_help_panel="Events"
+    ),
+]
+OnBadRows = Annotated[
+    o.BadRows,
+    typer.Option(
+        "--on-bad-rows",
+        help="Whether events of the same id in one window stop the stream, or the first is kept. Events without a "
+        "readable time or id are counted and left out in any case.",
+        rich_help_panel="Events",
+    ),
+]
 MaxTrends = Annotated[
     int,
     typer.Option(
@@ -113,10 +128,10 @@ def stream(
     files_a_batch: FilesABatch = None,
     time: o.Time = None,
     type: o.TypeColumn = None,
-    event_id: o.EventId = None,
+    event_id: EventId = None,
     time_format: o.TimeFormat = None,
     input_format: o.InputFormat = None,
-    on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
+    on_bad_rows: OnBadRows = o.BadRows.ERROR,
     param: o.Params = None,
     report_mode: o.ReportMode = None,
     max_trends: MaxTrends = DEFAULT_MAX_TRENDS,
@@ -137,6 +152,7 @@ def stream(
         raise UsageError("no query was given", "Write the queries first, then the directory of the events.")
     if flush and not available_now:
         raise UsageError("--flush is for the end of the input", "Use it with --available-now.")
+    _check_places(directory, output, checkpoint)
     asked = _Asked(
         _named(texts), directory, schema, files_a_batch,
         {
@@ -152,6 +168,22 @@ def stream(
     )  # fmt: skip
     shown = o.OutputOptions(output, str(format), False, progress, quiet, json)
     _run(asked, o.EngineOptions(o.Engine.SPARK, master, tuple(conf or ())), shown)
+
+
+def _check_places(directory: str, output: str, checkpoint: str) -> None:
+    """Refuse an input that is not there, and an output or checkpoint that the stream would read as events."""
+    if "://" in directory:
+        return
+    if not Path(directory).is_dir():
+        what = "is no directory" if Path(directory).exists() else "is not there"
+        raise UsageError(f"{directory} {what}", "Name the directory that the events arrive in; it may be empty.")
+    source = Path(directory).resolve()
+    for option, place in (("--out", output), ("--checkpoint", checkpoint)):
+        target = Path(place).resolve()
+        if target == source or source in target.parents or target in source.parents:
+            raise UsageError(f"{option} {place} and the directory of the events lie in one another", "Keep them apart.")
+    if Path(output).resolve() == Path(checkpoint).resolve():
+        raise UsageError("--out and --checkpoint are the same directory", "Keep them apart.")
 
 
 @dataclass(frozen=True)
@@ -186,8 +218,13 @@ def _named(texts: list[str]) -> dict[str, Query]:
 
 def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None:
     begun = perf_counter()
-    for query in asked.queries.values():
-        query.plan(None, asked.events["params"], asked.events["report_mode"])  # mistakes before anything is started
+    for name, query in asked.queries.items():
+        try:
+            query.plan(None, asked.events["params"], asked.events["report_mode"])  # before anything is started
+        except TrellisError as mistake:
+            if len(asked.queries) == 1:
+                raise
+            raise UsageError(f"the query `{name}`: {mistake}") from None
     with progress(shown.shows_progress) as step:
         step("starting spark")
     with started(engine) as session:
@@ -281,12 +318,14 @@ def _print_end(stream: Stream, shown: o.OutputOptions, seconds: float) -> None:
 
         about = {
             "query": [to_query_text(one.bound.syntax) for one in stream.standing], "events": totals.events,
-            "windows": totals.windows, "results": str(totals.results), "late": totals.late, "bad": totals.bad,
+            "windows": totals.windows, "unlisted": totals.unlisted, "results": str(totals.results),
+            "late": totals.late, "bad": totals.bad,
             "batches": totals.batches, "seconds": round(seconds, 3), "output": stream.options.out,
         }  # fmt: skip
         out().print(json.dumps(about))
     elif not shown.quiet:
         told = [plural(totals.events, "event"), plural(totals.results, "result"), plural(totals.late, "late event")]
-        out().print(
-            f"{', '.join([*told, plural(totals.bad, 'bad event')])} in {seconds:.1f} s; written: {stream.options.out}"
-        )
+        told.append(plural(totals.bad, "bad event"))
+        if totals.unlisted:
+            told.append(f"{plural(totals.unlisted, 'window')} counted in _windows and not listed: too many results")
+        out().print(f"{', '.join(told)} in {seconds:.1f} s; written: {stream.options.out}")

@@ -40,9 +40,9 @@ from trellis.streams.closing import windows_schema
 if TYPE_CHECKING:
     import pandas as pd
 
-EVENTS = "events"  # the kind of what goes in
+EVENTS, TAKEN = "events", "taken"  # the kind of what goes in, and of its number
 BUCKET, MOMENT = "bucket", "moment"
-PACKED = "bucket int, kind string, newest string, blob binary"
+PACKED = "bucket int, kind string, newest string, total bigint, blob binary"
 FOUND = "kind string, query string, rows bigint, payload binary"
 ROWS_A_PIECE = 1 << 20
 FARTHEST = 9 * 10**15  # milliseconds that a timestamp of Spark's has room for
@@ -52,20 +52,20 @@ BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", (1 << 31)
 DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
-def delay_of(text: str | int | float, time: Type) -> int:
-    """Return a duration as milliseconds, or, where times are plain numbers, in their unit; never too short."""
+def delay_of(text: str | int | float, time: Type, what: str = "watermark") -> int:
+    """Return a duration as milliseconds, or, where times are plain numbers, in their unit; rounded up."""
     match = DURATION.fullmatch(str(text))
     hint = "Write a number and a unit, such as `10 minutes`." if time.temporal else "Write a number: times are numbers."
     if match is None or bool(match[2]) != time.temporal:
-        raise UsageError(f"the watermark `{text}` is no duration for times of this kind", hint)
+        raise UsageError(f"the {what} `{text}` is no duration for times of this kind", hint)
     try:
         if not time.temporal:
             return ceil(Decimal(match[1]))
         micros = to_micros(Decimal(match[1]), match[2])
     except (KeyError, InvalidOperation):
-        raise UsageError(f"the watermark `{text}` has no unit of time", hint) from None
+        raise UsageError(f"the {what} `{text}` has no unit of time", hint) from None
     if micros is None:
-        raise UsageError(f"the watermark `{text}` is finer than a microsecond", hint)
+        raise UsageError(f"the {what} `{text}` is finer than a microsecond", hint)
     return -(-micros // 1000)
 
 
@@ -176,7 +176,8 @@ class Packing:
         events = table.drop_columns([BUCKET]).rename_columns(list(self.names))
         good = self.family.readable(events)
         if not good.all():
-            yield _piece(self.first, BAD, None, events.filter(pa.array(~good)))
+            bad = events.filter(pa.array(~good))
+            yield _piece(self.first, BAD, None, bad, bad.num_rows)
             events, bucket = events.filter(pa.array(good)), bucket[good]
         times = self.family.line.numbers(events, self.family.time)
         wanted = self.family.wanted(events)
@@ -185,15 +186,16 @@ class Packing:
         for number in np.unique(bucket).tolist():
             here = bucket == number
             kept = events.filter(pa.array(here & wanted))
-            yield _piece(number, EVENTS, times[here].max().item(), kept)
+            yield _piece(number, EVENTS, times[here].max().item(), kept, int(here.sum()))
 
 
-def _piece(bucket: int, kind: str, newest: Any, table: pa.Table) -> pa.RecordBatch:
+def _piece(bucket: int, kind: str, newest: Any, table: pa.Table, total: int) -> pa.RecordBatch:
     blob = packed(table.combine_chunks())
     columns = [
-        pa.array([bucket], pa.int32()), pa.array([kind]), pa.array([json.dumps(newest)]), pa.array([blob], pa.binary())
+        pa.array([bucket], pa.int32()), pa.array([kind]), pa.array([json.dumps(newest)]), pa.array([total], pa.int64()),
+        pa.array([blob], pa.binary()),
     ]  # fmt: skip
-    return pa.RecordBatch.from_arrays(columns, names=["bucket", "kind", "newest", "blob"])
+    return pa.RecordBatch.from_arrays(columns, names=["bucket", "kind", "newest", "total", "blob"])
 
 
 # --- State ------------------------------------------------------------------------------------------------------
@@ -259,15 +261,16 @@ class Holding(StatefulProcessor):
         """Hold what came; what was decided before it came is told by a timer."""
         watermark = _watermark(timerValues)
         with in_task():
-            bucket = Bucket(self.family, self._store)
+            bucket, total = Bucket(self.family, self._store), 0
             for row in (row for frame in rows for row in frame.itertuples(index=False)):
-                table = unpacked(row.blob)
+                table, total = unpacked(row.blob), total + int(row.total)
                 if row.kind == BAD:
                     yield _row(Out(BAD, "", table))
                 else:
                     yield from map(_row, bucket.take(table, json.loads(row.newest), watermark))
             bucket.finish()
             self._wait_for(bucket)
+        yield _counted(TAKEN, total)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
@@ -298,6 +301,13 @@ class Holding(StatefulProcessor):
 def _watermark(values: Any) -> Number | None:
     """Return the watermark; Spark's is 0 until events have moved it."""
     return int(values.getCurrentWatermarkInMs()) or None
+
+
+def _counted(kind: str, rows: int) -> pd.DataFrame:
+    """Return a row that tells a number and nothing else."""
+    import pandas as pd
+
+    return pd.DataFrame([{"kind": kind, "query": "", "rows": rows, "payload": b""}])
 
 
 def _row(out: Out) -> pd.DataFrame:

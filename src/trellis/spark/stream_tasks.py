@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from trellis.errors import DataError
 from trellis.io.results import write_file
@@ -16,7 +17,7 @@ from trellis.spark.failures import in_task
 from trellis.spark.operate import spark_type
 from trellis.spark.rows import group_begins, whole_groups
 from trellis.spark.sink import task_number, tell
-from trellis.spark.stream import go_on_at_interrupts
+from trellis.spark.stream import TAKEN, go_on_at_interrupts
 from trellis.streams.bucket import RESULTS, WINDOWS, Bucket, Family, packed, unpacked
 from trellis.streams.calendar import END
 from trellis.streams.outlet import FOLDERS
@@ -41,9 +42,12 @@ class WriteFound:
         with in_task():
             held: dict[tuple[str, str], list[pa.Table]] = {}
             for batch in batches:
-                for kind, query, payload in zip(
-                    *(batch.column(n).to_pylist() for n in ("kind", "query", "payload")), strict=True
+                for kind, query, rows, payload in zip(
+                    *(batch.column(n).to_pylist() for n in FOUND_ARROW.names), strict=True
                 ):
+                    if kind == TAKEN:
+                        yield tell({"kind": kind, "query": query, "name": "", "rows": rows, "unlisted": 0})
+                        continue
                     tables = held.setdefault((kind, query), [])
                     tables.append(unpacked(payload))
                     if sum(table.nbytes for table in tables) >= FILE_BYTES:
@@ -64,7 +68,8 @@ class WriteFound:
             except OSError as problem:
                 file.unlink(missing_ok=True)
                 raise DataError(f"the output cannot be written: {problem}") from None
-        return tell({"kind": kind, "query": query, "name": name, "rows": table.num_rows})
+        unlisted = pc.sum(pc.invert(table["listed"])).as_py() or 0 if kind == WINDOWS else 0
+        return tell({"kind": kind, "query": query, "name": name, "rows": table.num_rows, "unlisted": unlisted})
 
 
 @dataclass(frozen=True)

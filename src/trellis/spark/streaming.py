@@ -11,7 +11,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.spark.failures import in_driver, mistake_in
 from trellis.spark.sink import TOLD, told
-from trellis.spark.stream import FOUND, Settings, delay_of, found_in, rows_of, schema_of_kind
+from trellis.spark.stream import FOUND, TAKEN, Settings, delay_of, found_in, rows_of, schema_of_kind
 from trellis.spark.stream_tasks import TABLES, Flushing, WriteFound
 from trellis.spark.trends import described_events
 from trellis.streams.bucket import BAD, LATE, RESULTS, Family, shared_columns
@@ -86,7 +86,7 @@ def _settings(
 ) -> Settings:
     assert one.bound.schema is not None
     time = one.bound.schema.time_type
-    ahead = delay_of(max_ahead, time) if max_ahead is not None and time.temporal else None
+    ahead = delay_of(max_ahead, time, "guard --max-ahead") if max_ahead is not None and time.temporal else None
     return Settings(delay_of(watermark, time), tuple(keys[:buckets]), keep_late, ahead)
 
 
@@ -115,6 +115,8 @@ class Checkpoint:
     directory: Path
     columns: dict[str, str] = field(default_factory=dict)
     queries: dict[str, str] = field(default_factory=dict)  # the directory of each query's output, by its key
+    out: str = ""
+    format: str = ""
     buckets: dict[str, list[int]] = field(default_factory=dict)  # of each family
 
     @classmethod
@@ -151,13 +153,44 @@ class Checkpoint:
                 "Name another checkpoint. A query whose text has changed is another one.",
             )
 
+    def check_output(self, out: str, format_: str) -> None:
+        """Refuse to go on into another output, which would have a part of the results only, or in another format."""
+        here = str(Path(out).absolute())
+        if self.out and self.out != here:
+            raise UsageError(
+                f"the checkpoint {self.directory} is of a stream that writes to {self.out}",
+                "Name that output, or another checkpoint.",
+            )
+        if self.format and self.format != format_:
+            raise UsageError(f"the output {out} is {self.format}, and cannot go on as {format_}", "Keep its format.")
+        self.out, self.format = here, format_
+
     def save(self) -> None:
         """Write down what it is for."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        about = {"columns": self.columns, "queries": self.queries, "buckets": self.buckets}
+        about = {
+            "columns": self.columns, "queries": self.queries, "buckets": self.buckets, "out": self.out,
+            "format": self.format,
+        }  # fmt: skip
         hidden = self.directory / f"{ABOUT}.tmp"
         hidden.write_text(json.dumps(about, indent=2), encoding="utf-8")
         hidden.replace(self.directory / ABOUT)
+
+
+def _named_as_before(standing: Sequence[Standing], stored: Iterable[str]) -> list[Standing]:
+    """Return queries under the names that they have in a checkpoint, others under names that are free there."""
+    known = {key.partition(":")[2]: key.partition(":")[0] for key in stored}
+    names: dict[int, str] = {}
+    for i, one in enumerate(standing):
+        name = known.get(one.key.partition(":")[2])
+        if name is not None and name not in names.values():
+            names[i] = name
+    for i, one in enumerate(standing):
+        name, number = one.name, 2
+        while i not in names and name in {*names.values(), *known.values()}:
+            name, number = f"{one.name}-{number}", number + 1
+        names.setdefault(i, name)
+    return [replace(one, name=names[i]) for i, one in enumerate(standing)]
 
 
 def _families(standing: Sequence[Standing]) -> dict[str, Family]:
@@ -196,6 +229,7 @@ class Totals:
     windows: int = 0
     late: int = 0
     bad: int = 0
+    unlisted: int = 0
 
 
 class Stream:
@@ -218,12 +252,14 @@ class Stream:
             )  # fmt: skip
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
         self.checkpoint = Checkpoint.at(options.checkpoint)
+        self.standing = _named_as_before(self.standing, self.checkpoint.queries)
         self.checkpoint.check(self.standing, columns)
+        self.checkpoint.check_output(options.out, options.format)
         self.checkpoint.columns |= columns
         self.families = _families(self.standing)
         self.outlets = {one.name: Outlet(self._directory(one)) for one in self.standing}
         self.running: dict[str, Any] = {}
-        self._read: dict[tuple[str, int], int] = {}
+        self._events: dict[str, int] = {}
 
     def _directory(self, one: Standing) -> Path:
         """Return where a query writes: where it always did; else the output itself, or a directory of its own there."""
@@ -257,18 +293,24 @@ class Stream:
         settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
         found = found_in(family, self.events, settings)
         outlets = {each.name: self.outlets[each.name] for each in family.standing}
-        writer = found.writeStream.foreachBatch(lambda frame, batch: self._write(frame, batch_name(batch), outlets))
+        writer = found.writeStream.foreachBatch(
+            lambda frame, batch: self._write(frame, batch_name(batch), outlets, name)
+        )
         writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(name)
         return (writer.trigger(availableNow=True) if options.available_now else writer).start()
 
-    def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, Outlet]) -> None:
+    def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, Outlet], family: str) -> None:
         """Have the tasks write what was decided in a batch, and put it into the logs."""
         for outlet in outlets.values():
             if not outlet.has(batch):
                 outlet.remove_uncommitted(batch)
         work = WriteFound(_places(outlets), batch, self.options.format, self.options.keep_late)
         files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
+        taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
+        files = [file for file in files if file["kind"] != TAKEN]
         for name, outlet in outlets.items():
+            if taken:
+                outlet.take_back()
             own = [file for file in files if (file["query"] or next(iter(outlets))) == name]
             if outlet.has(batch):  # it was written, and the process ended before Spark took note of it
                 outlet.remove_uncommitted(batch)
@@ -280,8 +322,11 @@ class Stream:
                 outlet.commit(batch, names, numbers)
         with self._lock:
             self.totals.batches += 1
+            self._events[family] = self._events.get(family, 0) + taken
+            self.totals.events = max(self._events.values())
             for file in files:
                 kind = file["kind"]
+                self.totals.unlisted += file["unlisted"]
                 setattr(self.totals, kind, getattr(self.totals, kind) + file["rows"])
 
     def wait(self, seconds: float | None = None) -> bool:
@@ -316,10 +361,11 @@ class Stream:
     def flush(self) -> None:
         """Decide the rest: the input has ended. What this writes is taken back when the stream goes on."""
         for name, family in self.families.items():
-            with in_driver():
-                self._flush(str(self.checkpoint.directory / name), family)
+            if any((self.checkpoint.directory / name / "commits").glob("[0-9]*")):  # else nothing ever came
+                with in_driver():
+                    self._flush(str(self.checkpoint.directory / name), family, name)
 
-    def _flush(self, checkpoint: str, family: Family) -> None:
+    def _flush(self, checkpoint: str, family: Family, name: str) -> None:
         state: DataFrame | None = None
         for variable, column in (("chunks", "list_element.blob"), ("note", "value.text"), ("ranks", "value.text")):
             held = self.session.read.format("statestore").option("stateVarName", variable).load(checkpoint)
@@ -328,19 +374,14 @@ class Stream:
             state = rows if state is None else state.unionByName(rows)
         assert state is not None
         found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(Flushing(family), FOUND)
-        self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.standing})
+        self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.standing}, name)
 
     def states(self) -> list[State]:
         """Return how the families stand after their last batches."""
         found = []
-        self.totals.events = 0
         for name, family in self.families.items():
-            query = self.running[name]
-            recent = [dict(one) for one in query.recentProgress]
-            for one in recent:
-                self._read[name, one["batchId"]] = one["numInputRows"]
+            recent = [dict(one) for one in self.running[name].recentProgress]
             last = recent[-1] if recent else {}
-            self.totals.events += sum(rows for (own, _), rows in self._read.items() if own == name)
             found.append(_state(family, last, [one for one in recent if one["numInputRows"]]))
         return found
 

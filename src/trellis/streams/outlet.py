@@ -38,14 +38,23 @@ class Outlet:
         self.directory = Path(directory)
 
     def prepare(self, kinds: Sequence[str]) -> None:
-        """Make the folders, remove what no log names, and take back what the end of an earlier input decided."""
-        for kind in kinds:
-            (self.directory / FOLDERS[kind]).mkdir(parents=True, exist_ok=True)
-        (self.directory / LOG).mkdir(exist_ok=True)
-        for left in (self.directory / LOG).glob("*.tmp"):
-            left.unlink()
+        """Make the folders, and remove what no log names."""
+        try:
+            for kind in kinds:
+                (self.directory / FOLDERS[kind]).mkdir(parents=True, exist_ok=True)
+            (self.directory / LOG).mkdir(exist_ok=True)
+            for left in (self.directory / LOG).glob("*.tmp"):
+                left.unlink()
+            self.remove_uncommitted()
+        except OSError as problem:
+            raise DataError(
+                f"the output {self.directory} cannot be written: {problem.strerror or problem}", "Name a directory."
+            ) from None
+
+    def take_back(self) -> None:
+        """Take back what the end of an earlier input decided: it was not the end."""
         (self.directory / LOG / f"{FLUSH}.json").unlink(missing_ok=True)
-        self.remove_uncommitted()
+        self.remove_uncommitted(FLUSH)
 
     def remove_uncommitted(self, batch: str | None = None) -> None:
         """Remove files that no log names, of a batch or of all."""
@@ -99,6 +108,12 @@ def committed_files(directory: str | Path, kind: str = RESULTS) -> list[Path]:
 
 
 def read_committed(directory: str | Path, kind: str = RESULTS) -> pa.Table:
-    """Return all rows of an output in Parquet that count, in this process."""
+    """Return all rows of an output that count, in this process; those of CSV and JSON as these formats tell them."""
     files = committed_files(directory, kind)
-    return dataset.dataset(files, format="parquet").to_table() if files else pa.table({})
+    if not files:
+        return pa.table({})
+    if all(path.suffix == ".parquet" for path in files):
+        return dataset.dataset(files, format="parquet").to_table()
+    from trellis.io.read import read_table
+
+    return read_table(files)
