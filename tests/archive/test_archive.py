@@ -225,6 +225,32 @@ def test_questions_that_ask_for_little(tmp_path: Path) -> None:
             archive.find("PATTERN SEQ(A a, B b)", **options)
 
 
+@pytest.mark.parametrize("number", range(4))
+def test_the_oldest_part_can_be_dropped(tmp_path: Path, number: int) -> None:
+    dice = random.Random(number)
+    table = events(60, dice).append_column("key", pa.array([dice.choice("pq") for _ in range(60)]))
+    archive = built(table.slice(0, 0), tmp_path / "a", key="key", expected_events=60)
+    times = table["t"].to_numpy()
+    for low, high in ((0, 30), (30, 75), (75, 10**6)):
+        archive.append(table.filter(pa.array((times >= low) & (times < high))))
+    moment = [0, 36, 90, 10**6][number]
+    gone = archive.drop_before(moment)
+    archive = Archive.open(tmp_path / "a")
+    assert gone % 4 == 0
+    assert archive.info()["events"] == 60 - gone
+    assert gone == 4 * sum(times[i + 3] < moment for i in range(0, 60, 4))
+    left = table.slice(gone)
+    for text in QUERIES:
+        found = archive.find(text, exact=True)
+        whole = trellis.query(text).detect(left, time="t", type="n", event_id="id")
+        assert plain_rows(found.trends.to_arrow().to_pylist()) == plain_rows(whole.to_arrow().to_pylist())
+    rows = archive.find("PATTERN SEQ(A, B)").to_pylist()
+    assert all(row["first_position"] >= gone for row in rows)
+    archive.find("PATTERN SEQ(A, B) WHERE [key]")
+    archive.append(pa.table({"t": [10**7], "id": ["z"], "n": ["A"], "x": [1], "g": ["u"], "key": ["p"]}))
+    assert Archive.open(tmp_path / "a").info()["events"] == 61 - gone
+
+
 def test_damage_is_told(tmp_path: Path) -> None:
     table = events(60, random.Random(1))
     archive = built(table, tmp_path / "a")

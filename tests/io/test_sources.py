@@ -80,7 +80,7 @@ def test_input_format() -> None:
 
 HIDDEN = "Names that begin with `_` or `.` are left out."
 EXTENSIONS = (
-    "Known extensions: .parquet, .csv, .tsv, .json, .jsonl, .ndjson, .orc; or say the format with --input-format."
+    "Known extensions: .parquet, .csv, .tsv, .json, .jsonl, .ndjson, .orc, .xes; or say the format with --input-format."
 )
 
 
@@ -112,7 +112,7 @@ def test_what_is_missing_or_mixed(paths: list[str], sentence: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("parket", "Did you mean `parquet`?"), ("xx", "Known formats: parquet, csv, tsv, json, orc.")],
+    [("parket", "Did you mean `parquet`?"), ("xx", "Known formats: parquet, csv, tsv, json, orc, xes.")],
 )
 def test_unknown_input_format(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -33,6 +33,7 @@ from trellis.columns.types import from_arrow, normalise
 from trellis.engines import detect_here
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events import as_tables
+from trellis.kernels.bloom import TILE, WORDS
 from trellis.language import syntax as s
 from trellis.language.binder import bind
 from trellis.language.bound import BoundQuery, WindowKind
@@ -156,6 +157,34 @@ class Archive:
                 )
         self._add(table)
 
+    def drop_before(self, moment: Any) -> int:
+        """Forget the leaves that end before a time; return how many events are forgotten.
+
+        Positions stay what they were. The files of events and filters that nothing needs any more are removed.
+        """
+        manifest, bound = self.manifest, self._number(moment)
+        until = np.asarray(self._summary["until"])
+        first = max(manifest.first, int(np.searchsorted(until, bound, side="left")))
+        first = min(first, self.closed)  # a leaf that is still open stays
+        if first == manifest.first:
+            return 0
+        begin = first * manifest.capacity
+        parts = [part for part in manifest.parts if part[1] + part[2] > begin]
+        gone = first // TILE
+        tiles = ["" if tile < gone else name for tile, name in enumerate(manifest.tiles)]
+        new = Manifest(**{**vars(manifest), "parts": parts, "tiles": tiles, "first": first})
+        new.checksums = {name: value for name, value in manifest.checksums.items() if name in new.files}
+        swap_manifest(self.directory, new)
+        self._use(new)
+        return (first - manifest.first) * manifest.capacity
+
+    def _use(self, manifest: Manifest) -> None:
+        """Go on with a manifest that counts."""
+        self.manifest = manifest
+        for name in ("filters", "leaves", "keys", "_summary"):
+            self.__dict__.pop(name, None)
+        remove_unnamed(self.directory, manifest)
+
     def _add(self, table: pa.Table) -> None:
         """Write events and what is known of them, and then make them count."""
         manifest = self.manifest
@@ -189,10 +218,7 @@ class Archive:
         new.events, new.generation = first + table.num_rows, generation
         new.checksums = {name: value for name, value in new.checksums.items() if name in new.files}
         swap_manifest(self.directory, new)
-        self.manifest = new
-        for name in ("filters", "leaves", "keys", "_summary"):
-            self.__dict__.pop(name, None)
-        remove_unnamed(self.directory, new)
+        self._use(new)
 
     def _leaves_with(self, times: NDArray[Any], first: int) -> np.ndarray:
         """Return the summary of all leaves, with events from position `first` on."""
@@ -237,8 +263,9 @@ class Archive:
     def filters(self) -> Filters:
         """The filters of the leaves, mapped into memory."""
         manifest = self.manifest
-        tiles = [load_array(self.directory, name, manifest) for name in manifest.tiles]
-        return Filters(manifest.capacity, manifest.bits, manifest.hashes, tiles, len(self._summary))
+        none = np.zeros((manifest.bits, WORDS), np.uint64)  # of leaves that were dropped
+        tiles = [load_array(self.directory, name, manifest) if name else none for name in manifest.tiles]
+        return Filters(manifest.capacity, manifest.bits, manifest.hashes, tiles, len(self._summary), manifest.first)
 
     @cached_property
     def keys(self) -> Keys:
@@ -270,13 +297,14 @@ class Archive:
     def info(self) -> dict[str, Any]:
         """Return size, bytes an event, height of the tree, density of the filters and the expected rate."""
         manifest, filters = self.manifest, self.filters
-        size = sum((self.directory / name).stat().st_size for name in manifest.tiles)
+        size = sum((self.directory / name).stat().st_size for name in manifest.tiles if name)
         stored = sum((self.directory / name).stat().st_size for name, _, _ in manifest.parts)
         tree = tree_of(filters, self.closed, manifest.fan_out)
-        densities = filters.densities
+        densities = filters.densities[manifest.first :]
         return {
-            "events": manifest.events,
-            "leaves": len(self.leaves),
+            "events": manifest.events - manifest.first * manifest.capacity,
+            "dropped": manifest.first * manifest.capacity,
+            "leaves": len(self.leaves) - manifest.first,
             "events_a_leaf": manifest.capacity,
             "bits": manifest.bits,
             "hashes": manifest.hashes,
@@ -289,12 +317,12 @@ class Archive:
             "density": float(densities.mean()) if len(densities) else 0.0,
             "asked_rate": manifest.false_positive,
             "expected_rate": expected_rate(densities, manifest.hashes, manifest.names),
-            "since": self._moment(0, "since"),
+            "since": self._moment(manifest.first, "since"),
             "until": self._moment(-1, "until"),
         }
 
     def _moment(self, leaf: int, which: str) -> Any:
-        if not len(self._summary):
+        if self.manifest.first >= len(self._summary):
             return None
         return self._times(np.asarray(self._summary[which][[leaf]]))[0].as_py()
 
@@ -451,16 +479,16 @@ class Archive:
             pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
             params=params,
         )  # fmt: skip
-        return Exact(trends, table.num_rows, read, manifest.events)
+        return Exact(trends, table.num_rows, read, manifest.events - manifest.first * manifest.capacity)
 
     def _needed(self, asked: Asked) -> NDArray[np.bool_]:
         """Return the leaves that the engine must see to say what it says of all of them."""
         leaves = self.leaves
-        every = np.ones(len(leaves), np.bool_)
+        every = np.arange(len(leaves)) >= self.manifest.first
         if asked.policy is Policy.CONTIGUOUS or any(word.untyped for word in asked.words):
             return every  # neighbours are decided by all events; and any leaf may hold an event without a type
         question = Question(Asked(asked.words, Policy.ANY, Reading.MAYBE, asked.within), leaves)
-        needed = question.needed()
+        needed = question.needed() & every
         several = len(asked.words) > 1 and asked.policy is Policy.NEXT
         forbids = any(any(word.forbidden) for word in asked.words)
         if not several and not forbids:

@@ -46,6 +46,7 @@ class Filters:
     hashes: int
     tiles: list[Slices]
     leaves: int
+    first: int = 0  # the leaves before it hold nothing any more
 
     @classmethod
     def empty(cls, capacity: int, bits: int, hashes: int) -> Filters:
@@ -90,7 +91,9 @@ class Filters:
         for row in rows:
             for tile, slices in enumerate(self.tiles):
                 kernel.leaves_of(row, slices[None], out[tile * kernel.WORDS : (tile + 1) * kernel.WORDS])
-        return np.unpackbits(out.view(np.uint8), bitorder="little")[: self.leaves].astype(np.bool_)
+        found = np.unpackbits(out.view(np.uint8), bitorder="little")[: self.leaves].astype(np.bool_)
+        found[: self.first] = False
+        return found
 
     @cached_property
     def rows(self) -> Slices:

@@ -99,7 +99,7 @@ def _walked(
     for tile, slices in enumerate(filters.tiles):
         first = tile * kernel.TILE
         leaves = np.arange(first, min(first + kernel.TILE, filters.leaves) + 1)
-        begins = np.searchsorted(keys.pairs["leaf"], leaves)
+        begins = np.searchsorted(keys.pairs["leaf"], np.maximum(leaves, filters.first))
         kernel.walk_keys(
             first, begins, np.ascontiguousarray(keys.pairs["key"]), hashes, names, sets, blocks, reading is Reading.NO,
             filters.hashes, slices, step, done, start, end,

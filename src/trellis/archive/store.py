@@ -53,6 +53,8 @@ class Manifest:
         CRC-32 of each file.
     key, pairs, keys
         The column of keys, the file of pairs of a leaf and a key, and the file of the keys themselves.
+    first
+        The first leaf that is kept; those before it were dropped.
     """
 
     columns: dict[str, str]
@@ -74,6 +76,7 @@ class Manifest:
     key: str | None = None
     pairs: str = ""
     keys: str = ""
+    first: int = 0
 
     @property
     def files(self) -> set[str]:

@@ -36,7 +36,7 @@ def archive_app() -> typer.Typer:
     """Return the group of commands."""
     app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
     app.callback(help="Keep a history of events, and ask it where a pattern happened.")(lambda: None)
-    for command in (build, append, info, find):
+    for command in (build, append, info, find, drop):
         app.command()(command)
     return app
 
@@ -106,6 +106,19 @@ def info(archive: Place, json: o.Json = False) -> None:
     from trellis.archive import Archive
 
     _print_info(Archive.open(archive), json)
+
+
+def drop(
+    archive: Place,
+    before: Annotated[str, typer.Option("--before", metavar="TIME", help="Forget what ended before this time.")],
+    json: o.Json = False,
+) -> None:
+    """Forget the oldest part of an archive, and give its space back."""
+    from trellis.archive import Archive
+
+    kept = Archive.open(archive)
+    kept.drop_before(before)
+    _print_info(kept, json)
 
 
 def find(

@@ -31,9 +31,13 @@ class FileFormat:
     gzip: bool = False
 
 
-def known_extensions() -> str:
+READ_ONLY = ("xes",)
+"""The formats that are read and not written."""
+
+
+def known_extensions(writing: bool = False) -> str:
     """Return the known extensions as a list for messages."""
-    return ", ".join(EXTENSIONS)
+    return ", ".join(ext for ext, name in EXTENSIONS.items() if not writing or name not in READ_ONLY)
 
 
 def format_of(name: str) -> FileFormat | None:

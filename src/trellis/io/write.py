@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from trellis.errors import UsageError
 from trellis.io.arrow import Array, Chunked, pc, pcsv
 from trellis.io.failures import writing
-from trellis.io.formats import FileFormat, format_of, known_extensions
+from trellis.io.formats import READ_ONLY, FileFormat, format_of, known_extensions
 
 _ROWS = 64 * 1024
 _ESCAPES = [("\\", "\\\\"), ('"', '\\"')] + [(chr(c), f"\\u{c:04x}") for c in range(32)]
@@ -63,9 +63,9 @@ def write_table(table: pa.Table, path: str | os.PathLike[str], *, overwrite: boo
 
 def _check_target(target: Path, overwrite: bool) -> FileFormat:
     file_format = format_of(target.name)
-    if file_format is None:
+    if file_format is None or file_format.name in READ_ONLY:
         what = f"The format of {target} cannot be told from its name."
-        raise UsageError(what, f"Known extensions: {known_extensions()}.")
+        raise UsageError(what, f"Known extensions: {known_extensions(writing=True)}.")
     if target.is_dir():
         raise UsageError(f"{target} is a directory.", "Name a file in it.")
     if target.exists() and not overwrite:
