@@ -24,6 +24,7 @@ SCHEMAS = {
         | {"name": TEXT, "code": TEXT, "price": DOUBLE, "volume": INT}
     ),
     "activity": pa.schema([("ts", TIME), ("event_id", INT), ("personID", INT), ("rate", INT), ("type", TEXT)]),
+    "zipf": pa.schema([("ts", TIME), ("event_id", INT), ("name", TEXT)]),
 }
 every_kind = pytest.mark.parametrize("kind", list(KINDS))
 
@@ -190,7 +191,7 @@ def test_options_that_make_no_sense(kind: str, options: dict[str, object], sente
         ("kite", {"acounts": 3}, "`kite` has no option `acounts`.\nDid you mean `accounts`?"),
         ("stock", {"zzz": 3}, "`stock` has no option `zzz`.\nIts options: companies, rate, start."),
         ("stocks", {}, "There is no kind `stocks` of sample stream.\nDid you mean `stock`?"),
-        ("x", {}, "There is no kind `x` of sample stream.\nKnown kinds: kite, stock, activity."),
+        ("x", {}, "There is no kind `x` of sample stream.\nKnown kinds: kite, stock, activity, zipf."),
     ],
 )
 def test_unknown_kinds_and_options(kind: str, options: dict[str, object], sentence: str) -> None:
@@ -205,3 +206,11 @@ def test_every_option_has_a_simple_type_a_default_and_help(kind: str) -> None:
         assert option.type in (int, float, str)
         assert isinstance(option.default, option.type)
         assert option.help.endswith(".")
+
+
+def test_names_come_by_their_ranks() -> None:
+    names = KINDS["zipf"](40_000, 3, names=30)["name"].to_pylist()
+    shares = [names.count(name) / len(names) for name in ("A", "B", "C", "AD")]
+    total = sum(1 / rank for rank in range(1, 31))
+    assert shares == pytest.approx([1 / total, 1 / 2 / total, 1 / 3 / total, 1 / 30 / total], abs=0.01)
+    assert set(KINDS["zipf"](50, 3, names=1)["name"].to_pylist()) == {"A"}

@@ -14,10 +14,11 @@ from trellis.errors import UsageError, did_you_mean
 from trellis.io.generate.activity import activity
 from trellis.io.generate.kite import kite
 from trellis.io.generate.stock import stock
+from trellis.io.generate.zipf import zipf
 
-__all__ = ["KINDS", "Option", "activity", "generate_table", "kite", "options_of", "stock"]
+__all__ = ["KINDS", "Option", "activity", "generate_table", "kite", "options_of", "stock", "zipf"]
 
-KINDS: dict[str, Callable[..., pa.Table]] = {"kite": kite, "stock": stock, "activity": activity}
+KINDS: dict[str, Callable[..., pa.Table]] = {"kite": kite, "stock": stock, "activity": activity, "zipf": zipf}
 """The kinds of streams, each a function of the number of events, a seed and options by name."""
 
 
