@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from itertools import chain, groupby
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from trellis.spark.frames import Events
 from trellis.spark.operate import for_spark, spark_type
 from trellis.spark.rows import output_names
 from trellis.spark.split import partition_value
+from trellis.spark.stream_files import FILE_BYTES, Filing, batch_number, up_to
 from trellis.streams.bucket import BAD, RESULTS, WINDOWS, Bucket, Family, Out, packed, unpacked
 from trellis.streams.calendar import Number
 from trellis.streams.closing import windows_schema
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
 EVENTS, TAKEN = "events", "taken"  # the kind of what goes in, and of its number
 BUCKET, MOMENT = "bucket", "moment"
 PACKED = "bucket int, kind string, newest string, total bigint, blob binary"
-FOUND = "kind string, query string, rows bigint, payload binary"
+FOUND = "kind string, query string, rows bigint, name string, payload binary"
 ROWS_A_PIECE = 1 << 20
 FARTHEST = 9 * 10**15  # milliseconds that a timestamp of Spark's has room for
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -91,8 +93,11 @@ class Settings:
     ahead: int | None = None
 
 
-def found_in(family: Family, frame: DataFrame, settings: Settings) -> DataFrame:
-    """Return what is decided of a streaming frame of events, packed: see `FOUND`."""
+def found_in(family: Family, frame: DataFrame, settings: Settings, filing: Filing | None = None) -> DataFrame:
+    """Return what is decided of a streaming frame of events, packed, or already in files if `filing` is given.
+
+    See `FOUND`: `rows` are in the file `name`, or, where that is empty, in `payload`.
+    """
     _set_up(frame.sparkSession)
     events = Events(frame)
     schema = family.standing[0].bound.schema
@@ -103,7 +108,7 @@ def found_in(family: Family, frame: DataFrame, settings: Settings) -> DataFrame:
     rows = events.frame.select(*columns, _bucket(family, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
     rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds").drop(MOMENT)
     pieces = rows.mapInArrow(Packing(family, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
-    return pieces.groupBy(BUCKET).transformWithStateInPandas(Holding(family), FOUND, "append", "eventTime")
+    return pieces.groupBy(BUCKET).transformWithStateInPandas(Holding(family, filing), FOUND, "append", "eventTime")
 
 
 def _set_up(session: SparkSession) -> None:
@@ -249,8 +254,8 @@ def _text(state: Any) -> str | None:
 class Holding(StatefulProcessor):
     """Holds the events of buckets, and gives what is decided as soon as the watermark says so."""
 
-    def __init__(self, family: Family) -> None:
-        self.family = family
+    def __init__(self, family: Family, filing: Filing | None = None) -> None:
+        self.family, self.filing = family, filing
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Take hold of the state."""
@@ -270,7 +275,7 @@ class Holding(StatefulProcessor):
                     yield from map(_row, bucket.take(table, json.loads(row.newest), watermark))
             bucket.finish()
             self._wait_for(bucket)
-        yield _counted(TAKEN, total)
+        yield _frame(TAKEN, "", total)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
@@ -280,9 +285,26 @@ class Holding(StatefulProcessor):
         with in_task():
             bucket = Bucket(self.family, self._store)
             if watermark is not None and bucket.next_watermark is not None and bucket.next_watermark <= watermark:
-                yield from map(_row, bucket.close(watermark))
+                yield from self._given(bucket.close(watermark))
             bucket.finish()
             self._wait_for(bucket)
+
+    def _given(self, outs: Iterator[Out]) -> Iterator[pd.DataFrame]:
+        """Give small results as rows, and large ones to files: through the JVM they would take longer than to find."""
+        if self.filing is None:
+            yield from map(_row, outs)
+            return
+        for (kind, query), group in groupby(outs, lambda out: (out.kind, out.query)):
+            batches = (batch for out in group for batch in out.table.to_batches())
+            while True:
+                few = list(up_to(batches, self.filing.large))
+                if not few:
+                    break
+                if sum(batch.nbytes for batch in few) < self.filing.large:
+                    yield _row(Out(kind, query, pa.Table.from_batches(few)))
+                    break
+                name, rows = self.filing.write(kind, query, batch_number(), chain(few, up_to(batches, FILE_BYTES)))
+                yield _frame(kind, query, rows, name)
 
     def _wait_for(self, bucket: Bucket) -> None:
         """Be called again when more is decided."""
@@ -303,19 +325,15 @@ def _watermark(values: Any) -> Number | None:
     return int(values.getCurrentWatermarkInMs()) or None
 
 
-def _counted(kind: str, rows: int) -> pd.DataFrame:
-    """Return a row that tells a number and nothing else."""
-    import pandas as pd
-
-    return pd.DataFrame([{"kind": kind, "query": "", "rows": rows, "payload": b""}])
-
-
 def _row(out: Out) -> pd.DataFrame:
     """Return one row; each goes on its way by itself, however large."""
+    return _frame(out.kind, out.query, out.table.num_rows, payload=packed(out.table))
+
+
+def _frame(kind: str, query: str, rows: int, name: str = "", payload: bytes = b"") -> pd.DataFrame:
     import pandas as pd
 
-    row = {"kind": out.kind, "query": out.query, "rows": out.table.num_rows, "payload": packed(out.table)}
-    return pd.DataFrame([row])
+    return pd.DataFrame([{"kind": kind, "query": query, "rows": rows, "name": name, "payload": payload}])
 
 
 # --- What is decided, as rows -----------------------------------------------------------------------------------

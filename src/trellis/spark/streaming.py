@@ -25,6 +25,7 @@ from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.spark.failures import in_driver, mistake_in
 from trellis.spark.sink import TOLD, told
 from trellis.spark.stream import FOUND, TAKEN, Settings, delay_of, found_in, rows_of, schema_of_kind
+from trellis.spark.stream_files import Filing
 from trellis.spark.stream_tasks import TABLES, Flushing, WriteFound
 from trellis.spark.trends import described_events
 from trellis.streams.bucket import BAD, LATE, RESULTS, Family, shared_columns
@@ -291,8 +292,8 @@ class Stream:
         keys, options = self.checkpoint.buckets[name], self.options
         one = family.standing[0]
         settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
-        found = found_in(family, self.events, settings)
         outlets = {each.name: self.outlets[each.name] for each in family.standing}
+        found = found_in(family, self.events, settings, Filing(_places(outlets), options.format))
         writer = found.writeStream.foreachBatch(
             lambda frame, batch: self._write(frame, batch_name(batch), outlets, name)
         )
@@ -304,7 +305,7 @@ class Stream:
         for outlet in outlets.values():
             if not outlet.has(batch):
                 outlet.remove_uncommitted(batch)
-        work = WriteFound(_places(outlets), batch, self.options.format, self.options.keep_late)
+        work = WriteFound(Filing(_places(outlets), self.options.format), batch, self.options.keep_late)
         files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
         taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
         files = [file for file in files if file["kind"] != TAKEN]
