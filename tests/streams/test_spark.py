@@ -29,11 +29,12 @@ from trellis.cli.stream import live_table
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.io.read import read_table
 from trellis.spark.read_stream import read_stream
-from trellis.spark.stream import Holding, delay_of
+from trellis.spark.stream import Holding
 from trellis.spark.stream_files import Filing
 from trellis.spark.streaming import Options, Stream
 from trellis.streams.bucket import Out, unpacked
-from trellis.streams.outlet import LATE, RESULTS, WINDOWS, Outlet, committed_files, read_committed
+from trellis.streams.delays import delay_of
+from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS, Outlet, committed_files, read_committed
 
 pytestmark = pytest.mark.spark
 
@@ -272,7 +273,9 @@ def test_an_error_in_a_task_is_told_in_its_words(spark: SparkSession, tmp_path: 
     with pytest.raises(DataError, match="occurs twice in one window"):
         run(stream)
     assert isinstance(stream.failure, TrellisError) or stream.failure is None
-    run(stream_of(spark, tmp_path, {"q": RISING}, watermark="1 hour", on_bad_rows="drop"))
+    dropped = run(stream_of(spark, tmp_path, {"q": RISING}, watermark="1 hour", on_bad_rows="drop", keep_late=True))
+    assert dropped.totals.repeated == 1
+    assert read_committed(tmp_path / "out", REPEATED)["id"].to_pylist() == table["id"].to_pylist()[:1]
     assert found(tmp_path / "out") == batch(RISING, table)
 
 

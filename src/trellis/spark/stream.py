@@ -8,14 +8,11 @@ the row and by the key. What comes out is packed likewise, and becomes rows agai
 from __future__ import annotations
 
 import json
-import re
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from itertools import chain, groupby
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +22,6 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from trellis.errors import UsageError
-from trellis.language.durations import to_micros
 from trellis.language.schema import Kind, Type
 from trellis.spark.compile import time_column
 from trellis.spark.failures import in_task
@@ -35,9 +30,10 @@ from trellis.spark.operate import for_spark, spark_type
 from trellis.spark.rows import output_names
 from trellis.spark.split import partition_value
 from trellis.spark.stream_files import FILE_BYTES, Filing, batch_number, up_to
-from trellis.streams.bucket import BAD, RESULTS, WINDOWS, Bucket, Family, Out, packed, unpacked
+from trellis.streams.bucket import Bucket, Family, Out, packed, unpacked
 from trellis.streams.calendar import Number
 from trellis.streams.closing import windows_schema
+from trellis.streams.outlet import BAD, RESULTS, WINDOWS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,24 +47,6 @@ FARTHEST = 9 * 10**15  # milliseconds that a timestamp of Spark's has room for
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", (1 << 31) - 1
-DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
-
-
-def delay_of(text: str | int | float, time: Type, what: str = "watermark") -> int:
-    """Return a duration as milliseconds, or, where times are plain numbers, in their unit; rounded up."""
-    match = DURATION.fullmatch(str(text))
-    hint = "Write a number and a unit, such as `10 minutes`." if time.temporal else "Write a number: times are numbers."
-    if match is None or bool(match[2]) != time.temporal:
-        raise UsageError(f"the {what} `{text}` is no duration for times of this kind", hint)
-    try:
-        if not time.temporal:
-            return ceil(Decimal(match[1]))
-        micros = to_micros(Decimal(match[1]), match[2])
-    except (KeyError, InvalidOperation):
-        raise UsageError(f"the {what} `{text}` has no unit of time", hint) from None
-    if micros is None:
-        raise UsageError(f"the {what} `{text}` is finer than a microsecond", hint)
-    return -(-micros // 1000)
 
 
 @dataclass(frozen=True)

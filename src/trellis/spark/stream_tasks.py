@@ -14,8 +14,9 @@ from trellis.spark.rows import group_begins, whole_groups
 from trellis.spark.sink import tell
 from trellis.spark.stream import TAKEN, go_on_at_interrupts
 from trellis.spark.stream_files import FILE_BYTES, Filing
-from trellis.streams.bucket import RESULTS, WINDOWS, Bucket, Family, packed, unpacked
+from trellis.streams.bucket import Bucket, Family, packed, unpacked
 from trellis.streams.calendar import END
+from trellis.streams.outlet import RESULTS, WINDOWS
 
 TABLES = (RESULTS, WINDOWS)
 FOUND_ARROW = pa.schema(
