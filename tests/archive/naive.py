@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from math import ceil
 
-from trellis.archive.questions import Asked, Policy, Reading
+from trellis.archive.leaves import Asked, Policy, Reading
 from trellis.archive.words import Word
 
 

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import trellis
 from tests.archive.naive import Leaf, chains
-from trellis.archive.questions import Answer, Asked, Leaves, Policy, Question, Reading, Within
+from trellis.archive.leaves import Answer, Asked, Leaves, Policy, Reading, Within
+from trellis.archive.questions import Question
 from trellis.archive.words import words_of
 from trellis.errors import UsageError
 

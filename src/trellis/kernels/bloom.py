@@ -59,9 +59,11 @@ def positions(hashes, k, m):
 
 @njit(cache=True, nogil=True)
 def add_items(items, table, first, size, slices):
-    """Set the bits of items: `items` are rows of `table`, the first of them at position `first` of the history."""
+    """Set the bits of items, rows of `table` and the first of them at position `first`; one below 0 is no item."""
     k = table.shape[1]
     for i in range(items.shape[0]):
+        if items[i] < 0:
+            continue
         leaf = (first + i) // size
         tile, word = leaf // TILE, (leaf % TILE) >> 6
         bit = ONE << np.uint64(leaf & 63)
@@ -79,16 +81,6 @@ def leaves_of(rows, slices, out):
             for j in range(1, rows.shape[0]):
                 found &= slices[tile, rows[j], word]
             out[tile * WORDS + word] |= found
-
-
-@njit(cache=True, nogil=True)
-def may_hold(rows, slices, leaf):
-    """Return whether a leaf may hold an item with given positions."""
-    tile, word, bit = leaf // TILE, (leaf % TILE) >> 6, np.uint64(leaf & 63)
-    found = ONE
-    for j in range(rows.shape[0]):
-        found &= slices[tile, rows[j], word] >> bit
-    return found != 0
 
 
 @njit(cache=True, nogil=True)
@@ -160,6 +152,16 @@ def leaf_filters(slices, first, last, out):
         for position in range(slices.shape[1]):
             if (slices[tile, position, word] >> bit) & ONE:
                 out[leaf - first, position >> 6] |= ONE << np.uint64(position & 63)
+
+
+@njit(cache=True, nogil=True)
+def slice_filters(filters, slices):
+    """Write filters of leaves, a row of words each, as slices, the first at the first leaf of the first tile."""
+    for leaf in range(filters.shape[0]):
+        tile, word, bit = leaf // TILE, (leaf % TILE) >> 6, ONE << np.uint64(leaf & 63)
+        for position in range(slices.shape[1]):
+            if (filters[leaf, position >> 6] >> np.uint64(position & 63)) & ONE:
+                slices[tile, position, word] |= bit
 
 
 @njit(cache=True, nogil=True)
