@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,19 @@ from trellis.archive.decay import coarsened, dropped
 from trellis.archive.events import Told, fitted, in_order
 from trellis.archive.exact import POSITION, Exact, Reader, needed
 from trellis.archive.filters import Filters
-from trellis.archive.growing import Plan, check_later, settle, split_newest
+from trellis.archive.growing import Plan, number_too_late, settle, split_newest
 from trellis.archive.keys import Keys
 from trellis.archive.leaves import Answer, Leaves
 from trellis.archive.sizing import expected_rate
-from trellis.archive.store import Manifest, load_array, load_table, read_manifest, remove_unnamed, swap_manifest
+from trellis.archive.store import (
+    Manifest,
+    load_array,
+    load_table,
+    read_manifest,
+    remove_unnamed,
+    swap_manifest,
+    writing,
+)
 from trellis.archive.tree import Tree, levels_of, node_type
 from trellis.engines import detect_here, history_on_spark, is_spark
 from trellis.errors import UsageError
@@ -91,7 +100,7 @@ class Archive:
         ordered = in_order(table.replace_schema_metadata(None), time, event_id)
         manifest = plan.manifest(ordered.schema, ordered.num_rows, lambda low, high: ordered.slice(low, high - low))
         archive = cls.begin(directory, manifest)
-        archive._settle(ordered, 0, told)
+        archive._settle(ordered, 0, told or _silently)
         return archive
 
     @classmethod
@@ -102,8 +111,9 @@ class Archive:
         return cls(directory)
 
     def append(
-        self, data: Any, *, delay: Any = None, batch: tuple[str, int] | None = None, told: Told | None = None
-    ) -> bool:
+        self, data: Any, *, delay: Any = None, late: str = "error", batch: tuple[str, int] | None = None,
+        told: Told | None = None,
+    ) -> bool:  # fmt: skip
         """Add later events; return whether they were added.
 
         Parameters
@@ -114,26 +124,45 @@ class Archive:
         delay
             How far events may be late: so much of the newest is held. A number, or a `timedelta` where times are
             moments.
+        late
+            What becomes of events that come later than that: `error`, or `drop`, which counts them.
         batch
             The name of a stream and the number of its batch: one that was added already is not added again.
         told
             Is told what is being done.
         """
-        if batch is not None and self.manifest.batches.get(batch[0], -1) >= batch[1]:
-            return False
-        remove_unnamed(self.directory, self.manifest)
-        if is_spark(data):
-            if delay is not None or batch is not None:
-                raise UsageError("a delay, and batches, are for events of this process", "Collect them: df.toArrow().")
-            self._use(history_on_spark().append(data, self, told or _silently))
-            return True
+        if late not in ("error", "drop"):
+            raise UsageError(f"late is `{late}`", "It is `error` or `drop`.")
+        with self._writing():
+            if batch is not None and self.manifest.batches.get(batch[0], -1) >= batch[1]:
+                return False
+            if is_spark(data):
+                if delay is not None or batch is not None or late != "error":
+                    raise UsageError("delay, late and batch are for events of this process", "Use df.toArrow().")
+                self._use(history_on_spark().append(data, self, told or _silently))
+            else:
+                self._append(data, delay, late, batch, told or _silently)
+        return True
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Keep others from writing, and go on from what they wrote before."""
+        with writing(self.directory):
+            now = read_manifest(self.directory)
+            if now.generation != self.manifest.generation:
+                self._use(now)
+            remove_unnamed(self.directory, self.manifest)
+            yield
+
+    def _append(self, data: Any, delay: Any, late: str, batch: tuple[str, int] | None, told: Told) -> None:
         manifest = self.manifest
         table = fitted(_table(data), manifest.arrow)
+        if not table.num_rows and batch is None:
+            return
         ordered = in_order(pa.concat_tables([self.held, table]), manifest.time, manifest.event_id)
-        check_later(ordered, manifest, self.stored)
-        if table.num_rows or batch is not None:
-            self._settle(ordered, 0 if delay is None else self._length(delay), told, batch)
-        return True
+        too_late = number_too_late(ordered, manifest, late)
+        length = 0 if delay is None else self._length(delay)
+        self._settle(ordered.slice(too_late), length, told, batch, too_late)
 
     def _length(self, delay: Any) -> Any:
         """Return a delay as a number."""
@@ -144,17 +173,20 @@ class Archive:
         except (TypeError, pa.ArrowException):
             raise UsageError(f"`{delay}` is no delay of this history", "Give a number, or a timedelta.") from None
 
-    def _settle(self, ordered: pa.Table, delay: Any, told: Told | None, batch: tuple[str, int] | None = None) -> None:
+    def _settle(
+        self, ordered: pa.Table, delay: Any, told: Told, batch: tuple[str, int] | None = None, late: int = 0
+    ) -> None:
         parts = split_newest(ordered, self.manifest.time, delay)
-        self._use(settle(self.directory, self.manifest, self.stored, self.tree, *parts, told or _silently, batch))
+        self._use(settle(self.directory, self.manifest, self.stored, self.tree, *parts, told, batch, late))
 
     def drop_before(self, moment: Any) -> int:
         """Forget the leaves that end before a time; return how many events are forgotten.
 
         Positions stay what they were. The files of events and filters that nothing needs any more are removed.
         """
-        before = self.manifest.dropped
-        self._use(dropped(self.directory, self.manifest, self.stored, self.asker.number(moment)))
+        with self._writing():
+            before = self.manifest.dropped
+            self._use(dropped(self.directory, self.manifest, self.stored, self.asker.number(moment)))
         return self.manifest.dropped - before
 
     def coarsen_before(self, moment: Any, level: int) -> int:
@@ -166,8 +198,9 @@ class Archive:
         """
         if level < 1:
             raise UsageError("leaves are coarsened to a level of 1 or more")
-        before = len(self.stored.entries)
-        self._use(coarsened(self.directory, self.manifest, self.stored, self.tree, self.asker.number(moment), level))
+        with self._writing():
+            before, bound = len(self.stored.entries), self.asker.number(moment)
+            self._use(coarsened(self.directory, self.manifest, self.stored, self.tree, bound, level))
         return before - len(self.stored.entries)
 
     def _use(self, manifest: Manifest) -> None:
@@ -241,6 +274,7 @@ class Archive:
             "events": len(self),
             "dropped": manifest.dropped,
             "held": manifest.holds,
+            "late": manifest.late,
             "leaves": len(entries),
             "coarse": int((levels_of(entries, manifest.capacity, manifest.fan_out) > 0).sum()),
             "events_a_leaf": manifest.capacity,

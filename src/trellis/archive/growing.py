@@ -113,15 +113,17 @@ def split_newest(table: pa.Table, time: str, delay: Any) -> tuple[pa.Table, pa.T
     return table.slice(0, cut), table.slice(cut)
 
 
-def check_later(table: pa.Table, manifest: Manifest, contents: Contents) -> None:
-    """Refuse events, in order, that would have to stand before some that have their places."""
-    if table.num_rows and len(contents.entries):
-        first, last = numbers(table[manifest.time])[0], contents.entries["until"][-1]
-        if first <= last:
-            raise DataError(
-                "an event is not later than the last one of the archive that has its place",
-                "Append events in the order of their times; those of the newest time may come in several parts.",
-            )
+def number_too_late(table: pa.Table, manifest: Manifest, late: str = "error") -> int:
+    """Return how many events, in order, would have to stand before some that have places; refuse them on `error`."""
+    if not table.num_rows or manifest.last is None:
+        return 0
+    number = int(np.searchsorted(numbers(table[manifest.time]), manifest.last, side="right"))
+    if number and late == "error":
+        raise DataError(
+            "an event is not later than the last one of the archive that has its place",
+            "Append events in the order of their times; those of the newest time may come in several parts.",
+        )
+    return number
 
 
 def pieces(table: pa.Table, first: int, manifest: Manifest, told: Told) -> Iterator[Chunk]:
@@ -133,10 +135,11 @@ def pieces(table: pa.Table, first: int, manifest: Manifest, told: Told) -> Itera
 
 def settle(
     directory: Path, manifest: Manifest, contents: Contents, tree: Tree, settled: pa.Table, held: pa.Table, told: Told,
-    batch: tuple[str, int] | None = None,
+    batch: tuple[str, int] | None = None, late: int = 0,
 ) -> Manifest:  # fmt: skip
     """Give places to events in order, keep others held, and make this count; return the new manifest."""
     new, first = manifest.next(), manifest.events
+    new.late += late
     if batch is not None:
         new.batches[batch[0]] = batch[1]
     parts = []
@@ -164,6 +167,7 @@ def commit(
         new.held = new.named("held", "parquet")
         save_table(directory, new.held, held, new, GROUP)
     if changed:
+        new.last = contents.entries["until"][-1].item()
         write_contents(directory, new, contents, changed)
         nodes = tree.grown(contents.entries, contents.filters, before, new.events)
         if len(nodes):

@@ -15,6 +15,7 @@ behind is named nowhere and is removed by the next one.
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import shutil
@@ -51,6 +52,8 @@ class Manifest:
         The rate that was asked for, and for how many names in a question.
     events, generation
         How many events have their places, those that were dropped too, and how often the files changed.
+    last
+        The time of the last event that has its place.
     dropped, shift
         The first position that is kept, and by how much the number of a leaf is larger than its place in the files.
     leaves, tiles, tree
@@ -61,8 +64,8 @@ class Manifest:
         The file of the newest events, and how many these are.
     pairs, keys, keyless
         The file of pairs of a leaf and a key, that of the keys themselves, and whether there are events without one.
-    batches
-        The last batch that came of each stream.
+    batches, late
+        The last batch that came of each stream, and how many events came too late and were left out.
     checksums
         CRC-32 of each file.
     """
@@ -80,6 +83,7 @@ class Manifest:
     names: int
     events: int = 0
     generation: int = 0
+    last: int | float | None = None
     dropped: int = 0
     shift: int = 0
     leaves: str = ""
@@ -92,6 +96,7 @@ class Manifest:
     keys: str = ""
     keyless: bool = False
     batches: dict[str, int] = field(default_factory=dict)
+    late: int = 0
     checksums: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -152,6 +157,19 @@ def swap_manifest(directory: Path, manifest: Manifest) -> None:
         file.flush()
         os.fsync(file.fileno())
     hidden.replace(directory / MANIFEST)
+
+
+@contextmanager
+def writing(directory: Path) -> Iterator[None]:
+    """Keep other processes from writing to an archive; one that is killed keeps nobody."""
+    folder = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise DataError(f"another process writes to {directory}", "Wait for its end.") from None
+    finally:
+        os.close(folder)
 
 
 def remove_unnamed(directory: Path, manifest: Manifest) -> None:

@@ -23,7 +23,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from trellis.archive.contents import Chunk, chunk_of
 from trellis.archive.events import GROUP, Told, fitted, in_order, write_events
-from trellis.archive.growing import Plan, check_later, commit, split_newest
+from trellis.archive.growing import Plan, commit, number_too_late, split_newest
 from trellis.archive.store import Manifest
 from trellis.errors import DataError, UsageError
 from trellis.spark.failures import in_driver, in_task
@@ -127,7 +127,7 @@ def append(frame: DataFrame, archive: Archive, step: Told) -> Manifest:
     with _staging(whole, archive.directory, schema, manifest.time, manifest.event_id, step) as (staging, staged):
         if not staged:
             return manifest
-        check_later(_reader(staging, staged, [manifest.time])(0, 1), manifest, archive.stored)
+        number_too_late(_reader(staging, staged, [manifest.time])(0, 1), manifest)
         return _settled(whole, archive, staging, staged, step)
 
 
