@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trellis.archive.contents import Contents
 from trellis.archive.keys import OfKeys, walk
-from trellis.archive.leaves import Answer, Asked, Found, Leaves, Policy, Reading, Within
+from trellis.archive.leaves import Answer, Asked, Found, Ints, Leaves, Policy, Reading, Within
 from trellis.archive.questions import Question
 from trellis.archive.store import Manifest
 from trellis.archive.words import Word, words_of
@@ -229,23 +229,38 @@ class Asker:
         )
 
     def _rows(self, leaves: Leaves, found: Found) -> pa.Table:
-        capacity = self.manifest.capacity
+        begins, ends = self._numbers if leaves is self.leaves else self._numbers_of(leaves)
+        plainly = found.clear.all() and len(found) <= len(self._clear)
         return pa.table(
             {
-                "start_leaf": leaves.first[found.start] // capacity,
-                "end_leaf": leaves.last[found.end] // capacity,
-                "last_end_leaf": leaves.last[found.last_end] // capacity,
+                "start_leaf": begins[found.start],
+                "end_leaf": ends[found.end],
+                "last_end_leaf": ends[found.last_end],
                 "ends": found.ends,
                 "first_position": leaves.first[found.start],
                 "last_position": leaves.last[found.last_end],
                 "since": self.times(leaves.since[found.start]),
                 "until": self.times(leaves.until[found.last_end]),
-                "negation": NEGATION.take(pa.array(found.clear.view(np.int8))),
+                "negation": self._clear.slice(0, len(found)) if plainly else _negation(found),
             }
         )
 
+    @cached_property
+    def _numbers(self) -> tuple[Ints, Ints]:
+        return self._numbers_of(self.leaves)
 
-NEGATION = pa.array(["open", "clear"])
+    def _numbers_of(self, leaves: Leaves) -> tuple[Ints, Ints]:
+        """Return the numbers of the first and the last leaf of each entry or block."""
+        return leaves.first // self.manifest.capacity, leaves.last // self.manifest.capacity
+
+    @cached_property
+    def _clear(self) -> pa.Array:
+        """The negation of rows that are all clear, as they mostly are."""
+        return pa.repeat("clear", len(self.leaves))
+
+
+def _negation(found: Found) -> pa.Array:
+    return pa.array(["open", "clear"]).take(pa.array(found.clear.view(np.int8)))
 
 
 def _within(bound: BoundQuery) -> Within | None:

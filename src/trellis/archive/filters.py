@@ -19,7 +19,7 @@ Slices = NDArray[np.uint64]
 
 def hashes_of(texts: pa.Array) -> NDArray[np.uint64]:
     """Return the hashes of texts, none of which is missing."""
-    array = texts.cast(pa.large_string())
+    array = texts if pa.types.is_large_string(texts.type) else texts.cast(pa.large_string())
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     out = np.empty(len(array), np.uint64)
     if len(array):
@@ -96,7 +96,7 @@ class Filters:
     def has(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which leaves may hold one of some names."""
         out = np.zeros(len(self.tiles) * kernel.WORDS, np.uint64)
-        for row in kernel.positions(hashes_of(pa.array(list(names), pa.string())), self.hashes, self.bits):
+        for row in kernel.positions(hashes_of(pa.array(list(names), pa.large_string())), self.hashes, self.bits):
             for tile, slices in enumerate(self.tiles):
                 kernel.leaves_of(row, slices[None], out[tile * kernel.WORDS : (tile + 1) * kernel.WORDS])
         return np.unpackbits(out.view(np.uint8), bitorder="little")[: self.leaves].view(np.bool_)
@@ -108,7 +108,7 @@ class Filters:
             begin = tile * kernel.TILE
             low, high = max(first, begin), min(begin + kernel.TILE, self.leaves)
             if low < high:
-                kernel.leaf_filters(self.tiles[tile][None], low - begin, high - begin, out[low - first : high - first])
+                kernel.leaf_filters(self.tiles[tile], low - begin, high - begin, out[low - first : high - first])
         return out
 
     @cached_property

@@ -10,6 +10,7 @@ import numpy as np
 
 from trellis.archive.leaves import Answer, Asked, Flags, Found, Ints, Leaves, Policy, Reading
 from trellis.archive.runs import Run, Steps
+from trellis.archive.words import Word
 from trellis.kernels import chains as kernel
 
 
@@ -68,6 +69,8 @@ class Question:
             return Found(none, none, none, none, np.empty(0, np.bool_))
         if self.asked.by_steps:
             return self._by_steps(strictly)
+        if not strictly and len(self.asked.words) == 1 and self.asked.words[0].plain:
+            return self._plain(self.asked.words[0])
         runs = [Run(self, word, strictly) for word in self.asked.words]
         size = len(self.leaves)
         firsts = np.stack([run.first for run in runs])
@@ -82,6 +85,26 @@ class Question:
         if not is_next:
             last, number = self._ends(runs, starts)
         return Found(starts, first[starts].astype(np.int64), last[starts], number[starts], clear[starts])
+
+    def _plain(self, word: Word) -> Found:
+        """Return starts and ends of single steps one after another, by lists of their leaves."""
+        lists = [np.flatnonzero(self.leaves.has(block[0]) & self.usable) for block in word.blocks]
+        start, end = lists[0].copy(), lists[0].copy()
+        apart = int(self.asked.reading is Reading.NO)
+        for leaves, loose in zip(lists[1:], word.loose, strict=True):
+            number = kernel.go_on(start, end, leaves, 0 if loose else apart)
+            start, end = start[:number], end[:number]
+        limited = self.asked.within is not None or self.asked.spread is not None
+        if limited:
+            kept = end <= self.limit[start]
+            start, end = start[kept], end[kept]
+        last, number = end, np.ones(len(end), np.int64)
+        if self.asked.policy is not Policy.NEXT:
+            own = lists[-1] if len(lists) > 1 else start
+            reach = self.limit[start] if limited else np.full(len(start), len(self.leaves))
+            behind = np.searchsorted(own, reach, side="right") if len(lists) > 1 else np.arange(len(start)) + 1
+            last, number = own[behind - 1], behind - np.searchsorted(own, end)
+        return Found(start, end, last, number, np.ones(len(start), np.bool_))
 
     def pairs(self, limit: int | None = None) -> Found:
         """Return the distinct pairs of a start and an end, the first of them up to a limit, under skip-till-any."""
@@ -155,12 +178,12 @@ class Question:
     # --- Steps in the same leaf or the next -------------------------------------------------------------------
 
     def _by_steps(self, strictly: bool) -> Found:
-        pairs: dict[tuple[int, int], bool] = {}
-        for word in self.asked.words:
-            reached, clear = (Steps(self, word, strictly, heed).offsets() for heed in (False, True))
-            for offset, starts in enumerate(reached):
-                for a in np.flatnonzero(starts).tolist():
-                    pairs[a, a + offset] = pairs.get((a, a + offset), False) or bool(clear[offset][a])
-        rows = sorted(pairs)
-        start, end = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
-        return Found(start, end, end, np.ones(len(rows), np.int64), np.array([pairs[row] for row in rows], np.bool_))
+        steps = [Steps(self, word, strictly) for word in self.asked.words]
+        reached, clear = np.zeros((2, max(one.most for one in steps) + 1, len(self.leaves)), np.bool_)
+        for one in steps:
+            for found, heed in ((reached, False), (clear, True)):
+                for behind, starts in enumerate(one.offsets(heed)):
+                    found[behind] |= starts
+        start, offset = np.nonzero(reached.T)
+        end = start + offset
+        return Found(start, end, end, np.ones(len(start), np.int64), clear[offset, start])

@@ -45,9 +45,15 @@ class Run:
             mine[out] = -1
             if not only_first or not (mine >= 0).any():
                 return
+        question = self.question
+        if len(self.has) == len(self.word.blocks):
+            clear = np.empty(len(mine), np.int32)
+            kernel.clear_first_ends(self.has, self.gaps, self.strict, self.forbidden, clear)
+            out |= (mine >= 0) & (clear >= 0) & (clear <= (mine if only_first else question.limit))
+            return
         kernel.clear_rows(
-            self.has, self.after, self.blocks, self.gaps, self.strict, self.forbidden, mine, self.question.limit,
-            only_first, out,
+            self.has, self.after, self.blocks, self.gaps, self.strict, self.forbidden, mine, question.limit, only_first,
+            out,
         )  # fmt: skip
 
     @cached_property
@@ -80,8 +86,8 @@ class Run:
 class Steps:
     """A word whose steps are in the same leaf as the one before, or in the next."""
 
-    def __init__(self, question: Question, word: Word, strictly: bool, heed: bool) -> None:
-        self.question, self.word, self.heed = question, word, heed
+    def __init__(self, question: Question, word: Word, strictly: bool) -> None:
+        self.question, self.word = question, word
         leaves = question.leaves
         self.size = len(leaves)
         self.adjacent = question.asked.policy is Policy.ADJACENT_LEAVES
@@ -92,15 +98,15 @@ class Steps:
         self.later[1:] = leaves.since[1:] > leaves.until[:-1]
         self.strictly = strictly
 
-    def offsets(self) -> list[Flags]:
-        """Return for each distance the leaves at which a chain starts that ends so far behind."""
+    def offsets(self, heed: bool) -> list[Flags]:
+        """Return for each distance the leaves at which a chain starts that ends so far behind; heed NOT, or do not."""
         leaves = self.question.leaves
         current: list[Flags] | None = None
         for b, block in enumerate(self.word.blocks):
             has = [leaves.has(some) & self.question.usable for some in block]
             forbidden = self.word.forbidden[b - 1] if b else frozenset()
             loose = bool(b and self.word.loose[b - 1])
-            current = self._block(current, has, leaves.has(forbidden) if forbidden and self.heed else None, loose)
+            current = self._block(current, has, leaves.has(forbidden) if forbidden and heed else None, loose)
         assert current is not None
         found = []
         for offset, starts in enumerate(current):

@@ -75,12 +75,14 @@ def add_items(items, table, first, size, slices):
 @njit(cache=True, nogil=True)
 def leaves_of(rows, slices, out):
     """Write a bitmap of the leaves that may hold an item with given positions."""
+    found = np.empty(WORDS, np.uint64)
     for tile in range(slices.shape[0]):
+        found[:] = slices[tile, rows[0]]
+        for j in range(1, rows.shape[0]):
+            for word in range(WORDS):
+                found[word] &= slices[tile, rows[j], word]
         for word in range(WORDS):
-            found = slices[tile, rows[0], word]
-            for j in range(1, rows.shape[0]):
-                found &= slices[tile, rows[j], word]
-            out[tile * WORDS + word] |= found
+            out[tile * WORDS + word] |= found[word]
 
 
 @njit(cache=True, nogil=True)
@@ -146,12 +148,16 @@ def walk_keys(first, begins, keys, hashes, names, sets, blocks, apart, k, slices
 
 @njit(cache=True, nogil=True)
 def leaf_filters(slices, first, last, out):
-    """Write the filters of leaves `[first, last)` as rows of words: what slices hold, the other way round."""
-    for leaf in range(first, last):
-        tile, word, bit = leaf // TILE, (leaf % TILE) >> 6, np.uint64(leaf & 63)
-        for position in range(slices.shape[1]):
-            if (slices[tile, position, word] >> bit) & ONE:
-                out[leaf - first, position >> 6] |= ONE << np.uint64(position & 63)
+    """Write the filters of leaves `[first, last)` of a tile as rows of words: its slices, the other way round."""
+    for position in range(slices.shape[0]):
+        place, flag = position >> 6, ONE << np.uint64(position & 63)
+        for word in range(first >> 6, (last + 63) >> 6):
+            bits, leaf = slices[position, word], word << 6
+            while bits:
+                if bits & ONE and first <= leaf < last:
+                    out[leaf - first, place] |= flag
+                bits >>= ONE
+                leaf += 1
 
 
 @njit(cache=True, nogil=True)
