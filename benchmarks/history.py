@@ -80,8 +80,9 @@ def _building(table: pa.Table, codes: np.ndarray, parquet: Path, folder: Path, q
         [
             f"A limit: {size.hashes} bits an event are set, each in a cache line of its own.",
             f"Filters {about['filter_bytes'] / 1e6:,.1f} MB ({about['filter_bytes_an_event']:.2f} bytes an event), "
-            f"events {about['event_bytes'] / 1e6:,.1f} MB against {parquet.stat().st_size / 1e6:,.1f} MB in large row groups; "
-            f"height {about['height']}, density {about['density']:.2f}, expected rate {about['expected_rate']:.2g}.",
+            f"events {about['event_bytes'] / 1e6:,.1f} MB against {parquet.stat().st_size / 1e6:,.1f} MB in "
+            f"large row groups; height {about['height']}, density {about['density']:.2f}, expected rate "
+            f"{about['expected_rate']:.2g}.",
         ],
     ), archive  # fmt: skip
 
@@ -112,7 +113,7 @@ def _asking(archive: Archive, codes: np.ndarray, parquet: Path, quick: bool) -> 
                 f"SEQ of {what} names over {len(codes):,} events, skip-till-next, every start",
                 rows,
                 [
-                    f"Filters: {sum(tile.nbytes for tile in archive.filters.tiles) / 1e6:.1f} MB. Lists of the leaves "
+                    f"Filters: {archive.info()['filter_bytes'] / 1e6:.1f} MB. Lists of the leaves "
                     f"of each name, exact: {lists.bytes / 1e6:.1f} MB and the names. With a bounded number of names "
                     "the lists are smaller, faster for rare names, and never wrong: filters are for names without "
                     "number, such as a case with its activity, and where no dictionary may be kept.",

@@ -111,29 +111,36 @@ class Lists:
 
 
 @njit(cache=True, nogil=True)
-def _pairs(codes, cases, number, names, firsts, seconds, counts):  # type: ignore[no-untyped-def]
+def _pairs(times, codes, cases, number, names, firsts, seconds, counts):  # type: ignore[no-untyped-def]
     """Count, and where there is room write, for each event and name the next event of its case with that name."""
     later = np.full((number, names), -1, np.int32)
-    for i in range(len(codes) - 1, -1, -1):
-        for name in range(names):
-            if later[cases[i], name] >= 0:
-                pair = codes[i] * names + name
-                if len(firsts):
-                    firsts[counts[pair]], seconds[counts[pair]] = i, later[cases[i], name]
-                counts[pair] += 1
-        later[cases[i], codes[i]] = i
+    end = len(codes)
+    while end > 0:  # from behind, the events of one time together: none of them is later than another
+        begin = end - 1
+        while begin > 0 and times[begin - 1] == times[end - 1]:
+            begin -= 1
+        for i in range(end - 1, begin - 1, -1):
+            for name in range(names):
+                if later[cases[i], name] >= 0:
+                    pair = codes[i] * names + name
+                    if len(firsts):
+                        firsts[counts[pair]], seconds[counts[pair]] = i, later[cases[i], name]
+                    counts[pair] += 1
+        for i in range(end - 1, begin - 1, -1):
+            later[cases[i], codes[i]] = i
+        end = begin
 
 
 class Pairs:
     """An exact index of pairs of names by case: for each event of the first name the next one of the second."""
 
-    def __init__(self, codes: np.ndarray, cases: np.ndarray, names: int) -> None:
+    def __init__(self, times: np.ndarray, codes: np.ndarray, cases: np.ndarray, names: int) -> None:
         self.names, self.cases, number = names, cases, int(cases.max()) + 1
         none, counts = np.empty(0, np.int32), np.zeros(names * names, np.int64)
-        _pairs(codes, cases, number, names, none, none, counts)
+        _pairs(times, codes, cases, number, names, none, none, counts)
         self.begins = np.concatenate([[0], np.cumsum(counts)])
         self.firsts, self.seconds = np.empty((2, self.begins[-1]), np.int32)
-        _pairs(codes, cases, number, names, self.firsts, self.seconds, self.begins[:-1].copy())
+        _pairs(times, codes, cases, number, names, self.firsts, self.seconds, self.begins[:-1].copy())
         for pair in range(names * names):  # they were written from behind
             some = slice(self.begins[pair], self.begins[pair + 1])
             self.firsts[some], self.seconds[some] = self.firsts[some][::-1].copy(), self.seconds[some][::-1].copy()
@@ -161,6 +168,7 @@ class Pairs:
 
 def every_start(base: Any, source: str, names: list[str], case: str | None = None) -> list[tuple[Any, Any]]:
     """Return what DuckDB finds: for each event of the first name the event at which the sequence ends, next by next."""
+    case = None if case is None else f'"{case}"'
     keep = "" if case is None else f", {case}"
     text = f"SELECT t AS s, t{keep} FROM {source} WHERE n = ?"
     for _ in names[1:]:

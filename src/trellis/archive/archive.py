@@ -16,7 +16,7 @@ from trellis.archive.contents import Contents, chunk_of
 from trellis.archive.decay import coarsened, dropped
 from trellis.archive.events import Told, fitted, in_order
 from trellis.archive.exact import POSITION, Exact, Reader, needed
-from trellis.archive.filters import Filters
+from trellis.archive.filters import Filters, whole_tile
 from trellis.archive.growing import Plan, number_too_late, settle, split_newest
 from trellis.archive.keys import Keys
 from trellis.archive.leaves import Answer, Leaves
@@ -220,7 +220,7 @@ class Archive:
         )
         if manifest.leaves:
             contents.entries = load_array(self.directory, manifest.leaves, manifest)
-        tiles = [load_array(self.directory, name, manifest) for name in manifest.tiles]
+        tiles = [whole_tile(load_array(self.directory, name, manifest)) for name in manifest.tiles]
         contents.filters = Filters(manifest.bits, manifest.hashes, tiles, len(contents.entries))
         if manifest.pairs:
             values = load_table(self.directory, manifest.keys, manifest)["key"].combine_chunks()

@@ -26,7 +26,7 @@ from trellis.language.parser import parse
 from trellis.language.schema import Kind, Schema, Table
 
 POLICIES = {s.Select.ANY: Policy.ANY, s.Select.NEXT: Policy.NEXT, s.Select.CONTIGUOUS: Policy.CONTIGUOUS}
-REMEMBERED = 256  # texts
+REMEMBERED = 1024  # texts
 STARTS = ("every", "after")
 
 

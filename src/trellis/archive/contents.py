@@ -85,7 +85,7 @@ def chunk_of(table: pa.Table, first: int, manifest: Manifest) -> Chunk:
     if manifest.key is not None:
         keys, of_event = Keys.of_events(table[manifest.key], first, capacity)
         keyless = bool((of_event < 0).any())
-        filters.add(*pair_items(of_event, hashes_of(keys.values), codes, names), begin, capacity)
+        filters.add(*pair_items(of_event, keys.hashes, codes, names), begin, capacity)
     return Chunk(_entries(numbers(table[manifest.time]), first, capacity), tile, filters.tiles, keys, keyless)
 
 

@@ -79,9 +79,9 @@ def _of_keys(asker: Asker, text: Text) -> Flags:
     contents = asker.contents
     if text.partition != [asker.manifest.key] or contents.keyless:
         return np.ones(len(asker.leaves), np.bool_)
-    pairs = contents.keys.pairs
-    chosen = np.isin(pairs["key"], asker.walked(text, Reading.MAYBE).key)
-    return np.isin(contents.first_leaves, pairs["leaf"][chosen])
+    keys = contents.keys
+    chosen = np.isin(keys.numbers, asker.walked(text, Reading.MAYBE).key)
+    return np.isin(contents.first_leaves, keys.leaves[chosen])
 
 
 def gaps_after(needed: Flags) -> Ints:

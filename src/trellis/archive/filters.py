@@ -117,6 +117,15 @@ class Filters:
         return ones(self.rows()) / self.bits
 
 
+def whole_tile(slices: Slices) -> Slices:
+    """Return a tile of which only the words that are in use were written."""
+    if slices.shape[1] == kernel.WORDS:
+        return slices
+    whole = np.zeros((slices.shape[0], kernel.WORDS), np.uint64)
+    whole[:, : slices.shape[1]] = slices
+    return whole
+
+
 def ones(filters: Slices) -> Ints:
     """Return the number of bits that are set in filters."""
     out = np.zeros(len(filters), np.int64)

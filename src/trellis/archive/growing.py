@@ -29,6 +29,7 @@ from trellis.archive.store import (
 )
 from trellis.archive.tree import Tree
 from trellis.errors import DataError, UsageError
+from trellis.kernels.bloom import TILE
 
 SAMPLED = 400  # leaves of which the distinct names are counted
 PIECE = 1_000_000  # events of a chunk
@@ -75,7 +76,7 @@ class Plan:
 
     def _size(self, expected: int, events: int, read: Callable[[int, int], pa.Table]) -> Size:
         if self.sizing == "thesis":
-            return thesis_size(expected, self.leaf, self.false_positive, self.query_length)
+            return thesis_size(expected, self.leaf, self.false_positive, self.query_length, self.memory)
         if self.sizing != "sample":
             raise UsageError(f"there is no sizing `{self.sizing}`", "It is `sample` or `thesis`.")
         distinct = self._distinct(1, events, read)
@@ -184,7 +185,8 @@ def write_contents(directory: Path, new: Manifest, contents: Contents, changed: 
     """Write leaves, keys, and the tiles that changed."""
     for tile in sorted(changed):
         name = new.named(f"tile-{tile:05d}")
-        save_array(directory, name, contents.filters.tiles[tile], new)
+        used = -(-min(TILE, len(contents.entries) - tile * TILE) // 64)  # words of a slice; the rest is empty
+        save_array(directory, name, contents.filters.tiles[tile][:, :used], new)
         new.tiles[tile : tile + 1] = [name]
     new.leaves = new.named("leaves")
     save_array(directory, new.leaves, contents.entries, new)

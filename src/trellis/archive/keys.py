@@ -7,6 +7,7 @@ over leaves and their keys tells for every key whether a pattern may have happen
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from trellis.archive.words import Word
 from trellis.kernels import bloom as kernel
 
 Ints = NDArray[np.int64]
-PAIR = np.dtype([("leaf", "<i8"), ("key", "<i8")])
+PAIR = np.dtype([("leaf", "<i4"), ("key", "<i4")])
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,21 @@ class Keys:
     def none(cls) -> Keys:
         """Return those of no event."""
         return cls(pa.array([], pa.string()), np.zeros(0, PAIR))
+
+    @cached_property
+    def leaves(self) -> NDArray[np.int32]:
+        """The leaf of each pair."""
+        return np.ascontiguousarray(self.pairs["leaf"])
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int32]:
+        """The key of each pair."""
+        return np.ascontiguousarray(self.pairs["key"])
+
+    @cached_property
+    def hashes(self) -> NDArray[np.uint64]:
+        """The hashes of the keys."""
+        return hashes_of(self.values)
 
     @classmethod
     def of_events(cls, column: pa.ChunkedArray, first: int, capacity: int) -> tuple[Keys, Ints]:
@@ -80,32 +96,28 @@ def walk(words: tuple[Word, ...], reading: Reading, keys: Keys, filters: Filters
     """
     number = len(keys.values)
     best_start, best_end = np.full(number, -1, np.int64), np.full(number, -1, np.int64)
-    hashes = hashes_of(keys.values)
-    begins = np.searchsorted(keys.pairs["leaf"], leaves)
+    begins = np.append(np.searchsorted(keys.leaves, leaves.astype(np.int32)), len(keys.pairs))
     for word in words:
-        start, end = _walked(word, reading, keys, hashes, filters, np.append(begins, len(keys.pairs)))
+        start, end = _walked(word, reading, keys, filters, begins)
         better = (end >= 0) & ((best_end < 0) | (end < best_end))
         best_start[better], best_end[better] = start[better], end[better]
     found = np.flatnonzero(best_end >= 0)
     return OfKeys(found, best_start[found], best_end[found])
 
 
-def _walked(
-    word: Word, reading: Reading, keys: Keys, hashes: NDArray[np.uint64], filters: Filters, begins: Ints
-) -> tuple[Ints, Ints]:
-    number = len(hashes)
+def _walked(word: Word, reading: Reading, keys: Keys, filters: Filters, begins: Ints) -> tuple[Ints, Ints]:
+    number = len(keys.values)
     steps = [sorted(names) for block in word.blocks for names in block if names is not None]
     names = hashes_of(pa.array([name for step in steps for name in step], pa.string()))
     sets = np.concatenate([[0], np.cumsum([len(step) for step in steps])]).astype(np.int64)
     blocks = np.concatenate([[0], np.cumsum([len(block) for block in word.blocks])]).astype(np.int64)
     step, done = np.zeros(number, np.int64), np.zeros(number, np.int64)
     start, end = np.full(number, -1, np.int64), np.full(number, -1, np.int64)
-    numbers = np.ascontiguousarray(keys.pairs["key"])
     for tile, slices in enumerate(filters.tiles):
         first = tile * kernel.TILE
         kernel.walk_keys(
-            first, begins[first : min(first + kernel.TILE, filters.leaves) + 1], numbers, hashes, names, sets, blocks,
-            reading is Reading.NO, filters.hashes, slices, step, done, start, end,
+            first, begins[first : min(first + kernel.TILE, filters.leaves) + 1], keys.numbers, keys.hashes, names, sets,
+            blocks, reading is Reading.NO, filters.hashes, slices, step, done, start, end,
         )  # fmt: skip
     end[step < len(word.blocks)] = -1
     return start, end

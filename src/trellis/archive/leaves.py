@@ -77,7 +77,8 @@ class Leaves:
 
     def coarser(self, factor: int) -> Leaves:
         """Return blocks of leaves in place of leaves; one that stands for as many, or more, is a block of its own."""
-        begins = np.flatnonzero(np.diff(self.first // (self.capacity * factor), prepend=-1))
+        size = min(self.capacity * factor, 1 << 62)  # one block for all
+        begins = np.flatnonzero(np.diff(self.first // size, prepend=-1))
         ends = np.append(begins[1:], len(self)) - 1 if len(begins) else begins
         return Leaves(
             _Blocks(self, begins), self.capacity * factor, self.first[begins], self.last[ends], self.since[begins],

@@ -102,7 +102,7 @@ def _what_fits(counts: np.ndarray, leaves: int, names: int, memory: int) -> str:
     return f"A rate of {rate:.2g} fits; larger leaves need fewer bits."
 
 
-def thesis_size(events: int, leaf: int, false_positive: float, names: int) -> Size:
+def thesis_size(events: int, leaf: int, false_positive: float, names: int, memory: int | None = None) -> Size:
     """Return what the equations of the thesis give for a tree of height one: see `ERRATA`, they never choose another.
 
     Distinct items of `n` events are taken as 60 * sqrt(n), and the rate of one probe from all probes of a question.
@@ -111,6 +111,12 @@ def thesis_size(events: int, leaf: int, false_positive: float, names: int) -> Si
     rate = -expm1(log1p(-false_positive) / probes)
     distinct = min(leaf, 60 * leaf**0.5)
     bits = ceil(-distinct * log(rate) / log(2) ** 2)
+    whole = bits * ceil(events / leaf) / 8
+    if memory is not None and whole > memory:
+        raise UsageError(
+            f"the thesis's filters take {whole / 1e6:,.1f} MB, and {memory / 1e6:,.1f} MB are allowed",
+            "Ask for a higher rate or for larger leaves, or leave --sizing out.",
+        )
     return Size(ceil(bits / 64) * 64, max(1, round(bits / distinct * log(2))))
 
 

@@ -13,6 +13,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,16 +179,21 @@ class _staging:
 def _reader(staging: Path, staged: Sequence[Staged], columns: Sequence[str | None]) -> Callable[[int, int], pa.Table]:
     """Return what reads some columns of the events between two positions."""
     wanted = [name for name in columns if name is not None]
+    rows = 64 * GROUP
+
+    @lru_cache(maxsize=2)
+    def group(name: str, number: int) -> pa.Table:
+        with pq.ParquetFile(staging / name) as file:
+            return file.read_row_group(number, columns=wanted)
 
     def read(low: int, high: int) -> pa.Table:
         tables = []
         for one in staged:
-            begin, end = max(low, one.first), min(high, one.first + one.rows)
-            if begin < end:
-                with pq.ParquetFile(staging / one.name) as file:
-                    groups = range((begin - one.first) // (64 * GROUP), (end - one.first - 1) // (64 * GROUP) + 1)
-                    table = file.read_row_groups(list(groups), columns=wanted)
-                    tables.append(table.slice((begin - one.first) % (64 * GROUP), end - begin))
+            begin, end = max(low - one.first, 0), min(high - one.first, one.rows)
+            while begin < end:
+                until = min(end, (begin // rows + 1) * rows)
+                tables.append(group(one.name, begin // rows).slice(begin % rows, until - begin))
+                begin = until
         return pa.concat_tables(tables)
 
     return read
