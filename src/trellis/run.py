@@ -65,6 +65,13 @@ def arrivals(
     return Arrivals(bind, max_trends)
 
 
+def history_on_spark() -> Any:
+    """Return the module that makes histories on Spark."""
+    import trellis.spark.history as history
+
+    return history
+
+
 def _on_spark(algorithm: str, construction: str) -> Callable[..., SparkTrends]:
     """Return what makes the trends of a plan and a frame of events."""
     if algorithm == JOIN:

@@ -245,7 +245,7 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
             time=asked.events["time"], time_format=asked.time_format, files_a_batch=asked.files_a_batch,
         )  # fmt: skip
         stream = Stream(session, asked.queries, frame, Options(**asked.options), **asked.events)
-        with _asked_to_stop() as stop:
+        with asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
                 while not stop.is_set() and not stream.wait(EVERY):
@@ -265,7 +265,7 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
 
 
 @contextmanager
-def _asked_to_stop() -> Iterator[threading.Event]:
+def asked_to_stop() -> Iterator[threading.Event]:
     """Give an event that Ctrl-C sets, the first time; Spark would cancel the batch."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
