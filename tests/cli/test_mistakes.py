@@ -68,7 +68,7 @@ def test_a_repeated_id(folder: Path) -> None:
         (("--limit", "-1"), "--limit"),
         (("--limit", "ten"), "valid integer"),
         (("--max-trends", "-1"), "--max-trends"),
-        (("--algorithm", "bfs"), "There are auto, ranks, join, walk, tree and condensed"),
+        (("--algorithm", "quick"), "There are auto, ranks, join, dfs"),
         (("--algorithm", "join"), "Use engine spark"),
         (("--construction", "spark"), "Ask for algorithm join too"),
         (("--input-format", "xml"), "`xml` is unknown"),
