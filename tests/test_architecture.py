@@ -28,7 +28,8 @@ for operator in OPERATORS:
     BELOW[operator] = {"kernels", "language", "plan", "columns", "io"}
 BELOW["patterns"] = {*BELOW["trends"], "trends"}
 BELOW["sequences"] = {*BELOW["patterns"], "patterns"}
-BELOW["local"] = {*BELOW["trends"], *OPERATORS, "patterns"}
+BELOW["algorithms"] = {*BELOW["trends"], "trends"}
+BELOW["local"] = {*BELOW["trends"], *OPERATORS, "patterns", "algorithms"}
 BELOW["streams"] = {*BELOW["local"], "local"}
 BELOW["spark"] = {*BELOW["streams"], "streams"}
 BELOW["report"] = {*BELOW["spark"], "spark"}

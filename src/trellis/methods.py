@@ -2,39 +2,80 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
+from trellis.algorithms.registry import NAMED
 from trellis.errors import UsageError, did_you_mean
-from trellis.plan.plan import Plan
-from trellis.plan.sequence import sequence_of
+from trellis.language.bound import WindowKind
+from trellis.language.syntax import Report, Select
+from trellis.limits import DEFAULT_MAX_TRENDS
+from trellis.plan.plan import Plan, is_one_kleene
+from trellis.plan.sequence import CONDENSED, OF_SEQUENCES, TREE, sequence_of
+from trellis.plan.settings import Settings
 
 AUTO, RANKS, JOIN, SPARK = "auto", "ranks", "join", "spark"
-WALK, TREE, CONDENSED = OF_SEQUENCES = "walk", "tree", "condensed"
-ALGORITHMS = (AUTO, RANKS, JOIN, *OF_SEQUENCES)
-CONSTRUCTIONS = (AUTO, SPARK)
+ALGORITHMS = (AUTO, RANKS, JOIN, *NAMED, *OF_SEQUENCES)
+OF_NAMED = ("dynamic", "dynamic-range", "parallel")
+CONSTRUCTIONS = (AUTO, *OF_NAMED, SPARK)
+OPTIMIZERS = (AUTO, "exhaustive", "bnb-paper", "bnb", "greedy")
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+MOST_BYTES = 1 << 62
 
 
-def check_methods(algorithm: str, construction: str, engine: str) -> None:
-    """Refuse an algorithm or construction that does not exist, or does not run on an engine.
+@dataclass(frozen=True)
+class Methods:
+    """How results are to be found.
+
+    Attributes
+    ----------
+    algorithm
+        Trends: `ranks` (what `auto` takes), `join` (the ABI paper's Algorithm 2, on Spark), or a name of
+        `trellis.algorithms.registry`. Fixed sequences: `walk` (what `auto` takes), `tree` or `condensed`.
+    construction
+        How the graph is built: `auto`; for named algorithms `dynamic`, `dynamic-range` or `parallel`; for `join` by
+        `spark`.
+    anchors
+        How many anchors `anchor` takes.
+    memory_limit
+        What partial trends that are stored may take: a number of bytes, or a text such as `2G` or `512MB`.
+    optimizer
+        How the plan of `h-cet` is chosen.
+    """
+
+    algorithm: str = AUTO
+    construction: str = AUTO
+    anchors: int | None = None
+    memory_limit: int | str | None = None
+    optimizer: str = AUTO
+
+    def settings(self, max_trends: int = DEFAULT_MAX_TRENDS) -> Settings:
+        """Return what a plan says of it."""
+        limit = None if self.memory_limit is None else size_in_bytes(self.memory_limit)
+        return Settings(self.anchors, limit, self.optimizer, self.construction, max_trends=max_trends)
+
+
+def check_methods(methods: Methods, engine: str) -> None:
+    """Refuse what does not exist, does not run on an engine, or would mean nothing.
 
     Parameters
     ----------
-    algorithm
-        How results are found. Trends: `ranks` (what `auto` takes) or `join`, the ABI paper's Algorithm 2. Fixed
-        sequences: `walk` (what `auto` takes), `tree`, a tree plan, or `condensed`, one with condensed composition.
-    construction
-        How the attribute index of `join` is built: in kernels (`auto`), or by Spark's own operations (`spark`).
+    methods
+        What was asked for.
     engine
         `local` or `spark`.
 
     Raises
     ------
     UsageError
-        If there is no such name, or these do not go together.
+        If there is no such name, a number is none, or these do not go together.
     """
+    algorithm, construction = methods.algorithm, methods.construction
     _check_name("algorithm", algorithm, ALGORITHMS)
     _check_name("construction", construction, CONSTRUCTIONS)
+    _check_name("optimizer", methods.optimizer, OPTIMIZERS)
     if algorithm == JOIN and engine != "spark":
         raise UsageError(
             "the algorithm `join` joins data frames of Spark, and the query runs in this process",
@@ -45,10 +86,68 @@ def check_methods(algorithm: str, construction: str, engine: str) -> None:
             "the construction `spark` builds the index for the algorithm `join`",
             "Ask for algorithm join too, or leave the construction out.",
         )
+    if construction in OF_NAMED and algorithm not in NAMED:
+        raise UsageError(
+            f"the construction `{construction}` builds the graph of a named algorithm, not of `{algorithm}`",
+            f"Ask for one of the algorithms {', '.join(NAMED)} too, or leave the construction out.",
+        )
+    _check_settings(methods)
 
 
-def with_algorithm(plan: Plan, algorithm: str) -> Plan:
-    """Return a plan that says how results are found; refuse what is for sequences where the pattern is none."""
+def _check_settings(methods: Methods) -> None:
+    """Refuse settings that are wrong, or that the algorithm has no use for."""
+    if methods.memory_limit is not None:
+        size_in_bytes(methods.memory_limit)
+        if methods.algorithm not in NAMED:
+            raise UsageError(
+                f"the memory limit is for algorithms that store partial trends, and `{methods.algorithm}` has no use "
+                "for it",
+                f"Ask for one of the algorithms {', '.join(NAMED)} too, or leave the limit out.",
+            )
+    anchors = methods.anchors
+    if anchors is not None and not _is_number_from_one(anchors):
+        raise UsageError(f"there cannot be {anchors!r} anchors", "Give a whole number from 1 on.")
+    given = {"anchors": anchors is not None, "optimizer": methods.optimizer != AUTO}
+    for setting, is_given in given.items():
+        users = [name for name, named in NAMED.items() if setting in named.uses]
+        if is_given and methods.algorithm not in users:
+            raise UsageError(
+                f"the algorithm `{methods.algorithm}` has no use for {setting}",
+                f"Ask for algorithm {' or '.join(users) or 'auto'}, or leave {setting} out.",
+            )
+
+
+def _is_number_from_one(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def size_in_bytes(size: int | str) -> int:
+    """Return a size such as `2G`, `512MB`, `1.5 GiB` or `1048576`: K, M, G and T are powers of 1,024.
+
+    Raises
+    ------
+    UsageError
+        If it is none, or not positive.
+    """
+    how = "Write a positive number of bytes, such as 512MB or 2G."
+    if isinstance(size, bool) or not isinstance(size, int | str):
+        raise UsageError(f"the memory limit {size!r} is no size", how)
+    written = re.fullmatch(r"\s*([+-]?\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(size), re.IGNORECASE | re.ASCII)
+    if written is None:
+        raise UsageError(f"the memory limit `{size}` is no size", how)
+    found = int(Decimal(written[1]) * UNITS[written[2].upper()])
+    if found <= 0:
+        raise UsageError(f"the memory limit `{size}` is not positive", how)
+    if found > MOST_BYTES:
+        raise UsageError(f"the memory limit `{size}` is larger than any memory", how)
+    return found
+
+
+def with_methods(plan: Plan, methods: Methods, max_trends: int = DEFAULT_MAX_TRENDS) -> Plan:
+    """Return a plan that says how results are found; refuse an algorithm that is not for such a query."""
+    algorithm = methods.algorithm
+    if algorithm in NAMED:
+        _check_named(plan, algorithm)
     sequence = sequence_of(plan) if algorithm in OF_SEQUENCES else None
     if algorithm in (TREE, CONDENSED) and sequence is not None and any(sequence.absent):
         raise UsageError(f"the algorithm `{algorithm}` takes no NOT", "Leave the algorithm out, or use walk.")
@@ -58,7 +157,26 @@ def with_algorithm(plan: Plan, algorithm: str) -> Plan:
             "variables each",
             "Leave the algorithm out.",
         )
-    return replace(plan, algorithm=algorithm)
+    return replace(plan, algorithm=algorithm, settings=methods.settings(max_trends))
+
+
+def _check_named(plan: Plan, algorithm: str) -> None:
+    """Refuse a query that a named algorithm does not permit."""
+    bound, named = plan.bound, NAMED[algorithm]
+    why = None
+    if not is_one_kleene(bound):
+        why = "finds the trends of one Kleene variable, and this pattern is another"
+    elif bound.select is not Select.ANY:
+        why = f"takes SELECT {Select.ANY} only"
+    elif bound.window.kind is WindowKind.SPAN:
+        why = "works on windows, and WITHIN without SLIDE is a span"
+    elif bound.having:
+        why = "takes no HAVING"
+    elif bound.report not in named.reports:
+        modes = " or ".join(str(mode) for mode in Report if mode in named.reports)
+        why = f"takes REPORT {modes} only"
+    if why is not None:
+        raise UsageError(f"the algorithm `{algorithm}` {why}", "Leave the algorithm out, or change the query.")
 
 
 def _check_name(what: str, name: str, known: Sequence[str]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from trellis.methods import CONDENSED, OF_SEQUENCES, TREE
+from trellis.algorithms.registry import NAMED
 from trellis.plan.plan import Plan, is_one_kleene
-from trellis.plan.sequence import looks_at_neighbours, sequence_of
+from trellis.plan.sequence import CONDENSED, OF_SEQUENCES, TREE, looks_at_neighbours, sequence_of
 from trellis.trends.operator import TrendOperator
 from trellis.trends.slice import Slice
 
@@ -22,6 +22,10 @@ else:
 
 def make_operator(plan: Plan, events: Slice, threads: int = 1) -> Operator:
     """Return what answers questions about the results of a plan over a slice."""
+    if plan.algorithm in NAMED:
+        from trellis.algorithms.operator import NamedOperator  # late: its kernels take their time
+
+        return NamedOperator(plan, events, threads)
     if is_one_kleene(plan.bound):
         return TrendOperator(plan, events, threads)
     from trellis.patterns.operator import PatternOperator  # late: what counts one variable starts without it

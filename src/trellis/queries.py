@@ -11,7 +11,7 @@ from trellis.language.parser import parse
 from trellis.language.printer import to_query_text
 from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.methods import AUTO
+from trellis.methods import AUTO, Methods
 from trellis.plan.explain import explain_data, explain_text
 from trellis.plan.plan import Plan, make_plan
 
@@ -51,6 +51,9 @@ class Query:
         report_mode: str | None = None,
         algorithm: str = AUTO,
         construction: str = AUTO,
+        anchors: int | None = None,
+        memory_limit: int | str | None = None,
+        optimizer: str = AUTO,
         max_trends: int = DEFAULT_MAX_TRENDS,
         on_bad_rows: str = "error",
         engine: str | None = None,
@@ -71,11 +74,20 @@ class Query:
             Overrides REPORT: `unextendable`, `maximal` or `any`.
         algorithm
             How results are found. Of trends: `auto` and `ranks` find each by its rank; `join`, on Spark only, extends
-            all paths together by joins, as the ABI paper does. Of fixed sequences: `auto` and `walk` go depth first
+            all paths together by joins, as the ABI paper does; and the papers' other algorithms by their names, such
+            as `dfs`, `bfs` and `anchor`. Of fixed sequences: `auto` and `walk` go depth first
             over lists of candidates; `tree` joins partial matches in a tree plan, and `condensed` does so with groups
             of equal values where that pays.
         construction
-            How the attribute index of `join` is built: `auto`, in compiled kernels; `spark`, by Spark's own operations.
+            How the graph is built: `auto`; of a named algorithm also `dynamic`, event by event, `dynamic-range`, with
+            ranges of edges, or `parallel`, on threads; of `join` also `spark`, by Spark's own operations.
+        anchors
+            How many attribute vertices `anchor` takes as anchors; by default it chooses.
+        memory_limit
+            What the partial trends that a named algorithm stores may take, 8 bytes for each event: a number of bytes
+            or a text such as `2G`.
+        optimizer
+            How `h-cet` cuts the graph: `exhaustive`, `bnb-paper`, `bnb`, `greedy`, or `auto`.
         max_trends
             The bound on listing.
         on_bad_rows
@@ -90,8 +102,8 @@ class Query:
 
         return detect(
             self, data, time=time, type=type, event_id=event_id, params=params, report_mode=report_mode,
-            algorithm=algorithm, construction=construction, max_trends=max_trends, on_bad_rows=on_bad_rows,
-            engine=engine, spark=spark,
+            methods=Methods(algorithm, construction, anchors, memory_limit, optimizer), max_trends=max_trends,
+            on_bad_rows=on_bad_rows, engine=engine, spark=spark,
         )  # fmt: skip
 
     def detect_stream(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from trellis.errors import UsageError, did_you_mean
 from trellis.events import as_tables, schema_of, union, with_readable_times
 from trellis.local.trends import LocalTrends
-from trellis.methods import JOIN, check_methods, with_algorithm
+from trellis.methods import JOIN, Methods, check_methods, with_methods
 from trellis.plan.plan import Plan
 from trellis.queries import Query
 
@@ -22,7 +22,7 @@ ENGINES = ("local", "spark")
 
 
 def detect(
-    query: Query, data: Any, *, engine: str | None, spark: Any, algorithm: str, construction: str, **options: Any
+    query: Query, data: Any, *, engine: str | None, spark: Any, methods: Methods, **options: Any
 ) -> LocalTrends | SparkTrends:
     """Run a query on the engine that fits its events, or the one asked for."""
     if engine is not None and engine not in ENGINES:
@@ -31,16 +31,16 @@ def detect(
         )
     tables = data.values() if isinstance(data, Mapping) else [data]
     on_spark = engine == "spark" or (engine is None and any(_is_spark(t) or _is_path(t) for t in tables))
-    check_methods(algorithm, construction, "spark" if on_spark else "local")
+    check_methods(methods, "spark" if on_spark else "local")
     if on_spark:
         from trellis.spark.trends import spark_trends
 
-        return spark_trends(query, data, spark=spark, make=_on_spark(algorithm, construction), **options)
-    return local_trends(query, data, algorithm=algorithm, **options)
+        return spark_trends(query, data, spark=spark, make=_on_spark(methods), **options)
+    return local_trends(query, data, methods=methods, **options)
 
 
 def local_trends(
-    query: Query, data: Any, *, algorithm: str, time: str | None, type: str | None, event_id: str | None,
+    query: Query, data: Any, *, methods: Methods, time: str | None, type: str | None, event_id: str | None,
     params: Mapping[str, Any] | None, report_mode: str | None, max_trends: int, on_bad_rows: str,
 ) -> LocalTrends:  # fmt: skip
     """Run a query in this process."""
@@ -48,7 +48,7 @@ def local_trends(
     data = {name: read(table) for name, table in data.items()} if isinstance(data, Mapping) else read(data)
     tables, time = with_readable_times(as_tables(data), time)
     plan = query.plan(schema_of(tables, time, type, event_id), params, report_mode)
-    return LocalTrends(with_algorithm(plan, algorithm), union(tables), max_trends, on_bad_rows)
+    return LocalTrends(with_methods(plan, methods, max_trends), union(tables), max_trends, on_bad_rows)
 
 
 def arrivals(
@@ -72,16 +72,16 @@ def history_on_spark() -> Any:
     return history
 
 
-def _on_spark(algorithm: str, construction: str) -> Callable[..., SparkTrends]:
+def _on_spark(methods: Methods) -> Callable[..., SparkTrends]:
     """Return what makes the trends of a plan and a frame of events."""
-    if algorithm == JOIN:
+    if methods.algorithm == JOIN:
         from trellis.spark.join import JoinedTrends
 
-        return partial(JoinedTrends, construction=construction)
+        return partial(JoinedTrends, construction=methods.construction)
     from trellis.spark.trends import SparkTrends
 
-    def made(plan: Plan, *arguments: Any, **options: Any) -> SparkTrends:
-        return SparkTrends(with_algorithm(plan, algorithm), *arguments, **options)
+    def made(plan: Plan, frame: Any, max_trends: int, on_bad_rows: str) -> SparkTrends:
+        return SparkTrends(with_methods(plan, methods, max_trends), frame, max_trends, on_bad_rows)
 
     return made
 

@@ -13,7 +13,7 @@ from trellis.cli.running import Asked, Clock, aggregates, listed_size, running
 from trellis.cli.show import plural, print_rows
 from trellis.cli.summary import Summary, query_text
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.methods import AUTO
+from trellis.methods import AUTO, Methods
 
 ROWS = 10
 
@@ -49,6 +49,9 @@ def detect(
     max_trends: MaxTrends = DEFAULT_MAX_TRENDS,
     algorithm: o.Algorithm = AUTO,
     construction: o.Construction = AUTO,
+    anchors: o.Anchors = None,
+    memory_limit: o.MemoryLimit = None,
+    optimizer: o.Optimizer = AUTO,
     engine: o.EngineName = o.Engine.SPARK,
     master: o.Master = None,
     conf: o.Conf = None,
@@ -69,8 +72,7 @@ def detect(
         o.pairs("--param", param),
         report_mode,
         max_trends,
-        algorithm,
-        construction,
+        Methods(algorithm, construction, anchors, memory_limit, optimizer),
     )
     run_detect(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json))
 

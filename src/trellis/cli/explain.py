@@ -6,9 +6,11 @@ import json as json_text
 from typing import TYPE_CHECKING, Any
 
 from trellis.cli import options as o
+from trellis.cli.algorithms import algorithm_facts
 from trellis.cli.console import out
 from trellis.cli.console import progress as shown_progress
 from trellis.cli.queries import read_query
+from trellis.methods import AUTO, Methods, check_methods, with_methods
 
 if TYPE_CHECKING:
     from trellis.cli.running import Asked
@@ -26,6 +28,11 @@ def explain(
     on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
     param: o.Params = None,
     report_mode: o.ReportMode = None,
+    algorithm: o.Algorithm = AUTO,
+    construction: o.Construction = AUTO,
+    anchors: o.Anchors = None,
+    memory_limit: o.MemoryLimit = None,
+    optimizer: o.Optimizer = AUTO,
     engine: o.EngineName = o.Engine.SPARK,
     master: o.Master = None,
     conf: o.Conf = None,
@@ -38,15 +45,18 @@ def explain(
         tuple(events or ()), o.event_tables(tables), time, type, event_id, time_format, input_format, on_bad_rows
     )
     params = o.pairs("--param", param)
+    methods = Methods(algorithm, construction, anchors, memory_limit, optimizer)
+    check_methods(methods, engine)
     if given.given:
         from trellis.cli.running import Asked
 
         where = o.EngineOptions(engine, master, tuple(conf or ()))
-        data = _with_events(Asked(parsed, given, where, params, report_mode), progress and not json)
+        data = _with_events(Asked(parsed, given, where, params, report_mode, methods=methods), progress and not json)
     else:
         from trellis.plan.explain import explain_data
 
-        data = explain_data(parsed.plan(None, params, report_mode))
+        plan = with_methods(parsed.plan(None, params, report_mode), methods)
+        data = explain_data(plan) | algorithm_facts(plan)
     _print(data, json)
 
 
@@ -68,7 +78,7 @@ def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
         known.pop("events")
         step("trying how quick listing is")
         told = {"operator": operator_costs(trends), "events": known, "listing": listing_costs(trends, count)}
-        return explain_data(trends.plan) | told
+        return explain_data(trends.plan) | algorithm_facts(trends.plan, trends) | told
 
 
 def _print(data: dict[str, Any], json: bool) -> None:

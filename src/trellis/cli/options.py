@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from trellis.algorithms.registry import NAMED
 from trellis.errors import UsageError
 from trellis.language.syntax import Report
 
@@ -115,8 +116,9 @@ Algorithm = Annotated[
     typer.Option(
         "--algorithm",
         metavar="NAME",
-        help="How results are found. Trends: auto, ranks, or join, which extends paths by joins of Spark, round by "
-        "round. Fixed sequences: auto, walk, tree, or condensed, a tree plan over groups of equal values.",
+        help="How results are found. Trends: auto, ranks, join, which extends paths by joins of Spark, round by "
+        f"round, or one of the papers' {', '.join(NAMED)}. Fixed sequences: auto, walk, tree, or condensed, a tree "
+        "plan over groups of equal values.",
         rich_help_panel=_RUN,
     ),
 ]
@@ -125,7 +127,35 @@ Construction = Annotated[
     typer.Option(
         "--construction",
         metavar="NAME",
-        help="How the index of join is built: auto, in kernels, or spark, by Spark's own operations.",
+        help="How the graph is built: auto; of a named algorithm also dynamic, event by event, dynamic-range, with "
+        "ranges of edges, or parallel, on threads; of join also spark, by Spark's own operations.",
+        rich_help_panel=_RUN,
+    ),
+]
+Anchors = Annotated[
+    int | None,
+    typer.Option(
+        "--anchors",
+        metavar="N",
+        help="How many attribute vertices the algorithm anchor takes as anchors; without it, it chooses.",
+        rich_help_panel=_RUN,
+    ),
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="What the partial trends that a named algorithm stores may take, such as 512MB or 2G.",
+        rich_help_panel=_RUN,
+    ),
+]
+Optimizer = Annotated[
+    str,
+    typer.Option(
+        "--optimizer",
+        metavar="NAME",
+        help="How the algorithm h-cet cuts the graph: exhaustive, bnb-paper, bnb, greedy, or auto.",
         rich_help_panel=_RUN,
     ),
 ]

@@ -18,7 +18,7 @@ from trellis.digits import number_of
 from trellis.language.bound import BoundQuery, Column, Operation, Value, columns_of
 from trellis.language.schema import Kind
 from trellis.limits import DEFAULT_MAX_TRENDS, refuse_listing, result_size
-from trellis.methods import AUTO, check_methods
+from trellis.methods import Methods, check_methods
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,8 +36,7 @@ class Asked:
     params: dict[str, str] = field(default_factory=dict)
     report_mode: str | None = None
     max_trends: int = DEFAULT_MAX_TRENDS
-    algorithm: str = AUTO
-    construction: str = AUTO
+    methods: Methods = field(default_factory=Methods)
 
 
 @contextmanager
@@ -46,7 +45,7 @@ def running(asked: Asked, step: Step) -> Iterator[Any]:
     check_given(asked.events)
     # What is wrong with the query itself, or with a path, is found before anything is started or read.
     asked.query.plan(None, asked.params, asked.report_mode)
-    check_methods(asked.algorithm, asked.construction, asked.engine.engine)
+    check_methods(asked.methods, asked.engine.engine)
     check_paths(asked.events)
     with engine_and_events(asked, step) as (spark, data):
         step("preparing the events")
@@ -87,9 +86,8 @@ def detected(asked: Asked, data: Any, spark: Any) -> Any:
     events = asked.events
     return asked.query.detect(
         data, time=events.time, type=events.type, event_id=events.event_id, params=asked.params,
-        report_mode=asked.report_mode, algorithm=asked.algorithm, construction=asked.construction,
-        max_trends=asked.max_trends, on_bad_rows=events.on_bad_rows,
-        engine=str(asked.engine.engine), spark=spark,
+        report_mode=asked.report_mode, max_trends=asked.max_trends, on_bad_rows=events.on_bad_rows,
+        engine=str(asked.engine.engine), spark=spark, **vars(asked.methods),
     )  # fmt: skip
 
 

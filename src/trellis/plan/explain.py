@@ -129,7 +129,7 @@ def explain_text(data: dict[str, Any]) -> str:
     return "\n".join(_section(title, lines) for title, lines in sections if lines)
 
 
-EXTRA = (("Operator", "operator"), ("Events", "events"), ("Listing", "listing"))
+EXTRA = (("Algorithm", "algorithm"), ("Operator", "operator"), ("Events", "events"), ("Listing", "listing"))
 
 
 def _extra_lines(values: dict[str, Any]) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Output, columns_of
 from trellis.language.schema import Kind
 from trellis.language.syntax import Select
 from trellis.plan.automaton import Automaton, build_automaton
+from trellis.plan.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class Plan:
         Whether events that fail the constant conditions are kept, as breaks.
     algorithm
         How results are found, by name; see `trellis.methods`.
+    settings
+        What is set of a named algorithm.
     """
 
     bound: BoundQuery
@@ -39,6 +42,7 @@ class Plan:
     columns: tuple[str, ...]
     keep_failing: bool
     algorithm: str = "auto"
+    settings: Settings = field(default_factory=Settings)
 
 
 def make_plan(bound: BoundQuery) -> Plan:

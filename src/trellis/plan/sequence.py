@@ -11,6 +11,8 @@ from trellis.plan.plan import Plan
 from trellis.plan.positions import can_index, network_of, of_neighbours
 from trellis.plan.relation import comparison, terms
 
+WALK, TREE, CONDENSED = OF_SEQUENCES = "walk", "tree", "condensed"  # how their matches are found
+
 
 @dataclass
 class Sequence:

@@ -59,4 +59,5 @@ def limited_plan(plan: Plan, rows: int) -> Plan:
 
 def _rebound(plan: Plan, text: str) -> Plan:
     bound = plan.bound
-    return make_plan(bind(parse(text), text, bound.schema, bound.given, str(bound.report)))
+    made = make_plan(bind(parse(text), text, bound.schema, bound.given, str(bound.report)))
+    return replace(made, algorithm=plan.algorithm, settings=plan.settings)

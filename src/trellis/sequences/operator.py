@@ -23,10 +23,9 @@ from trellis.columns.ordering import rank_codes
 from trellis.errors import TrellisError
 from trellis.language.bound import BoundQuery, Output, WindowKind
 from trellis.limits import warn_of_all
-from trellis.methods import CONDENSED
 from trellis.patterns.positions import next_of
 from trellis.plan.plan import Plan
-from trellis.plan.sequence import sequence_of
+from trellis.plan.sequence import CONDENSED, sequence_of
 from trellis.sequences.candidates import Leaves
 from trellis.sequences.tree import PLAIN, SWITCHED, TILE, Stretch, TreePlan
 from trellis.sequences.walk import NONE, Tasks, Walker

@@ -16,6 +16,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.window import Window as Over
 
+from trellis.algorithms.registry import NAMED
 from trellis.digits import number_of
 from trellis.errors import UsageError
 from trellis.events import with_common_types
@@ -371,7 +372,7 @@ class SparkTrends:
     def _write_to(self, sink: Sink) -> list[Written]:
         """Have the tasks write the results, and return the files that make them up."""
         bound = self.plan.bound
-        if bound.aggregates or not can_be_ranged(bound):
+        if bound.aggregates or not can_be_ranged(bound) or self.plan.algorithm in NAMED:
             if not bound.aggregates:
                 counts = [self._total] if not bound.per_window else self._group_counts()
                 refuse_listing(bound, counts, self.max_trends)

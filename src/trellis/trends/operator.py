@@ -50,7 +50,7 @@ class TrendOperator:
 
     def variant(self, plan: Plan, events: Slice) -> TrendOperator:
         """Return an operator for the same trends with other output; what is already built is shared."""
-        other = TrendOperator(plan, events, self.threads)
+        other = type(self)(plan, events, self.threads)
         other.__dict__ |= {name: self.__dict__[name] for name in SHARED if name in self.__dict__}
         return other
 

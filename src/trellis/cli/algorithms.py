@@ -1,0 +1,22 @@
+"""What `explain` says of a named algorithm: how it works, what was set, and what it knows of the events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trellis.algorithms.registry import NAMED
+from trellis.plan.plan import Plan
+
+
+def algorithm_facts(plan: Plan, trends: Any = None) -> dict[str, dict[str, Any]]:
+    """Return the section on the algorithm, if a named one was asked for; events in this process tell more."""
+    named = NAMED.get(plan.algorithm)
+    if named is None:
+        return {}
+    settings = plan.settings
+    facts: dict[str, Any] = {"name": plan.algorithm, "how": named.about, "construction": settings.construction}
+    if settings.memory_limit is not None:
+        facts["memory_limit"] = f"{settings.memory_limit:,} bytes of partial trends, 8 for each event"
+    if trends is not None and trends.engine == "local":
+        facts |= named.explain(trends._operator.stage())
+    return {"algorithm": facts}
