@@ -9,32 +9,24 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-CURSOR, DEPTH, DEEPEST, STATE = range(4)
+CURSOR, DEPTH, DEEPEST, TOTAL, STATE = range(5)
 FRESH = -1
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _length(ends, row):
-    return ends[row] - (ends[row - 1] if row else 0)
 
 
 @njit(cache=True, nogil=True)
 def join(
-    state, at, rows, places, lo, hi, ok, offsets, successors, before_offsets, before, graphlet_of, begins, stops,
-    pool, ends, values, value_ends,
+    state, at, rows, places, tail, lo, hi, ok, offsets, successors, before_offsets, before, graphlet_of, begins,
+    stops, pool, ends, values, value_ends,
 ):  # fmt: skip
     """Write trends until a buffer is full or none is left; return rows, values and whether none is left.
 
     `state`, `at`, `rows` and `places` say where the walk stands: at which events, at which of their rows, and at which
-    predecessor of its first event. `graphlet_of` is where the graphlet of each event begins.
+    predecessor of its first event; `tail` ends with the current trend as far as it is joined. `graphlet_of` is where
+    the graphlet of each event begins.
     """
-    cursor, depth, deepest = state[CURSOR], state[DEPTH], state[DEEPEST]
+    cursor, depth, deepest, total = state[CURSOR], state[DEPTH], state[DEEPEST], state[TOTAL]
     row = used = np.int64(0)
-    total = np.int64(0)  # events on the current trend
-    for d in range(depth - 1):
-        total += _length(ends, rows[d])
-    if depth and places[depth - 1] != FRESH:
-        total += _length(ends, rows[depth - 1])
+    room = tail.shape[0]
     over = False
     while True:
         if depth == 0:
@@ -64,15 +56,19 @@ def join(
                 if row >= value_ends.shape[0] or used + whole > values.shape[0]:
                     break
                 deepest = max(deepest, whole)
-                for e in range(d, -1, -1):
-                    for j in range(ends[rows[e]] - _length(ends, rows[e]), ends[rows[e]]):
-                        values[used] = pool[j]
-                        used += 1
+                for j in range(length):
+                    values[used + j] = pool[start + j]
+                used += length
+                for j in range(total):
+                    values[used + j] = tail[room - total + j]
+                used += total
                 value_ends[row] = used
                 row += 1
                 rows[d] += 1
                 continue
             total += length
+            for j in range(length):
+                tail[room - total + j] = pool[start + j]
             deepest = max(deepest, total)
             while i < before_offsets[first + 1] and before[i] >= graphlet_of[first]:
                 i += 1  # those have rows of their own in the same graphlet
@@ -87,5 +83,5 @@ def join(
         x = np.int64(before[i])
         at[depth], rows[depth], places[depth] = x, begins[x], FRESH
         depth += 1
-    state[CURSOR], state[DEPTH], state[DEEPEST] = cursor, depth, deepest
+    state[CURSOR], state[DEPTH], state[DEEPEST], state[TOTAL] = cursor, depth, deepest, total
     return row, used, over

@@ -6,7 +6,7 @@ expired and the part that is new are graphlets of their own. So each is worked o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,11 @@ def extract(stage: Stage) -> Iterator[Found]:
         If no plan of a partition fits the memory limit; nothing is yielded before.
     """
     ground = ground_of(stage)
-    plans = list(planned(stage, ground))
+    yield from execute(stage, ground, list(planned(stage, ground)))
+
+
+def execute(stage: Stage, ground: Ground, plans: Sequence[tuple[Partition, Choice]]) -> Iterator[Found]:
+    """Yield the trends of all windows by given plans."""
     pool = Pool(ground, len(stage.events), stage.meter)
     graphlet_of = np.zeros(len(stage.events), np.int64)
     buffer = Buffer(int(ground.extents[0].max(initial=1)))
@@ -60,11 +64,12 @@ def _joined(
     state = np.zeros(STATE, np.int64)
     state[0] = lo
     at, rows, places = np.empty((3, graphlets), np.int64)
+    tail = np.empty(int(ground.extents[0][task]), np.int32)
     stage.meter.hold(current)
     over = False
     while not over:
         found, used, over = join(
-            state, at, rows, places, lo, hi, ground.ok, *ground.after, *ground.behind, graphlet_of, pool.begins,
+            state, at, rows, places, tail, lo, hi, ground.ok, *ground.after, *ground.behind, graphlet_of, pool.begins,
             pool.stops, pool.values, pool.ends, buffer.values, buffer.ends,
         )  # fmt: skip
         if found:
