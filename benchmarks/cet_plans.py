@@ -13,10 +13,11 @@ from benchmarks import Figure, Row, Table, at_most, best_of, step
 from benchmarks.cet_work import claim, generated, stage_of, workload
 from benchmarks.data import checks
 from trellis.algorithms.cet.graphlets import Partition, partitions
-from trellis.algorithms.cet.ground import ground_of
+from trellis.algorithms.cet.ground import MOST_REFERENCES, ground_of
 from trellis.algorithms.cet.h_cet import execute
 from trellis.algorithms.cet.optimizer import OPTIMIZERS
 from trellis.algorithms.cet.plans import Choice, Problem
+from trellis.algorithms.contract import REFERENCE
 from trellis.errors import TrellisError
 
 SEARCHES = ("exhaustive", "bnb-paper", "bnb", "greedy")
@@ -47,8 +48,11 @@ def _partition(layers: Sequence[int]) -> tuple[Any, Partition]:
 
 
 def _between(problem: Problem, share: float) -> int:
-    """Return a limit between the least memory of a plan and that of one graphlet, on a logarithmic scale."""
-    least, most = problem.smallest, problem.cost(())[1]
+    """Return a limit between the least memory of a plan and that of one graphlet, on a logarithmic scale.
+
+    One graphlet that no process should store counts as what one may.
+    """
+    least, most = problem.smallest, min(problem.cost(())[1], REFERENCE * MOST_REFERENCES)
     return int(least * (most / least) ** share)
 
 
