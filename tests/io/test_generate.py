@@ -29,6 +29,29 @@ SCHEMAS = {
 every_kind = pytest.mark.parametrize("kind", list(KINDS))
 
 
+def test_compatibility_is_the_number_of_earlier_events_that_each_may_follow() -> None:
+    table = kite(4000, rate=60, compatibility=3, selectivity=0.5)
+    chosen = table.filter(pc.equal(table["type"], "not covered"))
+    assert chosen.num_rows == 2000
+    when, src, dest = (chosen[name].to_numpy() for name in ("ts", "src", "dest"))
+    earlier = np.array([((dest == s) & (when < t)).sum() for s, t in zip(src, when, strict=True)])
+    assert (earlier[when == when[0]] == 0).all()
+    assert (earlier[when > when[0]] == 3).all()
+    assert set(table["src"].to_pylist()).isdisjoint(
+        table.filter(pc.equal(table["type"], "covered"))["dest"].to_pylist()
+    )
+    few = kite(60, rate=1, compatibility=3)
+    when, src, dest = (few[name].to_numpy() for name in ("ts", "src", "dest"))
+    earlier = [int(((dest == s) & (when < t)).sum()) for s, t in zip(src, when, strict=True)]
+    assert earlier == [0] * 3 + [3] * 57
+
+
+@pytest.mark.parametrize("options", [{"selectivity": 0.5}, {"compatibility": 3, "chains": 0.5}, {"compatibility": -1}])
+def test_compatibility_takes_no_other_options(options: dict[str, float]) -> None:
+    with pytest.raises(UsageError):
+        kite(10, **options)  # type: ignore[arg-type]
+
+
 def seconds(table: pa.Table) -> np.ndarray:
     return table["ts"].cast(INT).to_numpy() / 1e6
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +17,7 @@ from trellis.errors import ListingRefused, UsageError
 from trellis.kernels import path_ranks as kernel
 from trellis.kernels.ranks import rank_order
 from trellis.language.bound import BoundQuery
+from trellis.trends.graph import EventGraph
 from trellis.trends.operator import TrendOperator
 from trellis.trends.slice import Ints
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from trellis.trends.listing import Range, Trends, Walked
 
 T = TypeVar("T")
+AUTO = "auto"
 SORTED = 1_000_000  # results of some ranks that are put in order; more come as they are found
 
 
@@ -45,6 +48,16 @@ class NamedOperator(TrendOperator):
         settings = replace(given, threads=threads or self.threads)
         meter = Meter(self.plan.algorithm, settings.memory_limit)
         return Stage(self.plan, self.events, self.tasks, lambda: self.graph, settings, meter)
+
+    @cached_property
+    def graph(self) -> EventGraph:
+        """The event graph, built the way that was asked for."""
+        construction = self.plan.settings.construction
+        if construction == AUTO:
+            return super().graph
+        from trellis.algorithms.abi.event_graph import constructed_graph
+
+        return constructed_graph(self.plan, self.events, construction, self.threads)
 
     def listed(
         self, ranges: Sequence[Range], make: Callable[[Trends], T], threads: int = 1, compact: bool = False,

@@ -53,6 +53,12 @@ class Named:
 
 ABI = {
     "dfs": Named("abi.dfs", "walks the graph depth first from every start vertex; it stores one path at a time"),
+    "bfs": Named("abi.bfs", "extends all partial trends by one event a round, breadth first, and stores them all"),
+    "anchor": Named(
+        "abi.anchor",
+        "finds the sub-sequences between anchor vertices breadth first, then joins them depth first, on threads",
+        uses=frozenset({"anchors"}),
+    ),
 }
 
 COMPLETE = frozenset({Report.UNEXTENDABLE, Report.MAXIMAL})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-CURSOR, DEPTH, ENTERED, STATE_SIZE = 0, 1, 2, 3
+CURSOR, DEPTH, ENTERED, DEEPEST, STATE_SIZE = 0, 1, 2, 3, 4
 
 
 @njit(cache=True, nogil=True)
@@ -15,7 +15,8 @@ def walk(state, nodes, places, lo, hi, stop, offsets, successors, starts, ends, 
     Parameters
     ----------
     state
-        The next event that may be a start, how many events the path at hand has, and whether its last event was told.
+        The next event that may be a start, how many events the path at hand has, whether its last event was told, and
+        how many events a path had at most.
     nodes, places
         Room for the path at hand and for where each of its events stands among its edges.
     starts, ends
@@ -44,6 +45,7 @@ def walk(state, nodes, places, lo, hi, stop, offsets, successors, starts, ends, 
             if ends[x - lo]:
                 if rows == path_ends.shape[0] or used + depth > values.shape[0]:
                     break
+                state[DEEPEST] = max(state[DEEPEST], depth)
                 for i in range(depth):
                     values[used + i] = nodes[i]
                 used += depth

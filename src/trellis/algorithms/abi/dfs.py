@@ -21,7 +21,7 @@ def extract(stage: Stage) -> Iterator[Found]:
         state = np.zeros(kernel.STATE_SIZE, np.int64)
         state[kernel.CURSOR] = lo
         nodes, places = np.empty((2, hi - lo + 1), np.int64)
-        stage.meter.hold(REFERENCE * (hi - lo))
+        held = 0
         while True:
             values, path_ends = np.empty(max(VALUES, hi - lo), np.int32), np.empty(ROWS, np.int32)
             rows = kernel.walk(
@@ -29,6 +29,8 @@ def extract(stage: Stage) -> Iterator[Found]:
             )
             if not rows:
                 break
+            stage.meter.hold(REFERENCE * (int(state[kernel.DEEPEST]) - held))
+            held = int(state[kernel.DEEPEST])
             path_ends = path_ends[:rows].copy()
             yield Found(task, values[: path_ends[-1]].copy(), path_ends)
-        stage.meter.release(REFERENCE * (hi - lo))
+        stage.meter.release(REFERENCE * held)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from typing import TypeVar
 
 import numpy as np
@@ -39,6 +41,8 @@ def kite(
     type_spelling: str = "not covered",
     resolution: int = 60,
     start: str = "2024-01-01T00:00:00",
+    compatibility: int = 0,
+    selectivity: float = 1.0,
 ) -> pa.Table:
     """Make transfers by check between accounts.
 
@@ -46,6 +50,9 @@ def kite(
     covered: the receiver of one writes the next within hours, before the first bounces. The number of chains
     in a week, planted and by chance, grows like `accounts * exp(7 * rate / accounts)`: a few hundred with the
     defaults.
+
+    With a `compatibility` the stream is the CET paper's instead: `rate` is a second, times are whole seconds, and every
+    transfer that is not covered may follow so many of an earlier second, and no others.
 
     Parameters
     ----------
@@ -56,7 +63,7 @@ def kite(
     accounts
         How many accounts, at least 2.
     rate
-        Transfers a day, on average.
+        Transfers a day, on average; with a compatibility, transfers a second.
     chains
         The share of transfers that belong to planted chains, from 0 to 1.
     covered
@@ -67,6 +74,11 @@ def kite(
         Times are whole multiples of so many seconds after the start; the larger, the more are equal.
     start
         When the stream begins.
+    compatibility
+        How many earlier transfers each one may follow, as in the CET paper; 0 for a stream of accounts and chains.
+    selectivity
+        With a compatibility, the share of transfers that are not covered; the others follow none and are followed by
+        none.
 
     Returns
     -------
@@ -81,6 +93,14 @@ def kite(
     """
     events, accounts = count("events", events), count("accounts", accounts, 2)
     resolution = count("resolution", resolution, 1)
+    if count("compatibility", compatibility):
+        given = {"accounts": accounts, "chains": chains, "covered": covered, "resolution": resolution}
+        _refuse_others(given)
+        return _compatible(
+            events, seed, positive("rate", rate), compatibility, share("selectivity", selectivity), type_spelling, start
+        )
+    if selectivity != 1.0:
+        raise UsageError("`selectivity` goes with a `compatibility`.", "Give both, or leave it out.")
     if type_spelling not in _SPELLINGS:
         raise UsageError(f"`type_spelling` must be `not covered` or `notcovered`, not `{type_spelling}`.")
     span = events / positive("rate", rate) * _DAY
@@ -94,19 +114,61 @@ def kite(
     is_covered[planted:] = rng.random(events - planted) < share("covered", covered)
     ticks = np.floor(seconds / resolution).astype(np.int64) * resolution
     order = np.lexsort((rng.permutation(events), ticks))
+    return _table(start, ticks[order], source[order], destination[order], accounts, type_spelling, is_covered[order])
+
+
+def _table(
+    start: str, seconds: Integers, source: Integers, destination: Integers, accounts: int, spelling: str,
+    is_covered: Integers,
+) -> pa.Table:  # fmt: skip
     names = [f"A{number:0{max(3, len(str(accounts - 1)))}d}" for number in range(accounts)]
-    payer, payee = pick(names, source[order]), pick(names, destination[order])
+    payer, payee = pick(names, source), pick(names, destination)
     return pa.table(
         {
-            "ts": timestamps(start, ticks[order]),
-            "event_id": pa.array(np.arange(events, dtype=np.int64)),
+            "ts": timestamps(start, seconds),
+            "event_id": pa.array(np.arange(len(seconds), dtype=np.int64)),
             "src": payer,
             "dest": payee,
             "source": payer,
             "destination": payee,
-            "type": pick([type_spelling, "covered"], is_covered[order]),
+            "type": pick([spelling, "covered"], is_covered),
         }
     )
+
+
+def _refuse_others(given: dict[str, float]) -> None:
+    """Refuse options that mean nothing with a compatibility."""
+    usual = {name: parameter.default for name, parameter in inspect.signature(kite).parameters.items()}
+    for name, value in given.items():
+        if value != usual[name]:
+            raise UsageError(f"`{name}` means nothing with a `compatibility`.", "Leave one of them out.")
+
+
+def _compatible(
+    events: int, seed: int, rate: float, compatibility: int, selectivity: float, spelling: str, start: str
+) -> pa.Table:
+    """Make strands of groups: whoever is in a group may follow all of the group before it in its strand.
+
+    The groups of a strand are a second apart, or where so few events match in a second, as many as fill a group.
+    """
+    check_span(start, events / rate + 1)
+    rng = random_numbers(seed)
+    numbers = np.arange(events)
+    second = np.floor(numbers / rate).astype(np.int64)
+    matching = np.floor((numbers + 1) * selectivity) > np.floor(numbers * selectivity)
+    matching = matching[np.lexsort((rng.random(events), second))]
+    step = max(1, math.ceil(compatibility / (rate * selectivity))) if selectivity else 1
+    group = second // step
+    strands = max(1, round(rate * selectivity * step / compatibility))
+    # Those of a group that match are dealt out to the strands in turn.
+    before: Integers = np.cumsum(matching) - matching
+    first = np.searchsorted(group, np.arange(group[-1] + 1 if events else 0))
+    strand = (before - before[first[group]]) % strands if events else group
+    account = (group + 1) * strands + strand
+    rest = (int(group[-1]) + 2 if events else 1) * strands + 2 * (np.cumsum(~matching) - 1)
+    source, destination = np.where(matching, account - strands, rest), np.where(matching, account, rest + 1)
+    accounts = int(max(source.max(initial=0), destination.max(initial=0))) + 1
+    return _table(start, second, source, destination, accounts, spelling, (~matching).astype(np.int64))
 
 
 def _anyone(rng: np.random.Generator, events: int, accounts: int, span: float) -> tuple[Floats, Integers, Integers]:
