@@ -13,6 +13,7 @@ import pyarrow as pa
 import trellis
 from benchmarks import step
 from benchmarks.data import checks
+from benchmarks.report import amount
 from trellis.errors import TrellisError
 from trellis.io.generate.activity import activity
 from trellis.io.generate.kite import kite
@@ -137,6 +138,11 @@ def listed(trends: Any, threads: int | None = 1) -> int:
 def claim(text: str, held: bool, here: str) -> str:
     """Say what the paper claims, and whether it was seen."""
     return f"The paper: {text}. {'Seen' if held else 'Not seen'} here: {here}."
+
+
+def times(ratio: float) -> str:
+    """Write a ratio: `3.2 times`."""
+    return amount(ratio, "times")
 
 
 class Patience:

@@ -54,45 +54,56 @@ def sizes(u, v, is_open, ok, offsets, successors, before_offsets, before):
 
 
 @njit(cache=True, nogil=True)
-def grow(u, v, is_open, ok, before_offsets, before, values, ends, used, row, first_row):
+def grow(u, v, is_open, ok, before_offsets, before, values, ends, used, row, first_row, later_row):
     """Write the partial trends of each event from row `row` and value `used` on, after one another.
 
     Row `r` ends at `ends[r]` and begins where the row before it ends, the first at `used`; those of event x are
-    `first_row[x - u]` to before `first_row[x - u + 1]`.
+    `first_row[x - u]` to before `first_row[x - u + 1]`. From `later_row[x - u]` on they begin with an event that has a
+    predecessor in the stretch, and is an entry only because it has another one before it.
     """
     begin, base = used, row
     for x in range(u, v):
         first_row[x - u] = row
-        if is_entry(x, u, is_open, ok, before_offsets, before):
-            values[used] = x
-            used += 1
-            ends[row] = used
-            row += 1
-        for i in range(before_offsets[x], before_offsets[x + 1]):
-            p = np.int64(before[i])
-            if p < u:
-                break
-            for r in range(first_row[p - u], first_row[p - u + 1]):
-                start = ends[r - 1] if r > base else begin
-                for j in range(start, ends[r]):
-                    values[used] = values[j]
-                    used += 1
+        entry = is_entry(x, u, is_open, ok, before_offsets, before)
+        inner = before_offsets[x] < before_offsets[x + 1] and before[before_offsets[x]] >= u
+        for later in range(2):
+            if later:
+                later_row[x - u] = row
+            if entry and inner == (later == 1):
                 values[used] = x
                 used += 1
                 ends[row] = used
                 row += 1
+            for i in range(before_offsets[x], before_offsets[x + 1]):
+                p = np.int64(before[i]) - u
+                if p < 0:
+                    break
+                first, stop = (later_row[p], first_row[p + 1]) if later else (first_row[p], later_row[p])
+                for r in range(first, stop):
+                    start = ends[r - 1] if r > base else begin
+                    for j in range(start, ends[r]):
+                        values[used] = values[j]
+                        used += 1
+                    values[used] = x
+                    used += 1
+                    ends[row] = used
+                    row += 1
     first_row[v - u] = row
 
 
 @njit(cache=True, nogil=True)
-def keep_exits(u, v, is_open, ok, offsets, successors, values, ends, used, row, first_row, begins, stops):
+def keep_exits(
+    u, v, is_open, ok, offsets, successors, values, ends, used, row, first_row, later_row, begins, laters, stops
+):  # fmt: skip
     """Move the rows of exits together, in place; tell where those of each event begin and stop in `begins`, `stops`.
 
-    `used` and `row` are where `grow` began. Returns the first free value and the first free row.
+    `laters` is between them as `later_row` in `grow`; `used` and `row` are where that began. Returns the first free
+    value and the first free row.
     """
     start = used
     for x in range(u, v):
         begins[x] = row
+        laters[x] = row + later_row[x - u] - first_row[x - u]
         if is_exit(x, v, is_open, ok, offsets, successors):
             for r in range(first_row[x - u], first_row[x - u + 1]):
                 stop = ends[r]

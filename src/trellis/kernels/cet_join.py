@@ -16,7 +16,7 @@ FRESH = -1
 @njit(cache=True, nogil=True)
 def join(
     state, at, rows, places, tail, lo, hi, ok, offsets, successors, before_offsets, before, graphlet_of, begins,
-    stops, pool, ends, values, value_ends,
+    laters, stops, pool, ends, values, value_ends,
 ):  # fmt: skip
     """Write trends until a buffer is full or none is left; return rows, values and whether none is left.
 
@@ -43,7 +43,8 @@ def join(
             continue
         d = depth - 1
         r = rows[d]
-        if r >= stops[at[d]]:
+        # In the first graphlet of a window only trends that begin with an event without predecessor can be whole.
+        if r >= (stops[at[d]] if graphlet_of[at[d]] > lo else laters[at[d]]):
             depth -= 1
             continue
         start = ends[r - 1] if r else np.int64(0)

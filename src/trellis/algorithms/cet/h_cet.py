@@ -70,7 +70,7 @@ def _joined(
     while not over:
         found, used, over = join(
             state, at, rows, places, tail, lo, hi, ground.ok, *ground.after, *ground.behind, graphlet_of, pool.begins,
-            pool.stops, pool.values, pool.ends, buffer.values, buffer.ends,
+            pool.laters, pool.stops, pool.values, pool.ends, buffer.values, buffer.ends,
         )  # fmt: skip
         if found:
             yield buffer.found(task, found, used)

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate, combinations
 from math import ceil
 
-from trellis.algorithms.cet.plans import Choice, Cuts, NoPlan, Problem
+from trellis.algorithms.cet.plans import FEW, Choice, Cuts, NoPlan, Problem
 from trellis.algorithms.contract import REFERENCE
 from trellis.errors import TrellisError
 
 MOST_CUTS = 20  # that may be made or not, for an exhaustive search: a million plans
 MOST_LABELS = 200_000  # that branch and bound holds
-MOST_PIECES = 400  # for which `auto` searches by branch and bound
 MOST_NODES = 2_000_000  # that the paper's search makes
 STEPS = 200  # levels that greedy tries at most
 
@@ -232,7 +231,7 @@ def _filled(problem: Problem, level: int) -> Cuts:
 
 def auto(problem: Problem) -> Choice:
     """Search by branch and bound where that is quick, and greedily elsewhere."""
-    if len(problem) > MOST_PIECES:
+    if len(problem) > FEW:
         return greedy(problem)
     try:
         return bnb(problem)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from trellis.algorithms.contract import REFERENCE
 from trellis.errors import TrellisError
 from trellis.kernels.cet_cuts import EDGES, GROWN, KEPT, UPDATES, VISITS
 
+FEW = 400  # pieces up to which the costs of all graphlets that begin with one are found at once
 Cuts = tuple[int, ...]  # pieces before which a graphlet begins, without the first
 Costs = NDArray[np.float64]
 
@@ -84,6 +85,7 @@ class Problem:
         self.sizes, self.forced, self.windows, self.limit = list(sizes), set(forced), list(windows), limit
         self._costs_from = costs_from
         self._rows: dict[int, tuple[list[float], list[float], list[float]]] = {}
+        self._before = [0, *accumulate(self.sizes)]  # events before each piece
         borders = sorted({*forced, len(self.sizes)})
         self.border_after = [0] * len(self.sizes)  # where the graphlet that begins here has to stop
         for begin, end in pairwise([0, *borders]):
@@ -109,23 +111,29 @@ class Problem:
         """
         row = self._rows.get(first)
         if row is None:
-            costs = self._costs_from(first, self.border_after[first])
-            cpu = costs[:, EDGES] + costs[:, UPDATES] + 2 * costs[:, VISITS]
-            row = self._rows[first] = cpu.tolist(), costs[:, KEPT].tolist(), costs[:, GROWN].tolist()
+            row = self._rows[first] = _told(self._costs_from(first, self.border_after[first]))
         return row
+
+    def _graphlet(self, first: int, stop: int) -> tuple[float, float, float] | None:
+        """Return what `graphlets` does of one graphlet, or None if it alone is beyond the limit."""
+        place = stop - first - 1
+        if len(self) <= FEW:
+            steps, kept, grown = self.graphlets(first)
+        else:  # where there are many pieces, a search asks for few of all graphlets
+            steps, kept, grown = _told(self._costs_from(first, stop))
+        return (steps[place], kept[place], grown[place]) if place < len(steps) else None
 
     def cost(self, cuts: Cuts) -> tuple[float, float]:
         """Return steps and bytes of a plan."""
         cpu, kept, grown = 0.0, [0.0], []
         borders = [0, *cuts, len(self)]
         for first, stop in pairwise(borders):
-            steps, stays, grows = self.graphlets(first)
-            place = stop - first - 1
-            if place >= len(steps):
+            costs = self._graphlet(first, stop)
+            if costs is None:
                 return np.inf, np.inf
-            cpu += steps[place]
-            kept.append(kept[-1] + stays[place])
-            grown.append(grows[place])
+            cpu += costs[0]
+            kept.append(kept[-1] + costs[1])
+            grown.append(costs[2])
         return cpu, REFERENCE * self._stored(borders, kept, grown)
 
     def _stored(self, borders: list[int], kept: list[float], grown: list[float]) -> float:
@@ -163,9 +171,15 @@ class Problem:
 
         The paper's estimate for 3^(n/3) trends, with the number and the mean length that they have.
         """
-        events = sum(self.sizes)
         most = 0.0
         for window in self.windows:
-            share = max(number * sum(self.sizes[window.first : window.stop]) / max(events, 1), 1.0)
+            events = self._before[window.stop] - self._before[window.first]
+            share = max(number * events / self._before[-1], 1.0)
             most = max(most, window.mean * window.trends ** (1 / share))
         return REFERENCE * most
+
+
+def _told(costs: Costs) -> tuple[list[float], list[float], list[float]]:
+    """Return steps, events kept, and events stored while they grow, of graphlets."""
+    cpu = costs[:, EDGES] + costs[:, UPDATES] + 2 * costs[:, VISITS]
+    return cpu.tolist(), costs[:, KEPT].tolist(), costs[:, GROWN].tolist()

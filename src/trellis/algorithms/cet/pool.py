@@ -12,12 +12,15 @@ from trellis.kernels.cet_grow import grow, keep_exits, sizes
 
 
 class Pool:
-    """Graphlets that windows still need. Partial trends that end at event x are rows `begins[x]` to `stops[x]`."""
+    """Graphlets that windows still need. Partial trends that end at event x are rows `begins[x]` to `stops[x]`.
+
+    From `laters[x]` on they begin with an event that has a predecessor in the graphlet too.
+    """
 
     def __init__(self, ground: Ground, events: int, meter: Meter) -> None:
         self.ground, self.meter = ground, meter
         self.values, self.ends = np.empty(0, np.int32), np.empty(0, np.int64)
-        self.begins, self.stops = np.zeros((2, events), np.int64)
+        self.begins, self.laters, self.stops = np.zeros((3, events), np.int64)
         self.worked_on = 0
         self.bytes = 0  # that the arrays took at most
         self._used = self._rows = 0
@@ -29,10 +32,12 @@ class Pool:
         rows, named, _, _ = sizes(u, v, True, ground.ok, *ground.after, *ground.behind)
         self.meter.hold(REFERENCE * int(named))
         self._make_room(int(named), int(rows))
-        first_row = np.empty(v - u + 1, np.int64)
-        arrays = self.values, self.ends, self._used, self._rows, first_row
+        first_row, later_row = np.empty((2, v - u + 1), np.int64)
+        arrays = self.values, self.ends, self._used, self._rows, first_row, later_row
         grow(u, v, True, ground.ok, *ground.behind, *arrays)
-        used, self._rows = keep_exits(u, v, True, ground.ok, *ground.after, *arrays, self.begins, self.stops)
+        used, self._rows = keep_exits(
+            u, v, True, ground.ok, *ground.after, *arrays, self.begins, self.laters, self.stops
+        )
         self.meter.release(REFERENCE * (int(named) - (used - self._used)))
         self._used = used
         self._graphlets.append((u, v, self._used, self._rows))
@@ -67,7 +72,7 @@ class Pool:
         self.bytes = max(self.bytes, new_values.nbytes + new_ends.nbytes)
         self.values, self.ends = new_values, new_ends
         for u, v, _, _ in self._graphlets:
-            self.begins[u:v] -= front_rows
-            self.stops[u:v] -= front_rows
+            for rows_of in (self.begins, self.laters, self.stops):
+                rows_of[u:v] -= front_rows
         self._graphlets = deque((u, v, used - front, row - front_rows) for u, v, used, row in self._graphlets)
         self._used, self._rows, self._behind = live, live_rows, (0, 0)

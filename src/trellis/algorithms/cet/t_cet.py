@@ -15,7 +15,7 @@ from trellis.kernels.cet_grow import grow, keep_exits, sizes
 def extract(stage: Stage) -> Iterator[Found]:
     """Yield the trends of all windows."""
     ground = ground_of(stage)
-    begins, stops = np.zeros((2, len(stage.events)), np.int64)
+    places = np.zeros((3, len(stage.events)), np.int64)
     for task in range(len(stage.tasks)):
         lo, hi = int(ground.lo[task]), int(ground.hi[task])
         rows, named, _, _ = _sizes(ground, task)
@@ -23,11 +23,9 @@ def extract(stage: Stage) -> Iterator[Found]:
         stored = REFERENCE * int(named)
         stage.meter.hold(stored)
         values, ends = np.empty(int(named), np.int32), np.empty(int(rows), np.int64)
-        first_row = np.empty(hi - lo + 1, np.int64)
-        grow(lo, hi, False, ground.ok, *ground.behind, values, ends, 0, 0, first_row)
-        used, kept = keep_exits(
-            lo, hi, False, ground.ok, *ground.after, values, ends, 0, 0, first_row, begins, stops
-        )  # fmt: skip
+        arrays = values, ends, 0, 0, *np.empty((2, hi - lo + 1), np.int64)
+        grow(lo, hi, False, ground.ok, *ground.behind, *arrays)
+        used, kept = keep_exits(lo, hi, False, ground.ok, *ground.after, *arrays, *places)
         yield from split(task, values[:used], ends[:kept])
         stage.meter.release(stored)
 
