@@ -20,7 +20,7 @@ from trellis.io.generate.kite import kite
 from trellis.io.generate.stock import stock
 
 AUTO = "auto"
-PATIENCE = 8.0  # seconds that a workload may take before larger ones are left out
+PATIENCE = 8.0  # seconds that a workload may take; a method that takes longer is not tried on larger ones
 QUERIES = 10
 Q1 = "PATTERN Check+ c[] WHERE c.type = 'notcovered' AND c.source != '{}' AND c.destination = NEXT(c).source"
 Q2 = "PATTERN Activity+ b[] WHERE [personID] AND b.rate + {} < NEXT(b).rate"
@@ -71,7 +71,7 @@ class Run:
 
 
 def worked(trends: Sequence[Any], algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Run | None:
-    """Run a workload by an algorithm, from sorted events on; None if the algorithm refuses."""
+    """Run a workload by an algorithm, from sorted events on; None if it refuses, or takes longer than `PATIENCE`."""
     seconds, found, windows, stored, memory = 0.0, 0, 0, 0, 0
     for one in trends:
         groups = one._prepared.events.groups
@@ -87,6 +87,8 @@ def worked(trends: Sequence[Any], algorithm: str, limit: int | None = None, opti
             found += number
             stored_here, graph = stage.meter.peak, _graph_bytes(stage, algorithm)
         seconds += time.perf_counter() - began
+        if seconds > PATIENCE:
+            return None
         windows += len(groups)
         stored, memory = max(stored, stored_here), max(memory, stored_here + graph)
     return Run(seconds, found, windows, stored, memory)
@@ -164,7 +166,7 @@ class Patience:
             run = None
             if method not in self._gone:
                 run = worked(trends, method, limit if method == "h-cet" else None)
-                if run is None or run.seconds > PATIENCE:
+                if run is None:
                     self._gone.add(method)
             if run is not None:
                 found.add(run.trends)

@@ -15,7 +15,7 @@ from trellis.kernels.cet_walk import predecessors
 from trellis.language.syntax import Report
 from trellis.trends.graph import EventGraph, build_graph
 
-MOST_STEPS = 1 << 33  # of comparing trends in a window: some ten seconds
+MOST_STEPS = 1 << 31  # of comparing trends in a window: some seconds
 
 
 def extract(stage: Stage) -> Iterator[Found]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,11 +20,15 @@ MOST_COUNTED = 1 << 25  # events, once for each window, whose paths are counted 
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition with events: its windows as tasks in the order of their beginnings, and the borders of its pieces."""
+    """A partition with events: its windows as tasks in the order of their beginnings, and the borders of its pieces.
+
+    `finer` gives the same with pieces of one time each.
+    """
 
     tasks: Ints
     bounds: Ints
     problem: Problem
+    finer: Callable[[], Partition] | None = None
 
 
 def partitions(stage: Stage, ground: Ground) -> Iterator[Partition]:
@@ -36,12 +41,18 @@ def partitions(stage: Stage, ground: Ground) -> Iterator[Partition]:
     cuts = np.flatnonzero(np.diff(world)) + 1
     for tasks in np.split(order, cuts) if len(order) else []:
         begin, end = int(ground.lo[tasks[0]]), int(ground.hi[tasks].max())
-        forced = np.unique(np.concatenate([ground.lo[tasks], ground.hi[tasks]]))
-        allowed = ~kernel.forbidden_cuts(begin, end, *ground.after, *ground.behind)[1:-1]
-        allowed &= times[begin + 1 : end] != times[begin : end - 1]
-        bounds = np.union1d(forced, begin + 1 + np.flatnonzero(allowed))
-        inner = np.searchsorted(bounds, forced[1:-1]).tolist()
-        yield Partition(tasks, bounds, _problem(ground, tasks, bounds, inner, limit))
+        between = times[begin + 1 : end] != times[begin : end - 1]
+        allowed = between & ~kernel.forbidden_cuts(begin, end, *ground.after, *ground.behind)[1:-1]
+        finer = partial(_partition, ground, tasks, begin + 1 + np.flatnonzero(between), limit)
+        yield replace(_partition(ground, tasks, begin + 1 + np.flatnonzero(allowed), limit), finer=finer)
+
+
+def _partition(ground: Ground, tasks: Ints, cuts: Ints, limit: int) -> Partition:
+    """Return a partition in pieces between given cuts and the borders of windows."""
+    forced = np.unique(np.concatenate([ground.lo[tasks], ground.hi[tasks]]))
+    bounds = np.union1d(forced, cuts)
+    inner = np.searchsorted(bounds, forced[1:-1]).tolist()
+    return Partition(tasks, bounds, _problem(ground, tasks, bounds, inner, limit))
 
 
 def _problem(ground: Ground, tasks: Ints, bounds: Ints, forced: list[int], limit: int) -> Problem:

@@ -6,7 +6,7 @@ expired and the part that is new are graphlets of their own. So each is worked o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from trellis.algorithms.cet.graphlets import Partition, partitions
 from trellis.algorithms.cet.ground import Buffer, Ground, ground_of
 from trellis.algorithms.cet.optimizer import OPTIMIZERS
-from trellis.algorithms.cet.plans import Choice, NoPlan
+from trellis.algorithms.cet.plans import Choice, NoPlan, Problem
 from trellis.algorithms.cet.pool import Pool
 from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.kernels.cet_join import DEEPEST, STATE, join
@@ -81,6 +81,9 @@ def _joined(
 def planned(stage: Stage, ground: Ground) -> Iterator[tuple[Partition, Choice]]:
     """Yield the partitions with the plan that the optimizer chooses for each.
 
+    Where no plan of atomic graphlets fits the limit, cuts may be at any time: open graphlets can be joined at any cut,
+    and pieces of one time store every event once, the least that is possible.
+
     Raises
     ------
     NoPlan
@@ -90,13 +93,22 @@ def planned(stage: Stage, ground: Ground) -> Iterator[tuple[Partition, Choice]]:
     missed: NoPlan | None = None
     for partition in partitions(stage, ground):
         try:
-            choice = search(partition.problem)
+            found = _searched(partition, search)
         except NoPlan as error:
             missed = error if missed is None or error.smallest > missed.smallest else missed
         else:
-            yield partition, choice
+            yield found
     if missed is not None:
         raise missed
+
+
+def _searched(partition: Partition, search: Callable[[Problem], Choice]) -> tuple[Partition, Choice]:
+    try:
+        return partition, search(partition.problem)
+    except NoPlan:
+        if partition.finer is None:
+            raise
+        return _searched(partition.finer(), search)
 
 
 def explain(stage: Stage) -> dict[str, Any]:
@@ -105,6 +117,7 @@ def explain(stage: Stage) -> dict[str, Any]:
     if not plans:
         return {}
     pieces = sum(len(partition.problem) for partition, _ in plans)
+    finer = sum(partition.finer is None for partition, _ in plans)
     largest, choice = max(plans, key=lambda plan: len(plan[1].cuts))
     borders = largest.bounds[[0, *choice.cuts, len(largest.bounds) - 1]]
     sizes = np.diff(borders).tolist()
@@ -113,7 +126,8 @@ def explain(stage: Stage) -> dict[str, Any]:
     memory = max(choice.memory for _, choice in plans)
     return {
         "optimizer": stage.settings.optimizer,
-        "atomic_graphlets": f"{pieces:,} in {len(plans):,} partitions",
+        "atomic_graphlets": f"{pieces:,} in {len(plans):,} partitions"
+        + (f", {finer:,} of which are cut at any time, since no plan fits otherwise" if finer else ""),
         "plan": f"{sum(len(choice.cuts) + 1 for _, choice in plans):,} graphlets; of the partition with most, events: "
         f"{shown}",
         "expected_cpu": f"{cpu:.3g} steps",

@@ -14,7 +14,7 @@ from trellis.errors import TrellisError
 MOST_CUTS = 20  # that may be made or not, for an exhaustive search: a million plans
 MOST_LABELS = 200_000  # that branch and bound holds
 MOST_NODES = 2_000_000  # that the paper's search makes
-STEPS = 200  # levels that greedy tries at most
+STEPS = 20  # levels by which greedy goes up one at a time
 
 
 class TooLarge(TrellisError):
@@ -206,13 +206,15 @@ def _nearly_balanced(problem: Problem, level: int) -> Iterator[Cuts]:
 
 def greedy(problem: Problem) -> Choice:
     """Take the first nearly balanced plan that fits, one a level, from the level that may fit on."""
-    level, number = _first_level(problem), len(problem)
-    step = max(1, (number - level) // STEPS)
-    for looked_at, tried in enumerate([*range(level, number, step), number], 1):
-        cuts = _filled(problem, tried)
+    level, number, looked_at = _first_level(problem), len(problem), 0
+    while True:
+        cuts = _filled(problem, level)
+        looked_at += 1
         if problem.cost(cuts)[1] <= problem.limit:
             return problem.chosen(cuts, looked_at, 1)
-    raise NoPlan(problem.limit, problem.smallest)
+        if level == number:
+            raise NoPlan(problem.limit, problem.smallest)
+        level = min(level + 1 + level // STEPS, number)  # where there are very many, not every one of them
 
 
 def _filled(problem: Problem, level: int) -> Cuts:

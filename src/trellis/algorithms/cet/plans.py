@@ -150,7 +150,11 @@ class Problem:
 
     @cached_property
     def smallest(self) -> int:
-        """The bytes of the plan that stores least: to cut a graphlet never stores more."""
+        """The bytes of the plan that stores least.
+
+        To cut between atomic graphlets never stores more, and pieces of one time store each event once, as every plan
+        does at least.
+        """
         return int(self.cost(self.finest)[1])
 
     def chosen(self, cuts: Cuts, looked_at: int = 0, held: int = 0) -> Choice:
