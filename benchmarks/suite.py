@@ -6,6 +6,7 @@ import ast
 import importlib
 import json
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 
 from benchmarks.measure import listening
@@ -26,12 +27,13 @@ def benchmarks() -> dict[str, str]:
     return found
 
 
-def measure(name: str, quick: bool, step: Callable[[str], None]) -> Report:
-    """Run a benchmark; `step` is told what it does."""
+def measure(name: str, quick: bool, step: Callable[[str], None], large: bool = False) -> Report:
+    """Run a benchmark; `step` is told what it does. Those that have no larger sizes are run as always."""
     step("loading")
     module = importlib.import_module(f"benchmarks.{name}")
+    more = {"large": large} if "large" in signature(module.run).parameters else {}
     with listening(step):
-        return Report(name, benchmarks()[name], module.run(quick), quick)
+        return Report(name, benchmarks()[name], module.run(quick, **more), quick)
 
 
 def write(report: Report, folder: Path) -> list[Path]:

@@ -27,6 +27,10 @@ Name = Annotated[
 Quick = Annotated[
     bool, typer.Option("--quick", help="Small sizes, once each: shows that it works, and judges no target.")
 ]
+Large = Annotated[
+    bool,
+    typer.Option("--large", help="Larger sizes, in benchmarks that have them: figures of papers take much longer."),
+]
 Folder = Annotated[
     Path | None,
     typer.Option(
@@ -42,6 +46,7 @@ Folder = Annotated[
 def bench(
     name: Name = None,
     quick: Quick = False,
+    large: Large = False,
     folder: Folder = None,
     progress: o.ShowProgress = True,
     json: o.Json = False,
@@ -56,12 +61,14 @@ def bench(
     if name is None:
         _print_known(known, json)
         return
+    if quick and large:
+        raise UsageError("sizes cannot be small and large at once", "Use --quick or --large.")
     names = _chosen(name, known)
     if folder is not None:
         _check_folder(folder)
     if not json:
         print_facts(out(), suite.machine())
-    reports = [_measured(suite, one, quick, folder, progress and not json, silent=json) for one in names]
+    reports = [_measured(suite, one, quick, large, folder, progress and not json, silent=json) for one in names]
     if json:
         out().print(texts.dumps({"benchmarks": [report.data() for report in reports]}, ensure_ascii=False))
 
@@ -99,10 +106,10 @@ def _check_folder(folder: Path) -> None:
         raise UsageError(f"{folder} cannot be a directory to write to: {error.strerror}") from None
 
 
-def _measured(suite: Any, name: str, quick: bool, folder: Path | None, tell: bool, silent: bool) -> Any:
+def _measured(suite: Any, name: str, quick: bool, large: bool, folder: Path | None, tell: bool, silent: bool) -> Any:
     """Run a benchmark, and write and print what it found."""
     with shown_progress(tell) as step:
-        report = suite.measure(name, quick, lambda what: step(f"{name}: {what}"))
+        report = suite.measure(name, quick, lambda what: step(f"{name}: {what}"), large)
     paths = [] if folder is None else suite.write(report, folder)
     if not silent:
         out().print()

@@ -19,7 +19,7 @@ from trellis.archive.archive import Archive
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.language.schema import Type
 from trellis.spark.failures import in_driver, in_task, mistake_in
-from trellis.spark.stream import delay_of
+from trellis.streams.delays import delay_of
 
 ABOUT = "archive.json"
 
