@@ -14,6 +14,8 @@ class PaymentTriangles(Operator):
         self.recent = deque()  # payments of the last hour
 
     def on_event(self, event):
+        if event.payer == event.payee:
+            return
         while self.recent and self.recent[0][0] <= event.time - HOUR:
             _, payment, payer, payee = self.recent.popleft()
             if self.graph.edge(payer, payee) == payment:  # there was no later one between the two

@@ -110,9 +110,9 @@ class Job:
         """Return results as a table."""
         return self._table(rows, self.inner)
 
-    def merged_table(self, rows: Iterable[Row]) -> pa.Table:
-        """Return what sorted results become as a table."""
-        merged = self.merging().merged(rows)
+    def merged_table(self, rows: Iterable[Row], merging: Merging | None = None) -> pa.Table:
+        """Return what sorted results become as a table; `merging` has seen those before them."""
+        merged = (merging or self.merging()).merged(rows)
         if self.merger.combine is None:
             return self._table([row[1:] for row in merged], self.outer)
         names = self.merged.names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, ClassVar
@@ -172,13 +173,12 @@ class Merger:
         return not self.order and self.combine is None
 
 
-@dataclass
 class Merging:
     """Merges results that come in the order of events; each is a tuple, `lead` items before those of the operator."""
 
-    merger: Merger
-    names: Sequence[str]
-    lead: int
+    def __init__(self, merger: Merger, names: Sequence[str], lead: int) -> None:
+        self.merger, self.names, self.lead = merger, names, lead
+        self.combine = deepcopy(merger.combine)  # each run begins anew
 
     def merged(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         """Take sorted results, and give those in the order asked for, or what is combined from them."""
@@ -190,10 +190,10 @@ class Merging:
             some = list(group)
             if order.columns:
                 some.sort(key=lambda row: order.key(self._fields(row)))  # the others decide as they did
-            if self.merger.combine is None:
+            if self.combine is None:
                 yield from some
                 continue
-            for made in self.merger.combine.take([self._fields(row) for row in some]):
+            for made in self.combine.take([self._fields(row) for row in some]):
                 yield (*event, made)
 
     def _fields(self, row: tuple[Any, ...]) -> Row:

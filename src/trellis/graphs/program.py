@@ -147,7 +147,10 @@ class VertexProgram:
         raise NotImplementedError(f"{type(self).__name__} does not say what a vertex becomes: write `apply`")
 
     def scatter(self, old: Values, new: Values) -> Bools:
-        """Return which vertices have changed, so that those who gather from them are scheduled."""
+        """Return which vertices have changed, so that those who gather from them are scheduled.
+
+        The others stay as they were: what is seen of a vertex is always what it holds.
+        """
         return differ(old, new)
 
     def finish(self, values: Any, total: float) -> Values:

@@ -111,7 +111,8 @@ class ShortestPaths(VertexProgram):
 class Triangles(VertexProgram):
     """How many triangles a vertex is in; directions, repeated edges and edges to oneself do not count.
 
-    In the first round a vertex learns who its neighbours are, in the second how many of these its neighbours have too.
+    In the first round a vertex learns who its neighbours are, in the second how many of these its neighbours have too,
+    and a third finds nothing to do.
     """
 
     direction: ClassVar[str] = BOTH
@@ -124,6 +125,8 @@ class Triangles(VertexProgram):
     def fold(self, edges: Edges, seen: Values, own: Values, round: int) -> Any:  # noqa: D102
         if round == 0:
             return Sets(edges.offsets, edges.source_index)
+        if round > 1:
+            return own
         assert isinstance(seen, Sets)
         assert isinstance(own, Sets)
         found = np.empty(len(own), np.int64)
@@ -135,9 +138,6 @@ class Triangles(VertexProgram):
     def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
         found: Values = summed
         return found
-
-    def scatter(self, old: Any, new: Any) -> Bools:  # noqa: D102
-        return (old.sizes == 0) & (new.sizes > 0)  # counted is final
 
     def finish(self, values: Any, total: float) -> Values:  # noqa: D102
         counts = np.zeros(len(values), np.int64)
