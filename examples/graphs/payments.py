@@ -26,7 +26,7 @@ class PaymentTriangles(Operator):
         self.manipulate_graph(add_edges=[(event.payer, event.payee, event.event_id)])
         self.recent.append((event.time, event.event_id, event.payer, event.payee))
         common = self.graph.neighbours(event.payer) & self.graph.neighbours(event.payee)
-        for other in common - {event.payer, event.payee} if new else ():
+        for other in sorted(common) if new else ():
             first, second, third = sorted([event.payer, event.payee, other])
             yield {"first": first, "second": second, "third": third, "amount": event.amount}
 

@@ -193,7 +193,7 @@ def test_ranges_that_overlap_or_do_not_cover() -> None:
     events = pa.table({"time": [1, 2], "user": [1, 9], "word": ["a", "b"]})
     with pytest.raises(DataError, match="no range covers the key 9 of the event 1"):
         run(events, Splitter.by_key("user", ranges=[(0, 5), (5, 9)]), Counts)
-    with pytest.raises(DataError, match="cannot be compared with the bounds of the range `0..5`"):
+    with pytest.raises(DataError, match=r"bounds of the range `0\.\.5`"):
         run(events, Splitter.by_key("word", ranges=[(0, 5)]), Counts)
 
 
@@ -375,7 +375,7 @@ class Odd(Operator):
     [
         (lambda operator, event: 5, "a result is a int"),
         (lambda operator, event: {"m": 1}, "a result has `m`, which is not in `output`"),
-        (lambda operator, event: {"n": event.usr}, "AttributeError: an event has no column `usr`. Did you mean `user`"),
+        (lambda operator, event: {"n": event.usr}, "AttributeError: an event has no column `usr`"),
         (lambda operator, event: operator.manipulate_graph(remove_vertices=[1]), "no vertex 1 to remove"),
     ],
 )

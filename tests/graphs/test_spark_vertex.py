@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.data.places import data_file
 from tests.graphs.test_vertex import Flips
 from trellis.errors import DataError, UsageError
 from trellis.graphs import (
@@ -23,7 +25,7 @@ from trellis.graphs import (
     edge_list,
     execute,
 )
-from trellis.spark.vertices import execute as on_spark
+from trellis.pipelines import execute as anywhere
 
 pytestmark = pytest.mark.spark
 
@@ -36,16 +38,61 @@ def random_edges(number: int, vertices: int, seed: int = 3, text: bool = False) 
 
 
 def both(spark: SparkSession, program: VertexProgram, table: pa.Table, **more: Any) -> None:
-    here = execute(program, edge_list(table, **more))
-    there = on_spark(program, spark.createDataFrame(table), **more)
+    here = anywhere(program, table, **more)
+    there = anywhere(program, spark.createDataFrame(table), **more)
     assert there.to_dict() == here.to_dict()
     assert (there.rounds, there.scheduled) == (here.rounds, here.scheduled)
 
 
 def test_the_same_answers_here_and_there(spark: SparkSession) -> None:
+    both(spark, ShortestPaths("v3", "v4", weighted=True), random_edges(40, 12, text=True), weight="weight")
+    both(spark, Triangles(), random_edges(40, 12))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("directed", [True, False])
+def test_all_programs_give_the_same(spark: SparkSession, directed: bool) -> None:
     table = random_edges(60, 25, text=True)
-    both(spark, PageRank(tolerance=1e-2), table)
-    both(spark, Components(), table.slice(0, 20))
-    both(spark, Triangles(), table)
-    both(spark, Cliques("v7"), table)
-    both(spark, ShortestPaths("v3", "v4", weighted=True), random_edges(60, 25, text=True), weight="weight")
+    both(spark, PageRank(tolerance=1e-2), table, weight="weight", directed=directed)
+    both(spark, Components(), table.slice(0, 18), directed=directed)
+    both(spark, Cores(), table, directed=directed)
+    both(spark, Cliques("v7"), table, directed=directed)
+
+
+@pytest.mark.slow
+def test_graphs_that_cannot_be(spark: SparkSession) -> None:
+    frame = spark.createDataFrame(pa.table({"source": [1, 2], "target": [2, 3], "name": ["a", "b"]}))
+    vertices = spark.createDataFrame(pa.table({"id": [1, 2]}))
+    with pytest.raises(DataError, match="the edge from 2 to 3 ends at 3, which is not a vertex"):
+        anywhere(Components(), frame, vertices=vertices)
+    with pytest.raises(UsageError, match="no column `sorce`"):
+        anywhere(Components(), frame, source="sorce")
+    with pytest.raises(DataError, match="different types"):
+        anywhere(Components(), frame, target="name")
+    with pytest.raises(UsageError, match="has no vertex 'x'"):
+        anywhere(ShortestPaths("x"), frame)
+    with pytest.raises(NotConverged, match="Flips has not converged after 7 rounds"):
+        anywhere(Flips(), spark.createDataFrame(pa.table({"source": [1, 2], "target": [2, 1]})))
+    missing = spark.createDataFrame(pa.table({"source": pa.array([1, None]), "target": [1, 2]}))
+    with pytest.raises(DataError, match="`source` is NULL in 1 rows"):
+        anywhere(Components(), missing)
+    alone = spark.createDataFrame(pa.table({"id": [1, 2, 3, 4]}))
+    assert anywhere(Components(), frame, vertices=alone).to_dict() == {1: 1, 2: 1, 3: 1, 4: 4}
+    nothing = frame.limit(0)
+    assert anywhere(PageRank(), nothing).to_dict() == {}
+
+
+def wiki_vote() -> pa.Table:
+    with gzip.open(data_file("wiki_vote", "wiki-Vote.txt.gz"), "rt") as lines:
+        rows = [tuple(map(int, line.split())) for line in lines if not line.startswith("#")]
+    return pa.table({"source": [row[0] for row in rows], "target": [row[1] for row in rows]})
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_both_engines_on_wiki_vote(spark: SparkSession) -> None:
+    table = wiki_vote()
+    for program in (PageRank(tolerance=1e-4), Components(), ShortestPaths(30), Triangles(), Cores(), Cliques(3)):
+        if isinstance(program, Cliques):
+            program = Cliques(next(v for v, n in execute(Cores(), edge_list(table)).to_dict().items() if 8 < n < 12))
+        both(spark, program, table)

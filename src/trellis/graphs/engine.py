@@ -109,9 +109,9 @@ def step(block: Block, program: VertexProgram, values: Values, seen: Values, cha
     summed = program.fold(edges, seen, own, round)
     vertices = Vertices(block.index[rows], np.diff(edges.offsets), rows, block.ids)
     new = program.apply(own, summed, vertices, round)
-    changed = program.scatter(own, new)
-    marks[rows] = changed
-    return Step(put(values, rows[changed], take(new, np.flatnonzero(changed))), marks, len(rows))
+    moved = program.scatter(own, new)
+    marks[rows] = moved
+    return Step(put(values, rows[moved], take(new, np.flatnonzero(moved))), marks, len(rows))
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,12 @@ class Shape:
             good = pc.and_(good, pc.is_valid(table[self.event_id]))
         return np.asarray(good.to_numpy(zero_copy_only=False) if isinstance(good, pa.Array) else good.to_numpy())
 
+    def refuse_unusable(self, table: pa.Table) -> None:
+        """Refuse events without a time or an id."""
+        bad = int((~self.usable(table)).sum())
+        if bad:
+            raise DataError(f"{bad:,} events have no time or no id", "Give each one, or leave these events out.")
+
     def sorted_events(self, table: pa.Table) -> Iterator[Event]:
         """Yield the events of a table in the order of time and id; equal ones in the order they have there.
 
@@ -151,9 +157,7 @@ class Shape:
         DataError
             If an event has no time or id, or occurs twice.
         """
-        bad = int((~self.usable(table)).sum())
-        if bad:
-            raise DataError(f"{bad:,} events have no time or no id", "Give each one, or leave these events out.")
+        self.refuse_unusable(table)
         order = pa.table({"time": self.times(table), "id": self.ids(table)})
         places = pc.sort_indices(order, sort_keys=[("time", "ascending"), ("id", "ascending")])
         yield from self.events(table.take(places), order.take(places))

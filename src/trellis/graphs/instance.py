@@ -60,7 +60,7 @@ class Instance:
         """
         for event in events:
             self._check_order(event)
-            with self._blamed("the splitter", event.event_id):
+            with blamed("the splitter", event.event_id, f", instance {self.number}"):
                 change = self.job.splitter.stored(event)
                 if change is not None:
                     self._stored.change(change, missing="ignore")
@@ -104,7 +104,8 @@ class Instance:
     ) -> list[Row]:  # fmt: skip
         """Call a method of an operator and return its results."""
         partition = operator.partition.name
-        with self._blamed(f"the operator {self.job.name}", event_id, partition):
+        where = f" in the partition `{partition}`, instance {self.number}"
+        with blamed(f"the operator {self.job.name}", event_id, where, anything=True):
             found = method(**given)
             given_rows = [] if found is None else list(found)
             return [(end, time, event_id, partition, place + i, *self._fields(row)) for i, row in enumerate(given_rows)]
@@ -140,18 +141,6 @@ class Instance:
             raise DataError(f"the event {event.event_id!r} comes after a later one", "Events come in order of time.")
         self._last = now
 
-    @contextmanager
-    def _blamed(self, who: str, event_id: Any, partition: str | None = None) -> Iterator[None]:
-        """Say where an exception of the user's own code came up, and keep it as the cause."""
-        try:
-            yield
-        except Exception as problem:
-            if partition is None and isinstance(problem, TrellisError):
-                raise  # what the splitter refuses names the event already
-            inside = "" if partition is None else f" in the partition `{partition}`"
-            what = f"{who} failed at the event {event_id!r}{inside}, instance {self.number}: {_told(problem)}"
-            raise OperatorFailed(what, _where(problem)) from problem
-
     # --- State ----------------------------------------------------------------------------------------------------
 
     def state(self) -> pa.Table:
@@ -181,6 +170,21 @@ class Instance:
         self._stored.restore(stored)
         self._last = tuple(last) if last else None
         self.routing.restore(courses, partitions)
+
+
+@contextmanager
+def blamed(who: str, event_id: Any, where: str, anything: bool = False) -> Iterator[None]:
+    """Say at which event an exception of the user's own code came up, and keep it as the cause.
+
+    What Trellis itself refuses names the event already, unless it can be `anything`.
+    """
+    try:
+        yield
+    except Exception as problem:
+        if isinstance(problem, TrellisError) and not anything:
+            raise
+        what = f"{who} failed at the event {event_id!r}{where}: {_told(problem)}"
+        raise OperatorFailed(what, _where(problem)) from problem
 
 
 def _told(problem: BaseException) -> str:

@@ -112,12 +112,14 @@ class Job:
 
     def merged_table(self, rows: Iterable[Row], merging: Merging | None = None) -> pa.Table:
         """Return what sorted results become as a table; `merging` has seen those before them."""
-        merged = (merging or self.merging()).merged(rows)
+        return self.outer_table(list((merging or self.merging()).merged(rows)))
+
+    def outer_table(self, merged: Sequence[Row]) -> pa.Table:
+        """Return what was merged as a table."""
         if self.merger.combine is None:
             return self._table([row[1:] for row in merged], self.outer)
         names = self.merged.names
-        made = [(*row[1:3], *(row[3].get(name) for name in names)) for row in merged]
-        return self._table(made, self.outer)
+        return self._table([(*row[1:3], *(row[3].get(name) for name in names)) for row in merged], self.outer)
 
     def _table(self, rows: Sequence[Row], schema: pa.Schema) -> pa.Table:
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)

@@ -189,7 +189,8 @@ class Merging:
         for event, group in groupby(rows, key=lambda row: row[:3]):
             some = list(group)
             if order.columns:
-                some.sort(key=lambda row: order.key(self._fields(row)))  # the others decide as they did
+                some.sort(key=lambda row: order.key(self._fields(row)))  # equal ones stay as they were
+                some = [(*row[: self.lead - 1], i, *row[self.lead :]) for i, row in enumerate(some)]
             if self.combine is None:
                 yield from some
                 continue

@@ -1,7 +1,7 @@
 """Vertex programs in Spark's Python workers: blocks of a graph, each with the values it sees of others, and mail.
 
-A block is packed into one row of bytes, what its vertices hold and see into others. A round takes the mail that came for
-a block, runs the very step that runs in this process, and mails the values that have changed to the blocks that see them.
+A block is packed into one row of bytes, what its vertices hold and see into others. A round takes the mail that came
+for a block, runs the very step that runs in this process, and mails the values that have changed to those who see them.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _concatenated(some: list[Values]) -> Values | None:
         return None
     if not isinstance(some[0], Sets):
         return np.concatenate(some)  # type: ignore[arg-type]
-    return Sets.of([one[i] for one in some for i in range(len(one))], some[0].members.dtype)  # type: ignore[union-attr, index]
+    return Sets.of([one[i] for one in some for i in range(len(one))], some[0].members.dtype)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from trellis.graphs.arrays import SOURCE, TARGET
 from trellis.graphs.engine import refuse_more, round_bound
 from trellis.graphs.program import BOTH, OUT, VertexProgram, Vertices
 from trellis.graphs.values import to_arrow
+from trellis.spark.by_value import send_along
 from trellis.spark.failures import in_driver
 from trellis.spark.ship import ship
 from trellis.spark.streaming import bucket_keys
@@ -98,6 +99,7 @@ def execute(
     """
     with in_driver():
         ship(edges.sparkSession)
+        send_along(program)
         graph = _Graph.of(edges, source, target, weight, vertices, directed)
         return _Run(program, graph).result()
 
