@@ -40,13 +40,12 @@ def random_edges(number: int, vertices: int, seed: int = 3, text: bool = False) 
 def both(spark: SparkSession, program: VertexProgram, table: pa.Table, **more: Any) -> None:
     here = anywhere(program, table, **more)
     there = anywhere(program, spark.createDataFrame(table), **more)
-    assert there.to_dict() == here.to_dict()
+    assert there.to_dict() == pytest.approx(here.to_dict(), rel=1e-12)  # sums of blocks are summed in any order
     assert (there.rounds, there.scheduled) == (here.rounds, here.scheduled)
 
 
 def test_the_same_answers_here_and_there(spark: SparkSession) -> None:
     both(spark, ShortestPaths("v3", "v4", weighted=True), random_edges(40, 12, text=True), weight="weight")
-    both(spark, Triangles(), random_edges(40, 12))
 
 
 @pytest.mark.slow
@@ -56,6 +55,7 @@ def test_all_programs_give_the_same(spark: SparkSession, directed: bool) -> None
     both(spark, PageRank(tolerance=1e-2), table, weight="weight", directed=directed)
     both(spark, Components(), table.slice(0, 18), directed=directed)
     both(spark, Cores(), table, directed=directed)
+    both(spark, Triangles(), random_edges(60, 20), directed=directed)
     both(spark, Cliques("v7"), table, directed=directed)
 
 

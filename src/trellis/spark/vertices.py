@@ -57,7 +57,7 @@ class SparkResult:
 
     def to_arrow(self) -> pa.Table:
         """Return a table of `vertex` and `value`, by ascending vertex."""
-        return self.frame.orderBy("vertex").toArrow()
+        return self.frame.toArrow().sort_by("vertex")
 
     def to_dict(self) -> dict[Any, Any]:
         """Return the result of each vertex by its id."""
@@ -230,10 +230,11 @@ class _Run:
             return SparkResult(self.session.createDataFrame([], schema), 0, 0)
         # Numbers that rise with ids: results tell vertices by the smallest, and sums go in one order.
         numbered = self.graph.ids.orderBy("id").select("id", f.monotonically_increasing_id().alias("index"))
-        numbered = numbered.localCheckpoint()
+        numbered = numbered.localCheckpoint(eager=False)
+        number = numbered.count()
         static = self._blocks(numbered).persist()
         try:
-            moving, rounds, scheduled, total = self._rounds(static, numbered.count())
+            moving, rounds, scheduled, total = self._rounds(static, number)
             frame = self._ended(static, moving, total).localCheckpoint()
         finally:
             static.unpersist()
@@ -255,7 +256,7 @@ class _Run:
         for end in "st":
             places = numbered.select(f.col("id").alias(end), f.col("index").alias(f"{end}i"))
             edges = edges.join(places, end)
-        edges = edges.select("si", "ti", "w").localCheckpoint()
+        edges = edges.select("si", "ti", "w").localCheckpoint(eager=False)
         edges = edges.join(edges.groupBy("si").agg(f.sum("w").alias("total")), "si")
 
         def rows(
