@@ -160,7 +160,8 @@ def _payments(quick: bool) -> Table:
         found = run_here(table, *job, event_id="id", instances=instances)
         assert found.table.num_rows == _by_hand(table)
         what = f"{instances} instances"
-        timing = best_of(what, partial(run_here, table, *job, event_id="id", instances=instances), quick=quick, runs=2)
+        running = partial(run_here, table, *job, event_id="id", instances=instances)
+        timing = best_of(what, running, quick=quick, runs=2)
         work = f"{what}: {number / timing.wall:,.0f} events/s, {found.table.num_rows:,} triangles"
         rows.append(Row(work, timing, peers=[Peer("the same by hand", plain)]))
     notes = [

@@ -10,8 +10,6 @@ from trellis.graphs import Merger, Operator, Result, Splitter, VertexProgram
 from trellis.graphs.run import Found
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from trellis.spark.graph_stream import GraphStream
     from trellis.spark.vertices import SparkResult
 
@@ -24,7 +22,7 @@ class Pipeline:
 
     def run(
         self, events: Any, *, time: str | None = None, event_id: str | None = None, instances: int | None = None
-    ) -> Found | DataFrame:
+    ) -> Any:
         """Run over events that are all there.
 
         Parameters

@@ -53,7 +53,7 @@ def test_over_a_frame(spark: SparkSession) -> None:
     assert rows_of(the_example().run(frame, event_id="id", instances=3)) == here
     assert len(here) > 5
     with pytest.raises(Exception, match="not this one") as raised:
-        trellis.pipeline(Splitter.by_key("currency"), Refuses).run(frame, event_id="id").collect()  # type: ignore[union-attr]
+        trellis.pipeline(Splitter.by_key("currency"), Refuses).run(frame, event_id="id").collect()
     mistake = mistake_in(raised.value)
     assert isinstance(mistake, OperatorFailed)
     assert "the operator Refuses failed at the event 7 in the partition" in mistake.what

@@ -40,7 +40,10 @@ def random_edges(number: int, vertices: int, seed: int = 3, text: bool = False) 
 def both(spark: SparkSession, program: VertexProgram, table: pa.Table, **more: Any) -> None:
     here = anywhere(program, table, **more)
     there = anywhere(program, spark.createDataFrame(table), **more)
-    assert there.to_dict() == pytest.approx(here.to_dict(), rel=1e-12)  # sums of blocks are summed in any order
+    wanted = here.to_dict()
+    if isinstance(program, PageRank):
+        wanted = pytest.approx(wanted, rel=1e-12)  # the sums of blocks are summed in any order
+    assert there.to_dict() == wanted
     assert (there.rounds, there.scheduled) == (here.rounds, here.scheduled)
 
 
