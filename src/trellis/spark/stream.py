@@ -76,20 +76,20 @@ def found_in(family: Family, frame: DataFrame, settings: Settings, filing: Filin
 
     See `FOUND`: `rows` are in the file `name`, or, where that is empty, in `payload`.
     """
-    _set_up(frame.sparkSession)
+    set_up(frame.sparkSession)
     events = Events(frame)
     schema = family.standing[0].bound.schema
     assert schema is not None
     names = list(events.types)
     columns = [events.column(name).alias(f"c{i}") for i, name in enumerate(names)]
-    moment = _moment(events.column(schema.time), schema.time_type, settings.ahead)
+    moment = moment_of(events.column(schema.time), schema.time_type, settings.ahead)
     rows = events.frame.select(*columns, _bucket(family, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
     rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds").drop(MOMENT)
     pieces = rows.mapInArrow(Packing(family, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
     return pieces.groupBy(BUCKET).transformWithStateInPandas(Holding(family, filing), FOUND, "append", "eventTime")
 
 
-def _set_up(session: SparkSession) -> None:
+def set_up(session: SparkSession) -> None:
     """Have state in RocksDB, which the stateful operator needs, and rows with large pieces in small batches."""
     if session.conf.get(PROVIDER, "") != ROCKSDB:
         session.conf.set(PROVIDER, ROCKSDB)
@@ -103,7 +103,7 @@ def go_on_at_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _moment(column: Column, time: Type, ahead: int | None) -> Column:
+def moment_of(column: Column, time: Type, ahead: int | None) -> Column:
     """Return the time of an event as a timestamp, which is what Spark has watermarks of."""
     number = time_column(column, time)
     if time.temporal:
@@ -242,7 +242,7 @@ class Holding(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         """Hold what came; what was decided before it came is told by a timer."""
-        watermark = _watermark(timerValues)
+        watermark = watermark_of(timerValues)
         with in_task():
             bucket, total = Bucket(self.family, self._store), 0
             for row in (row for frame in rows for row in frame.itertuples(index=False)):
@@ -259,7 +259,7 @@ class Holding(StatefulProcessor):
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[pd.DataFrame]:  # fmt: skip
         """Give what the watermark has decided."""
-        watermark = _watermark(timerValues)
+        watermark = watermark_of(timerValues)
         with in_task():
             bucket = Bucket(self.family, self._store)
             if watermark is not None and bucket.next_watermark is not None and bucket.next_watermark <= watermark:
@@ -298,7 +298,7 @@ class Holding(StatefulProcessor):
         """There is nothing to give back."""
 
 
-def _watermark(values: Any) -> Number | None:
+def watermark_of(values: Any) -> Number | None:
     """Return the watermark; Spark's is 0 until events have moved it."""
     return int(values.getCurrentWatermarkInMs()) or None
 
