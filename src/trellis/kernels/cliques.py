@@ -13,12 +13,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+# Said aloud, since a caller that does without (see `debs_tables.lean`) would pass that on.
+counted = njit(cache=True, nogil=True, _nrt=True)
+
 _ONE, _TWO, _FOUR, _TOP_BYTE = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
 _HALVES, _QUARTERS, _NIBBLES = (np.uint64(x) for x in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F))
 _BYTES = np.uint64(0x0101010101010101)
 
 
-@njit(cache=True, nogil=True)
+@counted
 def ones(word):
     """Return the number of bits that are set."""
     word -= (word >> _ONE) & _HALVES
@@ -27,27 +30,27 @@ def ones(word):
     return np.int64((word * _BYTES) >> _TOP_BYTE)
 
 
-@njit(cache=True, nogil=True)
+@counted
 def _lowest(word):
     """Return the place of the lowest bit that is set."""
     return ones((word & (~word + _ONE)) - _ONE)
 
 
-@njit(cache=True, nogil=True)
+@counted
 def connect(rows, a, b):
     """Make two vertices neighbours."""
     rows[a, b >> 6] |= _ONE << np.uint64(b & 63)
     rows[b, a >> 6] |= _ONE << np.uint64(a & 63)
 
 
-@njit(cache=True, nogil=True)
+@counted
 def disconnect(rows, a, b):
     """Make two vertices strangers."""
     rows[a, b >> 6] &= ~(_ONE << np.uint64(b & 63))
     rows[b, a >> 6] &= ~(_ONE << np.uint64(a & 63))
 
 
-@njit(cache=True, nogil=True)
+@counted
 def all_of(number, words):
     """Return the set of the first vertices."""
     found = np.zeros(words, np.uint64)
@@ -56,7 +59,7 @@ def all_of(number, words):
     return found
 
 
-@njit(cache=True, nogil=True)
+@counted
 def peel(rows, chosen, least):
     """Take vertices with fewer than `least` neighbours out of a set until all have enough; return how many remain."""
     words = rows.shape[1]
@@ -92,7 +95,7 @@ def peel(rows, chosen, least):
     return left
 
 
-@njit(cache=True, nogil=True)
+@counted
 def _colour(rows, chosen, least, order, colours, uncoloured, same):
     """List the vertices of a set by colour, those whose colour is more than `least`; return how many."""
     words = rows.shape[1]
@@ -119,9 +122,9 @@ def _colour(rows, chosen, least, order, colours, uncoloured, same):
     return listed
 
 
-@njit(cache=True, nogil=True)
-def search(rows, chosen, known, most, shared, steps):
-    """Return the size of the largest clique within a set, or `known` if none is larger.
+@counted
+def search(rows, chosen, known, most, inside, shared, steps):
+    """Return the size of the largest clique within a set, or what is known by then if none is larger.
 
     Parameters
     ----------
@@ -133,8 +136,10 @@ def search(rows, chosen, known, most, shared, steps):
         A size: only larger cliques matter.
     most
         A size that is enough.
+    inside
+        How many vertices the cliques of this set have beside those in it.
     shared
-        A known size that other searches may raise while this one goes on, in an array of one.
+        The size, with these, that is known to all who search, in an array of one; others may raise it meanwhile.
     steps
         Where the vertices that were tried are counted, in an array of one.
     """
@@ -150,7 +155,7 @@ def search(rows, chosen, known, most, shared, steps):
     at[0] = _colour(rows, sets[0], known, order[0], colours[0], uncoloured, same) - 1
     while depth >= 0:
         j = at[depth]
-        known = max(known, shared[0])
+        known = max(known, shared[0] - inside)
         if j < 0 or known >= most or depth + colours[depth, j] <= known:
             depth -= 1
             continue
@@ -160,7 +165,7 @@ def search(rows, chosen, known, most, shared, steps):
         sets[depth, v >> 6] &= ~(_ONE << np.uint64(v & 63))
         if depth + 1 > known:
             known = depth + 1
-            shared[0] = max(known, shared[0])
+            shared[0] = max(known + inside, shared[0])
             if known >= most:
                 break
         left = False
@@ -173,7 +178,7 @@ def search(rows, chosen, known, most, shared, steps):
     return known
 
 
-@njit(cache=True, nogil=True)
+@counted
 def search_as_published(rows, chosen, known, most, steps):
     """Return what `search` does, by the paper's Algorithm 1: bounds are the degree and the number of candidates.
 
@@ -209,7 +214,7 @@ def search_as_published(rows, chosen, known, most, steps):
     return known
 
 
-@njit(cache=True, nogil=True)
+@counted
 def _prune(rows, chosen, known):
     """Take out vertices that have too few neighbours in the whole graph for a clique larger than the known one."""
     for w in range(rows.shape[1]):
@@ -223,3 +228,84 @@ def _prune(rows, chosen, known):
                 degree += ones(rows[v, x])
             if degree < known:
                 chosen[w] &= ~bit
+
+
+# --- Large graphs -----------------------------------------------------------------------------------------------
+
+
+@counted
+def core_order(begins, neighbours):
+    """Return vertices so that each has as few neighbours behind it as can be: whoever has the fewest comes next.
+
+    Parameters
+    ----------
+    begins, neighbours
+        The neighbours of `v` are `neighbours[begins[v]:begins[v + 1]]`.
+    """
+    number = begins.shape[0] - 1
+    degrees = begins[1:] - begins[:-1]
+    most = 0
+    for v in range(number):
+        most = max(most, degrees[v])
+    starts = np.zeros(most + 2, np.int64)
+    for v in range(number):
+        starts[degrees[v] + 1] += 1
+    for d in range(most + 1):
+        starts[d + 1] += starts[d]
+    order, place = np.empty(number, np.int64), np.empty(number, np.int64)
+    fill = starts[:-1].copy()
+    for v in range(number):
+        place[v] = fill[degrees[v]]
+        order[place[v]] = v
+        fill[degrees[v]] += 1
+    for i in range(number):
+        v = order[i]
+        for at in range(begins[v], begins[v + 1]):
+            u = neighbours[at]
+            if degrees[u] > degrees[v]:
+                # The first of those with its degree changes places with it, and then counts to the degree below.
+                first = max(starts[degrees[u]], i + 1)
+                w = order[first]
+                order[first], order[place[u]] = u, w
+                place[w], place[u] = place[u], first
+                starts[degrees[u]] = first + 1
+                degrees[u] -= 1
+    return order
+
+
+@counted
+def search_behind(begins, neighbours, order, worker, workers, shared, steps):
+    """Search the cliques of every vertex and neighbours behind it, of each `workers`-th vertex, from the last on.
+
+    The size of the largest one is kept in `shared[0]`.
+    """
+    number = order.shape[0]
+    place = np.empty(number, np.int64)
+    for i in range(number):
+        place[order[i]] = i
+    mark = np.zeros(number, np.int64)
+    candidates = np.empty(number, np.int64)
+    for i in range(number - 1 - worker, -1, -workers):
+        v = order[i]
+        found = 0
+        for at in range(begins[v], begins[v + 1]):
+            u = neighbours[at]
+            if place[u] > i:
+                candidates[found] = u
+                found += 1
+                mark[u] = found
+        known = max(shared[0] - 1, 0)
+        if found > known:
+            rows = np.zeros((found, (found + 63) >> 6), np.uint64)
+            for j in range(found):
+                u = candidates[j]
+                for at in range(begins[u], begins[u + 1]):
+                    if mark[neighbours[at]]:
+                        connect(rows, j, mark[neighbours[at]] - 1)
+            chosen = all_of(found, rows.shape[1])
+            if peel(rows, chosen, known) > known:
+                search(rows, chosen, known, found, 1, shared, steps)
+        if shared[0] == 0:
+            shared[0] = 1
+        for j in range(found):
+            mark[candidates[j]] = 0

@@ -7,9 +7,8 @@ by one, and then the new clique holds who is new: so only their common friends w
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from trellis.kernels.cliques import all_of, connect, peel, search, search_as_published
+from trellis.kernels.cliques import all_of, connect, counted, peel, search, search_as_published
 from trellis.kernels.debs_lines import (
     COMMENT,
     DONE,
@@ -36,7 +35,7 @@ from trellis.kernels.debs_lines import (
     read_next,
     write_time,
 )
-from trellis.kernels.debs_tables import FREE, drop_pair, find, find_pair, put, put_pair
+from trellis.kernels.debs_tables import FREE, copy_bytes, drop_pair, find, find_pair, lean, put, put_pair
 from trellis.kernels.debs_top import (
     BASE,
     IS_TOP,
@@ -77,13 +76,12 @@ CLIQUE, COMPONENT, PUBLISHED = 0, 1, 2  # what WAY may be; PUBLISHED: cliques by
 NOTHING = -1
 
 
-@njit(cache=True, nogil=True)
+@lean
 def run_communities(
     friendships_data, comments_data, likes_data, at, events, sources, promises, numbers, users, edges, comments, likes,
-    live, tier, scores, top, shown, shown_sizes, user_ids, comment_ids, friends, pairs, texts, candidates, out,
+    live, tier, scores, top, shown, shown_sizes, user_ids, comment_ids, friends, pairs, texts, candidates, bars, out,
 ):  # fmt: skip
     """Go on through the lines of three sources, in the order of time, until something is needed: see `run_posts`."""
-    bars = np.empty(7, np.int64)
     while True:
         read_next(friendships_data, at, 0, FRIENDSHIP, events, sources, numbers, bars)
         read_next(comments_data, at, 1, COMMENT, events, sources, numbers, bars)
@@ -127,7 +125,7 @@ def run_communities(
                 return WRITTEN
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _is_full(
     event, source, numbers, users, edges, comments, likes, shown, user_ids, comment_ids, friends, pairs, texts
 ):  # fmt: skip
@@ -150,7 +148,7 @@ def _is_full(
     )
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _user(numbers, users, user_ids, id_):
     """Return the number of a user, who may be new."""
     user = find(user_ids, id_)
@@ -169,14 +167,14 @@ def _user(numbers, users, user_ids, id_):
 # --- Events -----------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _take_comment(data, event, numbers, comments, comment_ids, texts):
     number = numbers[NEXT_COMMENT]
     numbers[NEXT_COMMENT] += 1
     numbers[COMMENT_IDS] += put(comment_ids, event[ID], number)
     row = number - numbers[BASE]
-    size, at = event[TEXT_SIZE], numbers[TEXTS] - numbers[LABEL_BASE]
-    texts[at : at + size] = data[event[TEXT] : event[TEXT] + size]
+    size = event[TEXT_SIZE]
+    copy_bytes(data, event[TEXT], size, texts, numbers[TEXTS] - numbers[LABEL_BASE])
     comments[row, SCORE] = 0
     comments[row, LIVE_AT] = NOTHING
     comments[row, TIER_AT] = NOTHING
@@ -193,7 +191,7 @@ def _take_comment(data, event, numbers, comments, comment_ids, texts):
     numbers[LONGEST] = max(numbers[LONGEST], size)
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _take_like(
     event, numbers, users, edges, comments, likes, live, tier, scores, top, user_ids, comment_ids, friends, pairs,
     texts, candidates,
@@ -230,7 +228,7 @@ def _take_like(
         rise(comments, texts, numbers, top, comment)
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _new_like(numbers, users, comments, likes, pairs, comment, user):
     like = numbers[FREE_LIKE]
     if like >= 0:
@@ -258,7 +256,7 @@ def _new_like(numbers, users, comments, likes, pairs, comment, user):
     return like
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _take_friendship(
     event, numbers, users, edges, comments, likes, tier, scores, top, user_ids, friends, pairs, texts, candidates
 ):  # fmt: skip
@@ -297,7 +295,7 @@ def _take_friendship(
         like = likes[like, BEFORE_OF_USER]
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _new_edge(numbers, users, edges, a, b):
     edges[numbers[EDGES], TO] = b
     edges[numbers[EDGES], BEFORE] = users[a, LAST_EDGE]
@@ -306,7 +304,7 @@ def _new_edge(numbers, users, edges, a, b):
     numbers[EDGES] += 1
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _expire(time, numbers, users, comments, likes, live, tier, scores, top, pairs):
     """Let all comments leave that take part up to a time."""
     while numbers[FIRST_COMMENT] < numbers[NEXT_COMMENT]:
@@ -338,12 +336,12 @@ def _expire(time, numbers, users, comments, likes, live, tier, scores, top, pair
 # --- Communities ------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _are_friends(friends, a, b):
     return find_pair(friends, min(a, b), max(a, b)) != FREE
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _friends_who_like(
     numbers, users, edges, comments, likes, friends, pairs, comment, a, b, least, candidates
 ):  # fmt: skip
@@ -373,7 +371,7 @@ def _friends_who_like(
     return found
 
 
-@njit(cache=True, nogil=True)
+@counted
 def _has_clique(numbers, users, edges, friends, candidates, number, size):
     """Return 1 if some of the candidates are a clique of a size, else 0."""
     if number < size:
@@ -407,12 +405,12 @@ def _has_clique(numbers, users, edges, friends, candidates, number, size):
     elif peel(rows, chosen, size - 1) < size:
         return 0
     else:
-        found = search(rows, chosen, size - 1, size, shared, steps)
+        found = search(rows, chosen, size - 1, size, 0, shared, steps)
     numbers[STEPS] += steps[0]
     return 1 if found >= size else 0
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _leader(likes, like):
     while likes[like, LEADER] != like:
         likes[like, LEADER] = likes[likes[like, LEADER], LEADER]
@@ -420,7 +418,7 @@ def _leader(likes, like):
     return like
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _unite(likes, a, b):
     """Make one community of those of two likes of a comment; return its size."""
     a, b = _leader(likes, a), _leader(likes, b)
@@ -432,7 +430,7 @@ def _unite(likes, a, b):
     return likes[a, FOLLOWERS]
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _join_friends(numbers, users, edges, comments, likes, friends, pairs, comment, user, own):
     """Unite a new like with those of friends; return the size of the largest community."""
     most = comments[comment - numbers[BASE], SCORE]
@@ -455,7 +453,7 @@ def _join_friends(numbers, users, edges, comments, likes, friends, pairs, commen
 # --- Lines ------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _differs(numbers, comments, top, shown, shown_sizes, texts):
     """Whether the texts are not those that were shown last; in place of a missing one a dash is shown."""
     begin = 0
@@ -475,7 +473,7 @@ def _differs(numbers, comments, top, shown, shown_sizes, texts):
     return False
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _write_line(time, numbers, comments, top, shown, shown_sizes, texts, out):
     at = write_time(out, numbers[OUT], time)
     begin = 0
@@ -483,14 +481,13 @@ def _write_line(time, numbers, comments, top, shown, shown_sizes, texts, out):
         if place < numbers[TOP]:
             row = top[place] - numbers[BASE]
             size, text = comments[row, LABEL_SIZE], comments[row, LABEL] - numbers[LABEL_BASE]
-            shown[begin : begin + size] = texts[text : text + size]
+            copy_bytes(texts, text, size, shown, begin)
         else:
             size = 1
             shown[begin] = 45
         shown_sizes[place] = size
         out[at] = 44
-        out[at + 1 : at + 1 + size] = shown[begin : begin + size]
-        at += 1 + size
+        at = copy_bytes(shown, begin, size, out, at + 1)
         begin += size
     out[at] = NEWLINE
     numbers[OUT] = at + 1

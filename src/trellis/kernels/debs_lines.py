@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, types
 
+from trellis.kernels.debs_tables import lean
+
 POST, COMMENT, LIKE, FRIENDSHIP = 0, 1, 2, 3  # kinds of lines
 # An event that was read: whether there is one, its line, its time, its ids, its text (a post's: its user name), and
 # when it was read, if someone wants to know.
@@ -35,14 +37,14 @@ _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32
 _MONOTONIC = np.int32(1)  # as Python's perf_counter
 
 
-@njit(cache=True, nogil=True)
+@lean
 def nanoseconds(pair):
     """Return the monotonic clock; `pair` is an array of two numbers to write on."""
     _clock_gettime(_MONOTONIC, pair.ctypes)
     return pair[0] * 1_000_000_000 + pair[1]
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _digits(data, at, number):
     """Return a number of so many digits, or -1."""
     value = np.int64(0)
@@ -54,7 +56,7 @@ def _digits(data, at, number):
     return value
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _days(year, month, day):
     """Return the days from 1970-01-01 to a date, or `NEVER` if there is no such date."""
     if month < 1 or month > 12 or day < 1 or day > 31:
@@ -71,7 +73,7 @@ def _days(year, month, day):
     return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
 
 
-@njit(cache=True, nogil=True)
+@lean
 def read_time(data, at, end):
     """Return the milliseconds of `YYYY-MM-DDTHH:MM:SS.mmm+0000`, or `NEVER`."""
     if end - at != TIME_SIZE:
@@ -91,7 +93,7 @@ def read_time(data, at, end):
     return days * DAY + ((hour * 60 + minute) * 60 + second) * 1000 + millis
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _read_id(data, at, end):
     """Return whether a field is a whole number of 64 bits, and the number."""
     minus = at < end and data[at] == MINUS
@@ -108,7 +110,7 @@ def _read_id(data, at, end):
     return True, -value if minus else value
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _read_parent(data, at, end):
     """Return whether a field may be a parent, whether it names one, and its id."""
     if at == end:
@@ -117,7 +119,7 @@ def _read_parent(data, at, end):
     return good, good and value != -1, value
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _read_fields(data, begin, end, bars, number, kind, event):
     """Read a line whose bars are known; return whether it is well-formed."""
     if kind == POST:
@@ -154,7 +156,7 @@ def _read_fields(data, begin, end, bars, number, kind, event):
     return True
 
 
-@njit(cache=True, nogil=True)
+@lean
 def read_event(data, at, kind, event, source, bars):
     """Read on from `at` to the next good line; count the others.
 
@@ -191,7 +193,7 @@ def read_event(data, at, kind, event, source, bars):
     return min(at, end)
 
 
-@njit(cache=True, nogil=True)
+@lean
 def read_next(data, at, number, kind, events, sources, numbers, bars):
     """Have the next event of a source read, if it has one."""
     if not events[number, READ]:
@@ -200,7 +202,7 @@ def read_next(data, at, number, kind, events, sources, numbers, bars):
             events[number, STAMP] = nanoseconds(bars)
 
 
-@njit(cache=True, nogil=True)
+@lean
 def next_source(events, promises):
     """Return the source of the next event, its time, and a source that might still have an earlier one, or -1."""
     source, time = -1, NEVER
@@ -246,7 +248,7 @@ def line_times(data):
     return begins[:found], ends[:found], times[:found]
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _write_digits(out, at, value, number):
     for i in range(number - 1, -1, -1):
         out[at + i] = ZERO + value % 10
@@ -254,7 +256,7 @@ def _write_digits(out, at, value, number):
     return at + number
 
 
-@njit(cache=True, nogil=True)
+@lean
 def write_time(out, at, millis):
     """Write a time as it is read; return where it ends."""
     days = millis // DAY
@@ -284,7 +286,7 @@ def write_time(out, at, millis):
     return _write_digits(out, at + 1, 0, 4)
 
 
-@njit(cache=True, nogil=True)
+@lean
 def write_number(out, at, value):
     """Write a number; return where it ends."""
     if value < 0:

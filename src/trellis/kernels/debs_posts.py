@@ -7,7 +7,6 @@ order in which they came, and ten cursors over the log of arrivals replace a tim
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.debs_lines import (
     COMMENT,
@@ -39,7 +38,7 @@ from trellis.kernels.debs_lines import (
     write_number,
     write_time,
 )
-from trellis.kernels.debs_tables import FREE, drop_pair, find, find_pair, put, put_pair
+from trellis.kernels.debs_tables import FREE, copy_bytes, drop_pair, find, find_pair, lean, put, put_pair
 from trellis.kernels.debs_top import (
     LABEL,
     LABEL_SIZE,
@@ -74,10 +73,10 @@ EXACT, DEATHS, EVENTS = 0, 1, 2  # what CHANGES may be
 POINTS = 10
 
 
-@njit(cache=True, nogil=True)
+@lean
 def run_posts(
     posts_data, comments_data, at, events, sources, promises, numbers, posts, items, cursors, due, live, tier, scores,
-    top, shown, post_ids, comment_ids, pairs, names, out,
+    top, shown, post_ids, comment_ids, pairs, names, bars, out,
 ):  # fmt: skip
     """Go on through the lines of two sources, in the order of time, until something is needed.
 
@@ -93,6 +92,8 @@ def run_posts(
         A time of each before which no line will come any more; `NEVER`: none at all.
     numbers ... names
         The state: see `trellis.graphs.debs.posts`.
+    bars
+        Seven numbers to write on.
     out
         Where lines are written, from `numbers[OUT]` on.
 
@@ -101,7 +102,6 @@ def run_posts(
     int
         Why it returns: see `debs_lines`.
     """
-    bars = np.empty(7, np.int64)
     while True:
         read_next(posts_data, at, 0, POST, events, sources, numbers, bars)
         read_next(comments_data, at, 1, COMMENT, events, sources, numbers, bars)
@@ -113,14 +113,11 @@ def run_posts(
             return WAITS + other
 
         if numbers[NEXT_DUE] <= time:
-            instant = numbers[NEXT_DUE]
-            if instant == NEVER or (time == NEVER and numbers[CHANGES] == EVENTS):
+            if time == NEVER and (numbers[NEXT_DUE] == NEVER or numbers[CHANGES] == EVENTS):
                 return DONE
-            died = _age(instant, numbers, posts, items, cursors, due, live, tier, scores, top, post_ids, pairs)
-            looks = numbers[STALE] if numbers[CHANGES] == EXACT else numbers[CHANGES] == DEATHS and died
-            if instant == time or not looks:  # at the instant of an event there is one line for both
+            time = _age(time, numbers, posts, items, cursors, due, live, tier, scores, top, post_ids, pairs)
+            if time == NEVER:
                 continue
-            time = instant
         else:
             if _is_full(numbers, posts, items, post_ids, comment_ids, pairs, names, events[0, TEXT_SIZE]):
                 return ROOM
@@ -139,7 +136,7 @@ def run_posts(
                 return WRITTEN
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _is_full(numbers, posts, items, post_ids, comment_ids, pairs, names, name_size):
     """Whether one more event might not find room."""
     return (
@@ -152,7 +149,7 @@ def _is_full(numbers, posts, items, post_ids, comment_ids, pairs, names, name_si
     )
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _log(numbers, items, due, time, slot, user):
     """Put an item into the log; whose cursor waits for it, that waits until the item loses its point."""
     items[numbers[ITEMS], AT] = time
@@ -165,7 +162,7 @@ def _log(numbers, items, due, time, slot, user):
             numbers[NEXT_DUE] = min(numbers[NEXT_DUE], due[n])
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _take_post(data, event, numbers, posts, items, due, live, tier, scores, top, post_ids, names):
     if find(post_ids, event[ID]) != FREE:
         numbers[REPEATED_POSTS] += 1
@@ -187,15 +184,14 @@ def _take_post(data, event, numbers, posts, items, due, live, tier, scores, top,
     posts[slot, NAME] = numbers[NAMES]
     posts[slot, NAME_SIZE] = size
     posts[slot, COMMENTERS] = 0
-    names[numbers[NAMES] : numbers[NAMES] + size] = data[event[TEXT] : event[TEXT] + size]
-    numbers[NAMES] += size
+    numbers[NAMES] = copy_bytes(data, event[TEXT], size, names, numbers[NAMES])
     numbers[LONGEST] = max(numbers[LONGEST], size)
     _log(numbers, items, due, event[TIME], slot, NOBODY)
     enter(posts, numbers, live, tier, scores, slot, POINTS)
     rise(posts, names, numbers, top, slot)
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _take_comment(
     event, numbers, posts, items, due, live, tier, scores, top, post_ids, comment_ids, pairs, names
 ):  # fmt: skip
@@ -229,32 +225,43 @@ def _take_comment(
     rise(posts, names, numbers, top, slot)
 
 
-@njit(cache=True, nogil=True)
-def _age(instant, numbers, posts, items, cursors, due, live, tier, scores, top, post_ids, pairs):
-    """Let all items lose the points that are due at an instant; return whether a post died."""
-    died = False
-    next_due = NEVER
-    for n in range(POINTS):
-        while due[n] == instant:
-            item = cursors[n] - numbers[FIRST_ITEM]
-            slot = items[item, OF_POST]
-            score = change(posts, numbers, tier, scores, slot, -1)
-            cursors[n] += 1
-            item += 1
-            due[n] = items[item, AT] + (n + 1) * DAY if item < numbers[ITEMS] else NEVER
-            if n == POINTS - 1:
-                user = items[item - 1, BY]
-                if user != NOBODY:
-                    _forget_comment(numbers, posts, pairs, slot, user)
-                if score == 0:
-                    _die(numbers, posts, live, tier, scores, top, post_ids, slot)
-                    died = True
-        next_due = min(next_due, due[n])
-    numbers[NEXT_DUE] = next_due
-    return died
+@lean
+def _age(time, numbers, posts, items, cursors, due, live, tier, scores, top, post_ids, pairs):
+    """Let items lose the points that are due up to a time.
+
+    Returns
+    -------
+    int
+        An instant before that time at which the best are to be looked at, and there is more to lose; or `NEVER`. At
+        the time itself there comes an event, and one line for both.
+    """
+    first, number = numbers[FIRST_ITEM], numbers[ITEMS]
+    while numbers[NEXT_DUE] <= time and numbers[NEXT_DUE] != NEVER:
+        instant, next_due, died = numbers[NEXT_DUE], NEVER, False
+        for n in range(POINTS):
+            while due[n] == instant:
+                item = cursors[n] - first
+                slot = items[item, OF_POST]
+                score = change(posts, numbers, tier, scores, slot, -1)
+                cursors[n] += 1
+                item += 1
+                due[n] = items[item, AT] + (n + 1) * DAY if item < number else NEVER
+                if n == POINTS - 1:
+                    user = items[item - 1, BY]
+                    if user != NOBODY:
+                        _forget_comment(numbers, posts, pairs, slot, user)
+                    if score == 0:
+                        _die(numbers, posts, live, tier, scores, top, post_ids, slot)
+                        died = True
+            next_due = min(next_due, due[n])
+        numbers[NEXT_DUE] = next_due
+        looks = numbers[STALE] if numbers[CHANGES] == EXACT else numbers[CHANGES] == DEATHS and died
+        if looks and instant < time:
+            return instant
+    return NEVER
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _forget_comment(numbers, posts, pairs, slot, user):
     """Count one live comment of a user less."""
     known = find_pair(pairs, slot, user)
@@ -266,7 +273,7 @@ def _forget_comment(numbers, posts, pairs, slot, user):
         posts[slot, COMMENTERS] -= 1
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _die(numbers, posts, live, tier, scores, top, post_ids, slot):
     leave(posts, numbers, live, tier, scores, top, slot)
     put(post_ids, posts[slot, ROW_ID], GONE)
@@ -274,7 +281,7 @@ def _die(numbers, posts, live, tier, scores, top, post_ids, slot):
     numbers[FREE_SLOT] = slot
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _differs(numbers, posts, top, shown):
     """Whether the best are not those that were shown last."""
     if numbers[TOP] != numbers[SHOWN]:
@@ -285,7 +292,7 @@ def _differs(numbers, posts, top, shown):
     return False
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _write_line(time, numbers, posts, top, shown, names, out):
     at = write_time(out, numbers[OUT], time)
     for place in range(numbers[K]):
@@ -294,9 +301,7 @@ def _write_line(time, numbers, posts, top, shown, names, out):
             out[at] = 44
             at = write_number(out, at + 1, posts[slot, ROW_ID])
             out[at] = 44
-            name, size = posts[slot, NAME], posts[slot, NAME_SIZE]
-            out[at + 1 : at + 1 + size] = names[name : name + size]
-            at += 1 + size
+            at = copy_bytes(names, posts[slot, NAME], posts[slot, NAME_SIZE], out, at + 1)
             out[at] = 44
             at = write_number(out, at + 1, posts[slot, SCORE])
             out[at] = 44
@@ -313,14 +318,13 @@ def _write_line(time, numbers, posts, top, shown, names, out):
     numbers[LINES_OUT] += 1
 
 
-@njit(cache=True, nogil=True)
+@lean
 def pack_names(posts, live, number, names, packed):
     """Copy the names of live posts to another store; return its size."""
     at = 0
     for i in range(number):
         slot = live[i]
-        begin, size = posts[slot, NAME], posts[slot, NAME_SIZE]
-        packed[at : at + size] = names[begin : begin + size]
+        end = copy_bytes(names, posts[slot, NAME], posts[slot, NAME_SIZE], packed, at)
         posts[slot, NAME] = at
-        at += size
+        at = end
     return at

@@ -9,9 +9,8 @@ A row is called by a number, from which `numbers[BASE]` is taken away to find it
 
 from __future__ import annotations
 
-from numba import njit
-
 from trellis.kernels.debs_lines import RUN_NUMBERS
+from trellis.kernels.debs_tables import lean
 
 # The first columns of rows; the user's own follow.
 SCORE, LIVE_AT, TIER_AT, IS_TOP, NEWER, NEWER_TOO, ROW_ID, LABEL, LABEL_SIZE, OWN_COLUMNS = range(10)
@@ -21,7 +20,7 @@ BASE, LABEL_BASE, K, LIVE, TIER, THRESHOLD, TIER_MOST, TOP, STALE, OWN_NUMBERS =
 SCORES = 4096  # of the histogram; larger ones share the last place
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _goes_before(rows, labels, numbers, a, b):
     """Whether a row is better: larger score, then smaller label, then newer, newer, larger id."""
     a -= numbers[BASE]
@@ -44,7 +43,7 @@ def _goes_before(rows, labels, numbers, a, b):
     return a > b
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _join_tier(rows, numbers, tier, row):
     at = row - numbers[BASE]
     rows[at, TIER_AT] = numbers[TIER]
@@ -52,7 +51,7 @@ def _join_tier(rows, numbers, tier, row):
     numbers[TIER] += 1
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _quit_tier(rows, numbers, tier, row):
     at = rows[row - numbers[BASE], TIER_AT]
     numbers[TIER] -= 1
@@ -62,7 +61,7 @@ def _quit_tier(rows, numbers, tier, row):
     rows[row - numbers[BASE], TIER_AT] = -1
 
 
-@njit(cache=True, nogil=True)
+@lean
 def enter(rows, numbers, live, tier, scores, row, score):
     """Let a row take part, with a score above 0."""
     at = row - numbers[BASE]
@@ -77,7 +76,7 @@ def enter(rows, numbers, live, tier, scores, row, score):
         _join_tier(rows, numbers, tier, row)
 
 
-@njit(cache=True, nogil=True)
+@lean
 def change(rows, numbers, tier, scores, row, by):
     """Change the score of a row that takes part, and return the new one; who falls among the best makes them stale."""
     at = row - numbers[BASE]
@@ -96,7 +95,7 @@ def change(rows, numbers, tier, scores, row, by):
     return score
 
 
-@njit(cache=True, nogil=True)
+@lean
 def leave(rows, numbers, live, tier, scores, top, row):
     """Take a row out."""
     at = row - numbers[BASE]
@@ -116,7 +115,7 @@ def leave(rows, numbers, live, tier, scores, top, row):
         numbers[STALE] = 1
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _make_tier(rows, numbers, live, tier, scores):
     """Choose the threshold anew, as high as a tier of the wished size allows."""
     for i in range(numbers[TIER]):
@@ -134,7 +133,7 @@ def _make_tier(rows, numbers, live, tier, scores):
     numbers[TIER_MOST] = max(4 * wished, 2 * numbers[TIER], 256)
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _lift(rows, labels, numbers, top, place):
     """Move one of the best up to its place."""
     while place > 0 and _goes_before(rows, labels, numbers, top[place], top[place - 1]):
@@ -142,7 +141,7 @@ def _lift(rows, labels, numbers, top, place):
         place -= 1
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _offer(rows, labels, numbers, top, row):
     """Put a row that is not among the best among them, if it belongs there."""
     if numbers[TOP] < numbers[K]:
@@ -156,7 +155,7 @@ def _offer(rows, labels, numbers, top, row):
     _lift(rows, labels, numbers, top, numbers[TOP] - 1)
 
 
-@njit(cache=True, nogil=True)
+@lean
 def rise(rows, labels, numbers, top, row):
     """Put a row whose score has grown in its place among the best; nothing to do while they are stale."""
     if numbers[STALE]:
@@ -170,7 +169,7 @@ def rise(rows, labels, numbers, top, row):
             return
 
 
-@njit(cache=True, nogil=True)
+@lean
 def settle(rows, labels, numbers, live, tier, scores, top):
     """Choose the best anew if they are stale."""
     short = numbers[TIER] < min(numbers[K], numbers[LIVE])

@@ -120,7 +120,7 @@ class Communities(Engine):
         return run_communities(
             *self.buffers, s["at"], s["events"], s["read"], s["promises"], s["numbers"], s["users"], s["edges"],
             s["comments"], s["likes"], s["live"], s["tier"], s["scores"], s["top"], s["shown"], s["shown_sizes"],
-            s["user_ids"], s["comment_ids"], s["friends"], s["pairs"], s["texts"], s["candidates"], out,
+            s["user_ids"], s["comment_ids"], s["friends"], s["pairs"], s["texts"], s["candidates"], s["bars"], out,
         )  # fmt: skip
 
     def _grow(self) -> None:

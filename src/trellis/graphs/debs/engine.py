@@ -64,6 +64,7 @@ class Engine:
             "events": np.zeros((number, EVENT_FIELDS), np.int64),
             "read": np.zeros((number, SOURCE_FIELDS), np.int64),
             "promises": np.full(number, -NEVER, np.int64),
+            "bars": np.zeros(7, np.int64),
         }
         self.state["read"][:, LATEST] = -NEVER
         self.buffers: list[Bytes] = [np.empty(0, np.uint8) for _ in self.sources]

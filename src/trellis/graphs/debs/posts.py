@@ -96,7 +96,7 @@ class Posts(Engine):
         return run_posts(
             *self.buffers, s["at"], s["events"], s["read"], s["promises"], s["numbers"], s["posts"], s["items"],
             s["cursors"], s["due"], s["live"], s["tier"], s["scores"], s["top"], s["shown"], s["post_ids"],
-            s["comment_ids"], s["pairs"], s["names"], out,
+            s["comment_ids"], s["pairs"], s["names"], s["bars"], out,
         )  # fmt: skip
 
     def _grow(self) -> None:
