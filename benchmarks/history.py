@@ -118,7 +118,7 @@ def _asking(archive: Archive, codes: np.ndarray, parquet: Path, quick: bool) -> 
                 [
                     f"Filters: {archive.info()['filter_bytes'] / 1e6:.1f} MB. Lists of the leaves "
                     f"of each name, exact: {lists.bytes / 1e6:.1f} MB and the names. With a bounded number of names "
-                    "the lists are smaller, faster for rare names, and never wrong: filters are for names without "
+                    "the lists are smaller, mostly quicker, and never wrong: filters are for names without "
                     "number, such as a case with its activity, and where no dictionary may be kept.",
                     "DuckDB, one thread, over the same events in Parquet, joins each event of the first name with the "
                     "next of the second and so on (ASOF): its answer is of events and exact, ours of leaves. Its start "

@@ -36,7 +36,7 @@ def test_a_log_by_cases(tmp_path: Path) -> None:
     assert rows.num_rows < 3 * len(true)
     rare = text.replace("REJECTED by ADMINISTRATION", "REJECTED by MISSING")
     found = archive.find(rare, exact=True)
-    assert found.needed < found.events / 2
+    assert found.needed < found.events
     wanted = trellis.query(rare).detect(log, time=TIME, type=NAME).to_arrow().to_pylist()
     assert plain_rows(found.trends.to_arrow().to_pylist()) == plain_rows(wanted)
 
