@@ -22,3 +22,10 @@ def history_on_spark() -> Any:
     from trellis import run
 
     return run.history_on_spark()
+
+
+def following(frame: Any, archive: str, checkpoint: str, **options: Any) -> Any:
+    """Return what appends a stream of Spark's to an archive."""
+    from trellis import run
+
+    return run.following(frame, archive, checkpoint, **options)

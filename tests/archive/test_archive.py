@@ -156,6 +156,10 @@ def test_sizes() -> None:
     assert small.bits % 64 == 0
     with pytest.raises(UsageError, match="MB are allowed"):
         size_filters([70] * 10, 10_000, 0.001, 3, memory=10_000)
+    with pytest.raises(UsageError, match="the thesis's filters take"):
+        thesis_size(1_000_000, 100, 1e-4, 3, memory=1_000_000)
+    nodes = size_filters([70] * 10, 10_000, 0.1, 3, above=[400])
+    assert nodes.bits >= nodes.hashes * 400 / np.log(2) > small.bits
     assert thesis_size(1_000_000, 100, 1e-4, 3).bits > size_filters([70] * 10, 10_000, 1e-4, 3).bits
     with pytest.raises(UsageError, match="cannot be kept"):
         size_filters([5], 10, 0, 3)
@@ -166,6 +170,8 @@ def test_questions_that_ask_for_little(tmp_path: Path) -> None:
     archive = built(table, tmp_path / "a")
     assert archive.exists("PATTERN SEQ(A a, Z z)") in (Answer.NO, Answer.MAYBE, Answer.LIKELY)
     assert archive.find("PATTERN SEQ(A a, B b)", begin=10**6).num_rows == 0
+    assert archive.find("PATTERN SEQ(A a, B b)", first=10**6).num_rows == 0
+    assert archive.find("PATTERN SEQ(A a, B b)", level=200).num_rows == 1
     assert archive.exists("PATTERN SEQ(" + ", ".join(f"A a{i}" for i in range(70)) + ")", same_leaf="no") is Answer.NO
     empty = built(table.slice(0, 0), tmp_path / "empty")
     assert empty.exists("PATTERN SEQ(A a, B b)") is Answer.NO
@@ -175,7 +181,10 @@ def test_questions_that_ask_for_little(tmp_path: Path) -> None:
     assert coarse.num_rows <= archive.find("PATTERN SEQ(A a, B b)").num_rows
     for wrong, options in (
         ("there is no policy", {"policy": "sometimes"}), ("same_leaf is", {"same_leaf": "yes"}),
-        ("is no time", {"begin": "then"}), ("a level is", {"level": -1}),
+        ("is no time", {"begin": "then"}), ("a level is", {"level": -1}), ("starts is", {"starts": "late"}),
+        ("a list of skip-till-next", {"starts": "after"}), ("different lists", {"pairs": True, "minimal": True}),
+        ("one end for each start", {"pairs": True, "policy": "skip-till-next"}), ("a limit is", {"limit": -1}),
+        ("a span of events is", {"within_events": -1}),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=wrong):
             archive.find("PATTERN SEQ(A a, B b)", **options)

@@ -190,3 +190,35 @@ def test_other_lists_of_the_same_chains(number: int) -> None:
 
 def rows_of(found: Found) -> list[tuple[int, int, bool]]:
     return list(zip(found.start.tolist(), found.end.tolist(), found.clear.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Erring:
+    """Leaves whose filters often say yes wrongly, and never no."""
+
+    exact: Exact
+    seed: int
+
+    def has(self, names: frozenset[str]) -> np.ndarray:
+        found = np.zeros(len(self.exact.sets), np.bool_)
+        for name in names:
+            rng = np.random.default_rng([self.seed, ord(name)])
+            found |= self.exact.has(frozenset(name)) | (rng.random(len(found)) < 0.25)
+        return found
+
+
+@seed(11004)
+@settings(max_examples=400, **SETTINGS)
+@given(number=st.integers(0, 10**9))
+def test_what_errors_of_filters_can_do(number: int) -> None:
+    asked, leaves, *_ = draw(random.Random(number))
+    assert isinstance(leaves.holder, Exact)
+    exact, erring = Question(asked, leaves), Question(asked, replace(leaves, holder=Erring(leaves.holder, number)))
+    found: dict[int, int] = {}
+    for a, d, _ in rows_of(erring.found()):
+        found[a] = min(d, found.get(a, d))
+    for a, d, _ in rows_of(exact.found()):  # a row may become shorter, and there may be more; no start is lost
+        assert found[a] <= d
+    assert erring.simple() is not Answer.NO or exact.simple() is Answer.NO
+    if not asked.by_steps:
+        assert (erring.needed() >= exact.needed()).all()

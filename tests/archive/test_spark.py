@@ -83,8 +83,7 @@ def put(table: pa.Table, folder: Path, number: int) -> None:
 def followed(spark: SparkSession, folder: Path, **more: object) -> Following:
     frame = read_stream(spark, str(folder / "in"), time="t", files_a_batch=1)
     given = {"available_now": True} | more
-    following = Following(frame, str(folder / "a"), str(folder / "cp"), **given)  # type: ignore[arg-type]
-    following.start()
+    following: Following = Archive.open(folder / "a").follow(frame, folder / "cp", **given)
     try:
         following.wait()
     finally:

@@ -4,44 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from trellis.archive.asking import Asker, Options
-from trellis.archive.contents import Contents, chunk_of
+from trellis.archive.asking import Options
 from trellis.archive.decay import coarsened, dropped
 from trellis.archive.events import Told, fitted, in_order
 from trellis.archive.exact import POSITION, Exact, Reader, needed
-from trellis.archive.filters import Filters, whole_tile
 from trellis.archive.growing import Plan, number_too_late, settle, split_newest
-from trellis.archive.keys import Keys
-from trellis.archive.leaves import Answer, Leaves
-from trellis.archive.sizing import expected_rate
-from trellis.archive.store import (
-    Manifest,
-    load_array,
-    load_table,
-    read_manifest,
-    remove_unnamed,
-    swap_manifest,
-    writing,
-)
-from trellis.archive.tree import Tree, levels_of, node_type
-from trellis.engines import detect_here, history_on_spark, is_spark
+from trellis.archive.kept import Kept
+from trellis.archive.leaves import Answer
+from trellis.archive.store import Manifest, read_manifest, remove_unnamed, swap_manifest, writing
+from trellis.engines import detect_here, following, history_on_spark, is_spark
 from trellis.errors import UsageError
 from trellis.events import as_tables
 
 
-class Archive:
+class Archive(Kept):
     """A history on disk; make one with `Archive.build`, go on with `Archive.open`."""
-
-    def __init__(self, directory: str | Path) -> None:
-        self.directory = Path(directory)
-        self.manifest = read_manifest(self.directory)
 
     # --- Making one -------------------------------------------------------------------------------------------
 
@@ -144,6 +126,34 @@ class Archive:
                 self._append(data, delay, late, batch, told or _silently)
         return True
 
+    def follow(
+        self, frame: Any, checkpoint: str | Path, *, delay: str | int | None = None, late: str = "error",
+        available_now: bool = False,
+    ) -> Any:  # fmt: skip
+        """Append what a streaming data frame of Spark's brings, each batch once, also through kills and restarts.
+
+        Parameters
+        ----------
+        frame
+            A streaming data frame with the columns of the archive.
+        checkpoint
+            The directory in which the stream remembers how far it is.
+        delay, late
+            As for `append`; a delay is written like `10 minutes`.
+        available_now
+            Stop when all that is there has been read.
+
+        Returns
+        -------
+        trellis.spark.follow.Following
+            The stream, which runs: `wait` for its end, or `stop` it.
+        """
+        running = following(
+            frame, str(self.directory), str(checkpoint), delay=delay, late=late, available_now=available_now
+        )
+        running.start()
+        return running
+
     @contextmanager
     def _writing(self) -> Iterator[None]:
         """Keep others from writing, and go on from what they wrote before."""
@@ -202,103 +212,6 @@ class Archive:
             before, bound = len(self.stored.entries), self.asker.number(moment)
             self._use(coarsened(self.directory, self.manifest, self.stored, self.tree, bound, level))
         return before - len(self.stored.entries)
-
-    def _use(self, manifest: Manifest) -> None:
-        """Go on with a manifest that counts."""
-        self.manifest = manifest
-        for name in ("stored", "held", "tree", "asker"):
-            self.__dict__.pop(name, None)
-
-    # --- What is there ----------------------------------------------------------------------------------------
-
-    @cached_property
-    def stored(self) -> Contents:
-        """What is known of the events that have their places, mapped into memory."""
-        manifest, contents = (
-            self.manifest,
-            Contents.none(self.manifest.capacity, self.manifest.bits, self.manifest.hashes),
-        )
-        if manifest.leaves:
-            contents.entries = load_array(self.directory, manifest.leaves, manifest)
-        tiles = [whole_tile(load_array(self.directory, name, manifest)) for name in manifest.tiles]
-        contents.filters = Filters(manifest.bits, manifest.hashes, tiles, len(contents.entries))
-        if manifest.pairs:
-            values = load_table(self.directory, manifest.keys, manifest)["key"].combine_chunks()
-            contents.keys = Keys(values, load_array(self.directory, manifest.pairs, manifest))
-            contents.keyless = manifest.keyless
-        return contents
-
-    @cached_property
-    def held(self) -> pa.Table:
-        """The newest events, which have no places before later ones come."""
-        if not self.manifest.held:
-            return self.manifest.arrow.empty_table()
-        return load_table(self.directory, self.manifest.held, self.manifest)
-
-    @cached_property
-    def tree(self) -> Tree:
-        """The nodes above the leaves."""
-        manifest = self.manifest
-        segments = [load_array(self.directory, name, manifest) for name in manifest.tree]
-        none = np.zeros(0, node_type(manifest.bits, self.stored.entries["since"].dtype))
-        return Tree(manifest.capacity, manifest.fan_out, np.concatenate(segments) if segments else none)
-
-    @cached_property
-    def asker(self) -> Asker:
-        """What answers questions, over all events."""
-        contents = self.stored
-        if self.held.num_rows:
-            contents = contents.copied()
-            contents.add(chunk_of(self.held, self.manifest.events, self.manifest))
-        return Asker(self.manifest, contents)
-
-    @property
-    def leaves(self) -> Leaves:
-        """The leaves, as questions see them."""
-        return self.asker.leaves
-
-    @property
-    def filters(self) -> Filters:
-        """The filters of the leaves, as questions see them."""
-        return self.asker.contents.filters
-
-    def __len__(self) -> int:
-        return self.manifest.events + self.manifest.holds - self.manifest.dropped
-
-    def info(self) -> dict[str, Any]:
-        """Return size, bytes an event, height of the tree, density of the filters and the expected rate."""
-        manifest, contents = self.manifest, self.asker.contents
-        entries, densities = contents.entries, contents.filters.densities
-        of_leaves = manifest.bits * len(entries) / 8
-        return {
-            "events": len(self),
-            "dropped": manifest.dropped,
-            "held": manifest.holds,
-            "late": manifest.late,
-            "leaves": len(entries),
-            "coarse": int((levels_of(entries, manifest.capacity, manifest.fan_out) > 0).sum()),
-            "events_a_leaf": manifest.capacity,
-            "bits": manifest.bits,
-            "hashes": manifest.hashes,
-            "filter_bytes": self._bytes(manifest.tiles),
-            "filter_bytes_an_event": of_leaves / max(1, len(self)),
-            "tree_bytes": self._bytes(manifest.tree),
-            "event_bytes": self._bytes([*(name for name, _, _ in manifest.parts), manifest.held]),
-            "fan_out": manifest.fan_out,
-            "height": self.tree.height,
-            "top_nodes": self.tree.tops(entries),
-            "density": float(densities.mean()) if len(densities) else 0.0,
-            "asked_rate": manifest.false_positive,
-            "expected_rate": expected_rate(densities, manifest.hashes, manifest.names),
-            "since": self._moment(entries["since"][:1]),
-            "until": self._moment(entries["until"][-1:]),
-        }
-
-    def _bytes(self, names: list[str]) -> int:
-        return sum((self.directory / name).stat().st_size for name in names if name)
-
-    def _moment(self, numbers: np.ndarray) -> Any:
-        return self.asker.times(np.asarray(numbers))[0].as_py() if len(numbers) else None
 
     # --- Questions --------------------------------------------------------------------------------------------
 

@@ -133,6 +133,8 @@ class Asker:
         chosen = POLICIES[text.bound.select] if options.policy is None else Policy(options.policy)
         if options.starts == "after" and chosen is not Policy.NEXT:
             raise UsageError("starts=after is a list of skip-till-next", "Use it with policy=skip-till-next.")
+        if options.pairs and chosen is Policy.NEXT:
+            raise UsageError("skip-till-next has one end for each start", "Use pairs with policy=skip-till-any.")
         low, high = (None if one is None else self.number(one) for one in (options.begin, options.end))
         within = _within(text.bound)
         if options.within_events is not None:

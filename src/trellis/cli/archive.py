@@ -96,7 +96,7 @@ def build(
     from trellis.archive import Archive
 
     with progress(not json) as step, started(o.EngineOptions(engine, master, tuple(conf or ()))) as session:
-        table = _events(step, session, events, time, type, input_format, time_format)
+        table = _events(step, session, events, time, {type}, input_format, time_format)
         made = Archive.build(
             table, archive, time=time, type=type, event_id=event_id, leaf=leaf, false_positive=false_positive,
             memory=_bytes(memory), expected_events=expected_events, query_length=query_length, fan_out=fan_out,
@@ -115,7 +115,7 @@ def append(
     kept = Archive.open(archive)
     about = kept.manifest
     with progress(not json) as step, started(o.EngineOptions(engine, master, tuple(conf or ()))) as session:
-        kept.append(_events(step, session, events, about.time, about.type, input_format, time_format), told=step)
+        kept.append(_events(step, session, events, about.time, kept.texts, input_format, time_format), told=step)
     print_info(kept, json)
 
 
@@ -156,7 +156,7 @@ def follow(
         from trellis.spark.read_stream import read_stream
 
         frame = read_stream(
-            session, directory, input_format=input_format, text_columns={about.type}, time=about.time,
+            session, directory, input_format=input_format, text_columns=kept.texts, time=about.time,
             time_format=time_format, files_a_batch=files_a_batch,
         )  # fmt: skip
         following = Following(frame, archive, checkpoint, delay=delay, late=str(late), available_now=available_now)
@@ -256,13 +256,13 @@ def find(
 
 
 def _events(
-    step: Step, session: Any, events: list[str], time: str, type_: str, input_format: str | None,
+    step: Step, session: Any, events: list[str], time: str, texts: set[str], input_format: str | None,
     time_format: str | None,
 ) -> Any:  # fmt: skip
     """Read events into this process, or on Spark."""
     step("reading the events")
     given: dict[str, Any] = {
-        "input_format": input_format, "text_columns": {type_}, "time": time, "time_format": time_format
+        "input_format": input_format, "text_columns": texts, "time": time, "time_format": time_format
     }  # fmt: skip
     if session is None:
         from trellis.io.read import read_table

@@ -19,6 +19,7 @@ from trellis.archive.archive import Archive
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.language.schema import Type
 from trellis.spark.failures import in_driver, in_task, mistake_in
+from trellis.spark.history import quoted
 from trellis.streams.delays import delay_of
 
 ABOUT = "archive.json"
@@ -55,7 +56,7 @@ class Following:
         missing = [name for name in schema.names if name not in frame.columns]
         if missing:
             raise UsageError(f"the events have no column `{missing[0]}`, which the archive has")
-        self.frame = frame.select(*(frame[f"`{name}`"] for name in schema.names))
+        self.frame = frame.select(*(frame[quoted(name)] for name in schema.names))
         self.delay = None if delay is None else _delay(delay, self.archive.asker.schema.time_type)
         if late not in ("error", "drop"):
             raise UsageError(f"late is `{late}`", "It is `error` or `drop`.")

@@ -122,7 +122,7 @@ def append(frame: DataFrame, archive: Archive, step: Told) -> Manifest:
     """Add the events of a frame to an archive, and return its new manifest."""
     manifest = archive.manifest
     schema = manifest.arrow
-    whole = frame.select(*(frame[f"`{name}`"] for name in schema.names if name in frame.columns))
+    whole = frame.select(*(frame[quoted(name)] for name in schema.names if name in frame.columns))
     if archive.held.num_rows:
         whole = whole.unionByName(frame.sparkSession.createDataFrame(archive.held.select(whole.columns)))
     with _staging(whole, archive.directory, schema, manifest.time, manifest.event_id, step) as (staging, staged):
@@ -158,7 +158,7 @@ class _staging:
                 return []
             tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
             self.step(f"sorting {number:,} events")
-            cut = frame.repartitionByRange(max(tasks, -(-number // CHUNK)), f"`{self.time}`")
+            cut = frame.repartitionByRange(max(tasks, -(-number // CHUNK)), quoted(self.time))
             work = Stage(str(self.path.absolute()), self.schema, self.time, self.event_id)
             files = told(cut.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
         found: list[Staged] = []
@@ -222,6 +222,11 @@ def _settled(frame: DataFrame, archive: Archive, staging: Path, staged: list[Sta
     step("joining")
     chunks = (Chunk.load(staging / file["chunk"]) for file in files)
     return commit(archive.directory, new, archive.stored, archive.tree, chunks, parts, held)
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as Spark takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def plural(number: int) -> str:
