@@ -274,7 +274,9 @@ def _memory(quick: bool) -> Table:
     assert stored is not None
     rows = [
         Row(
-            f"the default, {name}", memory=ours, targets=[at_least(1, "times as much in t-cet", theirs / max(ours, 1))]
+            f"the default, {STORED}",
+            memory=ours,
+            targets=[at_least(1, "times as much in t-cet", theirs / max(ours, 1))],
         ),
         Row("t-cet", memory=theirs),
         Row("t-cet, stored partial trends in the paper's unit", memory=stored.stored),
