@@ -66,8 +66,8 @@ def _rate(quick: bool, large: bool, queries: int) -> list[Table]:
             first_to_go and sase / hybrid >= 10,
             f"those two {'gave' if first_to_go else 'did not give'} up, and SASE took {ratios} where most is found",
         )
-        + f" SASE took {times(sase / auto)} as long as the default. In compiled code most of the time goes into writing "
-        "what is found, whichever way it is found.",
+        + f" SASE took {times(sase / auto)} as long as the default. In compiled code most of the time goes into "
+        "writing what is found, whichever way it is found.",
         f"h-cet has a limit of {LIMIT:,} bytes. "
         + claim(
             "CET adapts to the limit, SASE stores least, Flink most",
