@@ -27,6 +27,9 @@ Name = Annotated[
 Quick = Annotated[
     bool, typer.Option("--quick", help="Small sizes, once each: shows that it works, and judges no target.")
 ]
+Large = Annotated[
+    bool, typer.Option("--large", help="Sizes nearer to the papers', for benchmarks that have them: takes much longer.")
+]
 Folder = Annotated[
     Path | None,
     typer.Option(
@@ -42,6 +45,7 @@ Folder = Annotated[
 def bench(
     name: Name = None,
     quick: Quick = False,
+    large: Large = False,
     folder: Folder = None,
     progress: o.ShowProgress = True,
     json: o.Json = False,
@@ -57,11 +61,13 @@ def bench(
         _print_known(known, json)
         return
     names = _chosen(name, known)
+    if large:
+        _check_large(suite, names, quick)
     if folder is not None:
         _check_folder(folder)
     if not json:
         print_facts(out(), suite.machine())
-    reports = [_measured(suite, one, quick, folder, progress and not json, silent=json) for one in names]
+    reports = [_measured(suite, one, quick, large, folder, progress and not json, silent=json) for one in names]
     if json:
         out().print(texts.dumps({"benchmarks": [report.data() for report in reports]}, ensure_ascii=False))
 
@@ -87,6 +93,15 @@ def _chosen(name: str, known: dict[str, str]) -> list[str]:
     return [name]
 
 
+def _check_large(suite: Any, names: list[str], quick: bool) -> None:
+    """Refuse larger sizes of what has none."""
+    if quick:
+        raise UsageError("a run cannot be both quick and large", "Leave out --quick or --large.")
+    without = [name for name in names if not suite.has_large(name)]
+    if without:
+        raise UsageError(f"the benchmark `{without[0]}` has no larger sizes", "Leave out --large.")
+
+
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that cannot be written, before any work."""
     if find_spec("plotly") is None:
@@ -99,10 +114,10 @@ def _check_folder(folder: Path) -> None:
         raise UsageError(f"{folder} cannot be a directory to write to: {error.strerror}") from None
 
 
-def _measured(suite: Any, name: str, quick: bool, folder: Path | None, tell: bool, silent: bool) -> Any:
+def _measured(suite: Any, name: str, quick: bool, large: bool, folder: Path | None, tell: bool, silent: bool) -> Any:
     """Run a benchmark, and write and print what it found."""
     with shown_progress(tell) as step:
-        report = suite.measure(name, quick, lambda what: step(f"{name}: {what}"))
+        report = suite.measure(name, quick, lambda what: step(f"{name}: {what}"), large)
     paths = [] if folder is None else suite.write(report, folder)
     if not silent:
         out().print()
