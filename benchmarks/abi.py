@@ -56,12 +56,12 @@ class Sizes:
 
 QUICK = Sizes((100, 200), (200,), (200,), 20_000, 20_000, (2, 3), (60,), (60, 80), (1, 4))
 USUAL = Sizes(
-    (2_500, 5_000, 10_000), (10_000, 30_000, 100_000), (10_000, 100_000, 500_000), 600_000, 2_000_000, (5, 6, 7, 8),
-    (250, 350, 450), (250, 350, 450), (8, 16, 32, 64, 128, 181),
+    (1_250, 2_500, 5_000), (5_000, 30_000, 300_000), (5_000, 100_000, 500_000), 600_000, 2_000_000, (5, 6, 7, 8),
+    (250, 350, 450), (250, 350, 450), (4, 8, 16, 32, 64, 124),
 )  # fmt: skip
 LARGE = Sizes(
-    (2_500, 5_000, 10_000, 20_000), (10_000, 30_000, 100_000, 300_000), (10_000, 100_000, 500_000, 2_000_000),
-    2_000_000, 5_000_000, (6, 7, 8, 9, 10), (350, 450, 550), (350, 450, 550), (8, 16, 32, 64, 128, 181),
+    (2_500, 5_000, 10_000, 20_000), (10_000, 100_000, 1_000_000), (10_000, 100_000, 500_000, 2_000_000),
+    2_000_000, 5_000_000, (6, 7, 8, 9, 10), (350, 450, 550), (350, 450, 550), (4, 8, 16, 32, 64, 124),
 )  # fmt: skip
 
 
@@ -118,7 +118,11 @@ def _stage_without_graph(text: str, table: pa.Table) -> Stage:
 def _built(values: Values, construction: str, threads: int, quick: bool) -> Timing:
     n = len(values.value)
     what = f"{construction}, {n:,} events, {threads} threads"
-    return best_of(what, lambda: build(values, 0, n, n, construction, threads), quick=quick)
+
+    def built(number: int) -> None:
+        build(values, 0, number, number, construction, threads)
+
+    return best_of(what, lambda: built(n), quick=quick, warm=lambda: built(100))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -142,13 +146,15 @@ def figure_7(sizes: Sizes, quick: bool) -> Table:
             peers.append(Peer("dynamic, explicit to-edges (seq)", _built(values, "dynamic", 1, quick)))
         if n in sizes.pairs:
             cet = best_of(f"CET graph, {n:,}", lambda v=values: pairwise(v.value, v.low), quick=quick, runs=1)
-            peers.append(Peer("CET graph: each event with all before it, edges not stored", cet))
+            peers.append(Peer("each event compared with all before it, as for the CET graph; no edge is stored", cet))
             ratios.append(cet.wall / timing.wall)
         rows.append(Row(f"parallel, {THREADS} threads, {n:,} events", timing, peers=peers))
     return Table(
         "Figure 7: construction time, ABI and CET graph (Q2)",
         rows,
-        [_claim("the ABI graph is built three orders of magnitude faster than the CET graph, and the gap grows",
+        ["The comparison of all pairs is the least that the CET graph takes: compiled, several pairs at once, without "
+         "the walk over its vertices and without edges.",
+         _claim("the ABI graph is built three orders of magnitude faster than the CET graph, and the gap grows",
                 ratios[-1] >= 1000,
                 f"{ratios[-1]:,.0f} times at the largest size, and {ratios[0]:,.0f} at the smallest")],
     )  # fmt: skip
