@@ -103,3 +103,16 @@ except SystemExit as end:
 assert not {{"pyspark", "numba", "pyarrow", "numpy", "pandas"}} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL, timeout=60, env=os.environ)
+
+
+def test_a_named_algorithm_tells_how_it_works(samples: Path) -> None:
+    plain = run("explain", KITING, "--algorithm", "anchor", "--anchors", "3", "--memory-limit", "1G").out
+    assert "name: anchor" in plain
+    assert "memory limit: 1,073,741,824 bytes" in plain
+    given = (KITING, samples / "kite.parquet", "--event-id", "event_id", "--algorithm", "anchor")
+    told = json.loads(run_local("explain", *given, "--construction", "dynamic", "--anchors", "3", "--json").out)
+    assert told["algorithm"]["construction"] == "dynamic"
+    assert told["algorithm"]["anchors"].startswith("3 in the window that stores most")
+    assert "8 for each event" in told["algorithm"]["stores"]
+    assert_mistake(run("explain", KITING, "--algorithm", "anchors"), "Did you mean `anchor`?")
+    assert_mistake(run("explain", KITING, "--algorithm", "dfs", "--anchors", "2"), "no use for anchors")

@@ -282,10 +282,10 @@ def test_the_construction_says_what_it_does_not_take(spark: SparkSession, text: 
     [
         (
             {"algorithm": "joins"},
-            "no algorithm `joins`.*Did you mean `join`.*auto, ranks, join, walk",
+            "no algorithm `joins`.*Did you mean `join`.*auto, ranks, join, dfs",
         ),
-        ({"algorithm": "dfs"}, "no algorithm `dfs`.*There are auto, ranks, join, walk, tree and condensed"),
-        ({"construction": "parallel"}, "no construction `parallel`.*There are auto and spark"),
+        ({"algorithm": "quick"}, "no algorithm `quick`.*There are auto, ranks, join, dfs"),
+        ({"construction": "quick"}, "no construction `quick`.*There are auto, dynamic, dynamic-range, parallel and"),
         ({"construction": "spark"}, "for the algorithm `join`.*Ask for algorithm join too"),
         ({"algorithm": "join", "engine": "local"}, "joins data frames of Spark.*Use engine spark"),
     ],

@@ -1,0 +1,46 @@
+"""Cases that named algorithms take, and how what they find is compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.compare import plain_rows
+from tests.strategies import Case, case
+from trellis.algorithms.contract import Found, Stage
+from trellis.algorithms.registry import NAMED
+from trellis.language import syntax as s
+
+CONSTRUCTIONS = ("dynamic", "dynamic-range", "parallel")
+
+
+@st.composite
+def named_cases(draw: Any, *, most: int = 10, clauses: bool = True) -> Case:
+    """Draw a query that a named algorithm takes: windows or none, skip-till-any, no HAVING."""
+    drawn = draw(case(most=most, clauses=clauses))
+    within = drawn.query.within
+    if within is not None and within.slide is None:
+        within = s.Within(within.size, within.size)
+    return replace(drawn, query=replace(drawn.query, select=s.Select.ANY, having=(), within=within))
+
+
+def comparable(case: Case, rows: list[dict[str, Any]]) -> Any:
+    """Return rows as they are where the query orders them; else in an order of their own."""
+    query = case.query
+    plain = plain_rows(rows)
+    ordered = query.order_by or query.limit is not None or query.offset or query.aggregates
+    return plain if ordered else sorted(plain, key=repr)
+
+
+def paths_of(stage: Stage, name: str) -> list[tuple[int, ...]]:
+    """Return all that an algorithm finds on a stage, each trend behind its task, sorted."""
+    found = [path for some in NAMED[name].load()(stage) for path in _paths(some)]
+    return sorted(found)
+
+
+def _paths(found: Found) -> list[tuple[int, ...]]:
+    begins = np.concatenate([[0], found.ends[:-1]])
+    return [(found.task, *found.positions[begin:end].tolist()) for begin, end in zip(begins, found.ends, strict=True)]
