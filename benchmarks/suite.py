@@ -6,13 +6,12 @@ import ast
 import importlib
 import json
 from collections.abc import Callable
-from inspect import signature
 from pathlib import Path
 
 from benchmarks.measure import listening
 from benchmarks.report import Report, machine
 
-__all__ = ["benchmarks", "machine", "measure", "write"]
+__all__ = ["benchmarks", "has_large", "machine", "measure", "write"]
 
 FOLDER = Path(__file__).parent
 
@@ -27,13 +26,20 @@ def benchmarks() -> dict[str, str]:
     return found
 
 
+def has_large(name: str) -> bool:
+    """Return whether a benchmark has larger sizes: its `run` takes `large`. Nothing is imported."""
+    tree = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
+    (run,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "run")
+    return any(argument.arg == "large" for argument in run.args.args)
+
+
 def measure(name: str, quick: bool, step: Callable[[str], None], large: bool = False) -> Report:
-    """Run a benchmark; `step` is told what it does. Those that have no larger sizes are run as always."""
+    """Run a benchmark; `step` is told what it does."""
     step("loading")
     module = importlib.import_module(f"benchmarks.{name}")
-    more = {"large": large} if "large" in signature(module.run).parameters else {}
+    options = {"large": True} if large else {}
     with listening(step):
-        return Report(name, benchmarks()[name], module.run(quick, **more), quick)
+        return Report(name, benchmarks()[name], module.run(quick, **options), quick)
 
 
 def write(report: Report, folder: Path) -> list[Path]:

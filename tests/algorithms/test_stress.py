@@ -24,7 +24,7 @@ QUERIES = {
 
 def events(n: int, seed: int) -> pa.Table:
     rng = np.random.default_rng(seed)
-    accounts = max(8, n // 6)
+    accounts = max(12, n // 6)
     columns = {
         "src": rng.integers(0, accounts, n),
         "dest": rng.integers(0, accounts, n),
@@ -58,7 +58,7 @@ def stress(text: str, n: int, report: str, seed: int, threads: tuple[int, ...], 
 def test_threads_and_anchors(name: str, report: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(anchor, "BATCH_VALUES", 64)  # many shares
     monkeypatch.setattr(graph, "FEW", 8)
-    n = 16 if report == "any" or name != "kite" else 40
+    n = 20 if report == "any" or name != "kite" else 40
     found = stress(QUERIES[name], n, report, 3, (1, 2, 5), (None, 1, 2, 3, 7))
     assert found > 5
     stress(f"{QUERIES[name]} WITHIN 12 SLIDE 5", 30, report, 4, (1, 3), (None, 1, 4))

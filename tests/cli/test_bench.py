@@ -80,11 +80,9 @@ def test_a_run_is_printed_and_written(tmp_path: Path) -> None:
     assert "<script src" not in page, "the page needs no network"
 
 
-def test_small_and_large_at_once() -> None:
-    assert_mistake(run("bench", "startup", "--quick", "--large"), "sizes cannot be small and large at once")
-
-
-def test_larger_sizes_reach_those_that_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_larger_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_mistake(run("bench", "cet", "--quick", "--large"), "a run cannot be both quick and large")
+    assert_mistake(run("bench", "startup", "--large"), "the benchmark `startup` has no larger sizes")
     asked: list[bool] = []
 
     def sized(quick: bool, large: bool = False) -> list[Table]:
@@ -92,10 +90,9 @@ def test_larger_sizes_reach_those_that_have_them(monkeypatch: pytest.MonkeyPatch
         return []
 
     monkeypatch.setattr("benchmarks.cet.run", sized)
-    monkeypatch.setattr("benchmarks.startup.run", lambda quick: [])
-    for name in ("cet", "startup"):
-        assert suite.measure(name, False, lambda _: None, large=True).tables == []
-    assert asked == [True]
+    for large in (False, True):
+        assert suite.measure("cet", False, lambda _: None, large).tables == []
+    assert asked == [False, True]
 
 
 def test_an_unknown_benchmark() -> None:

@@ -17,7 +17,12 @@ from trellis.language.bound import ConditionKind
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "semantics.md"
-EXAMPLES = [*examples(PAGE), *examples(DOCS / "patterns.md"), *examples(DOCS / "sequences.md")]
+EXAMPLES = [
+    *examples(PAGE),
+    *examples(DOCS / "patterns.md"),
+    *examples(DOCS / "sequences.md"),
+    *examples(DOCS / "algorithms.md"),
+]
 RESULTS = [example for example in EXAMPLES if example.error is None]
 ERRORS = [example for example in EXAMPLES if example.error is not None]
 LOCAL = (ConditionKind.CONSTANT, ConditionKind.ADJACENT)

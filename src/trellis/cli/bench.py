@@ -28,8 +28,7 @@ Quick = Annotated[
     bool, typer.Option("--quick", help="Small sizes, once each: shows that it works, and judges no target.")
 ]
 Large = Annotated[
-    bool,
-    typer.Option("--large", help="Larger sizes, in benchmarks that have them: figures of papers take much longer."),
+    bool, typer.Option("--large", help="Sizes nearer to the papers', for benchmarks that have them: takes much longer.")
 ]
 Folder = Annotated[
     Path | None,
@@ -61,9 +60,9 @@ def bench(
     if name is None:
         _print_known(known, json)
         return
-    if quick and large:
-        raise UsageError("sizes cannot be small and large at once", "Use --quick or --large.")
     names = _chosen(name, known)
+    if large:
+        _check_large(suite, names, quick)
     if folder is not None:
         _check_folder(folder)
     if not json:
@@ -92,6 +91,15 @@ def _chosen(name: str, known: dict[str, str]) -> list[str]:
         hint = did_you_mean(name, [*known, ALL], f"Benchmarks are {', '.join(known)}, and {ALL} for all of them.")
         raise UsageError(f"there is no benchmark `{name}`", hint)
     return [name]
+
+
+def _check_large(suite: Any, names: list[str], quick: bool) -> None:
+    """Refuse larger sizes of what has none."""
+    if quick:
+        raise UsageError("a run cannot be both quick and large", "Leave out --quick or --large.")
+    without = [name for name in names if not suite.has_large(name)]
+    if without:
+        raise UsageError(f"the benchmark `{without[0]}` has no larger sizes", "Leave out --large.")
 
 
 def _check_folder(folder: Path) -> None:

@@ -154,6 +154,14 @@ def _sub_at(weight, begin, end, rank):
 
 
 @njit(cache=True, nogil=True)
+def _larger(array, used, more):
+    """Return an array with what is used of another, and room for more."""
+    larger = np.empty(2 * (used + more), np.int32)
+    larger[:used] = array[:used]
+    return larger
+
+
+@njit(cache=True, nogil=True)
 def join_subs(rank, rows, starts, weight, sub_ends, values, joints, runs, lo, deepest, ends_here, room):
     """Return trends, from one on, that sub-sequences make when they are joined: their events, and where each ends.
 
@@ -190,12 +198,29 @@ def join_subs(rank, rows, starts, weight, sub_ends, values, joints, runs, lo, de
             begin = sub_ends[entering - 1] if entering > 0 else 0
             size = sub_ends[entering] - begin
             at = length[depth]
+            last = values[begin + size - 1] - lo
+            if joints[last] == joints[last + 1] and not seeking:  # nothing goes on from it: it is told at once
+                if used + at + size > out.shape[0]:
+                    out = _larger(out, used, at + size)
+                for i in range(at):
+                    out[used + i] = path[i]
+                used += at
+                for i in range(size):
+                    out[used + i] = values[begin + i]
+                used += size
+                out_ends[found] = used
+                found += 1
+                if depth > 0 and place[depth - 1] < runs[run[depth - 1], 1]:
+                    entering = place[depth - 1]
+                    place[depth - 1] += 1
+                else:
+                    entering = np.int64(-1)
+                continue
             for i in range(size):
                 path[at + i] = values[begin + i]
             subs[depth] = entering
             depth += 1
             length[depth] = at + size
-            last = path[at + size - 1] - lo
             run[depth - 1] = joints[last]
             place[depth - 1] = runs[joints[last], 0] if joints[last] < joints[last + 1] else 0
             entering = np.int64(-1)
@@ -225,9 +250,7 @@ def join_subs(rank, rows, starts, weight, sub_ends, values, joints, runs, lo, de
         last = path[length[depth] - 1] - lo
         if not told and ends_here[last]:
             if used + length[depth] > out.shape[0]:
-                larger = np.empty(2 * (used + length[depth]), np.int32)
-                larger[:used] = out[:used]
-                out = larger
+                out = _larger(out, used, length[depth])
             for i in range(length[depth]):
                 out[used + i] = path[i]
             used += length[depth]

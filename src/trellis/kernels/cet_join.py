@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.listing import SPARE, _copy
+
 CURSOR, DEPTH, DEEPEST, TOTAL, STATE = range(5)
 FRESH = -1
 
@@ -22,11 +24,11 @@ def join(
 
     `state`, `at`, `rows` and `places` say where the walk stands: at which events, at which of their rows, and at which
     predecessor of its first event; `tail` ends with the current trend as far as it is joined. `graphlet_of` is where
-    the graphlet of each event begins.
+    the graphlet of each event begins. `tail`, `pool` and `values` have `SPARE` values to spare at the end.
     """
     cursor, depth, deepest, total = state[CURSOR], state[DEPTH], state[DEEPEST], state[TOTAL]
     row = used = np.int64(0)
-    room = tail.shape[0]
+    room, most = tail.shape[0] - SPARE, values.shape[0] - SPARE
     over = False
     while True:
         if depth == 0:
@@ -43,26 +45,40 @@ def join(
             continue
         d = depth - 1
         r = rows[d]
-        # In the first graphlet of a window only trends that begin with an event without predecessor can be whole.
-        if r >= (stops[at[d]] if graphlet_of[at[d]] > lo else laters[at[d]]):
+        start = ends[r - 1] if r else np.int64(0)
+        if graphlet_of[at[d]] <= lo:
+            # The first graphlet: what begins with an event without predecessor is whole, and nothing else can be.
+            while r < laters[at[d]]:
+                length = ends[r] - start
+                if row >= value_ends.shape[0] or used + length + total > most:
+                    break
+                _copy(values, used, pool, start, length)
+                _copy(values, used + length, tail, room - total, total)
+                used += length + total
+                deepest = max(deepest, length + total)
+                value_ends[row] = used
+                row += 1
+                start = ends[r]
+                r += 1
+            rows[d] = r
+            if r < laters[at[d]]:
+                break
             depth -= 1
             continue
-        start = ends[r - 1] if r else np.int64(0)
+        if r >= stops[at[d]]:
+            depth -= 1
+            continue
         first = np.int64(pool[start])
         if places[d] == FRESH:
             length = ends[r] - start
             i = before_offsets[first]
             if i == before_offsets[first + 1] or before[i] < lo:
-                whole = total + length
-                if row >= value_ends.shape[0] or used + whole > values.shape[0]:
+                if row >= value_ends.shape[0] or used + length + total > most:
                     break
-                deepest = max(deepest, whole)
-                for j in range(length):
-                    values[used + j] = pool[start + j]
-                used += length
-                for j in range(total):
-                    values[used + j] = tail[room - total + j]
-                used += total
+                _copy(values, used, pool, start, length)
+                _copy(values, used + length, tail, room - total, total)
+                used += length + total
+                deepest = max(deepest, length + total)
                 value_ends[row] = used
                 row += 1
                 rows[d] += 1

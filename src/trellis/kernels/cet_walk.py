@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.listing import SPARE, _copy
+
 CURSOR, DEPTH, STATE = range(3)
 
 
@@ -68,6 +70,7 @@ def walk(
     """Write paths until a buffer is full or none is left; return rows, values and whether none is left.
 
     `state`, `nodes` and `places` say where the walk stands; `backwards` paths are written from their last event on.
+    `nodes` and `values` have `SPARE` values to spare at the end.
     """
     depth, cursor = state[DEPTH], state[CURSOR]
     row = used = np.int64(0)
@@ -85,14 +88,13 @@ def walk(
             x = np.int64(nodes[depth - 1])
             i = places[depth - 1]
             if _alone(x, lo, hi, ahead_offsets, ahead):
-                if row >= ends.shape[0] or used + depth > values.shape[0]:
+                if row >= ends.shape[0] or used + depth > values.shape[0] - SPARE:
                     break
                 if backwards:
                     for j in range(depth):
                         values[used + j] = nodes[depth - 1 - j]
                 else:
-                    for j in range(depth):
-                        values[used + j] = nodes[j]
+                    _copy(values, used, nodes, 0, depth)
                 used += depth
                 ends[row] = used
                 row += 1

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.errors import TrellisError
 from trellis.kernels.cet_walk import longest_paths, predecessors
+from trellis.kernels.listing import SPARE
 from trellis.trends.slice import Ints
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name
@@ -65,7 +66,7 @@ class Buffer:
         self._renew()
 
     def _renew(self) -> None:
-        self.values, self.ends = np.empty(self._size, np.int32), np.empty(BATCH_ROWS, np.int32)
+        self.values, self.ends = np.empty(self._size + SPARE, np.int32), np.empty(BATCH_ROWS, np.int32)
 
     def found(self, task: int, rows: int, used: int) -> Found:
         """Return the trends that were written."""

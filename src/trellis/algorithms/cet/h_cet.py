@@ -18,6 +18,7 @@ from trellis.algorithms.cet.plans import Choice, NoPlan, Problem
 from trellis.algorithms.cet.pool import Pool
 from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.kernels.cet_join import DEEPEST, STATE, join
+from trellis.kernels.listing import SPARE
 from trellis.trends.slice import Ints
 
 SHOWN = 12  # graphlets of a plan that `explain` names one by one
@@ -64,7 +65,7 @@ def _joined(
     state = np.zeros(STATE, np.int64)
     state[0] = lo
     at, rows, places = np.empty((3, graphlets), np.int64)
-    tail = np.empty(int(ground.extents[0][task]), np.int32)
+    tail = np.empty(int(ground.extents[0][task]) + SPARE, np.int32)
     stage.meter.hold(current)
     over = False
     while not over:

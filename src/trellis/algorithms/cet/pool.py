@@ -9,6 +9,7 @@ import numpy as np
 from trellis.algorithms.cet.ground import Ground
 from trellis.algorithms.contract import REFERENCE, Meter
 from trellis.kernels.cet_grow import grow, keep_exits, sizes
+from trellis.kernels.listing import SPARE
 
 
 class Pool:
@@ -59,6 +60,7 @@ class Pool:
     def _make_room(self, values: int, rows: int) -> None:
         """Make room at the end, by moving what is stored to the front, or by longer arrays."""
         front, front_rows = self._behind
+        values += SPARE  # for wide copies
         if self._used + values <= len(self.values) and self._rows + rows <= len(self.ends):
             return
         live, live_rows = self._used - front, self._rows - front_rows
