@@ -45,7 +45,7 @@ def same(one: Archive, other: Archive) -> None:
 
 
 def test_made_on_spark_it_is_the_same(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "CHUNK", 60)
+    monkeypatch.setattr(history, "CHUNK", 150)
     dice = random.Random(5)
     table = with_keys(events(400, dice), dice)
     shuffled = table.take(pa.array(dice.sample(range(400), 400)))
@@ -54,7 +54,7 @@ def test_made_on_spark_it_is_the_same(spark: SparkSession, tmp_path: Path, monke
     told: list[str] = []
     there = built(spark.createDataFrame(shuffled), tmp_path / "there", told=told.append, **given)
     same(there, here)
-    assert len(there.manifest.parts) > 3
+    assert len(there.manifest.parts) >= 3
     assert any("sorting 400 events" in text for text in told)
     grown = sized_as(here, tmp_path / "grown")
     grown.append(table.slice(0, 100))

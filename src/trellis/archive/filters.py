@@ -95,11 +95,20 @@ class Filters:
 
     def has(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which leaves may hold one of some names."""
+        found = self._bitmap(names)
+        return np.unpackbits(found.view(np.uint8), bitorder="little")[: self.leaves].view(np.bool_)
+
+    def places(self, names: Iterable[str]) -> Ints:
+        """Return the leaves that may hold one of some names, in order."""
+        out = np.empty(self.leaves, np.int64)
+        return out[: kernel.set_bits(self._bitmap(names), out)]
+
+    def _bitmap(self, names: Iterable[str]) -> NDArray[np.uint64]:
         out = np.zeros(len(self.tiles) * kernel.WORDS, np.uint64)
         for row in kernel.positions(hashes_of(pa.array(list(names), pa.large_string())), self.hashes, self.bits):
             for tile, slices in enumerate(self.tiles):
                 kernel.leaves_of(row, slices[None], out[tile * kernel.WORDS : (tile + 1) * kernel.WORDS])
-        return np.unpackbits(out.view(np.uint8), bitorder="little")[: self.leaves].view(np.bool_)
+        return out
 
     def rows(self, first: int = 0) -> Slices:
         """Return the filters of the leaves from one on as rows of words."""

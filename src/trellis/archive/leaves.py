@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from trellis.archive.filters import Filters
 from trellis.archive.words import Names, Word
 
 Ints = NDArray[np.int64]
@@ -74,6 +75,12 @@ class Leaves:
     def has(self, names: Names) -> Flags:
         """Return which leaves may hold a name."""
         return np.ones(len(self), np.bool_) if names is None else self.holder.has(names)
+
+    def places(self, names: Names) -> Ints:
+        """Return the leaves that may hold a name, in order."""
+        if names is not None and isinstance(self.holder, Filters):
+            return self.holder.places(names)
+        return np.flatnonzero(self.has(names))
 
     def coarser(self, factor: int) -> Leaves:
         """Return blocks of leaves in place of leaves; one that stands for as many, or more, is a block of its own."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from trellis.archive.leaves import Answer, Asked, Flags, Found, Ints, Leaves, Policy, Reading
 from trellis.archive.runs import Run, Steps
-from trellis.archive.words import Word
+from trellis.archive.words import Names, Word
 from trellis.kernels import chains as kernel
 
 
@@ -88,7 +88,7 @@ class Question:
 
     def _plain(self, word: Word) -> Found:
         """Return starts and ends of single steps one after another, by lists of their leaves."""
-        lists = [np.flatnonzero(self.leaves.has(block[0]) & self.usable) for block in word.blocks]
+        lists = [self._places(block[0]) for block in word.blocks]
         start, end = lists[0].copy(), lists[0].copy()
         apart = int(self.asked.reading is Reading.NO)
         for leaves, loose in zip(lists[1:], word.loose, strict=True):
@@ -105,6 +105,13 @@ class Question:
             behind = np.searchsorted(own, reach, side="right") if len(lists) > 1 else np.arange(len(start)) + 1
             last, number = own[behind - 1], behind - np.searchsorted(own, end)
         return Found(start, end, last, number, np.ones(len(start), np.bool_))
+
+    def _places(self, names: Names) -> Ints:
+        """Return the leaves in which a step may be."""
+        asked = self.asked
+        if all(bound is None for bound in (asked.begin, asked.end, asked.first, asked.last)):
+            return self.leaves.places(names)
+        return np.flatnonzero(self.leaves.has(names) & self.usable)
 
     def pairs(self, limit: int | None = None) -> Found:
         """Return the distinct pairs of a start and an end, the first of them up to a limit, under skip-till-any."""

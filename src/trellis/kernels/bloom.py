@@ -86,6 +86,21 @@ def leaves_of(rows, slices, out):
 
 
 @njit(cache=True, nogil=True)
+def set_bits(bitmap, out):
+    """Write the places of the bits of a bitmap, in order; return how many there are."""
+    number = 0
+    for word in range(bitmap.shape[0]):
+        bits, place = bitmap[word], word << 6
+        while bits:
+            if bits & ONE:
+                out[number] = place
+                number += 1
+            bits >>= ONE
+            place += 1
+    return number
+
+
+@njit(cache=True, nogil=True)
 def _holds(item, k, m, slices, word, bit):
     """Return whether a leaf of a tile may hold an item."""
     for j in range(k):
