@@ -166,7 +166,7 @@ def _payments(quick: bool) -> Table:
         rows.append(Row(work, timing, peers=[Peer("the same by hand", plain)]))
     notes = [
         "By hand: one Python loop over lists with a dictionary of sets, without events, partitions, results and order. "
-        "The operator is Python too, so the ratio is what the interfaces cost. In one process instances share one core.",
+        "The operator is Python too, so the ratio is what the interfaces cost. Here instances share one core.",
     ]
     return Table(f"Triangles among recent payments (examples/graphs/payments.py): {number:,} payments", rows, notes)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trellis.graphs import Merger, Operator, Result, Splitter, VertexProgram
-from trellis.graphs.run import Found
 
 if TYPE_CHECKING:
     from trellis.spark.graph_stream import GraphStream
