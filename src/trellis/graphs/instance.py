@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -60,11 +59,15 @@ class Instance:
         """
         for event in events:
             self._check_order(event)
-            with blamed("the splitter", event.event_id, f", instance {self.number}"):
+            try:
                 change = self.job.splitter.stored(event)
                 if change is not None:
                     self._stored.change(change, missing="ignore")
                 deliveries = self.routing.deliveries(event)
+            except TrellisError:  # what the splitter refuses names the event already
+                raise
+            except Exception as problem:
+                raise failed(problem, "the splitter", event.event_id, f", instance {self.number}") from problem
             for delivery in deliveries:
                 yield from self._deliver(event, delivery)
 
@@ -104,11 +107,14 @@ class Instance:
     ) -> list[Row]:  # fmt: skip
         """Call a method of an operator and return its results."""
         partition = operator.partition.name
-        where = f" in the partition `{partition}`, instance {self.number}"
-        with blamed(f"the operator {self.job.name}", event_id, where, anything=True):
+        try:
             found = method(**given)
-            given_rows = [] if found is None else list(found)
-            return [(end, time, event_id, partition, place + i, *self._fields(row)) for i, row in enumerate(given_rows)]
+            if found is None:
+                return []
+            return [(end, time, event_id, partition, place + i, *self._fields(row)) for i, row in enumerate(found)]
+        except Exception as problem:
+            where = f" in the partition `{partition}`, instance {self.number}"
+            raise failed(problem, f"the operator {self.job.name}", event_id, where) from problem
 
     def _fields(self, row: Any) -> Row:
         if not isinstance(row, Mapping):
@@ -172,19 +178,9 @@ class Instance:
         self.routing.restore(courses, partitions)
 
 
-@contextmanager
-def blamed(who: str, event_id: Any, where: str, anything: bool = False) -> Iterator[None]:
-    """Say at which event an exception of the user's own code came up, and keep it as the cause.
-
-    What Trellis itself refuses names the event already, unless it can be `anything`.
-    """
-    try:
-        yield
-    except Exception as problem:
-        if isinstance(problem, TrellisError) and not anything:
-            raise
-        what = f"{who} failed at the event {event_id!r}{where}: {_told(problem)}"
-        raise OperatorFailed(what, _where(problem)) from problem
+def failed(problem: Exception, who: str, event_id: Any, where: str) -> OperatorFailed:
+    """Return what tells at which event an exception of the user's own code came up; raise it from that."""
+    return OperatorFailed(f"{who} failed at the event {event_id!r}{where}: {_told(problem)}", _where(problem))
 
 
 def _told(problem: BaseException) -> str:
