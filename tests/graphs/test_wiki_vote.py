@@ -26,12 +26,19 @@ def wiki_vote() -> pa.Table:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_both_engines(spark: SparkSession) -> None:
+@pytest.mark.parametrize("name", ["ranks", "parts", "paths", "triangles", "cores", "cliques"])
+def test_both_engines(spark: SparkSession, name: str) -> None:
     table = wiki_vote()
     degrees = nx.Graph(list(zip(*(column.to_pylist() for column in table.columns), strict=True))).degree
-    vertex = max(v for v, degree in degrees if 40 <= degree <= 60)
-    for program in (PageRank(tolerance=1e-3), Components(), ShortestPaths(30), Triangles(), Cores(), Cliques(vertex)):
-        both(spark, program, table)
+    programs = {
+        "ranks": PageRank(tolerance=1e-3),
+        "parts": Components(),
+        "paths": ShortestPaths(30),
+        "triangles": Triangles(),
+        "cores": Cores(),
+        "cliques": Cliques(max(v for v, degree in degrees if 40 <= degree <= 60)),
+    }
+    both(spark, programs[name], table)
 
 
 def test_against_networkx() -> None:
