@@ -18,6 +18,7 @@ from tests.graphs.payments import as_plain, example, payments, plainly
 from trellis.errors import DataError, OperatorFailed, UsageError
 from trellis.graphs import (
     Change,
+    Cliques,
     Combination,
     Components,
     Event,
@@ -337,6 +338,44 @@ def test_the_graph_store_shows_the_past_only() -> None:
         ]  # fmt: skip
     only_stored = Splitter.by_key("comment", store=friendships)
     assert run(social(), only_stored, Friends).table["who"].to_pylist() == ["u1", "u2", "u3", "u2", "u1"]
+
+
+class Community(Operator):
+    """Gives the size of the largest clique of friends who like a comment and that the latest of them is in."""
+
+    output = {"size": "int64"}
+
+    def on_event(self, event: Event) -> Any:
+        near = [(event.a, other) for other in self.graph if self.store.has_edge(event.a, other)]
+        self.manipulate_graph(add_vertices=[event.a], add_edges=near)
+        program = Cliques(event.a)
+        found = self.execute(program, within=self.graph.neighbours(event.a) | {event.a}).to_dict()
+        yield {"size": len(program.cliques(found[event.a])[0])}
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.integers(0, 5)), max_size=40), st.integers(1, 3))
+@settings(max_examples=30)
+def test_communities_with_store_and_cliques(steps: list[tuple[bool, int, int]], instances: int) -> None:
+    import networkx as nx
+
+    friends: set[frozenset[int]] = set()
+    parts: dict[str, Any] = {"0": nx.Graph(), "1": nx.Graph()}
+    rows, wanted = [], []
+    for like, a, b in steps:
+        comment = str(b % 2)
+        if like and a not in parts[comment]:
+            graph = parts[comment]
+            near = [other for other in graph if frozenset([a, other]) in friends]
+            graph.add_node(a)
+            graph.add_edges_from((a, other) for other in near)
+            wanted.append(max(len(clique) for clique in nx.find_cliques(graph) if a in clique))
+            rows.append({"time": len(rows), "kind": "like", "a": a, "b": b, "comment": comment})
+        elif not like:
+            friends.add(frozenset([a, b]))
+            rows.append({"time": len(rows), "kind": "friends", "a": a, "b": b, "comment": None})
+    splitter = Splitter.by_key("comment", store=friendships)
+    if rows and wanted:
+        assert run(rows, splitter, Community, instances=instances).table["size"].to_pylist() == wanted
 
 
 class Fails(Operator):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.data.places import data_file
 from tests.graphs.test_vertex import Flips
 from trellis.errors import DataError, UsageError
 from trellis.graphs import (
@@ -22,8 +20,6 @@ from trellis.graphs import (
     ShortestPaths,
     Triangles,
     VertexProgram,
-    edge_list,
-    execute,
 )
 from trellis.pipelines import execute as anywhere
 
@@ -83,19 +79,3 @@ def test_graphs_that_cannot_be(spark: SparkSession) -> None:
     assert anywhere(Components(), frame, vertices=alone).to_dict() == {1: 1, 2: 1, 3: 1, 4: 4}
     nothing = frame.limit(0)
     assert anywhere(PageRank(), nothing).to_dict() == {}
-
-
-def wiki_vote() -> pa.Table:
-    with gzip.open(data_file("wiki_vote", "wiki-Vote.txt.gz"), "rt") as lines:
-        rows = [tuple(map(int, line.split())) for line in lines if not line.startswith("#")]
-    return pa.table({"source": [row[0] for row in rows], "target": [row[1] for row in rows]})
-
-
-@pytest.mark.slow
-@pytest.mark.data
-def test_both_engines_on_wiki_vote(spark: SparkSession) -> None:
-    table = wiki_vote()
-    for program in (PageRank(tolerance=1e-4), Components(), ShortestPaths(30), Triangles(), Cores(), Cliques(3)):
-        if isinstance(program, Cliques):
-            program = Cliques(next(v for v, n in execute(Cores(), edge_list(table)).to_dict().items() if 8 < n < 12))
-        both(spark, program, table)

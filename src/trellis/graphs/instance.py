@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -18,7 +17,7 @@ from trellis.graphs.operator import Operator
 from trellis.graphs.plain import from_bytes, to_bytes
 from trellis.graphs.splitter import CLOSE, Delivery, Partition, Routing
 
-STATE = pa.schema([("kind", pa.string()), ("name", pa.string()), ("data", pa.binary())])
+STATE = pa.schema([("kind", pa.string()), ("data", pa.binary())])
 INSTANCE, OPERATOR = "instance", "operator"
 
 
@@ -39,8 +38,8 @@ class Instance:
         self.job, self.number = job, number
         self.routing = Routing(job.splitter, number, instances)
         self._stored = Graph(job.splitter.store_directed)
-        self._operators: dict[str, Operator] = {}
-        self._asleep: dict[str, bytes] = {}  # operators that nothing has come for since they were kept
+        self._operators: dict[tuple[str, str], Operator] = {}  # by key and name
+        self._asleep: dict[tuple[str, str], bytes] = {}  # operators that nothing has come for since they were kept
         self._last: tuple[Any, Any] | None = None
         if state is not None:
             self._restore(state)
@@ -60,11 +59,15 @@ class Instance:
         """
         for event in events:
             self._check_order(event)
-            with blamed("the splitter", event.event_id, f", instance {self.number}"):
+            try:
                 change = self.job.splitter.stored(event)
                 if change is not None:
                     self._stored.change(change, missing="ignore")
                 deliveries = self.routing.deliveries(event)
+            except TrellisError:  # what the splitter refuses names the event already
+                raise
+            except Exception as problem:
+                raise failed(problem, "the splitter", event.event_id, f", instance {self.number}") from problem
             for delivery in deliveries:
                 yield from self._deliver(event, delivery)
 
@@ -95,7 +98,7 @@ class Instance:
     def _closed(self, operator: Operator, time: Any, event_id: Any, place: int, end: bool = False) -> list[Row]:
         rows = self._called(operator.on_close, operator, time, event_id, place, end)
         self.routing.close(operator.partition)
-        del self._operators[operator.partition.name]
+        del self._operators[self._at(operator.partition)]
         return rows
 
     def _called(
@@ -104,11 +107,14 @@ class Instance:
     ) -> list[Row]:  # fmt: skip
         """Call a method of an operator and return its results."""
         partition = operator.partition.name
-        where = f" in the partition `{partition}`, instance {self.number}"
-        with blamed(f"the operator {self.job.name}", event_id, where, anything=True):
+        try:
             found = method(**given)
-            given_rows = [] if found is None else list(found)
-            return [(end, time, event_id, partition, place + i, *self._fields(row)) for i, row in enumerate(given_rows)]
+            if found is None:
+                return []
+            return [(end, time, event_id, partition, place + i, *self._fields(row)) for i, row in enumerate(found)]
+        except Exception as problem:
+            where = f" in the partition `{partition}`, instance {self.number}"
+            raise failed(problem, f"the operator {self.job.name}", event_id, where) from problem
 
     def _fields(self, row: Any) -> Row:
         if not isinstance(row, Mapping):
@@ -121,17 +127,21 @@ class Instance:
         return tuple(row.get(name) for name in self.job.results.names)
 
     def _operator(self, partition: Partition) -> Operator:
-        found = self._operators.get(partition.name)
+        place = self._at(partition)
+        found = self._operators.get(place)
         if found is None:
             found = self.job.fresh()
             found.graph, found.store, found.partition = Graph(found.directed), self.store, partition
-            kept = self._asleep.pop(partition.name, None)
+            kept = self._asleep.pop(place, None)
             if kept is not None:
                 _, graph, own = from_bytes(kept)
                 found.graph.restore(graph)
                 found.restore(own)
-            self._operators[partition.name] = found
+            self._operators[place] = found
         return found
+
+    def _at(self, partition: Partition) -> tuple[str, str]:
+        return self.routing.key_of(partition), partition.name
 
     def _check_order(self, event: Event) -> None:
         now = (event.time, event.event_id)
@@ -146,45 +156,36 @@ class Instance:
     def state(self) -> pa.Table:
         """Return all that must be kept to go on later, as a table of bytes; only what has changed is made anew."""
         about = [self.routing.state(), self._stored.state(), list(self._last or ())]
-        rows = [(INSTANCE, "", to_bytes(about, "the graph store"))]
+        rows = [(INSTANCE, to_bytes(about, "the graph store"))]
         for some in self.routing.partitions.values():
-            rows += [(OPERATOR, partition.name, self._kept(partition)) for partition in some.values()]
-        kinds, names, data = zip(*rows, strict=True)
-        return pa.table([kinds, names, data], schema=STATE)
+            rows += [(OPERATOR, self._kept(partition)) for partition in some.values()]
+        kinds, data = zip(*rows, strict=True)
+        return pa.table([kinds, data], schema=STATE)
 
     def _kept(self, partition: Partition) -> bytes:
-        if partition.name in self._asleep:
-            return self._asleep[partition.name]
-        operator = self._operators[partition.name]
+        place = self._at(partition)
+        if place in self._asleep:
+            return self._asleep[place]
+        operator = self._operators[place]
         content = [asdict(partition), operator.graph.state(), operator.state()]
         return to_bytes(content, f"the operator {self.job.name}")
 
     def _restore(self, state: pa.Table) -> None:
         partitions = []
-        for kind, name, data in zip(*(column.to_pylist() for column in state.columns), strict=True):
+        for kind, data in zip(state["kind"].to_pylist(), state["data"].to_pylist(), strict=True):
             if kind == INSTANCE:
                 courses, stored, last = from_bytes(data)
             else:
-                self._asleep[name] = data
                 partitions.append(Partition(**from_bytes(data)[0]))
+                self._asleep[self._at(partitions[-1])] = data
         self._stored.restore(stored)
         self._last = tuple(last) if last else None
         self.routing.restore(courses, partitions)
 
 
-@contextmanager
-def blamed(who: str, event_id: Any, where: str, anything: bool = False) -> Iterator[None]:
-    """Say at which event an exception of the user's own code came up, and keep it as the cause.
-
-    What Trellis itself refuses names the event already, unless it can be `anything`.
-    """
-    try:
-        yield
-    except Exception as problem:
-        if isinstance(problem, TrellisError) and not anything:
-            raise
-        what = f"{who} failed at the event {event_id!r}{where}: {_told(problem)}"
-        raise OperatorFailed(what, _where(problem)) from problem
+def failed(problem: Exception, who: str, event_id: Any, where: str) -> OperatorFailed:
+    """Return what tells at which event an exception of the user's own code came up; raise it from that."""
+    return OperatorFailed(f"{who} failed at the event {event_id!r}{where}: {_told(problem)}", _where(problem))
 
 
 def _told(problem: BaseException) -> str:

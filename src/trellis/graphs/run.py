@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from trellis.errors import DataError, UsageError
-from trellis.graphs.instance import Instance
+from trellis.errors import DataError, TrellisError, UsageError
+from trellis.graphs.events import Event
+from trellis.graphs.instance import Instance, failed
 from trellis.graphs.job import Job, Row, sort_key
 from trellis.graphs.merger import Merger
 from trellis.graphs.splitter import Splitter
@@ -79,14 +80,24 @@ def run(
     number = 0
     for event in job.shape.sorted_events(table):
         number += 1
-        place = splitter.instance(event, instances)
-        for worker in workers if place is None else (workers[place],):
+        for worker in _takers(job, workers, event):
             rows += worker.take((event,))
     left = sum(1 for worker in workers for _ in worker.unclosed())
     for worker in workers:
         rows += worker.end()
     rows.sort(key=sort_key)
     return Found(job.merged_table(rows), number, left)
+
+
+def _takers(job: Job, workers: list[Instance], event: Event) -> list[Instance]:
+    """Return the instances that an event goes to."""
+    try:
+        place = job.splitter.instance(event, len(workers))
+    except TrellisError:
+        raise
+    except Exception as problem:
+        raise failed(problem, "the splitter", event.event_id, "") from problem
+    return workers if place is None else [workers[place]]
 
 
 def readable(events: Any, time: str | None) -> tuple[pa.Table, str]:

@@ -9,7 +9,8 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
-from trellis.graphs.instance import Instance, blamed
+from trellis.errors import TrellisError
+from trellis.graphs.instance import Instance, failed
 from trellis.graphs.job import Job, Row
 from trellis.spark.failures import in_task
 from trellis.spark.operate import PLACE, for_spark
@@ -34,8 +35,12 @@ def routed(job: Job, events: pa.Table, instances: int) -> Routed:
     first: list[bool] = []
     everyone = range(instances)
     for row, event in enumerate(job.shape.events(events)):
-        with blamed("the splitter", event.event_id, ""):
+        try:
             place = job.splitter.instance(event, instances)
+        except TrellisError:
+            raise
+        except Exception as problem:
+            raise failed(problem, "the splitter", event.event_id, "") from problem
         targets = everyone if place is None else (place,)
         rows += [row] * len(targets)
         places += targets
