@@ -24,6 +24,7 @@ from trellis.kernels.debs_lines import (
     READ,
     ROOM,
     STAMP,
+    TAKEN,
     TEXT,
     TEXT_SIZE,
     TIME,
@@ -117,6 +118,7 @@ def run_communities(
                     friends, pairs, texts, candidates,
                 )  # fmt: skip
             events[source, READ] = 0
+            sources[source, TAKEN] = time
         settle(comments, texts, numbers, live, tier, scores, top)
         if _differs(numbers, comments, top, shown, shown_sizes, texts):
             _write_line(time, numbers, comments, top, shown, shown_sizes, texts, out)

@@ -26,6 +26,7 @@ from trellis.kernels.debs_lines import (
     READ,
     ROOM,
     STAMP,
+    TAKEN,
     TEXT,
     TEXT_SIZE,
     TIME,
@@ -128,6 +129,7 @@ def run_posts(
                     events[1], numbers, posts, items, due, live, tier, scores, top, post_ids, comment_ids, pairs, names
                 )
             events[source, READ] = 0
+            sources[source, TAKEN] = time
         settle(posts, names, numbers, live, tier, scores, top)
         if _differs(numbers, posts, top, shown):
             _write_line(time, numbers, posts, top, shown, names, out)

@@ -77,7 +77,7 @@ def options_of(kind: str) -> list[Option]:
     UsageError
         If there is no such kind.
     """
-    known: dict[str, Callable[..., Any]] = KINDS | FOLDERS  # type: ignore[operator]
+    known: dict[str, Callable[..., Any]] = KINDS | FOLDERS
     if kind not in known:
         hint = did_you_mean(kind, known, f"Known kinds: {', '.join(known)}.")
         raise UsageError(f"There is no kind `{kind}` of sample stream.", hint)
