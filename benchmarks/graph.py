@@ -73,8 +73,8 @@ def _speed(folder: str, events: int, quick: bool) -> Table:
         f"Both queries over {events:,} events, k 3, from files to lines, on one core",
         rows,
         [
-            "The paper's own figures, on four other cores and for as many events of the challenge's data: 0.16 to 0.21 M "
-            "and 0.22 to 0.28 M events/s. These events are generated ones.",
+            "The paper's own figures, on four other cores and for as many events of the challenge's data: 0.16 to "
+            "0.21 M and 0.22 to 0.28 M events/s. These events are generated ones.",
             "A limit: bytes read and nothing else.",
         ],
     )
