@@ -24,6 +24,7 @@ from trellis.kernels.debs_lines import (
     READ,
     ROOM,
     STAMP,
+    TAKEN,
     TEXT,
     TEXT_SIZE,
     TIME,
@@ -52,8 +53,8 @@ from trellis.kernels.debs_top import (
     TIER_AT,
     TOP,
     K,
-    change,
     enter,
+    gain,
     leave,
     rise,
     settle,
@@ -97,7 +98,7 @@ def run_communities(
         first = numbers[FIRST_COMMENT]
         if first < numbers[NEXT_COMMENT] and comments[first - numbers[BASE], WRITTEN_AT] + numbers[SPAN] < time:
             time = comments[first - numbers[BASE], WRITTEN_AT] + numbers[SPAN]
-            _expire(time, numbers, users, comments, likes, live, tier, scores, top, pairs)
+            _expire(time, numbers, users, comments, likes, live, tier, top, pairs)
         else:
             if _is_full(
                 events[source], source, numbers, users, edges, comments, likes, shown, user_ids, comment_ids, friends,
@@ -106,17 +107,18 @@ def run_communities(
                 return ROOM
             if source == 0:
                 _take_friendship(
-                    events[0], numbers, users, edges, comments, likes, tier, scores, top, user_ids, friends, pairs,
+                    events[0], numbers, users, edges, comments, likes, tier, top, user_ids, friends, pairs,
                     texts, candidates,
                 )  # fmt: skip
             elif source == 1:
                 _take_comment(comments_data, events[1], numbers, comments, comment_ids, texts)
             else:
                 _take_like(
-                    events[2], numbers, users, edges, comments, likes, live, tier, scores, top, user_ids, comment_ids,
+                    events[2], numbers, users, edges, comments, likes, live, tier, top, user_ids, comment_ids,
                     friends, pairs, texts, candidates,
                 )  # fmt: skip
             events[source, READ] = 0
+            sources[source, TAKEN] = time
         settle(comments, texts, numbers, live, tier, scores, top)
         if _differs(numbers, comments, top, shown, shown_sizes, texts):
             _write_line(time, numbers, comments, top, shown, shown_sizes, texts, out)
@@ -193,7 +195,7 @@ def _take_comment(data, event, numbers, comments, comment_ids, texts):
 
 @lean
 def _take_like(
-    event, numbers, users, edges, comments, likes, live, tier, scores, top, user_ids, comment_ids, friends, pairs,
+    event, numbers, users, edges, comments, likes, live, tier, top, user_ids, comment_ids, friends, pairs,
     texts, candidates,
 ):  # fmt: skip
     comment = find(comment_ids, event[ID])
@@ -211,7 +213,7 @@ def _take_like(
     like = _new_like(numbers, users, comments, likes, pairs, comment, user)
     before = comments[row, SCORE]
     if before == 0:
-        enter(comments, numbers, live, tier, scores, comment, 1)
+        enter(comments, numbers, live, tier, comment, 1)
         rise(comments, texts, numbers, top, comment)
         return
     if numbers[WAY] == COMPONENT:
@@ -224,7 +226,7 @@ def _take_like(
             )
             now += _has_clique(numbers, users, edges, friends, candidates, number, before)
     if now > before:
-        change(comments, numbers, tier, scores, comment, now - before)
+        gain(comments, numbers, tier, comment, now - before)
         rise(comments, texts, numbers, top, comment)
 
 
@@ -258,7 +260,7 @@ def _new_like(numbers, users, comments, likes, pairs, comment, user):
 
 @lean
 def _take_friendship(
-    event, numbers, users, edges, comments, likes, tier, scores, top, user_ids, friends, pairs, texts, candidates
+    event, numbers, users, edges, comments, likes, tier, top, user_ids, friends, pairs, texts, candidates
 ):  # fmt: skip
     if event[ID] == event[USER]:
         numbers[SELF_FRIENDSHIPS] += 1
@@ -290,7 +292,7 @@ def _take_friendship(
                 )
                 now += _has_clique(numbers, users, edges, friends, candidates, number, before - 1)
             if now > before:
-                change(comments, numbers, tier, scores, comment, now - before)
+                gain(comments, numbers, tier, comment, now - before)
                 rise(comments, texts, numbers, top, comment)
         like = likes[like, BEFORE_OF_USER]
 
@@ -305,7 +307,7 @@ def _new_edge(numbers, users, edges, a, b):
 
 
 @lean
-def _expire(time, numbers, users, comments, likes, live, tier, scores, top, pairs):
+def _expire(time, numbers, users, comments, likes, live, tier, top, pairs):
     """Let all comments leave that take part up to a time."""
     while numbers[FIRST_COMMENT] < numbers[NEXT_COMMENT]:
         comment = numbers[FIRST_COMMENT]
@@ -313,7 +315,7 @@ def _expire(time, numbers, users, comments, likes, live, tier, scores, top, pair
         if comments[row, WRITTEN_AT] + numbers[SPAN] != time:
             return
         if comments[row, SCORE] > 0:
-            leave(comments, numbers, live, tier, scores, top, comment)
+            leave(comments, numbers, live, tier, top, comment)
         like = comments[row, LAST_LIKE]
         while like >= 0:
             user, before, behind = likes[like, BY], likes[like, BEFORE_OF_USER], likes[like, BEHIND_OF_USER]

@@ -18,8 +18,8 @@ POST, COMMENT, LIKE, FRIENDSHIP = 0, 1, 2, 3  # kinds of lines
 # when it was read, if someone wants to know.
 READ, BEGIN, TIME, ID, USER, PARENT, PARENT_IS_POST, TEXT, TEXT_SIZE, STAMP = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
 EVENT_FIELDS = 10
-# What is counted of each source, and the time of its last line.
-LINES, MALFORMED, DISORDERED, LATEST, SOURCE_FIELDS = 0, 1, 2, 3, 4
+# What is counted of each source, the time of the last event that was read, and of the last that was taken.
+LINES, MALFORMED, DISORDERED, LATEST, TAKEN, SOURCE_FIELDS = 0, 1, 2, 3, 4, 5
 # The first of the single numbers of a query: whether it stops at each line of output and stamps events, how much it has
 # written, when the event was read that brought about the last line, and the number of lines.
 EAGER, STAMPED, OUT, OUT_STAMP, LINES_OUT, RUN_NUMBERS = 0, 1, 2, 3, 4, 5

@@ -26,6 +26,7 @@ from trellis.kernels.debs_lines import (
     READ,
     ROOM,
     STAMP,
+    TAKEN,
     TEXT,
     TEXT_SIZE,
     TIME,
@@ -49,11 +50,13 @@ from trellis.kernels.debs_top import (
     ROW_ID,
     SCORE,
     STALE,
+    TIER_AT,
     TOP,
     K,
-    change,
     enter,
+    gain,
     leave,
+    lose,
     rise,
     settle,
 )
@@ -115,19 +118,20 @@ def run_posts(
         if numbers[NEXT_DUE] <= time:
             if time == NEVER and (numbers[NEXT_DUE] == NEVER or numbers[CHANGES] == EVENTS):
                 return DONE
-            time = _age(time, numbers, posts, items, cursors, due, live, tier, scores, top, post_ids, pairs)
+            time = _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, pairs)
             if time == NEVER:
                 continue
         else:
             if _is_full(numbers, posts, items, post_ids, comment_ids, pairs, names, events[0, TEXT_SIZE]):
                 return ROOM
             if source == 0:
-                _take_post(posts_data, events[0], numbers, posts, items, due, live, tier, scores, top, post_ids, names)
+                _take_post(posts_data, events[0], numbers, posts, items, due, live, tier, top, post_ids, names)
             else:
                 _take_comment(
-                    events[1], numbers, posts, items, due, live, tier, scores, top, post_ids, comment_ids, pairs, names
+                    events[1], numbers, posts, items, due, live, tier, top, post_ids, comment_ids, pairs, names
                 )
             events[source, READ] = 0
+            sources[source, TAKEN] = time
         settle(posts, names, numbers, live, tier, scores, top)
         if _differs(numbers, posts, top, shown):
             _write_line(time, numbers, posts, top, shown, names, out)
@@ -163,7 +167,7 @@ def _log(numbers, items, due, time, slot, user):
 
 
 @lean
-def _take_post(data, event, numbers, posts, items, due, live, tier, scores, top, post_ids, names):
+def _take_post(data, event, numbers, posts, items, due, live, tier, top, post_ids, names):
     if find(post_ids, event[ID]) != FREE:
         numbers[REPEATED_POSTS] += 1
         return
@@ -187,13 +191,13 @@ def _take_post(data, event, numbers, posts, items, due, live, tier, scores, top,
     numbers[NAMES] = copy_bytes(data, event[TEXT], size, names, numbers[NAMES])
     numbers[LONGEST] = max(numbers[LONGEST], size)
     _log(numbers, items, due, event[TIME], slot, NOBODY)
-    enter(posts, numbers, live, tier, scores, slot, POINTS)
+    enter(posts, numbers, live, tier, slot, POINTS)
     rise(posts, names, numbers, top, slot)
 
 
 @lean
 def _take_comment(
-    event, numbers, posts, items, due, live, tier, scores, top, post_ids, comment_ids, pairs, names
+    event, numbers, posts, items, due, live, tier, top, post_ids, comment_ids, pairs, names
 ):  # fmt: skip
     post = event[PARENT]
     if not event[PARENT_IS_POST]:
@@ -221,12 +225,12 @@ def _take_comment(
         put_pair(pairs, slot, user, known + 1)
     posts[slot, NEWER_TOO] = event[TIME]
     _log(numbers, items, due, event[TIME], slot, user)
-    change(posts, numbers, tier, scores, slot, POINTS)
+    gain(posts, numbers, tier, slot, POINTS)
     rise(posts, names, numbers, top, slot)
 
 
 @lean
-def _age(time, numbers, posts, items, cursors, due, live, tier, scores, top, post_ids, pairs):
+def _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, pairs):
     """Let items lose the points that are due up to a time.
 
     Returns
@@ -242,7 +246,9 @@ def _age(time, numbers, posts, items, cursors, due, live, tier, scores, top, pos
             while due[n] == instant:
                 item = cursors[n] - first
                 slot = items[item, OF_POST]
-                score = change(posts, numbers, tier, scores, slot, -1)
+                score = posts[slot, SCORE] = posts[slot, SCORE] - 1
+                if posts[slot, TIER_AT] >= 0:
+                    lose(posts, numbers, tier, slot)
                 cursors[n] += 1
                 item += 1
                 due[n] = items[item, AT] + (n + 1) * DAY if item < number else NEVER
@@ -251,7 +257,7 @@ def _age(time, numbers, posts, items, cursors, due, live, tier, scores, top, pos
                     if user != NOBODY:
                         _forget_comment(numbers, posts, pairs, slot, user)
                     if score == 0:
-                        _die(numbers, posts, live, tier, scores, top, post_ids, slot)
+                        _die(numbers, posts, live, tier, top, post_ids, slot)
                         died = True
             next_due = min(next_due, due[n])
         numbers[NEXT_DUE] = next_due
@@ -274,8 +280,8 @@ def _forget_comment(numbers, posts, pairs, slot, user):
 
 
 @lean
-def _die(numbers, posts, live, tier, scores, top, post_ids, slot):
-    leave(posts, numbers, live, tier, scores, top, slot)
+def _die(numbers, posts, live, tier, top, post_ids, slot):
+    leave(posts, numbers, live, tier, top, slot)
     put(post_ids, posts[slot, ROW_ID], GONE)
     posts[slot, AUTHOR] = numbers[FREE_SLOT]  # the free slots are a list
     numbers[FREE_SLOT] = slot

@@ -1,8 +1,8 @@
 """The k best of many rows whose scores keep changing, in two tiers: few that may be among the best, and the rest.
 
 The *tier* holds all rows whose score is at least a threshold, unsorted. The k best are kept in order; when one of them
-falls, they are chosen anew from the tier alone. A histogram of the scores tells which threshold makes a tier of the
-right size, so that it is seldom made anew. (GraphCEP moves its threshold in steps of 5, and keeps the tier sorted.)
+falls, they are chosen anew from the tier alone. When it has become too small or too large, a histogram of the scores
+tells the threshold of a better one. (GraphCEP moves its threshold in steps of 5, and keeps the tier sorted.)
 
 A row is called by a number, from which `numbers[BASE]` is taken away to find it.
 """
@@ -62,7 +62,7 @@ def _quit_tier(rows, numbers, tier, row):
 
 
 @lean
-def enter(rows, numbers, live, tier, scores, row, score):
+def enter(rows, numbers, live, tier, row, score):
     """Let a row take part, with a score above 0."""
     at = row - numbers[BASE]
     rows[at, SCORE] = score
@@ -71,35 +71,33 @@ def enter(rows, numbers, live, tier, scores, row, score):
     rows[at, IS_TOP] = 0
     live[numbers[LIVE]] = row
     numbers[LIVE] += 1
-    scores[min(score, SCORES - 1)] += 1
     if score >= numbers[THRESHOLD]:
         _join_tier(rows, numbers, tier, row)
 
 
 @lean
-def change(rows, numbers, tier, scores, row, by):
-    """Change the score of a row that takes part, and return the new one; who falls among the best makes them stale."""
+def gain(rows, numbers, tier, row, by):
+    """Raise the score of a row that takes part."""
     at = row - numbers[BASE]
-    score = rows[at, SCORE]
-    scores[min(score, SCORES - 1)] -= 1
-    score += by
-    scores[min(score, SCORES - 1)] += 1
-    rows[at, SCORE] = score
-    if rows[at, TIER_AT] >= 0:
-        if score < numbers[THRESHOLD]:
-            _quit_tier(rows, numbers, tier, row)
-        if by < 0 and rows[at, IS_TOP]:
-            numbers[STALE] = 1
-    elif score >= numbers[THRESHOLD]:
+    rows[at, SCORE] += by
+    if rows[at, TIER_AT] < 0 and rows[at, SCORE] >= numbers[THRESHOLD]:
         _join_tier(rows, numbers, tier, row)
-    return score
 
 
 @lean
-def leave(rows, numbers, live, tier, scores, top, row):
+def lose(rows, numbers, tier, row):
+    """Take note that the score of a row in the tier has become less; if it is one of the best, these are stale."""
+    at = row - numbers[BASE]
+    if rows[at, SCORE] < numbers[THRESHOLD]:
+        _quit_tier(rows, numbers, tier, row)
+    if rows[at, IS_TOP]:
+        numbers[STALE] = 1
+
+
+@lean
+def leave(rows, numbers, live, tier, top, row):
     """Take a row out."""
     at = row - numbers[BASE]
-    scores[min(rows[at, SCORE], SCORES - 1)] -= 1
     numbers[LIVE] -= 1
     last = live[numbers[LIVE]]
     live[rows[at, LIVE_AT]] = last
@@ -121,6 +119,10 @@ def _make_tier(rows, numbers, live, tier, scores):
     for i in range(numbers[TIER]):
         rows[tier[i] - numbers[BASE], TIER_AT] = -1
     numbers[TIER] = 0
+    for score in range(SCORES):
+        scores[score] = 0
+    for i in range(numbers[LIVE]):
+        scores[min(rows[live[i] - numbers[BASE], SCORE], SCORES - 1)] += 1
     wished = min(4 * numbers[K] + 32, numbers[LIVE])
     threshold, above = SCORES - 1, scores[SCORES - 1]
     while above < wished:

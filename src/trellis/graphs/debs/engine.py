@@ -31,6 +31,7 @@ from trellis.kernels.debs_lines import (
     ROOM,
     SOURCE_FIELDS,
     STAMPED,
+    TAKEN,
     WAITS,
 )
 from trellis.kernels.debs_tables import FREE, refill, refill_pairs
@@ -66,7 +67,7 @@ class Engine:
             "promises": np.full(number, -NEVER, np.int64),
             "bars": np.zeros(7, np.int64),
         }
-        self.state["read"][:, LATEST] = -NEVER
+        self.state["read"][:, [LATEST, TAKEN]] = -NEVER
         self.buffers: list[Bytes] = [np.empty(0, np.uint8) for _ in self.sources]
         self._out = np.empty(OUTPUT_BYTES, np.uint8)
 
@@ -76,9 +77,28 @@ class Engine:
         """Take more lines of a source, whole ones."""
         new = np.frombuffer(lines, np.uint8) if isinstance(lines, bytes) else lines
         held = self.held(source)
+        self._go_back(source)
         self.buffers[source] = np.concatenate([held, new]) if len(held) else new
-        self.state["at"][source] = 0
+        read = self.state["read"][source]
+        read[LATEST] = max(read[LATEST], self.state["promises"][source])
+
+    def replace(self, source: int, lines: bytes) -> None:
+        """Take lines of a source in place of those that are held; they may be earlier than these."""
+        self._go_back(source)
+        self.buffers[source] = np.frombuffer(lines, np.uint8)
+        read = self.state["read"][source]
+        read[LATEST] = max(read[TAKEN], self.state["promises"][source])
+
+    def restore(self, source: int, held: Bytes) -> None:
+        """Take the lines that were held when the state was stored."""
+        self._go_back(source)
+        self.buffers[source] = held
+
+    def _go_back(self, source: int) -> None:
+        """Forget the event that is read and not taken, and begin with the first byte."""
+        self.state["read"][source, LINES] -= self.state["events"][source, READ]
         self.state["events"][source, READ] = 0
+        self.state["at"][source] = 0
 
     def held(self, source: int) -> Bytes:
         """Return the lines of a source that are not decided."""
@@ -88,8 +108,6 @@ class Engine:
     def promise(self, source: int, time: int) -> None:
         """Let it be known that a source has no lines before a time any more; if one comes, it is out of order."""
         self.state["promises"][source] = max(time, self.state["promises"][source])
-        read = self.state["read"][source]
-        read[LATEST] = max(time, read[LATEST])
 
     def close(self, source: int) -> None:
         """Let it be known that a source has no more lines."""
