@@ -202,15 +202,19 @@ def extracted(
 ) -> tuple[Timing, Meter, int]:
     """Return the time of an algorithm on a graph that is ready, what it told, and how many trends it found."""
     told: list[tuple[Meter, int]] = []
-
-    def work() -> None:
-        settings = replace(stage.settings, threads=threads, anchors=anchors)
-        chosen = replace(stage, settings=settings, meter=Meter(name))
-        chosen.__dict__["graph"] = stage.graph
-        told.append((chosen.meter, sum(map(len, NAMED[name].load()(chosen)))))
-
-    timing = best_of(f"{name}, {len(stage.events):,} events", work, quick=quick, runs=runs)
+    timing = best_of(
+        f"{name}, {len(stage.events):,} events", lambda: told.append(extract(stage, name, threads, anchors)),
+        quick=quick, runs=runs,
+    )  # fmt: skip
     return timing, *told[-1]
+
+
+def extract(stage: Stage, name: str, threads: int = THREADS, anchors: int | None = None) -> tuple[Meter, int]:
+    """Run an algorithm on a graph that is ready; return what it told, and how many trends it found."""
+    settings = replace(stage.settings, threads=threads, anchors=anchors)
+    chosen = replace(stage, settings=settings, meter=Meter(name))
+    chosen.__dict__["graph"] = stage.graph
+    return chosen.meter, sum(map(len, NAMED[name].load()(chosen)))
 
 
 def _rivals() -> list[str]:
