@@ -1,7 +1,7 @@
 """The benchmarks: what Trellis claims of its speed and memory, measured beside its peers.
 
 A benchmark is a module here with a function `run(quick)`; its first line says what it measures. `trellis bench NAME`
-runs it. One that also takes `large` has larger sizes, for `--large`.
+runs it. One that also takes `large` has larger sizes, for `--large`. A `Figure` is a figure of a paper.
 
     def run(quick: bool) -> list[Table]:
         table = prices(1_000 if quick else 1_000_000)
@@ -12,9 +12,10 @@ runs it. One that also takes `large` has larger sizes, for `--large`.
 """
 
 from benchmarks.measure import Timing, best_of, median_of, memory_of, step
-from benchmarks.report import Limit, Peer, Row, Table, Target, at_least, at_most
+from benchmarks.report import Figure, Limit, Peer, Row, Table, Target, at_least, at_most
 
 __all__ = [
+    "Figure",
     "Limit",
     "Peer",
     "Row",

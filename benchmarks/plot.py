@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.io import to_html
 
-from benchmarks.report import Limit, Report, Row, Table, amount
+from benchmarks.report import Figure, Limit, Report, Row, Table, amount
 
 COLOURS = {"Trellis": "#0b6e4f", "peer": "#b0b7bf", "limit": "#e0a458"}
 BAR = 34  # pixels of height
@@ -41,6 +41,8 @@ def page(report: Report) -> str:
 
 
 def _figure(table: Table) -> Any:
+    if isinstance(table, Figure):
+        return _lines(table)
     bars = [bar for row in table.rows for bar in _bars(row)]
     if not bars:
         return None
@@ -60,6 +62,18 @@ def _figure(table: Table) -> Any:
         template="plotly_white", height=130 + BAR * len(bars), margin={"t": 40, "r": 80, "l": 10},
         legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0},
     )  # fmt: skip
+    return figure
+
+
+def _lines(table: Figure) -> Any:
+    """Draw a line for each method; those that gave up stop."""
+    figure = go.Figure()
+    for name, values in table.lines.items():
+        figure.add_scatter(x=[str(place) for place in table.places], y=list(values), name=name, mode="lines+markers")
+    figure.update_xaxes(title=table.setting, type="category", automargin=True)
+    names = {"s": "seconds", "B": "bytes"}
+    figure.update_yaxes(title=names.get(table.unit, table.unit), type="log", automargin=True)
+    figure.update_layout(template="plotly_white", height=420, margin={"t": 30, "r": 20, "l": 10})
     return figure
 
 

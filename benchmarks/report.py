@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -88,6 +88,31 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Figure(Table):
+    """A figure of a paper: a line for each method over some setting, drawn as such; None where a method gave up.
+
+    `rows` may hold work with targets beside it.
+    """
+
+    setting: str = ""
+    places: Sequence[float | str] = ()
+    unit: str = "s"
+    lines: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
+
+    @property
+    def heads(self) -> list[str]:
+        """The heads of the columns: the setting, and each line."""
+        return [self.setting, *self.lines]
+
+    def cells(self) -> Iterator[list[str]]:
+        """Yield a row for each place: the setting and what each method took."""
+        for i, place in enumerate(self.places):
+            told = [line[i] for line in self.lines.values()]
+            shown = f"{place:,}" if isinstance(place, int) else str(place)
+            yield [shown, *("gave up" if value is None else amount(value, self.unit) for value in told)]
+
+
+@dataclass(frozen=True)
 class Report:
     """The tables of one benchmark, and where and when they were made; a quick run judges no target."""
 
@@ -119,7 +144,10 @@ class Report:
         for table in self.tables:
             console.print()
             console.print(Text(table.title, "bold"))
-            console.print(_grid(table, self.quick), soft_wrap=False)
+            if isinstance(table, Figure):
+                console.print(_figure_grid(table), soft_wrap=False)
+            if table.rows or not isinstance(table, Figure):
+                console.print(_grid(table, self.quick), soft_wrap=False)
             for note in table.notes:
                 console.print(Text(note, "dim"))
         console.print(self.verdict)
@@ -131,8 +159,11 @@ class Report:
         lines = [f"# {self.name}", "", self.about, ""]
         lines += [f"- {name}: {value}" for name, value in self.machine.items()]
         for table in self.tables:
-            lines += ["", f"## {table.title}", "", "| " + " | ".join(COLUMNS) + " |", "|" + " --- |" * len(COLUMNS)]
-            lines += ["| " + " | ".join(c.strip() for c in cells) + " |" for cells in _lines(table, self.quick)]
+            lines += ["", f"## {table.title}"]
+            if isinstance(table, Figure):
+                lines += ["", *_markdown(table.heads, table.cells())]
+            if table.rows or not isinstance(table, Figure):
+                lines += ["", *_markdown(COLUMNS, _lines(table, self.quick))]
             lines += [line for note in table.notes for line in ("", note)]
         return "\n".join([*lines, "", f"{self.verdict[0].upper()}{self.verdict[1:]}.", ""])
 
@@ -142,6 +173,7 @@ class Report:
             "name": self.name, "about": self.about, "quick": self.quick, "machine": self.machine,
             "tables": [
                 {"title": table.title, "notes": list(table.notes), "rows": [_row_data(row) for row in table.rows]}
+                | (_figure_data(table) if isinstance(table, Figure) else {})
                 for table in self.tables
             ],
         }  # fmt: skip
@@ -155,6 +187,25 @@ def _row_data(row: Row) -> dict[str, Any]:
         "peers": [asdict(peer) | {"limit": isinstance(peer, Limit)} for peer in row.peers],
         "targets": [asdict(target) | {"met": target.met} for target in row.targets],
     }
+
+
+def _figure_data(figure: Figure) -> dict[str, Any]:
+    lines = {name: list(line) for name, line in figure.lines.items()}
+    return {"setting": figure.setting, "places": list(figure.places), "unit": figure.unit, "lines": lines}
+
+
+def _markdown(heads: Sequence[str], rows: Iterator[list[str]]) -> list[str]:
+    head = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
+    return head + ["| " + " | ".join(cell.strip() for cell in cells) + " |" for cells in rows]
+
+
+def _figure_grid(figure: Figure) -> Grid:
+    grid = Grid(box=SIMPLE_HEAD, pad_edge=False)
+    for i, head in enumerate(figure.heads):
+        grid.add_column(head, justify="right" if i else "left")
+    for cells in figure.cells():
+        grid.add_row(*cells)
+    return grid
 
 
 def _grid(table: Table, quick: bool) -> Grid:

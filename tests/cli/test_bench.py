@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import Limit, Peer, Row, Table, Timing, at_least, at_most, best_of, memory_of, suite
+from benchmarks import Figure, Limit, Peer, Row, Table, Timing, at_least, at_most, best_of, memory_of, suite
 from benchmarks.measure import listening
+from benchmarks.plot import page as drawn
 from benchmarks.report import Report, amount
 from tests.cli.cases import assert_mistake, names_in, run
 
@@ -79,6 +80,21 @@ def test_a_run_is_printed_and_written(tmp_path: Path) -> None:
     assert "<script src" not in page, "the page needs no network"
 
 
+def test_larger_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert_mistake(run("bench", "cet", "--quick", "--large"), "a run cannot be both quick and large")
+    assert_mistake(run("bench", "startup", "--large"), "the benchmark `startup` has no larger sizes")
+    asked: list[bool] = []
+
+    def sized(quick: bool, large: bool = False) -> list[Table]:
+        asked.append(large)
+        return []
+
+    monkeypatch.setattr("benchmarks.cet.run", sized)
+    for large in (False, True):
+        assert suite.measure("cet", False, lambda _: None, large).tables == []
+    assert asked == [False, True]
+
+
 def test_an_unknown_benchmark() -> None:
     assert_mistake(run("bench", "cuont"), "there is no benchmark `cuont`", "Did you mean `count`?")
     assert_mistake(run("bench", "xyzzy"), "Benchmarks are", "count", "all for all of them")
@@ -124,6 +140,19 @@ def test_the_work_is_told_on_a_narrow_terminal() -> None:
     for words in ("sample: What it measures.", "more work", "peer: plain", "NOT met, 2.5 MB", "900 ms", "A note."):
         assert words in printed
     assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_a_figure_is_a_table_a_plot_and_data() -> None:
+    lines = {"one": [0.5, 2.0], "other": [0.001, None]}
+    figure = Figure("A figure", [], ["Seen."], setting="events", places=[1000, 2000], lines=lines)
+    report = Report("figures", "What.", [figure], quick=False)
+    wanted = "| events | one | other |\n| --- | --- | --- |\n| 1,000 | 500 ms | 1 ms |\n| 2,000 | 2 s | gave up |"
+    assert wanted in report.markdown()
+    assert report.data()["tables"][0]["lines"] == lines
+    console = Console(file=io.StringIO(), width=80)
+    report.print(console)
+    assert "gave up" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "lines+markers" in drawn(report)
 
 
 def test_everything_is_in_the_data() -> None:

@@ -61,6 +61,37 @@ ABI = {
     ),
 }
 
-CET: dict[str, Named] = {}
+COMPLETE = frozenset({Report.UNEXTENDABLE, Report.MAXIMAL})
+
+CET: dict[str, Named] = {
+    "baseline": Named(
+        "cet.baseline",
+        "keeps all trends so far and holds each new event against every one of them: the CET paper's Algorithm 1",
+        reports=frozenset({Report.MAXIMAL}),
+    ),
+    "flattened": Named(
+        "cet.flattened",
+        "finds all sequences of each length from 1 to the longest, one length after another, and leaves out the others",
+        reports=COMPLETE,
+    ),
+    "sase": Named(
+        "cet.sase",
+        "keeps events with pointers to those before them, and walks these depth first when a window ends",
+        reports=COMPLETE,
+    ),
+    "m-cet": Named("cet.m_cet", "walks the graph depth first; it stores the current trend only", reports=COMPLETE),
+    "t-cet": Named(
+        "cet.t_cet",
+        "extends the partial trends of every event by its successors, breadth first, and stores them all",
+        reports=COMPLETE,
+    ),
+    "h-cet": Named(
+        "cet.h_cet",
+        "stores the partial trends of graphlets, which windows share, and joins them depth first; the optimizer "
+        "chooses the graphlets by the memory limit",
+        reports=COMPLETE,
+        uses=frozenset({"optimizer"}),
+    ),
+}
 
 NAMED = {**ABI, **CET}
