@@ -28,8 +28,7 @@ def run(quick: bool) -> list[Table]:
         alone.append(_alone(what, text, table, names, quick))
     return [
         Table("Ten queries, from events to the last trend: `auto` at most 1.2 times the best", whole,
-              [f"Medians of 5. Work that takes both `auto` and the best of the others less than {1000 * LEAST:.0f} ms is "
-               "not judged."]),
+              [f"Medians of 5. What `auto` and the best other do in less than {1000 * LEAST:.0f} ms is not judged."]),
         Table("Ten queries, the graph and the counts being ready", alone,
               ["Medians of 5. `auto` gives Arrow arrays in the order of ranks; the others give arrays of positions as "
                f"they find them, without ranks, in batches of some {BATCH_VALUES:,} events."]),
@@ -49,7 +48,8 @@ def variants(small: bool) -> list[tuple[str, str, pa.Table]]:
     return [
         ("transfers", Q1, compatible(t, rate)),
         ("transfers, REPORT maximal", f"{Q1} REPORT maximal", compatible(t, rate)),
-        ("transfers, half of them covered", f"{Q1} AND c.type = 'not covered'", compatible(t + 1, rate, selectivity=0.5)),
+        ("transfers, half of them covered", f"{Q1} AND c.type = 'not covered'",
+         compatible(t + 1, rate, selectivity=0.5)),
         ("transfers, compatibility 2", Q1, compatible(t + 4, rate, 2)),
         ("transfers in sliding windows", f"{Q1} WITHIN {t - 1} s SLIDE 1 s", compatible(t + 1, rate)),
         ("transfers, REPORT any", f"{Q1} REPORT any", compatible(t - 1, rate)),
