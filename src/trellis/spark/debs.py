@@ -180,7 +180,7 @@ class LineStream:
         else:
             engine.push(source, lines)
         times = line_times(engine.held(source))[2]
-        return int(times.max() if len(times) else -NEVER)
+        return int(times.max()) if len(times) else -int(NEVER)
 
     def _write(self, batch: str, engine: Engine) -> None:
         """Write the lines that are decided, the state behind them, and that they count."""
@@ -212,7 +212,7 @@ class LineStream:
         hidden = path.with_suffix(".tmp")
         held: dict[str, Any] = {f"held{source}": engine.held(source) for source in range(len(engine.sources))}
         with hidden.open("wb") as file:
-            np.savez(file, **engine.state, **held)
+            np.savez(file, allow_pickle=False, **engine.state, **held)
             file.flush()
             os.fsync(file.fileno())
         hidden.replace(path)
