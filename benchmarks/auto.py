@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import median
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 import trellis
-from benchmarks import Peer, Row, Table, Timing, at_most, median_of, step
-from benchmarks.abi import Q1, Q2, compatible, extracted, random_prices, stage_of
+from benchmarks import Peer, Row, Table, Target, Timing, at_most, median_of, step
+from benchmarks.abi import Q1, Q2, compatible, extract, random_prices, stage_of
 from trellis.algorithms.abi.anchor import BATCH_VALUES
 from trellis.algorithms.registry import ABI
 
@@ -23,13 +22,13 @@ def run(quick: bool) -> list[Table]:
     for what, text, table in variants(quick):
         names = list(ABI)
         times = {name: _whole(text, table, name, quick) for name in ["auto", *names]}
-        ratio = max(times["auto"].wall / times[name].wall for name in names)
-        targets = [at_most(RATIO, "times the best", ratio)] if times["auto"].wall >= LEAST or quick else []
-        whole.append(Row(f"auto, {what}", times["auto"], peers=[Peer(n, times[n]) for n in names], targets=targets))
+        ours = times.pop("auto")
+        peers = [Peer(name, timing) for name, timing in times.items()]
+        whole.append(Row(f"auto, {what}", ours, peers=peers, targets=_judged(ours, times)))
         alone.append(_alone(what, text, table, names, quick))
     return [
         Table("Ten queries, from events to the last trend: `auto` at most 1.2 times the best", whole,
-              [f"Medians of 5. Only work of {1000 * LEAST:.0f} ms or more is judged."]),
+              [f"Medians of 5. What `auto` and the best other do in less than {1000 * LEAST:.0f} ms is not judged."]),
         Table("Ten queries, the graph and the counts being ready", alone,
               ["Medians of 5. `auto` gives Arrow arrays in the order of ranks; the others give arrays of positions as "
                f"they find them, without ranks, in batches of some {BATCH_VALUES:,} events."]),
@@ -38,7 +37,7 @@ def run(quick: bool) -> list[Table]:
 
 def variants(small: bool) -> list[tuple[str, str, pa.Table]]:
     """Return ten queries: other streams, conditions, windows and modes."""
-    t = 2 if small else 8
+    t, rate = (2, 500) if small else (7, 5_000)
 
     def trades(n: int, seed: int = 3) -> pa.Table:
         rng = np.random.default_rng(seed)
@@ -47,21 +46,28 @@ def variants(small: bool) -> list[tuple[str, str, pa.Table]]:
         )  # fmt: skip
 
     return [
-        ("transfers", Q1, compatible(t)),
-        ("transfers, REPORT maximal", f"{Q1} REPORT maximal", compatible(t)),
-        ("transfers, half of them covered", f"{Q1} AND c.type = 'not covered'", compatible(t + 1, selectivity=0.5)),
-        ("transfers, compatibility 2", Q1, compatible(t + 4, compatibility=2)),
-        ("transfers in sliding windows", f"{Q1} WITHIN {t - 1} s SLIDE 1 s", compatible(t + 1)),
-        ("transfers, REPORT any", f"{Q1} REPORT any", compatible(t - 1)),
-        ("prices half as high again", Q2, trades(40 if small else 430)),
+        ("transfers", Q1, compatible(t, rate)),
+        ("transfers, REPORT maximal", f"{Q1} REPORT maximal", compatible(t, rate)),
+        ("transfers, half of them covered", f"{Q1} AND c.type = 'not covered'",
+         compatible(t + 1, rate, selectivity=0.5)),
+        ("transfers, compatibility 2", Q1, compatible(t + 4, rate, 2)),
+        ("transfers in sliding windows", f"{Q1} WITHIN {t - 1} s SLIDE 1 s", compatible(t + 1, rate)),
+        ("transfers, REPORT any", f"{Q1} REPORT any", compatible(t - 1, rate)),
+        ("prices half as high again", Q2, trades(40 if small else 300)),
         ("rising prices, REPORT maximal", "PATTERN S+ s[] WHERE s[i].price > s[i-1].price REPORT maximal",
-         trades(20 if small else 66)),
+         trades(20 if small else 180)),
         ("prices of one code", "PATTERN S+ s[] WHERE s[i].code = s[i-1].code AND s[i].price > 1.1 * s[i-1].price",
-         trades(40 if small else 170)),
+         trades(40 if small else 330)),
         ("rising prices, falling volumes",
          "PATTERN S+ s[] WHERE s[i].price > s[i-1].price AND s[i].volume < s[i-1].volume",
-         trades(40 if small else 400)),
+         trades(40 if small else 290)),
     ]  # fmt: skip
+
+
+def _judged(ours: Timing, others: dict[str, Timing]) -> list[Target]:
+    """Judge work that takes `auto` or the best of the others long enough."""
+    best = min(timing.wall for timing in others.values())
+    return [at_most(RATIO, "times the best", ours.wall / best)] if max(ours.wall, best) >= LEAST else []
 
 
 def _whole(text: str, table: pa.Table, name: str, quick: bool) -> Timing:
@@ -81,10 +87,6 @@ def _alone(what: str, text: str, table: pa.Table, names: Sequence[str], quick: b
 
     ours = median_of(f"auto, {what}", listed, quick)
     stage = stage_of(text, table)
-    times = {}
-    for name in names:
-        found = [extracted(stage, name, True)[0] for _ in range(1 if quick else 5)]
-        times[name] = Timing(median(t.wall for t in found), median(t.cpu for t in found), len(found))
-    ratio = max(ours.wall / timing.wall for timing in times.values())
-    targets = [at_most(RATIO, "times the best", ratio)] if ours.wall >= LEAST or quick else []
+    times = {name: median_of(f"{name}, {what}", lambda n=name: extract(stage, n), quick) for name in names}
+    targets = _judged(ours, times)
     return Row(f"auto, {what}: {total:,} trends", ours, peers=[Peer(n, t) for n, t in times.items()], targets=targets)

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from trellis.graphs import Merger, Operator, Splitter
+    from trellis.pipelines import Pipeline
     from trellis.queries import Query
     from trellis.trends.compact import Rows
 
@@ -24,6 +28,23 @@ def query(text: str) -> Query:
     return Query(text)
 
 
+def pipeline(splitter: Splitter, operator: Callable[[], Operator], merger: Merger | None = None) -> Pipeline:
+    """Return an operator over graphs with its splitter and its merger, to be run over any events.
+
+    Parameters
+    ----------
+    splitter
+        Which partitions events belong to.
+    operator
+        The class of the operator, or what makes a fresh one for each partition.
+    merger
+        The order of results, and what is combined from them.
+    """
+    from trellis.pipelines import Pipeline
+
+    return Pipeline(splitter, operator, merger)
+
+
 def expand(rows: Rows) -> Rows:
     """Return rows in compact form, from `batches(compact=True)`, as whole trends: a batch, or a table of batches.
 
@@ -39,4 +60,4 @@ def expand(rows: Rows) -> Rows:
     return expand(rows)
 
 
-__all__ = ["__version__", "expand", "query"]
+__all__ = ["__version__", "expand", "pipeline", "query"]

@@ -131,6 +131,10 @@ class OverflowInCondition(DataError):
     """A condition computed an integer that does not fit 64 bits."""
 
 
+class OperatorFailed(TrellisError):
+    """Code that a user wrote, an operator or a predicate, has raised an exception; in this process it is the cause."""
+
+
 class ListingRefused(TrellisError):
     """Listing would give more results than the bound allows; `count` is the exact number."""
 

@@ -136,8 +136,8 @@ class Query:
         on_bad_rows
             `drop`: of events with the same id the first is kept. `error`: they end the stream.
         table
-            `results`; `windows`: the exact count of every closed window and partition; `late` or `bad`: the events
-            that came too late, or without a readable time or id.
+            `results`; `windows`: the exact count of every closed window and partition; `late`, `bad` or
+            `repeated`: the events that came too late, without a readable time or id, or with an id that came before.
         max_ahead
             An event that is farther ahead of the clock on the wall does not move the watermark; None for no guard.
         """

@@ -65,6 +65,20 @@ def arrivals(
     return Arrivals(bind, max_trends)
 
 
+def history_on_spark() -> Any:
+    """Return the module that makes histories on Spark."""
+    import trellis.spark.history as history
+
+    return history
+
+
+def following(frame: Any, archive: str, checkpoint: str, **options: Any) -> Any:
+    """Return what appends a stream to an archive."""
+    from trellis.spark.follow import Following
+
+    return Following(frame, archive, checkpoint, **options)
+
+
 def _on_spark(methods: Methods) -> Callable[..., SparkTrends]:
     """Return what makes the trends of a plan and a frame of events."""
     if methods.algorithm == JOIN:

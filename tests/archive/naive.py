@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import permutations
 from math import ceil
 
-from trellis.archive.questions import Asked, Policy, Reading
+from trellis.archive.leaves import Asked, Policy, Reading
 from trellis.archive.words import Word
 
 
@@ -74,7 +74,9 @@ def _of_steps(
 
 def _in_interval(asked: Asked, leaf: Leaf) -> bool:
     low, high = (leaf.since, leaf.until) if asked.reading is Reading.NO else (leaf.until, leaf.since)
-    return (asked.begin is None or low >= asked.begin) and (asked.end is None or high <= asked.end)
+    near, far = (leaf.first, leaf.last) if asked.reading is Reading.NO else (leaf.last, leaf.first)
+    in_time = (asked.begin is None or low >= asked.begin) and (asked.end is None or high <= asked.end)
+    return in_time and (asked.first is None or near >= asked.first) and (asked.last is None or far <= asked.last)
 
 
 def _gap(asked: Asked, one: int, other: int, word: Word, distance: int) -> bool:

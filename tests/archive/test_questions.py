@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import trellis
 from tests.archive.naive import Leaf, chains
-from trellis.archive.questions import Answer, Asked, Leaves, Policy, Question, Reading, Within
+from trellis.archive.leaves import Answer, Asked, Found, Leaves, Policy, Reading, Within
+from trellis.archive.questions import Question
 from trellis.archive.words import words_of
 from trellis.errors import UsageError
 
@@ -159,3 +160,65 @@ def test_coarse_levels(factor: int) -> None:
 def test_what_cannot_be_asked(text: str, wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong):
         words(text)
+
+
+@seed(11003)
+@settings(max_examples=300, **SETTINGS)
+@given(number=st.integers(0, 10**9))
+def test_other_lists_of_the_same_chains(number: int) -> None:
+    dice = random.Random(number)
+    asked, leaves, plain, capacity, _, _ = draw(dice)
+    asked = replace(asked, first=dice.choice([None, 2]), last=dice.choice([None, 11]))
+    clear: dict[tuple[int, int], bool] = {}
+    for chain, free in chains(asked, plain, capacity):
+        key = chain[0], chain[-1]
+        clear[key] = clear.get(key, False) or free
+    question = Question(asked, leaves)
+    if asked.by_steps or asked.policy is Policy.ANY:
+        assert rows_of(question.pairs()) == [(*pair, clear[pair]) for pair in sorted(clear)]
+        limit = dice.randrange(4)
+        assert rows_of(question.pairs(limit)) == [(*pair, clear[pair]) for pair in sorted(clear)][:limit]
+    inner = [(a, d) for a, d in clear if not any((a, d) != (b, e) and a <= b and e <= d for b, e in clear)]
+    assert rows_of(question.minimal()) == [(*pair, clear[pair]) for pair in sorted(inner)]
+    if asked.policy is Policy.NEXT:
+        taken: list[tuple[int, int]] = []
+        for a in sorted({a for a, _ in clear}):
+            if not taken or a >= taken[-1][1]:
+                taken.append((a, min(d for b, d in clear if b == a)))
+        assert rows_of(question.after()) == [(*pair, clear[pair]) for pair in taken]
+
+
+def rows_of(found: Found) -> list[tuple[int, int, bool]]:
+    return list(zip(found.start.tolist(), found.end.tolist(), found.clear.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Erring:
+    """Leaves whose filters often say yes wrongly, and never no."""
+
+    exact: Exact
+    seed: int
+
+    def has(self, names: frozenset[str]) -> np.ndarray:
+        found = np.zeros(len(self.exact.sets), np.bool_)
+        for name in names:
+            rng = np.random.default_rng([self.seed, ord(name)])
+            found |= self.exact.has(frozenset(name)) | (rng.random(len(found)) < 0.25)
+        return found
+
+
+@seed(11004)
+@settings(max_examples=400, **SETTINGS)
+@given(number=st.integers(0, 10**9))
+def test_what_errors_of_filters_can_do(number: int) -> None:
+    asked, leaves, *_ = draw(random.Random(number))
+    assert isinstance(leaves.holder, Exact)
+    exact, erring = Question(asked, leaves), Question(asked, replace(leaves, holder=Erring(leaves.holder, number)))
+    found: dict[int, int] = {}
+    for a, d, _ in rows_of(erring.found()):
+        found[a] = min(d, found.get(a, d))
+    for a, d, _ in rows_of(exact.found()):  # a row may become shorter, and there may be more; no start is lost
+        assert found[a] <= d
+    assert erring.simple() is not Answer.NO or exact.simple() is Answer.NO
+    if not asked.by_steps:
+        assert (erring.needed() >= exact.needed()).all()

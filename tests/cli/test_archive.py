@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.archive.test_archive import events
+from tests.archive.cases import events
 from tests.cli.cases import run
 
 
@@ -63,3 +63,51 @@ def test_find(folder: Path) -> None:
     assert run("archive", "find", "PATTERN SEQ(A, NOT(B))", *at).code == 2
     assert run("archive", "info", "--archive", str(folder)).code == 2
     assert run("archive", "build", str(folder / "first.parquet"), *at, "--time", "t", "--type", "x y").code == 2
+
+
+def test_other_lists(folder: Path) -> None:
+    at = ["--archive", str(folder / "a"), "--json"]
+    text = "PATTERN SEQ(A, B) SELECT skip-till-next"
+
+    def rows(*options: str, query: str = text) -> list[dict[str, int]]:
+        done = run("archive", "find", query, *at, "--limit", "1000", *options)
+        assert done.code == 0, done.err
+        return json.loads(done.out)["rows"]
+
+    every = rows()
+    assert 0 < len(rows("--starts", "after")) < len(every)
+    assert 0 < len(rows("--minimal")) <= len(every)
+    assert len(rows("--pairs", query="PATTERN SEQ(A, B)")) > len(every)
+    inside = rows("--from-position", "100", "--to-position", "199", "--same-leaf", "no")
+    assert all(100 <= row["first_position"] <= row["last_position"] <= 199 for row in inside)
+    near = rows("--within-events", "20", "--same-leaf", "no")
+    assert all(row["last_position"] - row["first_position"] <= 20 for row in near)
+    assert len(near) < len(every)
+    shown = run("archive", "find", text, "--archive", str(folder / "a"), "--limit", "3")
+    assert "the first 3 of" in shown.out
+    assert "█" in shown.out
+
+
+def test_the_oldest_part_goes(folder: Path) -> None:
+    target = ["--archive", str(folder / "old")]
+    given = [*target, "--time", "t", "--type", "n", "--event-id", "id", "--leaf", "5", "--height", "2"]
+    assert run("archive", "build", str(folder / "first.parquet"), *given).code == 0
+    before = json.loads(run("archive", "info", *target, "--json").out)
+    assert before["height"] >= 2
+    coarse = json.loads(run("archive", "coarsen", *target, "--before", "400", "--level", "2", "--json").out)
+    assert coarse["coarse"] > 0
+    assert coarse["leaves"] < before["leaves"]
+    assert coarse["events"] == before["events"]
+    less = json.loads(run("archive", "drop", *target, "--before", "200", "--json").out)
+    assert less["events"] + less["dropped"] == before["events"]
+    assert less["dropped"] > 0
+    assert run("archive", "coarsen", *target, "--before", "soon", "--level", "2").code == 2
+
+
+def test_the_words_of_a_text(folder: Path) -> None:
+    (folder / "song.md").write_text("one man went to mow, went to mow a meadow\n" * 30)
+    target = ["--archive", str(folder / "song")]
+    given = [*target, "--time", "position", "--type", "word", "--input-format", "text", "--leaf", "10"]
+    assert run("archive", "build", str(folder / "song.md"), *given).code == 0
+    found = run("archive", "find", "PATTERN SEQ(mow, a, meadow) SELECT contiguous", *target, "--exact", "--json")
+    assert json.loads(found.out)["results"] == "30"

@@ -112,7 +112,7 @@ def test_what_is_missing_or_mixed(paths: list[str], sentence: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("parket", "Did you mean `parquet`?"), ("xx", "Known formats: parquet, csv, tsv, json, orc, xes.")],
+    [("parket", "Did you mean `parquet`?"), ("xx", "Known formats: parquet, csv, tsv, json, orc, xes, text.")],
 )
 def test_unknown_input_format(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:

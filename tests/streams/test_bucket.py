@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import floor
 from typing import Any
 
@@ -21,9 +21,10 @@ from tests.strategies import Case, arrow_table, case, chain_case, general_case, 
 from trellis.columns.types import from_arrow, normalise
 from trellis.errors import DataError, OverflowInCondition, UsageError
 from trellis.events import schema_of
-from trellis.streams.bucket import LATE, RESULTS, WINDOWS, Bucket, Family, Out
+from trellis.streams.bucket import Bucket, Family, Out
 from trellis.streams.calendar import END, Calendar, TimeLine
 from trellis.streams.closing import Standing, check_standing
+from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS
 
 SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
 
@@ -283,6 +284,15 @@ def test_what_is_behind_the_watermark_is_given_back_and_counted() -> None:
     windows = {(row["window_start"], row["g"]): (row["count"], row["late"]) for row in rows_of(outs, WINDOWS)}
     assert windows == {(10, "u"): (1, 0), (15, "u"): (1, 0), (20, "u"): (1, 0), (25, "u"): (1, 0), (30, "u"): (1, 0)}
     # `e` would have been in the window from 10 on, of the partition `v`, which has no other event; `d` in none.
+
+
+def test_events_that_come_again_are_left_out_and_told_once() -> None:
+    table = pa.table({"ts": [10, 13, 13, 22, 27, 26], "id": list("abacdc"), "x": [1, 2, 3, 4, 5, 6]})
+    text = "PATTERN E+ s[] WITHIN 10 SLIDE 5"
+    stream = Stream(replace(standing(text, table, time="ts", event_id="id"), on_bad_rows="drop"))
+    outs = [out for i in range(table.num_rows) for out in stream.take(table.slice(i, 1), table["ts"][i].as_py() - 5)]
+    outs += stream.take(table.slice(0, 0), 100)
+    assert [(row["id"], row["ts"]) for row in rows_of(outs, REPEATED)] == [("a", 13), ("c", 26)]
 
 
 def test_late_events_of_open_windows_are_told() -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time as clock
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,12 @@ from trellis.cli.stream import live_table
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.io.read import read_table
 from trellis.spark.read_stream import read_stream
-from trellis.spark.stream import delay_of
+from trellis.spark.stream import Holding
+from trellis.spark.stream_files import Filing
 from trellis.spark.streaming import Options, Stream
-from trellis.streams.outlet import LATE, RESULTS, WINDOWS, Outlet, committed_files, read_committed
+from trellis.streams.bucket import Out, unpacked
+from trellis.streams.delays import delay_of
+from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS, Outlet, committed_files, read_committed
 
 pytestmark = pytest.mark.spark
 
@@ -102,9 +106,12 @@ def found(folder: Path, kind: str = RESULTS) -> list[str]:
     return in_any_order(plain_rows(read_committed(folder, kind).to_pylist()))
 
 
-def test_queries_of_all_kinds_give_what_the_batch_gives(spark: SparkSession, tmp_path: Path) -> None:
+def test_queries_of_all_kinds_give_what_the_batch_gives(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = events(160)
     write_files(nearly_sorted(table, 3), tmp_path / "in", 3)
+    monkeypatch.setattr("trellis.spark.streaming.Filing", partial(Filing, large=2_000))  # so that some are large
     queries = {"rising": RISING, "span": SPAN, "counted": COUNTED, "sequence": SEQUENCE}
     stream = run(stream_of(spark, tmp_path, queries))
     assert len(stream.families) == 2  # those with the partition [g] share, and so do those without
@@ -121,8 +128,24 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(spark: SparkSession, tmp
     assert all(state.watermark.startswith("2023-11-14 ") for state in states)
     windows = read_committed(tmp_path / "out" / "rising", WINDOWS)
     assert sum(windows["count"].to_pylist()) == len(batch(RISING, table))
+    monkeypatch.undo()
     _goes_on_where_it_was(spark, tmp_path, table)
     _refuses_what_is_not_its_own(spark, tmp_path)
+
+
+def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.spark.stream.batch_number", lambda: "000000007")
+    tables = [pa.table({"rank": np.arange(i, i + 100)}) for i in (0, 100, 200)]
+    outs = [*(Out(RESULTS, "q", one) for one in tables), Out(WINDOWS, "q", tables[0]), Out(RESULTS, "r", tables[1])]
+    places = {name: str(tmp_path) for name in ("", "q", "r")}
+    given = Holding(None, Filing(places, "parquet", large=1_500))._given(iter(outs))  # type: ignore[arg-type]
+    rows = [frame.iloc[0] for frame in given]
+    assert [(row.kind, row["query"], row["rows"], bool(row["name"])) for row in rows] == [
+        (RESULTS, "q", 300, True), (WINDOWS, "q", 100, False), (RESULTS, "r", 100, False),
+    ]  # fmt: skip
+    assert rows[0]["name"].startswith("part-000000007-")
+    assert pq.read_table(tmp_path / rows[0]["name"])["rank"].to_pylist() == list(range(300))
+    assert unpacked(rows[2].payload).equals(tables[1])
 
 
 def _goes_on_where_it_was(spark: SparkSession, folder: Path, table: pa.Table) -> None:
@@ -250,7 +273,9 @@ def test_an_error_in_a_task_is_told_in_its_words(spark: SparkSession, tmp_path: 
     with pytest.raises(DataError, match="occurs twice in one window"):
         run(stream)
     assert isinstance(stream.failure, TrellisError) or stream.failure is None
-    run(stream_of(spark, tmp_path, {"q": RISING}, watermark="1 hour", on_bad_rows="drop"))
+    dropped = run(stream_of(spark, tmp_path, {"q": RISING}, watermark="1 hour", on_bad_rows="drop", keep_late=True))
+    assert dropped.totals.repeated == 1
+    assert read_committed(tmp_path / "out", REPEATED)["id"].to_pylist() == table["id"].to_pylist()[:1]
     assert found(tmp_path / "out") == batch(RISING, table)
 
 
@@ -290,9 +315,19 @@ def test_durations() -> None:
 # --- The command ------------------------------------------------------------------------------------------------------
 
 
+# The command, with so little that counts as large that both ways of writing are taken.
+SCRIPT = """
+from functools import partial
+from trellis.cli.main import main
+from trellis.spark import streaming
+streaming.Filing = partial(streaming.Filing, large=2_000)
+main()
+"""
+
+
 def command(folder: Path, *more: str) -> list[str]:
     given = ["--out", "out", "--checkpoint", "cp", "--watermark", "3 s", "--event-id", "id", "--files-a-batch", "1"]
-    return [sys.executable, "-m", "trellis.cli.main", "stream", RISING, "in", *given, *more]
+    return [sys.executable, "-c", SCRIPT, "stream", RISING, "in", *given, *more]
 
 
 @pytest.mark.slow

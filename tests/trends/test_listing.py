@@ -13,8 +13,9 @@ import pytest
 from trellis.kernels.edges import latest_predecessors
 from trellis.trends import listing
 from trellis.trends.graph import EventGraph
-from trellis.trends.listing import Ground, Listed, Listing, Stretches
+from trellis.trends.listing import Ground, Listed, Listing
 from trellis.trends.slice import Groups, Slice
+from trellis.trends.stretches import Stretches
 from trellis.trends.tasks import NO_BOUND, Tasks
 
 Path = tuple[int, ...]

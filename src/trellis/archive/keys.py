@@ -7,18 +7,19 @@ over leaves and their keys tells for every key whether a pattern may have happen
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.archive.filters import Filters, coded, hashes_of
-from trellis.archive.questions import Reading
+from trellis.archive.leaves import Reading
 from trellis.archive.words import Word
 from trellis.kernels import bloom as kernel
 
 Ints = NDArray[np.int64]
-PAIR = np.dtype([("leaf", "<i8"), ("key", "<i8")])
+PAIR = np.dtype([("leaf", "<i4"), ("key", "<i4")])
 
 
 @dataclass(frozen=True)
@@ -33,35 +34,50 @@ class Keys:
         """Return those of no event."""
         return cls(pa.array([], pa.string()), np.zeros(0, PAIR))
 
-    def with_events(self, column: pa.ChunkedArray, first: int, capacity: int) -> tuple[Keys, Ints]:
-        """Return the keys with those of events from a position on, and the number of each event's key; -1 for none."""
-        codes, distinct = coded(column)
-        known = distinct.is_valid().to_numpy(zero_copy_only=False)
-        values = pa.concat_arrays([self.values, distinct.filter(distinct.is_valid())])
-        numbers, unique = coded(values)
-        of_event = np.full(len(distinct), -1, np.int64)
-        of_event[known] = numbers[len(self.values) :]
-        keys = of_event[codes] if len(codes) else codes
-        leaf = (first + np.arange(len(keys))) // capacity
+    @cached_property
+    def leaves(self) -> NDArray[np.int32]:
+        """The leaf of each pair."""
+        return np.ascontiguousarray(self.pairs["leaf"])
+
+    @cached_property
+    def numbers(self) -> NDArray[np.int32]:
+        """The key of each pair."""
+        return np.ascontiguousarray(self.pairs["key"])
+
+    @cached_property
+    def hashes(self) -> NDArray[np.uint64]:
+        """The hashes of the keys."""
+        return hashes_of(self.values)
+
+    @classmethod
+    def of_events(cls, column: pa.ChunkedArray, first: int, capacity: int) -> tuple[Keys, Ints]:
+        """Return the keys of events from a position on, and the number of each event's key; -1 for none."""
+        keys, values = coded(column)
         pairs = np.zeros(int((keys >= 0).sum()), PAIR)
-        pairs["leaf"], pairs["key"] = leaf[keys >= 0], keys[keys >= 0]
-        return Keys(unique, np.unique(np.concatenate([self.pairs, pairs]))), keys
+        pairs["leaf"] = ((first + np.arange(len(keys))) // capacity)[keys >= 0]
+        pairs["key"] = keys[keys >= 0]
+        return cls(values, np.unique(pairs)), keys
+
+    def joined(self, other: Keys) -> Keys:
+        """Return the keys with those of later events."""
+        numbers, values = coded(pa.concat_arrays([self.values, other.values]))
+        pairs = other.pairs.copy()
+        pairs["key"] = numbers[len(self.values) :][pairs["key"]]
+        if len(self.pairs) and len(pairs) and self.pairs["leaf"][-1] < pairs["leaf"][0]:
+            return Keys(values, np.concatenate([self.pairs, np.sort(pairs)]))
+        return Keys(values, np.unique(np.concatenate([self.pairs, pairs])))
 
 
 def pair_items(
     keys: Ints, key_hashes: NDArray[np.uint64], codes: Ints, names: pa.Array
-) -> tuple[Ints, NDArray[np.uint64], NDArray[np.bool_]]:
-    """Return the items `key|name` of events as numbers of distinct ones, their hashes, and which of these are items."""
+) -> tuple[Ints, NDArray[np.uint64]]:
+    """Return the items `key|name` of events as numbers of distinct ones, -1 for none, and their hashes."""
     size = len(names) + 1
-    whole, items = np.unique((keys + 1) * size + codes, return_inverse=True)
-    key, name = whole // size - 1, whole % size
-    valid = names.is_valid().to_numpy(zero_copy_only=False)
-    known = (key >= 0) & valid[name]
-    hashes = kernel.join_hashes(
-        np.where(key >= 0, key_hashes[np.maximum(key, 0)] if len(key_hashes) else np.uint64(0), np.uint64(0)),
-        hashes_of(names.fill_null(""))[name],
-    )
-    return items.astype(np.int64), hashes, known
+    known = (keys >= 0) & (codes >= 0)
+    whole, places = np.unique(keys[known] * size + codes[known], return_inverse=True)
+    items = np.full(len(keys), -1, np.int64)
+    items[known] = places
+    return items, kernel.join_hashes(key_hashes[whole // size], hashes_of(names)[whole % size])
 
 
 @dataclass(frozen=True)
@@ -73,23 +89,24 @@ class OfKeys:
     end: Ints
 
 
-def walk(words: tuple[Word, ...], reading: Reading, keys: Keys, filters: Filters) -> OfKeys:
-    """Return the keys to which one of some words may have happened, whatever NOT forbids."""
+def walk(words: tuple[Word, ...], reading: Reading, keys: Keys, filters: Filters, leaves: Ints) -> OfKeys:
+    """Return the keys to which one of some words may have happened, whatever NOT forbids.
+
+    `leaves` are the numbers of the leaves that have the filters; where these were coarsened, the first leaf of each.
+    """
     number = len(keys.values)
     best_start, best_end = np.full(number, -1, np.int64), np.full(number, -1, np.int64)
-    hashes = hashes_of(keys.values)
+    begins = np.append(np.searchsorted(keys.leaves, leaves.astype(np.int32)), len(keys.pairs))
     for word in words:
-        start, end = _walked(word, reading, keys, hashes, filters)
+        start, end = _walked(word, reading, keys, filters, begins)
         better = (end >= 0) & ((best_end < 0) | (end < best_end))
         best_start[better], best_end[better] = start[better], end[better]
     found = np.flatnonzero(best_end >= 0)
     return OfKeys(found, best_start[found], best_end[found])
 
 
-def _walked(
-    word: Word, reading: Reading, keys: Keys, hashes: NDArray[np.uint64], filters: Filters
-) -> tuple[Ints, Ints]:
-    number = len(hashes)
+def _walked(word: Word, reading: Reading, keys: Keys, filters: Filters, begins: Ints) -> tuple[Ints, Ints]:
+    number = len(keys.values)
     steps = [sorted(names) for block in word.blocks for names in block if names is not None]
     names = hashes_of(pa.array([name for step in steps for name in step], pa.string()))
     sets = np.concatenate([[0], np.cumsum([len(step) for step in steps])]).astype(np.int64)
@@ -98,11 +115,9 @@ def _walked(
     start, end = np.full(number, -1, np.int64), np.full(number, -1, np.int64)
     for tile, slices in enumerate(filters.tiles):
         first = tile * kernel.TILE
-        leaves = np.arange(first, min(first + kernel.TILE, filters.leaves) + 1)
-        begins = np.searchsorted(keys.pairs["leaf"], np.maximum(leaves, filters.first))
         kernel.walk_keys(
-            first, begins, np.ascontiguousarray(keys.pairs["key"]), hashes, names, sets, blocks, reading is Reading.NO,
-            filters.hashes, slices, step, done, start, end,
+            first, begins[first : min(first + kernel.TILE, filters.leaves) + 1], keys.numbers, keys.hashes, names, sets,
+            blocks, reading is Reading.NO, filters.hashes, slices, step, done, start, end,
         )  # fmt: skip
     end[step < len(word.blocks)] = -1
     return start, end

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, exp, expm1, log, log1p
+from math import ceil, expm1, log, log1p
 
 import numpy as np
 
@@ -29,8 +29,9 @@ class Size:
 
 
 def size_filters(
-    distinct: Sequence[int], leaves: int, false_positive: float, names: int, memory: int | None = None
-) -> Size:
+    distinct: Sequence[int], leaves: int, false_positive: float, names: int, memory: int | None = None,
+    above: Sequence[int] = (),
+) -> Size:  # fmt: skip
     """Return the smallest filters that keep the rate of wrong lists.
 
     Parameters
@@ -45,14 +46,19 @@ def size_filters(
         How many items a question names.
     memory
         Bytes that all filters may take.
+    above
+        The numbers of distinct items of some nodes that are to exist: at most half of their bits are set.
     """
     if not 0 < false_positive < 1:
         raise UsageError(f"a rate of {false_positive} cannot be kept", "Give a number between 0 and 1, such as 1e-4.")
     counts = np.asarray(distinct, np.float64)
     goal = false_positive / 2 / max(1, names) / max(1, leaves)
     best: Size | None = None
+    most = max(above, default=0)
     for hashes in range(1, MOST_HASHES + 1):
         bits = _least_bits(counts, hashes, goal)
+        if bits is not None:
+            bits = max(bits, ceil(hashes * most / log(2) / 64) * 64)
         if bits is not None and (best is None or bits < best.bits):
             best = Size(bits, hashes)
     if best is None:
@@ -96,7 +102,7 @@ def _what_fits(counts: np.ndarray, leaves: int, names: int, memory: int) -> str:
     return f"A rate of {rate:.2g} fits; larger leaves need fewer bits."
 
 
-def thesis_size(events: int, leaf: int, false_positive: float, names: int) -> Size:
+def thesis_size(events: int, leaf: int, false_positive: float, names: int, memory: int | None = None) -> Size:
     """Return what the equations of the thesis give for a tree of height one: see `ERRATA`, they never choose another.
 
     Distinct items of `n` events are taken as 60 * sqrt(n), and the rate of one probe from all probes of a question.
@@ -105,6 +111,12 @@ def thesis_size(events: int, leaf: int, false_positive: float, names: int) -> Si
     rate = -expm1(log1p(-false_positive) / probes)
     distinct = min(leaf, 60 * leaf**0.5)
     bits = ceil(-distinct * log(rate) / log(2) ** 2)
+    whole = bits * ceil(events / leaf) / 8
+    if memory is not None and whole > memory:
+        raise UsageError(
+            f"the thesis's filters take {whole / 1e6:,.1f} MB, and {memory / 1e6:,.1f} MB are allowed",
+            "Ask for a higher rate or for larger leaves, or leave --sizing out.",
+        )
     return Size(ceil(bits / 64) * 64, max(1, round(bits / distinct * log(2))))
 
 
@@ -112,8 +124,3 @@ def expected_rate(densities: np.ndarray, hashes: int, names: int) -> float:
     """Return the rate of questions of which a leaf is wrongly named, by the densities that filters really have."""
     each = np.clip(densities, 0.0, 1.0 - 1e-15) ** hashes
     return float(-expm1(names * np.sum(np.log1p(-each))))
-
-
-def share(bits: int, hashes: int, distinct: int) -> float:
-    """Return the share of bits that are set in a filter of so many items."""
-    return 1 - exp(-hashes * distinct / bits)

@@ -1,9 +1,11 @@
 """How a history lies on disk: plain arrays and Parquet files, and one manifest that names those that count.
 
     archive/manifest.json                 what it is, and the files with their checksums
-    archive/leaves-000001.npy             for each leaf: number of events, first and last time
+    archive/leaves-000001.npy             for each leaf: first position, number of events, first and last time
     archive/tile-00000-000001.npy         the filters of 4,096 leaves, a bitmap over the leaves for each bit
+    archive/tree-000001.npy               the nodes above the leaves that an append made
     archive/events-000001.parquet         the events, in row groups that end where leaves end
+    archive/held-000001.parquet           the newest events, which have no place before later ones come
     archive/pairs-000001.npy, keys-….parquet   with a key: which keys are in which leaf
 
 An append writes new files beside the old ones and then swaps the manifest in one step; what a killed append leaves
@@ -12,19 +14,26 @@ behind is named nowhere and is removed by the next one.
 
 from __future__ import annotations
 
+import base64
+import fcntl
 import json
 import os
+import shutil
 import zlib
-from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from trellis.errors import DataError
 
-MANIFEST, FORMAT, VERSION = "manifest.json", "trellis archive", 1
+MANIFEST, FORMAT, VERSION = "manifest.json", "trellis archive", 2
+PREFIXES = ("leaves-", "tile-", "tree-", "events-", "held-", "pairs-", "keys-", "staged-", MANIFEST)
 
 
 @dataclass
@@ -33,34 +42,39 @@ class Manifest:
 
     Attributes
     ----------
-    columns
-        The columns of its events and their types, as Arrow names them.
-    time, type, event_id
-        The columns that tell time, name and id.
+    schema
+        The schema of its events, as Arrow writes it, in base 64.
+    time, type, event_id, key
+        The columns that tell time, name, id and key.
     capacity, bits, hashes, fan_out
         Events of a leaf, bits of its filter, bits of an item, and children of a node.
     false_positive, names
         The rate that was asked for, and for how many names in a question.
     events, generation
-        How many events there are, and how many appends there were.
-    leaves
-        The file of the leaves.
-    tiles
-        The files of the filters.
+        How many events have their places, those that were dropped too, and how often the files changed.
+    last
+        The time of the last event that has its place.
+    dropped, shift
+        The first position that is kept, and by how much the number of a leaf is larger than its place in the files.
+    leaves, tiles, tree
+        The files of the leaves, of the filters and of the nodes above them.
     parts
         The files of the events, with the first position and the number of each.
+    held, holds
+        The file of the newest events, and how many these are.
+    pairs, keys, keyless
+        The file of pairs of a leaf and a key, that of the keys themselves, and whether there are events without one.
+    batches, late
+        The last batch that came of each stream, and how many events came too late and were left out.
     checksums
         CRC-32 of each file.
-    key, pairs, keys
-        The column of keys, the file of pairs of a leaf and a key, and the file of the keys themselves.
-    first
-        The first leaf that is kept; those before it were dropped.
     """
 
-    columns: dict[str, str]
+    schema: str
     time: str
     type: str
     event_id: str | None
+    key: str | None
     capacity: int
     bits: int
     hashes: int
@@ -69,20 +83,48 @@ class Manifest:
     names: int
     events: int = 0
     generation: int = 0
+    last: int | float | None = None
+    dropped: int = 0
+    shift: int = 0
     leaves: str = ""
     tiles: list[str] = field(default_factory=list)
+    tree: list[str] = field(default_factory=list)
     parts: list[tuple[str, int, int]] = field(default_factory=list)
-    checksums: dict[str, int] = field(default_factory=dict)
-    key: str | None = None
+    held: str = ""
+    holds: int = 0
     pairs: str = ""
     keys: str = ""
-    first: int = 0
+    keyless: bool = False
+    batches: dict[str, int] = field(default_factory=dict)
+    late: int = 0
+    checksums: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The schema of its events."""
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.schema)))
+
+    def next(self) -> Manifest:
+        """Return what may be changed for the next generation."""
+        return replace(
+            self, generation=self.generation + 1, tiles=list(self.tiles), tree=list(self.tree), parts=list(self.parts),
+            batches=dict(self.batches), checksums=dict(self.checksums),
+        )  # fmt: skip
+
+    def named(self, what: str, extension: str = "npy") -> str:
+        """Return the name of a file of this generation."""
+        return f"{what}-{self.generation:06d}.{extension}"
 
     @property
     def files(self) -> set[str]:
         """All files that count."""
-        given = {self.leaves, self.pairs, self.keys, *self.tiles, *(name for name, _, _ in self.parts)}
-        return given - {""}
+        given = {self.leaves, self.pairs, self.keys, self.held, *self.tiles, *self.tree}
+        return (given | {name for name, _, _ in self.parts}) - {""}
+
+
+def schema_text(schema: pa.Schema) -> str:
+    """Return a schema as text."""
+    return base64.b64encode(schema.remove_metadata().serialize().to_pybytes()).decode()
 
 
 def read_manifest(directory: Path) -> Manifest:
@@ -107,7 +149,8 @@ def read_manifest(directory: Path) -> Manifest:
 
 
 def swap_manifest(directory: Path, manifest: Manifest) -> None:
-    """Make a manifest the one that counts, in one step."""
+    """Make a manifest the one that counts, in one step; of files it names none, the checksum is forgotten."""
+    manifest.checksums = {name: value for name, value in manifest.checksums.items() if name in manifest.files}
     hidden = directory / f"{MANIFEST}.tmp"
     with hidden.open("w", encoding="utf-8") as file:
         json.dump({"format": FORMAT, "version": VERSION, **asdict(manifest)}, file, indent=1)
@@ -116,13 +159,28 @@ def swap_manifest(directory: Path, manifest: Manifest) -> None:
     hidden.replace(directory / MANIFEST)
 
 
+@contextmanager
+def writing(directory: Path) -> Iterator[None]:
+    """Keep other processes from writing to an archive; one that is killed keeps nobody."""
+    folder = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise DataError(f"another process writes to {directory}", "Wait for its end.") from None
+    finally:
+        os.close(folder)
+
+
 def remove_unnamed(directory: Path, manifest: Manifest) -> None:
     """Remove files that a killed append, or one before the last, left behind."""
     named = {MANIFEST, *manifest.files}
     for path in directory.iterdir():
-        if path.name not in named and path.name.startswith(
-            ("leaves-", "tile-", "events-", "pairs-", "keys-", MANIFEST)
-        ):
+        if path.name in named or not path.name.startswith(PREFIXES):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
             with suppress(OSError):
                 path.unlink()
 
@@ -145,12 +203,33 @@ def save_array(directory: Path, name: str, array: np.ndarray, manifest: Manifest
     manifest.checksums[name] = checksum(directory / name)
 
 
+def save_table(directory: Path, name: str, table: pa.Table, manifest: Manifest, rows: int | None = None) -> None:
+    """Write a table as Parquet; `rows`: those of a row group."""
+    with (directory / name).open("wb") as file:
+        pq.write_table(table, file, row_group_size=rows)
+        file.flush()
+        os.fsync(file.fileno())
+    manifest.checksums[name] = checksum(directory / name)
+
+
 def load_array(directory: Path, name: str, manifest: Manifest) -> Any:
     """Map an array into memory, if it is as it was written."""
+    with _whole(directory, name, manifest) as path:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+
+
+def load_table(directory: Path, name: str, manifest: Manifest) -> pa.Table:
+    """Read a table, if it is as it was written."""
+    with _whole(directory, name, manifest) as path:
+        return pq.read_table(path)
+
+
+@contextmanager
+def _whole(directory: Path, name: str, manifest: Manifest) -> Iterator[Path]:
     path = directory / name
     try:
         if checksum(path) != manifest.checksums.get(name):
             raise DataError(f"{path} is damaged: its checksum is not that of the manifest", "Build the archive anew.")
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        yield path
     except (OSError, ValueError) as problem:
         raise DataError(f"{path} cannot be read: {problem}", "The archive is damaged.") from None

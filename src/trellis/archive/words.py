@@ -42,6 +42,11 @@ class Word:
         return sum(map(len, self.blocks))
 
     @property
+    def plain(self) -> bool:
+        """Whether it is single steps one after another, with nothing forbidden."""
+        return all(len(block) == 1 for block in self.blocks) and not any(self.forbidden)
+
+    @property
     def names(self) -> set[str]:
         """All names that it asks for or forbids."""
         asked = {name for block in self.blocks for some in block if some is not None for name in some}

@@ -4,25 +4,41 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import out, progress
+from trellis.cli.console import Step, progress
+from trellis.cli.engine import started
+from trellis.cli.history import print_exact, print_found, print_info
 from trellis.cli.queries import query_text
-from trellis.cli.show import plural, print_rows
+from trellis.cli.show import plural
+from trellis.cli.stream import EVERY, asked_to_stop
 from trellis.errors import UsageError
 
-if TYPE_CHECKING:
-    from trellis.archive import Archive
-
 ROWS = 20
-WIDTH = 64  # characters of a timeline
 
 Place = Annotated[str, typer.Option("--archive", metavar="DIR", help="The directory of the archive.")]
 Paths = Annotated[list[str], typer.Argument(metavar="EVENTS", help="Files, directories or globs of events.")]
 Limit = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Print at most so many rows.")]
+
+
+Before = Annotated[str, typer.Option("--before", metavar="TIME", help="What ended before this time.")]
+
+
+class Late(StrEnum):
+    """What becomes of events that come too late."""
+
+    ERROR = "error"
+    DROP = "drop"
+
+
+class Starts(StrEnum):
+    """Which starts of skip-till-next are listed."""
+
+    EVERY = "every"
+    AFTER = "after"
 
 
 class Reading(StrEnum):
@@ -36,7 +52,7 @@ def archive_app() -> typer.Typer:
     """Return the group of commands."""
     app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
     app.callback(help="Keep a history of events, and ask it where a pattern happened.")(lambda: None)
-    for command in (build, append, info, find, drop):
+    for command in (build, append, follow, info, find, drop, coarsen):
         app.command()(command)
     return app
 
@@ -59,6 +75,9 @@ def build(
     ] = None,
     query_length: Annotated[int, typer.Option("--query-length", min=1, metavar="N", help="Names of a question.")] = 3,
     fan_out: Annotated[int, typer.Option("--fan-out", min=2, metavar="N", help="Children of a node of the tree.")] = 2,
+    height: Annotated[
+        int, typer.Option("--height", min=0, metavar="G", help="Make filters so large that nodes up to here exist.")
+    ] = 0,
     key: Annotated[
         str | None,
         typer.Option("--key", metavar="COLUMN", help="Answer questions with [COLUMN] for each of its values."),
@@ -68,57 +87,122 @@ def build(
     ] = "sample",
     input_format: o.InputFormat = None,
     time_format: o.TimeFormat = None,
+    engine: o.EngineName = o.Engine.LOCAL,
+    master: o.Master = None,
+    conf: o.Conf = None,
     json: o.Json = False,
 ) -> None:
     """Make an archive of events."""
     from trellis.archive import Archive
 
-    with progress(not json) as step:
-        step("reading the events")
-        table = _read(events, time, type, input_format, time_format)
-        step(f"building over {plural(table.num_rows, 'event')}")
+    with progress(not json) as step, started(o.EngineOptions(engine, master, tuple(conf or ()))) as session:
+        table = _events(step, session, events, time, {type}, input_format, time_format)
         made = Archive.build(
             table, archive, time=time, type=type, event_id=event_id, leaf=leaf, false_positive=false_positive,
             memory=_bytes(memory), expected_events=expected_events, query_length=query_length, fan_out=fan_out,
-            sizing=sizing, key=key,
+            sizing=sizing, key=key, height=height, told=step,
         )  # fmt: skip
-    _print_info(made, json)
+    print_info(made, json)
 
 
 def append(
     events: Paths, archive: Place, input_format: o.InputFormat = None, time_format: o.TimeFormat = None,
-    json: o.Json = False,
+    engine: o.EngineName = o.Engine.LOCAL, master: o.Master = None, conf: o.Conf = None, json: o.Json = False,
 ) -> None:  # fmt: skip
     """Add later events to an archive."""
     from trellis.archive import Archive
 
     kept = Archive.open(archive)
+    about = kept.manifest
+    with progress(not json) as step, started(o.EngineOptions(engine, master, tuple(conf or ()))) as session:
+        kept.append(_events(step, session, events, about.time, kept.texts, input_format, time_format), told=step)
+    print_info(kept, json)
+
+
+def follow(
+    directory: Annotated[str, typer.Argument(metavar="DIR", help="The directory that events arrive in.")],
+    archive: Place,
+    checkpoint: Annotated[
+        str, typer.Option("--checkpoint", metavar="DIR", help="Where the stream remembers how far it is.")
+    ],
+    delay: Annotated[
+        str | None,
+        typer.Option("--delay", metavar="DURATION", help="How far events may be late, such as '10 minutes'."),
+    ] = None,
+    late: Annotated[
+        Late, typer.Option("--late", help="Whether an event that is later still ends the stream or is left out.")
+    ] = Late.ERROR,
+    available_now: Annotated[
+        bool, typer.Option("--available-now", help="Stop when all that is there has been read.")
+    ] = False,
+    files_a_batch: Annotated[
+        int | None, typer.Option("--files-a-batch", min=1, metavar="N", help="Read at most so many files at once.")
+    ] = None,
+    input_format: o.InputFormat = None,
+    time_format: o.TimeFormat = None,
+    master: o.Master = None,
+    conf: o.Conf = None,
+    json: o.Json = False,
+) -> None:
+    """Append what arrives in a directory, by Structured Streaming: each batch once, also after a kill."""
+    from trellis.archive import Archive
+
+    kept = Archive.open(archive)
+    about = kept.manifest
     with progress(not json) as step:
-        step("reading the events")
-        table = _read(events, kept.manifest.time, kept.manifest.type, input_format, time_format)
-        step(f"adding {plural(table.num_rows, 'event')}")
-        kept.append(table)
-    _print_info(kept, json)
+        step("starting spark")
+    with started(o.EngineOptions(o.Engine.SPARK, master, tuple(conf or ()))) as session:
+        from trellis.spark.follow import Following
+        from trellis.spark.read_stream import read_stream
+
+        frame = read_stream(
+            session, directory, input_format=input_format, text_columns=kept.texts, time=about.time,
+            time_format=time_format, files_a_batch=files_a_batch,
+        )  # fmt: skip
+        following = Following(frame, archive, checkpoint, delay=delay, late=str(late), available_now=available_now)
+        with asked_to_stop() as stop, progress(not json) as step:
+            following.start()
+            while not stop.is_set() and not following.wait(EVERY):
+                step(f"{plural(following.events, 'event')} in {plural(following.batches, 'batch', 'batches')}")
+            if stop.is_set():
+                following.stop()
+        if following.failure is not None:
+            raise following.failure
+    print_info(Archive.open(archive), json)
+    if stop.is_set():
+        raise KeyboardInterrupt
 
 
 def info(archive: Place, json: o.Json = False) -> None:
     """Show the size of an archive, its tree, and the rate of wrong answers that is to be expected."""
     from trellis.archive import Archive
 
-    _print_info(Archive.open(archive), json)
+    print_info(Archive.open(archive), json)
 
 
-def drop(
-    archive: Place,
-    before: Annotated[str, typer.Option("--before", metavar="TIME", help="Forget what ended before this time.")],
-    json: o.Json = False,
-) -> None:
+def drop(archive: Place, before: Before, json: o.Json = False) -> None:
     """Forget the oldest part of an archive, and give its space back."""
     from trellis.archive import Archive
 
     kept = Archive.open(archive)
     kept.drop_before(before)
-    _print_info(kept, json)
+    print_info(kept, json)
+
+
+def coarsen(
+    archive: Place,
+    before: Before,
+    level: Annotated[
+        int, typer.Option("--level", min=1, metavar="G", help="The highest nodes that stand for their leaves.")
+    ],
+    json: o.Json = False,
+) -> None:
+    """Let nodes of the tree stand for the leaves of the oldest part, and give the space of their filters back."""
+    from trellis.archive import Archive
+
+    kept = Archive.open(archive)
+    kept.coarsen_before(before, level)
+    print_info(kept, json)
 
 
 def find(
@@ -136,6 +220,18 @@ def find(
         Reading, typer.Option("--same-leaf", help="Whether two steps may be in one leaf.")
     ] = Reading.MAYBE,
     level: Annotated[int, typer.Option("--level", min=0, metavar="G", help="Blocks of leaves in place of leaves.")] = 0,
+    first: Annotated[int | None, typer.Option("--from-position", metavar="N", help="Not before this position.")] = None,
+    last: Annotated[int | None, typer.Option("--to-position", metavar="N", help="Not after this position.")] = None,
+    within_events: Annotated[
+        int | None,
+        typer.Option("--within-events", min=0, metavar="N", help="At most so many positions from first to last."),
+    ] = None,
+    starts: Annotated[
+        Starts,
+        typer.Option("--starts", help="Of skip-till-next: every start, or the thesis's list: after the last end."),
+    ] = Starts.EVERY,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Of skip-till-any: a row for each end of a start.")] = False,
+    minimal: Annotated[bool, typer.Option("--minimal", help="Only intervals that contain no other.")] = False,
     exists: Annotated[bool, typer.Option("--exists", help="Only whether it happened: no, maybe or likely.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Read what may matter, and give exact results.")] = False,
     param: o.Params = None,
@@ -146,72 +242,35 @@ def find(
     from trellis.archive import Archive
 
     kept, text = Archive.open(archive), query_text(pattern)
-    given: dict[str, Any] = {"params": o.pairs("--param", param)}
+    given: dict[str, Any] = {
+        "policy": policy, "same_leaf": str(same_leaf), "begin": begin, "end": end, "first": first, "last": last,
+        "within_events": within_events, "level": level, "starts": str(starts), "pairs": pairs, "minimal": minimal,
+        "params": o.pairs("--param", param),
+    }  # fmt: skip
     if exact:
-        _print_exact(kept.find(text, exact=True, policy=policy, begin=begin, end=end, **given), limit, json)
+        print_exact(kept.find(text, exact=True, **given), limit, json)
         return
-    given |= {"policy": policy, "same_leaf": str(same_leaf), "begin": begin, "end": end, "level": level}
     answer = kept.exists(text, **given)
-    rows: Any = None if exists else kept.find(text, **given)
-    if json:
-        _print_json({"answer": str(answer)} | ({} if rows is None else {"rows": rows.slice(0, limit).to_pylist()}))
-        return
-    console = out()
-    console.print(f"it happened: {answer}")
-    if rows is not None and rows.num_rows:
-        console.print(timeline(rows, len(kept.leaves), kept.manifest.fan_out**level))
-        print_rows(console, rows.slice(0, limit))
-        if rows.num_rows > limit:
-            console.print(f"the first {limit} of {plural(rows.num_rows, 'interval')}")
+    rows = None if exists else kept.find(text, limit=limit + 1 if pairs else None, **given)
+    print_found(kept, str(answer), rows, limit, json)
 
 
-def timeline(rows: Any, leaves: int, factor: int = 1) -> str:
-    """Return a line that shows where in the history intervals begin: the more, the darker."""
-    import numpy as np
+def _events(
+    step: Step, session: Any, events: list[str], time: str, texts: set[str], input_format: str | None,
+    time_format: str | None,
+) -> Any:  # fmt: skip
+    """Read events into this process, or on Spark."""
+    step("reading the events")
+    given: dict[str, Any] = {
+        "input_format": input_format, "text_columns": texts, "time": time, "time_format": time_format
+    }  # fmt: skip
+    if session is None:
+        from trellis.io.read import read_table
 
-    number = max(1, -(-leaves // factor))
-    places = rows["start_leaf"].to_numpy() * WIDTH // number
-    counts = np.bincount(places, minlength=WIDTH)[:WIDTH]
-    shades = " ░▒▓█"
-    most = max(1, int(counts.max()))
-    line = "".join(shades[-(-int(c) * (len(shades) - 1) // most)] for c in counts)
-    return f"|{line}|"
+        return read_table(events, **given)
+    from trellis.spark.read import read
 
-
-def _print_exact(found: Any, limit: int, json: bool) -> None:
-    rows, total = found.trends.first(limit), found.trends.count()
-    share = f"{found.needed:,} of {found.events:,} events were needed, {found.read:,} read"
-    if json:
-        about = {"results": str(total), "needed": found.needed, "read": found.read, "events": found.events}
-        _print_json(about | {"rows": rows.to_pylist()})
-        return
-    console = out()
-    console.print(f"{plural(total, 'result')}; {share}")
-    if rows.num_rows:
-        print_rows(console, rows)
-
-
-def _print_info(archive: Archive, json: bool) -> None:
-    about = archive.info()
-    if json:
-        _print_json(about)
-        return
-    console = out()
-    for name, value in about.items():
-        shown = f"{value:,}" if isinstance(value, int) else f"{value:.3g}" if isinstance(value, float) else str(value)
-        console.print(f"{name.replace('_', ' '):24}{shown}")
-
-
-def _print_json(about: dict[str, Any]) -> None:
-    import json
-
-    out().print(json.dumps(about, default=str))
-
-
-def _read(events: list[str], time: str, type_: str, input_format: str | None, time_format: str | None) -> Any:
-    from trellis.io.read import read_table
-
-    return read_table(events, input_format=input_format, text_columns={type_}, time=time, time_format=time_format)
+    return read(session, events, **given)
 
 
 def _bytes(text: str | None) -> int | None:

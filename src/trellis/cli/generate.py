@@ -26,9 +26,9 @@ class Kinds(TyperGroup):
 
     def _kinds(self) -> Any:
         if not self.commands:
-            from trellis.io.generate import KINDS
+            from trellis.io.generate import FOLDERS, KINDS
 
-            self.commands.update({kind: _command(kind) for kind in KINDS})
+            self.commands.update({kind: _command(kind) for kind in (*KINDS, *FOLDERS)})
         return self.commands
 
 
@@ -40,9 +40,9 @@ def generate_app() -> typer.Typer:
 
 
 def _command(kind: str) -> Any:
-    from trellis.io.generate import KINDS
+    from trellis.io.generate import FOLDERS, KINDS
 
-    doc = inspect.getdoc(KINDS[kind]) or ""
+    doc = inspect.getdoc(KINDS.get(kind) or FOLDERS[kind]) or ""
     app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
     app.command(name=kind, help=doc.partition("\n\nParameters\n")[0])(_function(kind))
     return typer.main.get_command(app)
@@ -58,17 +58,25 @@ def _function(kind: str) -> Callable[..., None]:
     fixed = [
         _parameter("events", int, inspect.Parameter.empty, "--events", "How many events.", metavar="N"),
         _parameter("seed", int, 0, "--seed", "The same seed and options give the same events.", metavar="S"),
-        _parameter(
-            "target", str, inspect.Parameter.empty, "--out",
-            "The file to write: .parquet, .csv, .tsv, .json, .jsonl or .orc; text also with .gz behind.",
-            metavar="FILE",
-        ),
-        _parameter("overwrite", bool, False, "--overwrite", "Replace a file that is there already."),
+        _parameter("target", str, inspect.Parameter.empty, "--out", _target(kind), metavar=_places(kind)),
+        _parameter("overwrite", bool, False, "--overwrite", "Replace what is there already."),
         _parameter("quiet", bool, False, "--quiet", "Print nothing."),
     ]  # fmt: skip
     own = [_parameter(x.name, x.type, x.default, "--" + x.name.replace("_", "-"), x.help) for x in options_of(kind)]
     generate.__signature__ = inspect.Signature([*fixed[:3], *own, *fixed[3:]])  # type: ignore[attr-defined]
     return generate
+
+
+def _places(kind: str) -> str:
+    from trellis.io.generate import FOLDERS
+
+    return "DIR" if kind in FOLDERS else "FILE"
+
+
+def _target(kind: str) -> str:
+    if _places(kind) == "DIR":
+        return "The directory to write: friendships.dat, posts.dat, comments.dat and likes.dat."
+    return "The file to write: .parquet, .csv, .tsv, .json, .jsonl or .orc; text also with .gz behind."
 
 
 def _parameter(
@@ -82,13 +90,21 @@ def _parameter(
 def _generate(
     kind: str, events: int, seed: int, target: str, overwrite: bool, quiet: bool, options: dict[str, object]
 ) -> None:
-    from trellis.io.generate import generate_table
+    from trellis.io.generate import FOLDERS, generate_table
+    from trellis.io.generate.social import write_social
     from trellis.io.write import write_table
 
     with progress(not quiet) as step:
         step(f"making {plural(events, 'event')}")
-        table = generate_table(kind, events, seed, **options)
-        step(f"writing {target}")
-        write_table(table, target, overwrite=overwrite)
+        if kind in FOLDERS:
+            tables = FOLDERS[kind](events, seed, **options)
+            number = sum(table.num_rows for table in tables.values())
+            step(f"writing {target}")
+            write_social(tables, target, overwrite=overwrite)
+        else:
+            table = generate_table(kind, events, seed, **options)
+            number = table.num_rows
+            step(f"writing {target}")
+            write_table(table, target, overwrite=overwrite)
     if not quiet:
-        out().print(f"{plural(table.num_rows, 'event')} of kind {kind}, seed {seed}: {target}")
+        out().print(f"{plural(number, 'event')} of kind {kind}, seed {seed}: {target}")

@@ -24,6 +24,7 @@ from trellis.cli.demo import demo
 from trellis.cli.detect import detect
 from trellis.cli.explain import explain
 from trellis.cli.generate import generate_app
+from trellis.cli.graph import graph_app
 from trellis.cli.stream import stream
 from trellis.errors import TrellisError
 
@@ -134,6 +135,7 @@ app.command(epilog=QUERIES)(detect)
 app.command(epilog=QUERIES)(count)
 app.command(epilog=QUERIES)(stream)
 app.add_typer(archive_app(), name="archive")
+app.add_typer(graph_app(), name="graph")
 app.add_typer(generate_app(), name="generate")
 app.command()(bench)
 app.command()(demo)

@@ -22,6 +22,7 @@ from trellis.cli.show import plural
 from trellis.cli.text_columns import text_columns
 from trellis.errors import TrellisError, UsageError
 from trellis.limits import DEFAULT_MAX_TRENDS
+from trellis.streams.delays import check_delay
 
 if TYPE_CHECKING:
     from trellis.queries import Query
@@ -71,7 +72,9 @@ Flush = Annotated[
 ]
 KeepLate = Annotated[
     bool,
-    typer.Option("--late", help="Write late and bad events to _late and _bad in the output.", rich_help_panel=_STREAM),
+    typer.Option(
+        "--late", help="Write late, bad and repeated events to _late, _bad and _repeated.", rich_help_panel=_STREAM
+    ),
 ]
 MaxAhead = Annotated[
     str,
@@ -152,6 +155,9 @@ def stream(
         raise UsageError("no query was given", "Write the queries first, then the directory of the events.")
     if flush and not available_now:
         raise UsageError("--flush is for the end of the input", "Use it with --available-now.")
+    check_delay(watermark, "watermark")
+    if max_ahead.lower() != "none":
+        check_delay(max_ahead, "guard --max-ahead")
     _check_places(directory, output, checkpoint)
     asked = _Asked(
         _named(texts), directory, schema, files_a_batch,
@@ -239,7 +245,7 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
             time=asked.events["time"], time_format=asked.time_format, files_a_batch=asked.files_a_batch,
         )  # fmt: skip
         stream = Stream(session, asked.queries, frame, Options(**asked.options), **asked.events)
-        with _asked_to_stop() as stop:
+        with asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
                 while not stop.is_set() and not stream.wait(EVERY):
@@ -259,7 +265,7 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
 
 
 @contextmanager
-def _asked_to_stop() -> Iterator[threading.Event]:
+def asked_to_stop() -> Iterator[threading.Event]:
     """Give an event that Ctrl-C sets, the first time; Spark would cancel the batch."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -297,11 +303,12 @@ def live_table(stream: Stream) -> Any:
     from rich.table import Table
 
     table = Table(title="trellis stream", box=None, title_justify="left")
-    for name in ("queries", "events/s", "watermark", "open windows", "state", "results", "late", "bad"):
+    for name in ("queries", "events/s", "watermark", "open windows", "state", "results", "late", "bad", "repeated"):
         table.add_column(name, justify="left" if name == "queries" else "right", no_wrap=name == "watermark")
     totals = stream.totals
     for number, state in enumerate(stream.states()):
-        own = [f"{totals.results:,}", f"{totals.late:,}", f"{totals.bad:,}"] if number == 0 else ["", "", ""]
+        numbers = [totals.results, totals.late, totals.bad, totals.repeated]
+        own = [f"{one:,}" if number == 0 else "" for one in numbers]
         table.add_row(
             ", ".join(state.queries), f"{state.events_a_second:,.0f}", state.watermark, f"{state.open_windows:,}",
             f"{state.state_bytes / 1e6:,.1f} MB", *own,
@@ -319,13 +326,15 @@ def _print_end(stream: Stream, shown: o.OutputOptions, seconds: float) -> None:
         about = {
             "query": [to_query_text(one.bound.syntax) for one in stream.standing], "events": totals.events,
             "windows": totals.windows, "unlisted": totals.unlisted, "results": str(totals.results),
-            "late": totals.late, "bad": totals.bad,
+            "late": totals.late, "bad": totals.bad, "repeated": totals.repeated,
             "batches": totals.batches, "seconds": round(seconds, 3), "output": stream.options.out,
         }  # fmt: skip
         out().print(json.dumps(about))
     elif not shown.quiet:
         told = [plural(totals.events, "event"), plural(totals.results, "result"), plural(totals.late, "late event")]
         told.append(plural(totals.bad, "bad event"))
+        if totals.repeated:
+            told.append(f"{plural(totals.repeated, 'event')} left out whose id came before")
         if totals.unlisted:
             told.append(f"{plural(totals.unlisted, 'window')} counted in _windows and not listed: too many results")
         out().print(f"{', '.join(told)} in {seconds:.1f} s; written: {stream.options.out}")

@@ -16,10 +16,10 @@ EXTENSIONS = {
 }
 """The extensions that are known, with the format each stands for."""
 
-FORMATS = ("parquet", "csv", "tsv", "json", "orc", "xes")
-"""The formats that are known; `json` is JSON lines, one object a line."""
+FORMATS = ("parquet", "csv", "tsv", "json", "orc", "xes", "text")
+"""The formats that are known; `json` is JSON lines, one object a line, and `text` the words of a text."""
 
-COMPRESSIBLE = ("csv", "tsv", "json", "xes")
+COMPRESSIBLE = ("csv", "tsv", "json", "xes", "text")
 """The formats that may lie in a gzip file (`.csv.gz`); the others compress inside."""
 
 
@@ -31,7 +31,7 @@ class FileFormat:
     gzip: bool = False
 
 
-READ_ONLY = ("xes",)
+READ_ONLY = ("xes", "text")
 """The formats that are read and not written."""
 
 

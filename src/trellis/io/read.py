@@ -15,6 +15,7 @@ from trellis.io.infer import infer_column, infer_most, infer_times
 from trellis.io.json_lines import read_json
 from trellis.io.sources import Paths, Source, expand
 from trellis.io.times import java_pattern_to_regex, parse_times
+from trellis.io.words import numbered, read_words
 from trellis.io.xes import read_xes
 
 __all__ = ["Source", "expand", "parse_times", "read_table"]
@@ -26,6 +27,7 @@ _READERS: dict[str, Callable[[Source, Sequence[str] | None], pa.Table]] = {
     "tsv": read_csv,
     "json": lambda source, _: read_json(source),
     "xes": read_xes,
+    "text": read_words,
 }
 
 
@@ -78,6 +80,8 @@ def read_table(
     wanted = None if columns is None else list(dict.fromkeys(columns))
     read = _READERS[sources[0].format]
     table = concat(sources, [read(source, wanted) for source in sources], wanted)
+    if sources[0].format == "text":
+        return numbered(table)
     return _typed(table, sources[0].format, frozenset(text_columns), time, time_format)
 
 

@@ -59,9 +59,11 @@ def positions(hashes, k, m):
 
 @njit(cache=True, nogil=True)
 def add_items(items, table, first, size, slices):
-    """Set the bits of items: `items` are rows of `table`, the first of them at position `first` of the history."""
+    """Set the bits of items, rows of `table` and the first of them at position `first`; one below 0 is no item."""
     k = table.shape[1]
     for i in range(items.shape[0]):
+        if items[i] < 0:
+            continue
         leaf = (first + i) // size
         tile, word = leaf // TILE, (leaf % TILE) >> 6
         bit = ONE << np.uint64(leaf & 63)
@@ -73,22 +75,14 @@ def add_items(items, table, first, size, slices):
 @njit(cache=True, nogil=True)
 def leaves_of(rows, slices, out):
     """Write a bitmap of the leaves that may hold an item with given positions."""
+    found = np.empty(WORDS, np.uint64)
     for tile in range(slices.shape[0]):
+        found[:] = slices[tile, rows[0]]
+        for j in range(1, rows.shape[0]):
+            for word in range(WORDS):
+                found[word] &= slices[tile, rows[j], word]
         for word in range(WORDS):
-            found = slices[tile, rows[0], word]
-            for j in range(1, rows.shape[0]):
-                found &= slices[tile, rows[j], word]
-            out[tile * WORDS + word] |= found
-
-
-@njit(cache=True, nogil=True)
-def may_hold(rows, slices, leaf):
-    """Return whether a leaf may hold an item with given positions."""
-    tile, word, bit = leaf // TILE, (leaf % TILE) >> 6, np.uint64(leaf & 63)
-    found = ONE
-    for j in range(rows.shape[0]):
-        found &= slices[tile, rows[j], word] >> bit
-    return found != 0
+            out[tile * WORDS + word] |= found[word]
 
 
 @njit(cache=True, nogil=True)
@@ -154,12 +148,26 @@ def walk_keys(first, begins, keys, hashes, names, sets, blocks, apart, k, slices
 
 @njit(cache=True, nogil=True)
 def leaf_filters(slices, first, last, out):
-    """Write the filters of leaves `[first, last)` as rows of words: what slices hold, the other way round."""
-    for leaf in range(first, last):
-        tile, word, bit = leaf // TILE, (leaf % TILE) >> 6, np.uint64(leaf & 63)
+    """Write the filters of leaves `[first, last)` of a tile as rows of words: its slices, the other way round."""
+    for position in range(slices.shape[0]):
+        place, flag = position >> 6, ONE << np.uint64(position & 63)
+        for word in range(first >> 6, (last + 63) >> 6):
+            bits, leaf = slices[position, word], word << 6
+            while bits:
+                if bits & ONE and first <= leaf < last:
+                    out[leaf - first, place] |= flag
+                bits >>= ONE
+                leaf += 1
+
+
+@njit(cache=True, nogil=True)
+def slice_filters(filters, slices):
+    """Write filters of leaves, a row of words each, as slices, the first at the first leaf of the first tile."""
+    for leaf in range(filters.shape[0]):
+        tile, word, bit = leaf // TILE, (leaf % TILE) >> 6, ONE << np.uint64(leaf & 63)
         for position in range(slices.shape[1]):
-            if (slices[tile, position, word] >> bit) & ONE:
-                out[leaf - first, position >> 6] |= ONE << np.uint64(position & 63)
+            if (filters[leaf, position >> 6] >> np.uint64(position & 63)) & ONE:
+                slices[tile, position, word] |= bit
 
 
 @njit(cache=True, nogil=True)

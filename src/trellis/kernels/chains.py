@@ -28,6 +28,23 @@ def nexts(has):
 
 
 @njit(cache=True, nogil=True)
+def go_on(starts, ends, leaves, gap):
+    """Take chains to the first of some leaves, `gap` or more behind their ends, in place; return how many go on.
+
+    Ends and leaves never go back, so one pass over both finds all.
+    """
+    number = j = 0
+    for i in range(starts.shape[0]):
+        while j < leaves.shape[0] and leaves[j] < ends[i] + gap:
+            j += 1
+        if j == leaves.shape[0]:
+            break
+        starts[number], ends[number] = starts[i], leaves[j]
+        number += 1
+    return number
+
+
+@njit(cache=True, nogil=True)
 def befores(has):
     """Return for each set and leaf the last leaf up to there that may hold it; -1 if none does."""
     sets, size = has.shape
@@ -217,6 +234,34 @@ def clear_ends(has, after, blocks, gaps, strict, forbidden, start, limit, reache
             if not single and earliest < size:
                 _add_ends(has, after, blocks, b, e, earliest, limit, other)
         reached[:] = other
+
+
+@njit(cache=True, nogil=True)
+def clear_first_ends(has, gaps, strict, forbidden, out):
+    """Write for each leaf the earliest end of a chain from there that has no forbidden name in a gap, -1 without one.
+
+    For blocks of one set each. From behind: the next step lies between two leaves, which never go back from one leaf to
+    the next, and the best of these is kept in a queue.
+    """
+    number, size = has.shape
+    best = np.where(has[number - 1], np.arange(size), size).astype(np.int32)
+    queue = np.empty(size + 1, np.int64)
+    for b in range(number - 2, -1, -1):
+        head, tail, seen = 0, 0, 0
+        for leaf in range(size):
+            low, behind = max(leaf + gaps[b], strict[leaf]), min(size, forbidden[b, leaf])
+            while seen < behind:
+                while tail > head and best[queue[tail - 1]] >= best[seen]:
+                    tail -= 1
+                queue[tail] = seen
+                tail += 1
+                seen += 1
+            while tail > head and queue[head] < low:
+                head += 1
+            out[leaf] = best[queue[head]] if has[b, leaf] and tail > head and queue[head] < behind else size
+        best[:] = out
+    for leaf in range(size):
+        out[leaf] = best[leaf] if best[leaf] < size else -1
 
 
 @njit(cache=True, nogil=True)

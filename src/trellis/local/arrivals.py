@@ -21,7 +21,7 @@ from trellis.sequences.candidates import Leaves, NotComparable
 from trellis.sequences.operator import SequenceOperator
 from trellis.trends.adjacency import meets_condition
 from trellis.trends.clock import Clock
-from trellis.trends.listing import TOO_LARGE, Matches
+from trellis.trends.found import TOO_LARGE, Matches
 from trellis.trends.output import RowMaker, row_schema
 
 NEW = "__arrived"

@@ -63,12 +63,15 @@ class Prepared:
         The events of the slice with all their columns.
     read, dropped
         How many rows came in, and how many of them were bad and left out.
+    repeated
+        The events that were left out because their id had occurred before, in the order of time.
     """
 
     events: Slice
     source: SortedTable
     read: int
     dropped: int
+    repeated: pa.Table
 
     @property
     def table(self) -> pa.Table:
@@ -81,9 +84,14 @@ def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> Prepared
     read = table.num_rows
     table = _without_bad_rows(table, plan.bound, on_bad_rows)
     events = _sorted(_filtered(plan, table))
-    kept = events.taken(_first_of_ids(plan.bound, events, table, on_bad_rows))
-    dropped = read - table.num_rows + len(events) - len(kept)
-    return Prepared(_slice(plan.bound, kept), SortedTable(table, kept.rows), read, dropped)
+    first = _first_of_ids(plan.bound, events, table, on_bad_rows)
+    kept = events.taken(first)
+    repeated = table.slice(0, 0)
+    if first is not None:
+        again = np.setdiff1d(np.arange(len(events)), first, assume_unique=True)
+        repeated = table.take(pa.array(_places(events.rows, again)))
+    dropped = read - table.num_rows + repeated.num_rows
+    return Prepared(_slice(plan.bound, kept), SortedTable(table, kept.rows), read, dropped, repeated)
 
 
 def with_columns(prepared: Prepared, plan: Plan) -> Slice:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from trellis.trends.listing import Trends
+    from trellis.trends.found import Trends
 
 
 class LocalTrends:

@@ -31,15 +31,15 @@ from trellis.patterns.paths import Paths, find_paths
 from trellis.patterns.variables import Variables, make_variables
 from trellis.plan.plan import Plan
 from trellis.plan.positions import network_of
+from trellis.trends.found import Bound
 from trellis.trends.graph import EventGraph
-from trellis.trends.listing import Bound
 from trellis.trends.operator import TrendOperator
 from trellis.trends.slice import Groups, Slice
 from trellis.trends.tasks import length_bounds
 
 if TYPE_CHECKING:
     from trellis.trends.aggregate import Numbers
-    from trellis.trends.listing import Range, Trends
+    from trellis.trends.found import Range, Trends
     from trellis.trends.ranks import Ranks
 
 EVENTS_AT_ONCE = 1 << 17  # of the groups whose paths are held together, before it is known how many edges they have

@@ -31,13 +31,13 @@ from trellis.sequences.tree import PLAIN, SWITCHED, TILE, Stretch, TreePlan
 from trellis.sequences.walk import NONE, Tasks, Walker
 from trellis.trends.aggregate import Numbers, Sum
 from trellis.trends.exact import SMALL, reconstruct
-from trellis.trends.listing import Matches
+from trellis.trends.found import Matches
 from trellis.trends.slice import Slice
 from trellis.trends.tasks import length_bounds
 from trellis.trends.weights import weigh
 
 if TYPE_CHECKING:
-    from trellis.trends.listing import Range
+    from trellis.trends.found import Range
     from trellis.trends.ranks import Ranks
 
 EXACT = 2.0**53

@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trellis.digits import digits_of, number_of
-from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError, UsageError
+from trellis.errors import DataError, ListingRefused, OperatorFailed, OverflowInCondition, TrellisError, UsageError
 from trellis.spark.compile import translate_error
 from trellis.spark.workers import lacking
 
 _MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
-_KINDS = {kind.__name__: kind for kind in (TrellisError, UsageError, DataError, OverflowInCondition, ListingRefused)}
+_KINDS = {
+    kind.__name__: kind
+    for kind in (TrellisError, UsageError, DataError, OverflowInCondition, ListingRefused, OperatorFailed)
+}
 
 
 class TaskMistake(Exception):

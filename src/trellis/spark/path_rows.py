@@ -16,7 +16,7 @@ from trellis.spark.operate import for_spark
 from trellis.spark.rows import ID, TIME, output_names
 from trellis.spark.split import row_names
 from trellis.trends.arrange import hidden_names
-from trellis.trends.listing import Walked
+from trellis.trends.found import Walked
 from trellis.trends.output import RowMaker, one_zero
 from trellis.trends.slice import Groups, Ints, Slice
 

@@ -26,7 +26,7 @@ from trellis.spark.rows import whole_groups
 from trellis.spark.shared import load, save
 from trellis.spark.sink import Sink, Written, task_number, tell
 from trellis.trends.arrange import possible_ranges
-from trellis.trends.listing import Range
+from trellis.trends.found import Range
 from trellis.trends.output import RowMaker
 
 AT_ONCE = 2_000_000  # results that a task writes before it is known how many there are in all

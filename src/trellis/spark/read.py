@@ -503,7 +503,9 @@ def _json_time(job: _Job, column: Column, kind: t.DataType, found: _Found | None
 
 def _read_here(job: _Job) -> DataFrame:
     """Read in this process what Spark has no reader for."""
-    table = local.read_table([source.path for source in job.sources], time=job.time, time_format=job.time_format)
+    table = local.read_table(
+        [source.path for source in job.sources], input_format=job.format, time=job.time, time_format=job.time_format
+    )
     return job.spark.createDataFrame(table)
 
 
@@ -514,4 +516,5 @@ _READERS: dict[str, Callable[[_Job], DataFrame]] = {
     "tsv": _read_csv,
     "json": _read_json,
     "xes": _read_here,
+    "text": _read_here,
 }

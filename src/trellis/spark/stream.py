@@ -8,13 +8,11 @@ the row and by the key. What comes out is packed likewise, and becomes rows agai
 from __future__ import annotations
 
 import json
-import re
 import signal
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
-from math import ceil
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +22,6 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from trellis.errors import UsageError
-from trellis.language.durations import to_micros
 from trellis.language.schema import Kind, Type
 from trellis.spark.compile import time_column
 from trellis.spark.failures import in_task
@@ -33,9 +29,11 @@ from trellis.spark.frames import Events
 from trellis.spark.operate import for_spark, spark_type
 from trellis.spark.rows import output_names
 from trellis.spark.split import partition_value
-from trellis.streams.bucket import BAD, RESULTS, WINDOWS, Bucket, Family, Out, packed, unpacked
+from trellis.spark.stream_files import FILE_BYTES, Filing, batch_number, up_to
+from trellis.streams.bucket import Bucket, Family, Out, packed, unpacked
 from trellis.streams.calendar import Number
 from trellis.streams.closing import windows_schema
+from trellis.streams.outlet import BAD, RESULTS, WINDOWS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,30 +41,12 @@ if TYPE_CHECKING:
 EVENTS, TAKEN = "events", "taken"  # the kind of what goes in, and of its number
 BUCKET, MOMENT = "bucket", "moment"
 PACKED = "bucket int, kind string, newest string, total bigint, blob binary"
-FOUND = "kind string, query string, rows bigint, payload binary"
+FOUND = "kind string, query string, rows bigint, name string, payload binary"
 ROWS_A_PIECE = 1 << 20
 FARTHEST = 9 * 10**15  # milliseconds that a timestamp of Spark's has room for
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", (1 << 31) - 1
-DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
-
-
-def delay_of(text: str | int | float, time: Type, what: str = "watermark") -> int:
-    """Return a duration as milliseconds, or, where times are plain numbers, in their unit; rounded up."""
-    match = DURATION.fullmatch(str(text))
-    hint = "Write a number and a unit, such as `10 minutes`." if time.temporal else "Write a number: times are numbers."
-    if match is None or bool(match[2]) != time.temporal:
-        raise UsageError(f"the {what} `{text}` is no duration for times of this kind", hint)
-    try:
-        if not time.temporal:
-            return ceil(Decimal(match[1]))
-        micros = to_micros(Decimal(match[1]), match[2])
-    except (KeyError, InvalidOperation):
-        raise UsageError(f"the {what} `{text}` has no unit of time", hint) from None
-    if micros is None:
-        raise UsageError(f"the {what} `{text}` is finer than a microsecond", hint)
-    return -(-micros // 1000)
 
 
 @dataclass(frozen=True)
@@ -91,22 +71,25 @@ class Settings:
     ahead: int | None = None
 
 
-def found_in(family: Family, frame: DataFrame, settings: Settings) -> DataFrame:
-    """Return what is decided of a streaming frame of events, packed: see `FOUND`."""
-    _set_up(frame.sparkSession)
+def found_in(family: Family, frame: DataFrame, settings: Settings, filing: Filing | None = None) -> DataFrame:
+    """Return what is decided of a streaming frame of events, packed, or already in files if `filing` is given.
+
+    See `FOUND`: `rows` are in the file `name`, or, where that is empty, in `payload`.
+    """
+    set_up(frame.sparkSession)
     events = Events(frame)
     schema = family.standing[0].bound.schema
     assert schema is not None
     names = list(events.types)
     columns = [events.column(name).alias(f"c{i}") for i, name in enumerate(names)]
-    moment = _moment(events.column(schema.time), schema.time_type, settings.ahead)
+    moment = moment_of(events.column(schema.time), schema.time_type, settings.ahead)
     rows = events.frame.select(*columns, _bucket(family, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
     rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds").drop(MOMENT)
     pieces = rows.mapInArrow(Packing(family, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
-    return pieces.groupBy(BUCKET).transformWithStateInPandas(Holding(family), FOUND, "append", "eventTime")
+    return pieces.groupBy(BUCKET).transformWithStateInPandas(Holding(family, filing), FOUND, "append", "eventTime")
 
 
-def _set_up(session: SparkSession) -> None:
+def set_up(session: SparkSession) -> None:
     """Have state in RocksDB, which the stateful operator needs, and rows with large pieces in small batches."""
     if session.conf.get(PROVIDER, "") != ROCKSDB:
         session.conf.set(PROVIDER, ROCKSDB)
@@ -120,7 +103,7 @@ def go_on_at_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _moment(column: Column, time: Type, ahead: int | None) -> Column:
+def moment_of(column: Column, time: Type, ahead: int | None) -> Column:
     """Return the time of an event as a timestamp, which is what Spark has watermarks of."""
     number = time_column(column, time)
     if time.temporal:
@@ -249,8 +232,8 @@ def _text(state: Any) -> str | None:
 class Holding(StatefulProcessor):
     """Holds the events of buckets, and gives what is decided as soon as the watermark says so."""
 
-    def __init__(self, family: Family) -> None:
-        self.family = family
+    def __init__(self, family: Family, filing: Filing | None = None) -> None:
+        self.family, self.filing = family, filing
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Take hold of the state."""
@@ -259,7 +242,7 @@ class Holding(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         """Hold what came; what was decided before it came is told by a timer."""
-        watermark = _watermark(timerValues)
+        watermark = watermark_of(timerValues)
         with in_task():
             bucket, total = Bucket(self.family, self._store), 0
             for row in (row for frame in rows for row in frame.itertuples(index=False)):
@@ -270,19 +253,36 @@ class Holding(StatefulProcessor):
                     yield from map(_row, bucket.take(table, json.loads(row.newest), watermark))
             bucket.finish()
             self._wait_for(bucket)
-        yield _counted(TAKEN, total)
+        yield _frame(TAKEN, "", total)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[pd.DataFrame]:  # fmt: skip
         """Give what the watermark has decided."""
-        watermark = _watermark(timerValues)
+        watermark = watermark_of(timerValues)
         with in_task():
             bucket = Bucket(self.family, self._store)
             if watermark is not None and bucket.next_watermark is not None and bucket.next_watermark <= watermark:
-                yield from map(_row, bucket.close(watermark))
+                yield from self._given(bucket.close(watermark))
             bucket.finish()
             self._wait_for(bucket)
+
+    def _given(self, outs: Iterator[Out]) -> Iterator[pd.DataFrame]:
+        """Give small results as rows, and large ones to files: through the JVM they would take longer than to find."""
+        if self.filing is None:
+            yield from map(_row, outs)
+            return
+        for (kind, query), group in groupby(outs, lambda out: (out.kind, out.query)):
+            batches = (batch for out in group for batch in out.table.to_batches())
+            while True:
+                few = list(up_to(batches, self.filing.large))
+                if not few:
+                    break
+                if sum(batch.nbytes for batch in few) < self.filing.large:
+                    yield _row(Out(kind, query, pa.Table.from_batches(few)))
+                    break
+                name, rows = self.filing.write(kind, query, batch_number(), chain(few, up_to(batches, FILE_BYTES)))
+                yield _frame(kind, query, rows, name)
 
     def _wait_for(self, bucket: Bucket) -> None:
         """Be called again when more is decided."""
@@ -298,24 +298,20 @@ class Holding(StatefulProcessor):
         """There is nothing to give back."""
 
 
-def _watermark(values: Any) -> Number | None:
+def watermark_of(values: Any) -> Number | None:
     """Return the watermark; Spark's is 0 until events have moved it."""
     return int(values.getCurrentWatermarkInMs()) or None
 
 
-def _counted(kind: str, rows: int) -> pd.DataFrame:
-    """Return a row that tells a number and nothing else."""
-    import pandas as pd
-
-    return pd.DataFrame([{"kind": kind, "query": "", "rows": rows, "payload": b""}])
-
-
 def _row(out: Out) -> pd.DataFrame:
     """Return one row; each goes on its way by itself, however large."""
+    return _frame(out.kind, out.query, out.table.num_rows, payload=packed(out.table))
+
+
+def _frame(kind: str, query: str, rows: int, name: str = "", payload: bytes = b"") -> pd.DataFrame:
     import pandas as pd
 
-    row = {"kind": out.kind, "query": out.query, "rows": out.table.num_rows, "payload": packed(out.table)}
-    return pd.DataFrame([row])
+    return pd.DataFrame([{"kind": kind, "query": query, "rows": rows, "name": name, "payload": payload}])
 
 
 # --- What is decided, as rows -----------------------------------------------------------------------------------

@@ -2,51 +2,50 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trellis.errors import DataError
-from trellis.io.results import write_file
 from trellis.spark.failures import in_task
-from trellis.spark.operate import spark_type
 from trellis.spark.rows import group_begins, whole_groups
-from trellis.spark.sink import task_number, tell
+from trellis.spark.sink import tell
 from trellis.spark.stream import TAKEN, go_on_at_interrupts
-from trellis.streams.bucket import RESULTS, WINDOWS, Bucket, Family, packed, unpacked
+from trellis.spark.stream_files import FILE_BYTES, Filing
+from trellis.streams.bucket import Bucket, Family, packed, unpacked
 from trellis.streams.calendar import END
-from trellis.streams.outlet import FOLDERS
+from trellis.streams.outlet import RESULTS, WINDOWS
 
-FILE_BYTES = 256 << 20
 TABLES = (RESULTS, WINDOWS)
-FOUND_ARROW = pa.schema([("kind", pa.string()), ("query", pa.string()), ("rows", pa.int64()), ("payload", pa.binary())])
+FOUND_ARROW = pa.schema(
+    [
+        ("kind", pa.string()), ("query", pa.string()), ("rows", pa.int64()), ("name", pa.string()),
+        ("payload", pa.binary()),
+    ]
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class WriteFound:
     """Writes what was decided, in tasks, and tells the files and how many rows there are of each kind."""
 
-    places: Mapping[str, str]
+    filing: Filing
     batch: str
-    format: str
     keep_late: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take what is packed, and tell what was written."""
+        """Take what is packed, and tell what was written, here or where it was found."""
         go_on_at_interrupts()
         with in_task():
             held: dict[tuple[str, str], list[pa.Table]] = {}
             for batch in batches:
-                for kind, query, rows, payload in zip(
+                for kind, query, rows, name, payload in zip(
                     *(batch.column(n).to_pylist() for n in FOUND_ARROW.names), strict=True
                 ):
-                    if kind == TAKEN:
-                        yield tell({"kind": kind, "query": query, "name": "", "rows": rows, "unlisted": 0})
+                    if name or kind == TAKEN:
+                        yield _told(kind, query, name, rows)
                         continue
                     tables = held.setdefault((kind, query), [])
                     tables.append(unpacked(payload))
@@ -57,19 +56,15 @@ class WriteFound:
 
     def _written(self, kind: str, query: str, tables: list[pa.Table]) -> pa.RecordBatch:
         table = pa.concat_tables(tables, promote_options="permissive")
-        name = ""
-        if kind in TABLES or self.keep_late:
-            name = f"part-{self.batch}-{task_number()}-{uuid.uuid4().hex}.{self.format}"
-            fields = [fld.with_type(spark_type(fld.type)) for fld in table.schema]
-            file = Path(self.places[query]) / FOLDERS[kind] / name
-            table = table.cast(pa.schema(fields))
-            try:
-                write_file(table.to_batches(), table.schema, file, self.format)
-            except OSError as problem:
-                file.unlink(missing_ok=True)
-                raise DataError(f"the output cannot be written: {problem}") from None
+        name, rows = "", table.num_rows
+        if rows and (kind in TABLES or self.keep_late):
+            name, rows = self.filing.write(kind, query, self.batch, table.to_batches())
         unlisted = pc.sum(pc.invert(table["listed"])).as_py() or 0 if kind == WINDOWS else 0
-        return tell({"kind": kind, "query": query, "name": name, "rows": table.num_rows, "unlisted": unlisted})
+        return _told(kind, query, name, rows, unlisted)
+
+
+def _told(kind: str, query: str, name: str, rows: int, unlisted: int = 0) -> pa.RecordBatch:
+    return tell({"kind": kind, "query": query, "name": name, "rows": rows, "unlisted": unlisted})
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ class Flushing:
                 for begin, end in pairwise(begins):
                     bucket = Bucket(self.family, _Read(table.slice(begin, end - begin)))
                     for out in bucket.close(END):
-                        columns = [[out.kind], [out.query], [out.table.num_rows], [packed(out.table)]]
+                        columns = [[out.kind], [out.query], [out.table.num_rows], [""], [packed(out.table)]]
                         yield pa.RecordBatch.from_arrays(
                             [pa.array(c, fld.type) for c, fld in zip(columns, FOUND_ARROW, strict=True)],
                             schema=FOUND_ARROW,

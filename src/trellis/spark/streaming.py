@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
@@ -24,13 +25,15 @@ from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.spark.failures import in_driver, mistake_in
 from trellis.spark.sink import TOLD, told
-from trellis.spark.stream import FOUND, TAKEN, Settings, delay_of, found_in, rows_of, schema_of_kind
+from trellis.spark.stream import FOUND, TAKEN, Settings, found_in, rows_of, schema_of_kind
+from trellis.spark.stream_files import Filing
 from trellis.spark.stream_tasks import TABLES, Flushing, WriteFound
 from trellis.spark.trends import described_events
-from trellis.streams.bucket import BAD, LATE, RESULTS, Family, shared_columns
+from trellis.streams.bucket import Family, shared_columns
 from trellis.streams.calendar import Calendar
 from trellis.streams.closing import Standing, check_standing
-from trellis.streams.outlet import FLUSH, FOLDERS, Outlet, batch_name
+from trellis.streams.delays import delay_of
+from trellis.streams.outlet import BAD, FLUSH, FOLDERS, LATE, REPEATED, RESULTS, Outlet, batch_name
 
 ABOUT = "trellis.json"
 BUCKETS_A_TASK = 2
@@ -65,8 +68,8 @@ def detect_stream(
     given = list(frame.values()) if isinstance(frame, Mapping) else [frame]
     if not given or not all(getattr(one, "isStreaming", False) for one in given):
         raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
-    if table not in (*TABLES, LATE, BAD):
-        raise UsageError(f"there is no table `{table}`", "Tables are results, windows, late and bad.")
+    if table not in FOLDERS:
+        raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
     events, schema = described_events(frame, None, time, type, event_id)
     (one,) = standing_queries(
         {"query": query}, schema, params=params, report_mode=report_mode, max_trends=max_trends,
@@ -78,7 +81,10 @@ def detect_stream(
     found = found_in(family, events, settings)
     if table in TABLES:
         return rows_of(found, schema_of_kind(family, table, "query"), table, "query")
-    return rows_of(found, to_arrow_schema(events.schema), table, "")
+    columns = to_arrow_schema(events.schema)
+    if table == REPEATED:
+        return rows_of(found, pa.schema([columns.field(name) for name in family.columns]), table, "query")
+    return rows_of(found, columns, table, "")
 
 
 def _settings(
@@ -229,6 +235,7 @@ class Totals:
     windows: int = 0
     late: int = 0
     bad: int = 0
+    repeated: int = 0
     unlisted: int = 0
 
 
@@ -276,7 +283,7 @@ class Stream:
             raise UsageError(
                 f"{self.options.out} is the output of another stream", "Name another one, or the checkpoint of that."
             )
-        kinds = [*TABLES, *((LATE, BAD) if self.options.keep_late else ())]
+        kinds = [*TABLES, *((LATE, BAD, REPEATED) if self.options.keep_late else ())]
         for outlet in self.outlets.values():
             outlet.prepare(kinds)
         with in_driver():
@@ -291,8 +298,8 @@ class Stream:
         keys, options = self.checkpoint.buckets[name], self.options
         one = family.standing[0]
         settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
-        found = found_in(family, self.events, settings)
         outlets = {each.name: self.outlets[each.name] for each in family.standing}
+        found = found_in(family, self.events, settings, Filing(_places(outlets), options.format))
         writer = found.writeStream.foreachBatch(
             lambda frame, batch: self._write(frame, batch_name(batch), outlets, name)
         )
@@ -304,7 +311,7 @@ class Stream:
         for outlet in outlets.values():
             if not outlet.has(batch):
                 outlet.remove_uncommitted(batch)
-        work = WriteFound(_places(outlets), batch, self.options.format, self.options.keep_late)
+        work = WriteFound(Filing(_places(outlets), self.options.format), batch, self.options.keep_late)
         files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
         taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
         files = [file for file in files if file["kind"] != TAKEN]

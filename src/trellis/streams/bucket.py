@@ -20,9 +20,9 @@ from trellis.local.prepare import meets_constants, readable
 from trellis.local.sorting import column_of
 from trellis.streams.calendar import Calendar, Number, TimeLine
 from trellis.streams.closing import Late, Standing, close, partition_key
+from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS
 from trellis.trends.output import arrow_type, one_zero, present
 
-RESULTS, WINDOWS, LATE, BAD = "results", "windows", "late", "bad"
 STALE = 0.25  # share of the events held that may be needed no more before the others are written anew
 CHUNKS = 64  # pieces in which events are held, before they are joined
 CODEC = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -263,6 +263,8 @@ class Bucket:
                     yield Out(RESULTS, one.name, pa.Table.from_batches([batch]))
             for windows in closed.windows:
                 yield Out(WINDOWS, one.name, windows)
+            if closed.repeated.num_rows:
+                yield Out(REPEATED, one.name, closed.repeated)
             if closed.ranks:
                 ranks[one.key], counted = closed.ranks, True
             if one.key in self._note.late:

@@ -109,6 +109,10 @@ class Calendar:
             return self.needed_from(before), decided * self.slide + self.size
         return self.decided(before) - self.size, self.line.at(now) if now != END else inf
 
+    def newly(self, times: NDArray[Any], before: Number | None) -> NDArray[np.bool_]:
+        """Return which events were not within reach at an earlier watermark."""
+        return np.ones(len(times), np.bool_) if before is None else times >= self.reach(None, before)[1]
+
     def restricted(self, events: Slice, before: Number | None, now: Number, since: Number | None) -> Slice:
         """Return a slice with what is newly decided as its groups, or as where its results begin.
 

@@ -123,11 +123,14 @@ class Closed:
         The windows and partitions with their counts, or, under a span, the events at which too much begins.
     ranks
         Under a span, how many results each partition has had, by `partition_key`.
+    repeated
+        Events that were left out because their id had occurred before, each when it is first looked at.
     """
 
     results: Iterator[pa.RecordBatch]
     windows: list[pa.Table]
     ranks: dict[str, int]
+    repeated: pa.Table
 
 
 def partition_key(values: tuple[Any, ...]) -> str:
@@ -177,9 +180,12 @@ def close(
         numbers = pa.array(np.arange(table.num_rows))
         table = table.select(standing.columns).append_column(schema.event_id, numbers)
         plan = replace(plan, columns=(*standing.columns, schema.event_id))
-    events = calendar.restricted(prepare(plan, table, standing.on_bad_rows).events, before, now, since)
+    prepared = prepare(plan, table, standing.on_bad_rows)
+    events = calendar.restricted(prepared.events, before, now, since)
     closing = _Closing(replace(standing, plan=plan), events, late or Late(), dict(ranks or {}))
-    return Closed(closing.results(), closing.windows, closing.ranks)
+    again = prepared.repeated
+    again = again.filter(pa.array(calendar.newly(calendar.line.numbers(again, schema.time), before)))
+    return Closed(closing.results(), closing.windows, closing.ranks, again)
 
 
 class _Closing:

@@ -2,7 +2,7 @@
 
     out/part-000000012-0-3f….parquet     results
     out/_windows/part-000000012-0-….parquet
-    out/_late/…                          late and bad events, if they are asked for
+    out/_late/…  out/_bad/…  out/_repeated/…     events that could not be used, if they are asked for
     out/_log/000000012.json              the files of the batch 12, written at last and in one step
 
 A batch that is killed leaves files that no log names. They are removed when the stream goes on; who reads in between
@@ -24,8 +24,8 @@ import pyarrow.dataset as dataset
 
 from trellis.errors import DataError
 
-RESULTS, WINDOWS, LATE, BAD = "results", "windows", "late", "bad"
-FOLDERS = {RESULTS: "", WINDOWS: "_windows", LATE: "_late", BAD: "_bad"}
+RESULTS, WINDOWS, LATE, BAD, REPEATED = "results", "windows", "late", "bad", "repeated"
+FOLDERS = {RESULTS: "", WINDOWS: "_windows", LATE: "_late", BAD: "_bad", REPEATED: "_repeated"}
 LOG = "_log"
 FLUSH = "flush"  # in place of a batch: what the end of the input decided
 PART = re.compile(r"part-([0-9]+|flush)-.*")
@@ -98,7 +98,7 @@ def batch_name(number: int) -> str:
 
 
 def committed_files(directory: str | Path, kind: str = RESULTS) -> list[Path]:
-    """Return the files of an output that count: `results`, `windows`, `late` or `bad`."""
+    """Return the files of an output that count: `results`, `windows`, `late`, `bad` or `repeated`."""
     outlet = Outlet(directory)
     if not (outlet.directory / LOG).is_dir():
         raise DataError(f"{directory} is no output of a stream: it has no `{LOG}`")

@@ -22,9 +22,9 @@ from trellis.kernels import locate, passes, travel, unrank
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import LengthBound
 from trellis.language.times import EPOCH, parse_timestamp
+from trellis.trends.found import Walked
 from trellis.trends.graph import EventGraph
 from trellis.trends.index import AttributeIndex
-from trellis.trends.listing import Walked
 from trellis.trends.ranks import Ranks, draw
 from trellis.trends.slice import Ints, Slice
 from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds

@@ -14,7 +14,7 @@ from trellis.errors import UsageError
 from trellis.language.bound import BoundQuery
 
 if TYPE_CHECKING:
-    from trellis.trends.listing import Range
+    from trellis.trends.found import Range
 
 GROUP, KEY = "__group", "__key"  # hidden columns: the number of the group, the keys of ORDER BY
 SPARE = 1 << 16

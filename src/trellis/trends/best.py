@@ -12,8 +12,8 @@ from trellis.columns.ordering import rank_codes
 from trellis.kernels.ranks import ranks_of
 from trellis.language.bound import BoundQuery, Ordering, OutputKind
 from trellis.limits import is_extreme
+from trellis.trends.found import Walked
 from trellis.trends.keys import Flags, Keys, make_keys
-from trellis.trends.listing import Walked
 from trellis.trends.search import Lanes, Links, Paths, Search, Space, longest_path, together
 from trellis.trends.slice import Ints, Slice
 from trellis.trends.tasks import NO_BOUND, Tasks, length_bounds

@@ -10,14 +10,14 @@ ready is shared.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 from weakref import finalize
 
 import numpy as np
@@ -28,215 +28,16 @@ from trellis.kernels import listing as kernel
 from trellis.kernels import walk as pruned_kernel
 from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Ints, Slice
+from trellis.trends.stretches import BEYOND, CLIPPED, Stretches
 from trellis.trends.tasks import NO_BOUND, Tasks
 
 BLOCK_VALUES = 1 << 19  # of all blocks of a task: they are to stay in a cache
-TOO_LARGE = 1 << 63  # for a rank to be told
 FIRST_ROWS = 1 << 14  # of a part, before it is known how long trends are
 LARGE_ROWS = 1 << 16  # of a task that several threads share
-BEYOND = 1 << 63  # ranks from here on are not found by counts of 64 bits
-CLIPPED = 1 << 40
 PATIENCE = 10.0  # seconds in which a thread that is dismissed ends its step, or is left alone
 AHEAD = 1  # lanes more than threads, so that none waits for a batch to be taken
 
 T = TypeVar("T")
-Range = tuple[int, int, int]  # a group, and of its ranks the first and the one after the last
-
-
-class Trends(Protocol):
-    """Some trends: the positions of their events one after another, and where each trend ends.
-
-    A rank that does not fit 64 bits is -1.
-    """
-
-    @property
-    def positions(self) -> NDArray[np.int32]:
-        """The positions of the events of one trend after another."""
-
-    @property
-    def ends(self) -> NDArray[Any]:
-        """Where each trend ends in `positions`."""
-
-    @property
-    def ranks(self) -> Ints:
-        """The rank of each trend in its group."""
-
-    @property
-    def groups(self) -> Ints:
-        """The group of each trend."""
-
-    def __len__(self) -> int: ...
-
-
-@dataclass(frozen=True)
-class Walked:
-    """Some trends, as `Trends` says."""
-
-    positions: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    ranks: Ints
-    groups: Ints
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-
-@dataclass(frozen=True)
-class Bound:
-    """Some results of a pattern of several variables, as `Trends` says, with the variable of each event."""
-
-    positions: NDArray[np.int32]
-    ends: NDArray[Any]
-    ranks: Ints
-    groups: Ints
-    variables: Ints
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-
-@dataclass(frozen=True)
-class Matches:
-    """Some results of a fixed sequence: in `table` a row for each variable, a column for each result.
-
-    `runs` are their ranks and groups: rows (group, first rank, how many), ranks that follow one another.
-    """
-
-    table: NDArray[np.int32]
-    runs: Sequence[tuple[int, int, int]]
-
-    def __len__(self) -> int:
-        return self.table.shape[1]
-
-    @cached_property
-    def ranks(self) -> Ints:
-        """The rank of each result; -1 where it does not fit."""
-        runs = [
-            np.arange(rank, rank + number)
-            if rank + number < TOO_LARGE
-            else np.array([r if r < TOO_LARGE else -1 for r in range(rank, rank + number)], np.int64)
-            for _, rank, number in self.runs
-        ]
-        return np.concatenate(runs) if runs else np.empty(0, np.int64)
-
-    @cached_property
-    def groups(self) -> Ints:
-        """The group of each result."""
-        return np.repeat([group for group, _, _ in self.runs], [number for _, _, number in self.runs]).astype(np.int64)
-
-    @cached_property
-    def positions(self) -> NDArray[np.int32]:
-        """The events of each result, one after another."""
-        return np.ascontiguousarray(self.table.T).ravel()
-
-    @property
-    def ends(self) -> NDArray[np.int32]:
-        """Where the events of each result end."""
-        return np.arange(1, len(self) + 1, dtype=np.int32) * np.int32(len(self.table))
-
-    @property
-    def variables(self) -> Ints:
-        """The variable of each event."""
-        return np.tile(np.arange(len(self.table)), len(self))
-
-
-# --- What is to be listed --------------------------------------------------------------------------------------
-
-
-class Numbers:
-    """Whole numbers of any size; `clipped` has `BEYOND` for larger ones."""
-
-    def __init__(self, values: Ints | list[int]) -> None:
-        self._large: dict[int, int] = {}
-        if isinstance(values, list):
-            self._large = {i: value for i, value in enumerate(values) if value >= BEYOND}
-            values = [min(value, BEYOND) for value in values]
-        self.clipped = np.asarray(values, np.uint64)
-
-    def __getitem__(self, which: int) -> int:
-        return self._large.get(which) or int(self.clipped[which])
-
-
-class Stretches:
-    """Ranks of tasks that are listed one after another: `size[i]` of task `tasks[i]`, from rank `first[i]` on.
-
-    The first of them has rank `rank[i]` in its group `groups[i]`. None is empty.
-    """
-
-    def __init__(self, tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> None:
-        """Take the number of trends of each task, and the ranks wanted of groups."""
-        small = sum(sizes) < BEYOND and all(end < BEYOND for _, _, end in ranges)
-        found = (_small_stretches if small else _stretches)(tasks, sizes, ranges)
-        self.tasks = np.asarray(found[0], np.int64)
-        self.groups = tasks.group[self.tasks]
-        self.first, self.size, self.rank = map(Numbers, found[1:])
-
-    def __len__(self) -> int:
-        return len(self.tasks)
-
-    @cached_property
-    def _before(self) -> Ints:
-        """The number of rows before each stretch; exact between those that are not larger than `CLIPPED`."""
-        return np.concatenate([[0], np.cumsum(np.minimum(self.size.clipped, CLIPPED).astype(np.int64))])
-
-    def rows(self, stretch: int, begin: int, stop: int) -> int:
-        """Return how many rows there are from row `begin` of a stretch up to another stretch."""
-        return self.size[stretch] - begin + int(self._before[stop] - self._before[stretch + 1])
-
-    def after(self, stretch: int, begin: int, rows: int) -> tuple[int, int]:
-        """Return the stretch and its row that come some rows after a row of a stretch."""
-        rest = self.size[stretch] - begin
-        if rows < rest:
-            return stretch, begin + rows
-        place = int(self._before[stretch + 1]) + rows - rest
-        found = int(np.searchsorted(self._before, place, side="right")) - 1
-        return found, place - int(self._before[found])
-
-    def told(self, stretch: int, begin: int, rows: int) -> tuple[Ints, Ints]:
-        """Return the ranks and the groups of some rows from a row of a stretch on."""
-        last, _ = self.after(stretch, begin, rows - 1)
-        lengths = np.array([rows])
-        if last > stretch:
-            borders = self._before[stretch + 1 : last + 1]
-            first = self.size[stretch] - begin
-            lengths = np.concatenate([[first], np.diff(borders), [rows - first - (borders[-1] - borders[0])]])
-        ranks = self.rank.clipped[stretch : last + 1].copy()
-        ranks[0] = min(self.rank[stretch] + begin, BEYOND)
-        ranks = np.repeat(ranks, lengths) + _counting(lengths).astype(np.uint64)
-        shown = np.where(ranks < BEYOND, ranks, np.uint64(2**64 - 1)).view(np.int64)
-        return shown, np.repeat(self.groups[stretch : last + 1], lengths)
-
-
-def _stretches(tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> tuple[list[int], ...]:
-    """Return task, first rank, size and rank in the group of each stretch."""
-    found: list[tuple[int, int, int, int]] = []
-    for group, begin, end in ranges:
-        task, before = int(np.searchsorted(tasks.group, group)), 0
-        while before < end and task < len(tasks) and tasks.group[task] == group:
-            first, last = max(0, begin - before), min(sizes[task], end - before)
-            if first < last:
-                found.append((task, first, last - first, before + first))
-            before, task = before + sizes[task], task + 1
-    return tuple([row[i] for row in found] for i in range(4))
-
-
-def _small_stretches(tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> tuple[Ints, ...]:
-    """Do what `_stretches` does, where all numbers fit 64 bits, for all tasks at once."""
-    groups, begins, ends = np.array(ranges, np.int64).reshape(-1, 3).T
-    which = np.searchsorted(groups, tasks.group)
-    mine = np.flatnonzero(which < len(groups))
-    mine = mine[groups[which[mine]] == tasks.group[mine]]
-    number, which = np.array(sizes, np.int64)[mine], which[mine]
-    before = np.cumsum(number) - number
-    before -= before[np.searchsorted(which, which)]  # of the tasks of the same group
-    first, last = np.clip(begins[which] - before, 0, number), np.clip(ends[which] - before, 0, number)
-    kept = first < last
-    return mine[kept], first[kept], (last - first)[kept], (before + first)[kept]
-
-
-def _counting(lengths: Ints) -> Ints:
-    """Return 0, 1, ... for each of some runs."""
-    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 @dataclass(frozen=True)

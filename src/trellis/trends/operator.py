@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trellis.trends.address import AddressBook
     from trellis.trends.aggregate import Numbers
     from trellis.trends.direct import Direct
-    from trellis.trends.listing import Range, Trends, Walked
+    from trellis.trends.found import Range, Trends, Walked
     from trellis.trends.ranks import Ranks
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name
@@ -166,7 +166,8 @@ class TrendOperator:
         bare
             Whether nothing of the events but their positions comes out, so that batches can be larger.
         """
-        from trellis.trends.listing import Ground, Listing, Stretches
+        from trellis.trends.listing import Ground, Listing
+        from trellis.trends.stretches import Stretches
 
         rows = sum(end - begin for _, begin, end in ranges)
         few = rows <= MOST_PICKED and not compact

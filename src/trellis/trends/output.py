@@ -29,7 +29,7 @@ from trellis.trends.weights import narrow_decimals
 
 # Counts come out as rows too, and have to start fast: what only trends need is imported where it is needed.
 if TYPE_CHECKING:
-    from trellis.trends.listing import Bound, Trends
+    from trellis.trends.found import Bound, Trends
 
 COUNT, INT32 = pa.decimal128(38, 0), pa.int32()
 BARE = frozenset({"events", "shared", "new", "rank", "length"})  # columns that name events by position at most
@@ -360,7 +360,8 @@ class _Rows:
     """Handy views of walked trends, made where they are asked for."""
 
     def __init__(self, walked: Trends) -> None:
-        from trellis.trends.listing import Listed, Matches
+        from trellis.trends.found import Matches
+        from trellis.trends.listing import Listed
 
         self.walked = walked
         self._table = walked.table if isinstance(walked, Matches) else None
@@ -416,7 +417,7 @@ class _Rows:
 
         That is None where it is the same row.
         """
-        from trellis.trends.listing import Matches, Walked
+        from trellis.trends.found import Matches, Walked
 
         if self._table is not None:
             return _Rows(Matches(self._table[variable : variable + 1], cast("Matches", self.walked).runs)), None

@@ -7,19 +7,24 @@ import re
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from trellis.errors import UsageError, did_you_mean
 from trellis.io.generate.activity import activity
 from trellis.io.generate.kite import kite
+from trellis.io.generate.social import social
 from trellis.io.generate.stock import stock
 from trellis.io.generate.zipf import zipf
 
-__all__ = ["KINDS", "Option", "activity", "generate_table", "kite", "options_of", "stock", "zipf"]
+__all__ = ["FOLDERS", "KINDS", "Option", "activity", "generate_table", "kite", "options_of", "social", "stock", "zipf"]
 
 KINDS: dict[str, Callable[..., pa.Table]] = {"kite": kite, "stock": stock, "activity": activity, "zipf": zipf}
 """The kinds of streams, each a function of the number of events, a seed and options by name."""
+
+FOLDERS: dict[str, Callable[..., dict[str, pa.Table]]] = {"social": social}
+"""The kinds that have several files, likewise."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +77,11 @@ def options_of(kind: str) -> list[Option]:
     UsageError
         If there is no such kind.
     """
-    if kind not in KINDS:
-        hint = did_you_mean(kind, KINDS, f"Known kinds: {', '.join(KINDS)}.")
+    known: dict[str, Callable[..., Any]] = KINDS | FOLDERS
+    if kind not in known:
+        hint = did_you_mean(kind, known, f"Known kinds: {', '.join(known)}.")
         raise UsageError(f"There is no kind `{kind}` of sample stream.", hint)
-    function = KINDS[kind]
+    function = known[kind]
     types = typing.get_type_hints(function)
     parameters = inspect.signature(function).parameters.values()
     return [
@@ -85,6 +91,6 @@ def options_of(kind: str) -> list[Option]:
     ]
 
 
-def _described(function: Callable[..., pa.Table], name: str) -> str:
+def _described(function: Callable[..., Any], name: str) -> str:
     found = re.search(rf"^{name}\n((?:    .*\n?)+)", inspect.getdoc(function) or "", re.MULTILINE)
     return " ".join(found.group(1).split()) if found else ""

@@ -1,0 +1,154 @@
+"""Exact answers: the engine over the events of those leaves that may matter.
+
+A result rests on its own events, on those that would make it longer, and on those that NOT or the very next place
+forbid. All of these lie in leaves that the chains of the question tell; so the engine says of the events of these
+leaves what it says of all events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from trellis.archive.asking import Asker, Options, Text
+from trellis.archive.leaves import Asked, Flags, Ints, Policy, Reading
+from trellis.archive.questions import Question
+from trellis.archive.store import Manifest
+from trellis.errors import DataError
+
+POSITION = "__position"
+
+
+@dataclass(frozen=True)
+class Exact:
+    """An exact answer, and what of the history it took.
+
+    Attributes
+    ----------
+    trends
+        What `query.detect` gives over all events.
+    needed, read, events
+        How many events lie in leaves that may matter, how many were read, and how many there are.
+    """
+
+    trends: Any
+    needed: int
+    read: int
+    events: int
+
+
+def needed(asker: Asker, text: Text) -> tuple[Flags, bool]:
+    """Return the leaves that the engine must see, and whether only the first event of a gap tells that there is one."""
+    leaves = asker.leaves
+    every = np.ones(len(leaves), np.bool_)
+    asked = asker.question(text, Options()).asked
+    if text.untyped:
+        return every, False  # any leaf may hold an event without a type
+    if asked.policy is Policy.CONTIGUOUS and asked.partitioned:
+        return _of_keys(asker, text), False
+    spread = None
+    if asked.by_steps:
+        spread = max(ceil((word.steps - 1) / leaves.capacity) for word in text.words)
+    question = Question(Asked(asked.words, Policy.ANY, Reading.MAYBE, asked.within, spread=spread), leaves)
+    needed = question.needed()
+    several = len(text.words) > 1 and asked.policy is Policy.NEXT
+    if several or text.forbidden:
+        wanted = text.forbidden.union(*(word.names for word in text.words if several))
+        needed |= leaves.has(wanted) & _inside(question)
+    return needed, asked.policy is Policy.CONTIGUOUS
+
+
+def _inside(question: Question) -> Flags:
+    """Return the leaves from the start of some chain to its last end."""
+    found = question.found()
+    inside = np.zeros(len(question.leaves) + 1, np.int64)
+    np.add.at(inside, found.start, 1)
+    np.add.at(inside, found.last_end + 1, -1)
+    flags: Flags = np.cumsum(inside)[:-1] > 0
+    return flags
+
+
+def _of_keys(asker: Asker, text: Text) -> Flags:
+    """Return the leaves with an event of a key to which it may have happened: neighbours are those of the key."""
+    contents = asker.contents
+    if text.partition != [asker.manifest.key] or contents.keyless:
+        return np.ones(len(asker.leaves), np.bool_)
+    keys = contents.keys
+    chosen = np.isin(keys.numbers, asker.walked(text, Reading.MAYBE).key)
+    return np.isin(contents.first_leaves, keys.leaves[chosen])
+
+
+def gaps_after(needed: Flags) -> Ints:
+    """Return the leaves that are left out behind one that is not: their first events end what is contiguous."""
+    return np.flatnonzero(~needed[1:] & needed[:-1]) + 1
+
+
+class Reader:
+    """Reads events by their positions."""
+
+    def __init__(self, directory: Path, manifest: Manifest, held: pa.Table) -> None:
+        self.directory, self.manifest, self.held = directory, manifest, held
+        self.read = 0
+
+    def rows(self, asker: Asker, needed: Flags, with_gaps: bool) -> pa.Table:
+        """Return the events of leaves with their positions; the first event of each gap, if asked for, has no name."""
+        entries = asker.contents.entries
+        alone = entries["at"][gaps_after(needed)] if with_gaps else np.empty(0, np.int64)
+        tables = [self.held.schema.append(pa.field(POSITION, pa.int64())).empty_table()]
+        for table, at in self._groups(entries, needed, alone):
+            positions = at + np.arange(table.num_rows)
+            place = np.searchsorted(entries["at"], positions, side="right") - 1
+            kept = needed[place] & (place >= 0)  # a file may begin with events that were dropped
+            nameless = np.isin(positions, alone)
+            if nameless.any():
+                place = table.column_names.index(self.manifest.type)
+                names = table[place].combine_chunks()
+                names = pa.compute.if_else(pa.array(nameless), pa.scalar(None, names.type), names)
+                table = table.set_column(place, table.field(place), names)
+            table = table.append_column(POSITION, pa.array(positions))
+            tables.append(table.filter(pa.array(kept | nameless)))
+        return pa.concat_tables(tables)
+
+    def _groups(self, entries: np.ndarray, needed: Flags, alone: Ints) -> Any:
+        """Yield the row groups with something to read, and the position of their first event."""
+        wanted = _Spans(entries, needed, alone)
+        for name, first, rows in self.manifest.parts:
+            if not wanted.meet(first, first + rows):
+                continue
+            try:
+                with pq.ParquetFile(self.directory / name) as file:
+                    at = first
+                    for group in range(file.metadata.num_row_groups):
+                        number = file.metadata.row_group(group).num_rows
+                        if wanted.meet(at, at + number):
+                            self.read += number
+                            yield file.read_row_group(group), at
+                        at += number
+            except (OSError, pa.ArrowException) as problem:
+                raise DataError(
+                    f"{self.directory / name} cannot be read: {problem}", "The archive is damaged."
+                ) from None
+        if self.held.num_rows and wanted.meet(self.manifest.events, self.manifest.events + self.held.num_rows):
+            self.read += self.held.num_rows
+            yield self.held, self.manifest.events
+
+
+class _Spans:
+    """The positions that are wanted."""
+
+    def __init__(self, entries: np.ndarray, needed: Flags, alone: Ints) -> None:
+        begins = np.concatenate([entries["at"][needed], alone])
+        ends = np.concatenate([(entries["at"] + entries["events"])[needed], alone + 1])
+        self.begins, self.ends = np.sort(begins), np.sort(ends)
+
+    def meet(self, low: int, high: int) -> bool:
+        """Return whether some lie from `low` to `high`."""
+        begun = np.searchsorted(self.begins, high, side="left")
+        over = np.searchsorted(self.ends, low, side="right")
+        return bool(begun > over)

@@ -1,0 +1,176 @@
+"""What is asked of the leaves of a history, and what they look like to a question.
+
+A leaf tells which names may be in it, not in which order. So there are two readings: under `maybe` two steps may be in
+one leaf, and what is true is always found; under `no`, that of the thesis, they are in different leaves, and what is
+found is true as far as the filters are right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.archive.words import Names, Word
+
+Ints = NDArray[np.int64]
+Small = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+
+class Policy(StrEnum):
+    """How steps follow one another."""
+
+    ANY = "skip-till-any"
+    NEXT = "skip-till-next"
+    CONTIGUOUS = "contiguous"
+    ADJACENT_LEAVES = "adjacent-leaves"
+
+
+class Reading(StrEnum):
+    """Whether two steps may be in one leaf."""
+
+    MAYBE = "maybe"
+    NO = "no"
+
+
+class Answer(StrEnum):
+    """What a history says to a question: `no` is certain."""
+
+    NO = "no"
+    MAYBE = "maybe"
+    LIKELY = "likely"
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The leaves of a history: what they may hold, and when and where they are.
+
+    Attributes
+    ----------
+    holder
+        Tells which leaves may hold a name of a set.
+    capacity
+        How many events a closed leaf has.
+    first, last
+        The positions of the first and the last event of each leaf.
+    since, until
+        The times of these.
+    """
+
+    holder: Holder
+    capacity: int
+    first: Ints
+    last: Ints
+    since: NDArray[Any]
+    until: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def has(self, names: Names) -> Flags:
+        """Return which leaves may hold a name."""
+        return np.ones(len(self), np.bool_) if names is None else self.holder.has(names)
+
+    def coarser(self, factor: int) -> Leaves:
+        """Return blocks of leaves in place of leaves; one that stands for as many, or more, is a block of its own."""
+        size = min(self.capacity * factor, 1 << 62)  # one block for all
+        begins = np.flatnonzero(np.diff(self.first // size, prepend=-1))
+        ends = np.append(begins[1:], len(self)) - 1 if len(begins) else begins
+        return Leaves(
+            _Blocks(self, begins), self.capacity * factor, self.first[begins], self.last[ends], self.since[begins],
+            self.until[ends],
+        )  # fmt: skip
+
+
+class Holder(Protocol):
+    """What tells where names may be."""
+
+    def has(self, names: frozenset[str]) -> Flags:
+        """Return which leaves may hold one of some names; never wrongly that one does not."""
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    leaves: Leaves
+    begins: Ints
+
+    def has(self, names: frozenset[str]) -> Flags:
+        found = self.leaves.has(names)
+        return np.logical_or.reduceat(found, self.begins) if len(self.begins) else found
+
+
+@dataclass(frozen=True)
+class Within:
+    """A span, or windows of a size with a slide, in positions or in times."""
+
+    size: int | float
+    slide: int | float | None = None
+    in_positions: bool = False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked.
+
+    Attributes
+    ----------
+    words
+        The words of the pattern.
+    policy, reading
+        How steps follow one another, and whether two may be in one leaf.
+    within
+        How far apart they may be.
+    begin, end
+        Times between which they lie, both included; None for any.
+    first, last
+        Positions between which they lie, both included; None for any.
+    partitioned
+        Whether neighbours are those of a key, so that they may be far apart.
+    spread
+        How many leaves a chain may end behind its start; None for any.
+    """
+
+    words: tuple[Word, ...]
+    policy: Policy = Policy.NEXT
+    reading: Reading = Reading.MAYBE
+    within: Within | None = None
+    begin: Any = None
+    end: Any = None
+    first: int | None = None
+    last: int | None = None
+    partitioned: bool = False
+    spread: int | None = None
+
+    @property
+    def by_steps(self) -> bool:
+        """Whether steps are in the same leaf or the next, and not anywhere later."""
+        if self.policy is Policy.ADJACENT_LEAVES:
+            return True
+        runs_on = self.partitioned or any(word.kleene for word in self.words)
+        return self.policy is Policy.CONTIGUOUS and not runs_on
+
+
+@dataclass(frozen=True)
+class Found:
+    """Starts and ends of what was found, in leaves, sorted.
+
+    Under skip-till-any a start has several ends, of which the first, the last and their number are told. `clear`: some
+    chain has nothing in it that NOT forbids, by the filters.
+    """
+
+    start: Ints
+    end: Ints
+    last_end: Ints
+    ends: Ints
+    clear: Flags
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def some(self, which: Any) -> Found:
+        """Return some of them."""
+        return Found(self.start[which], self.end[which], self.last_end[which], self.ends[which], self.clear[which])

@@ -1,0 +1,188 @@
+"""`trellis graph`: the operators of the DEBS 2016 challenge over posts, comments, likes and friendships."""
+
+from __future__ import annotations
+
+import json as json_text
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from trellis.cli import options as o
+from trellis.cli.console import err, out, print_warning, progress
+from trellis.cli.show import number, plural, print_facts
+from trellis.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from trellis.graphs.debs import Found
+
+
+class Changes(StrEnum):
+    """When a change of the posts is seen."""
+
+    EXACT = "exact"
+    DEATHS = "deaths"
+    EVENTS = "events"
+
+
+class Community(StrEnum):
+    """What a community is."""
+
+    CLIQUE = "clique"
+    COMPONENT = "component"
+
+
+_COMMENT_FIELDS = "ts|comment|user|text|user name|replied comment|replied post"
+PostsFile = Annotated[str, typer.Option("--posts", metavar="FILE", help="Lines `ts|post|user|text|user name`.")]
+CommentsFile = Annotated[str, typer.Option("--comments", metavar="FILE", help=f"Lines `{_COMMENT_FIELDS}`.")]
+LikesFile = Annotated[str, typer.Option("--likes", metavar="FILE", help="Lines `ts|user|comment`.")]
+FriendshipsFile = Annotated[str, typer.Option("--friendships", metavar="FILE", help="Lines `ts|user|user`.")]
+Target = Annotated[
+    str | None,
+    typer.Option("--out", metavar="FILE", help="Write the lines to this file, wholly or not at all; else to stdout."),
+]
+
+
+def graph_app() -> typer.Typer:
+    """Return the group of commands."""
+    app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+    app.callback(help="Watch a social network: its most active posts, and communities that like the same comment.")(
+        lambda: None
+    )
+    for command in (posts, communities):
+        app.command()(command)
+    return app
+
+
+def posts(
+    posts: PostsFile,
+    comments: CommentsFile,
+    k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="How many posts are shown.")] = 3,
+    changes: Annotated[
+        Changes,
+        typer.Option(
+            "--changes",
+            help="When a change is seen: at its instant, between events only when a post dies, or at events only.",
+        ),
+    ] = Changes.EXACT,
+    target: Target = None,
+    overwrite: o.Overwrite = False,
+    show_progress: o.ShowProgress = True,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
+) -> None:
+    """Print the posts with the largest scores whenever they change.
+
+    A post and each of its comments are worth 10 points, and lose one a day. A line is
+    `ts,post,user name,score,commenters`, the last four K times.
+    """
+    from trellis.graphs import debs
+
+    shown = o.OutputOptions(target, "", overwrite, show_progress, quiet, json)
+    _run("posts", [posts, comments], shown, lambda **how: debs.posts(posts, comments, k=k, changes=str(changes), **how))
+
+
+def communities(
+    comments: CommentsFile,
+    likes: LikesFile,
+    friendships: FriendshipsFile,
+    k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="How many comments are shown.")],
+    d: Annotated[int, typer.Option("--d", min=0, metavar="SECONDS", help="For how long a comment takes part.")],
+    community: Annotated[
+        Community, typer.Option("--community", help="All are friends of each other, or friends of friends too.")
+    ] = Community.CLIQUE,
+    target: Target = None,
+    overwrite: o.Overwrite = False,
+    show_progress: o.ShowProgress = True,
+    quiet: o.Quiet = False,
+    json: o.Json = False,
+) -> None:
+    """Print the comments that the largest communities of friends like whenever they change.
+
+    A line is `ts,text_1,...,text_K`.
+    """
+    from trellis.graphs import debs
+
+    shown = o.OutputOptions(target, "", overwrite, show_progress, quiet, json)
+    _run(
+        "communities", [friendships, comments, likes], shown,
+        lambda **how: debs.communities(friendships, comments, likes, k=k, d=d, community=str(community), **how),
+    )  # fmt: skip
+
+
+def _run(query: str, files: list[str], shown: o.OutputOptions, work: Callable[..., Found]) -> None:
+    if shown.json and shown.out is None:
+        raise UsageError("--json prints one object, so the lines have nowhere to go", "Name a file for them: --out.")
+    for file in files:
+        if not Path(file).exists():
+            raise UsageError(f"{file} is not there", "Name a file of the DEBS 2016 format.")
+    total = sum(Path(file).stat().st_size for file in files)
+    with _output(shown) as write, progress(shown.shows_progress and shown.out is not None) as step:
+        done = 0
+
+        def told(size: int) -> None:
+            nonlocal done
+            done += size
+            step(f"reading: {done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
+
+        found = work(write=write, told=told)
+    if shown.json:
+        out().print(json_text.dumps(_data(query, found, shown.out)))
+    elif not shown.quiet:
+        _print(found, shown.out)
+
+
+@contextmanager
+def _output(shown: o.OutputOptions) -> Iterator[Callable[[memoryview], object]]:
+    """Give a function that writes lines, to stdout or to a file that appears when all went well."""
+    if shown.out is None:
+        if shown.overwrite:
+            raise UsageError("--overwrite is for --out", "Name the file to write with --out.")
+        sys.stdout.flush()
+        yield lambda lines: sys.stdout.buffer.write(lines)
+        sys.stdout.buffer.flush()
+        return
+    target = Path(shown.out)
+    if target.is_dir():
+        raise UsageError(f"{target} is a directory", "Name a file in it.")
+    if target.exists() and not shown.overwrite:
+        raise UsageError(f"{target} exists already", "Allow to replace it with --overwrite, or choose another name.")
+    hidden = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with hidden.open("wb") as file:
+            yield file.write
+        os.replace(hidden, target)
+    except OSError as problem:
+        raise DataError(f"{target} cannot be written: {problem.strerror or problem}", "Name another file.") from None
+    finally:
+        hidden.unlink(missing_ok=True)
+
+
+def _data(query: str, found: Found, output: str | None) -> dict[str, Any]:
+    return {
+        "query": query, "events": sum(found.events.values()), "sources": found.events, "results": str(found.lines),
+        "bad": found.bad, "late": found.late, "seconds": round(found.seconds, 3), "output": output,
+    }  # fmt: skip
+
+
+def _print(found: Found, output: str | None) -> None:
+    """Print the summary: beside the lines if these are on stdout."""
+    console = err() if output is None else out()
+    facts = {
+        "events": ", ".join(f"{number(value)} {name}" for name, value in found.events.items()),
+        "lines": number(found.lines),
+        "too late": plural(found.late, "event"),
+        "seconds": f"{found.seconds:,.2f}",
+    }
+    if output is not None:
+        facts["output"] = output
+    print_facts(console, facts)
+    for name, value in found.bad.items():
+        if value:
+            print_warning(f"{number(value)} {name}, left out")

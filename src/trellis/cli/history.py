@@ -1,0 +1,78 @@
+"""What `trellis archive` prints: what an archive is, where something happened, and a small timeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from trellis.cli.console import out
+from trellis.cli.show import plural, print_rows
+
+if TYPE_CHECKING:
+    from trellis.archive import Archive
+
+WIDTH = 64  # characters of a timeline
+SHADES = " ░▒▓█"
+
+
+def print_info(archive: Archive, json: bool) -> None:
+    """Print what an archive is."""
+    about = archive.info()
+    if json:
+        print_json(about)
+        return
+    console = out()
+    for name, value in about.items():
+        shown = f"{value:,}" if isinstance(value, int) else f"{value:.3g}" if isinstance(value, float) else str(value)
+        console.print(f"{name.replace('_', ' '):24}{shown}")
+
+
+def print_found(archive: Archive, answer: str, rows: Any, limit: int, json: bool) -> None:
+    """Print whether, and in which intervals, something may have happened."""
+    if json:
+        print_json({"answer": answer} | ({} if rows is None else {"rows": rows.slice(0, limit).to_pylist()}))
+        return
+    console = out()
+    console.print(f"it happened: {answer}")
+    if rows is None or not rows.num_rows:
+        return
+    about = archive.info()
+    console.print(timeline(rows, about["dropped"], len(archive)))
+    console.print(f" {about['since']}".ljust(WIDTH // 2) + f"{about['until']}".rjust(WIDTH // 2 + 1))
+    print_rows(console, rows.slice(0, limit))
+    if rows.num_rows > limit:
+        console.print(f"the first {limit} of {plural(rows.num_rows, 'interval')}")
+
+
+def timeline(rows: Any, first: int, events: int) -> str:
+    """Return a line that shows where in the history intervals begin: the more, the darker."""
+    import numpy as np
+
+    places = (rows["first_position"].to_numpy() - first) * WIDTH // max(1, events)
+    counts = np.bincount(places, minlength=WIDTH)[:WIDTH]
+    most = max(1, int(counts.max()))
+    line = "".join(SHADES[-(-int(c) * (len(SHADES) - 1) // most)] for c in counts)
+    return f"|{line}|"
+
+
+def print_exact(found: Any, limit: int, json: bool) -> None:
+    """Print an exact answer, and what of the history it took."""
+    rows, total = found.trends.first(limit), found.trends.count()
+    if json:
+        about = {"results": str(total), "needed": found.needed, "read": found.read, "events": found.events}
+        print_json(about | {"rows": rows.to_pylist()})
+        return
+    console = out()
+    events = max(1, found.events)
+    console.print(
+        f"{plural(total, 'result')}; {found.needed:,} of {found.events:,} events were needed "
+        f"({found.needed / events:.1%}), {found.read:,} read ({found.read / events:.1%})"
+    )
+    if rows.num_rows:
+        print_rows(console, rows)
+
+
+def print_json(about: dict[str, Any]) -> None:
+    """Print one object."""
+    import json
+
+    out().print(json.dumps(about, default=str))

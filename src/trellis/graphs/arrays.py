@@ -1,0 +1,202 @@
+"""A graph as arrays: ids in ascending order, and edges as pairs of places in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from trellis.errors import DataError, UsageError, did_you_mean
+from trellis.graphs.program import BOTH, OUT
+from trellis.graphs.values import Ints
+
+SOURCE, TARGET = "source", "target"
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EdgeList:
+    """A graph that stays as it is.
+
+    Attributes
+    ----------
+    ids
+        The vertices, ascending.
+    source, target
+        Places of the ends of edges in `ids`.
+    weight
+        The weights of edges, or None.
+    directed
+        Whether an edge leads one way only.
+    blocks
+        What engines have made of it, to be used again.
+    """
+
+    ids: pa.Array
+    source: Ints
+    target: Ints
+    weight: Floats | None
+    directed: bool
+    blocks: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    # What programs may ask before they run.
+
+    def lacks(self, vertices: list[Any]) -> list[Any]:
+        """Return those of some vertices that the graph does not have."""
+        return [vertex for vertex, place in zip(vertices, self._places(vertices), strict=True) if place is None]
+
+    def neighbours(self, vertex: Any, at_most: int) -> list[Any]:
+        """Return the neighbours of a vertex in ascending order, `at_most` of them; those along and against edges."""
+        (place,) = self._places([vertex])
+        if place is None:
+            return []
+        ends = np.concatenate([self.target[self.source == place], self.source[self.target == place]])
+        return list(self.ids.take(pa.array(np.unique(ends[ends != place])[:at_most])).to_pylist())
+
+    def edges_among(self, vertices: list[Any]) -> list[tuple[Any, Any]]:
+        """Return the edges that have both ends among some vertices."""
+        inside = np.zeros(len(self.ids), np.bool_)
+        inside[[place for place in self._places(vertices) if place is not None]] = True
+        found = inside[self.source] & inside[self.target] & (self.source != self.target)
+        ends = (self.ids.take(pa.array(places[found])).to_pylist() for places in (self.source, self.target))
+        return list(zip(*ends, strict=True))
+
+    def among(self, vertices: Sequence[Any]) -> EdgeList:
+        """Return the part of the graph that some vertices make up."""
+        inside = np.zeros(len(self.ids), np.bool_)
+        inside[[place for place in self._places(list(vertices)) if place is not None]] = True
+        kept = inside[self.source] & inside[self.target]
+        place = np.cumsum(inside) - 1
+        weight = None if self.weight is None else self.weight[kept]
+        return EdgeList(
+            self.ids.filter(pa.array(inside)), place[self.source[kept]], place[self.target[kept]], weight, self.directed
+        )
+
+    def _places(self, vertices: list[Any]) -> list[int | None]:
+        try:
+            wanted = pa.array(vertices, self.ids.type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            return [None] * len(vertices)
+        return list(pc.index_in(wanted, self.ids).to_pylist())
+
+
+def edge_list(
+    edges: pa.Table,
+    *,
+    source: str = SOURCE,
+    target: str = TARGET,
+    weight: str | None = None,
+    vertices: Any = None,
+    directed: bool = True,
+) -> EdgeList:
+    """Return a table of edges as arrays.
+
+    Parameters
+    ----------
+    edges
+        A row an edge. Ids of vertices are whole numbers or texts.
+    source, target, weight
+        Its columns.
+    vertices
+        All vertices, if some have no edge; an edge to any other is refused.
+    directed
+        Whether edges lead one way only.
+
+    Raises
+    ------
+    DataError
+        If a vertex is NULL or not among `vertices`, the ends are of different types, or a weight is not a number.
+    UsageError
+        If a column is missing.
+    """
+    ends = [_ids(_column(edges, name), name) for name in (source, target)]
+    types = {str(end.type) for end in ends}
+    if len(types) > 1:
+        raise DataError(f"`{source}` and `{target}` are of different types: {' and '.join(sorted(types))}", "Cast one.")
+    given = ends if vertices is None else [_ids(pa.chunked_array([_array(vertices, ends[0].type)]), "vertices")]
+    ids = pc.unique(pa.chunked_array([chunk for one in given for chunk in one.chunks], given[0].type))
+    ids = ids.take(pc.sort_indices(ids))
+    places = [pc.index_in(end, ids) for end in ends]
+    for one, name in zip(places, (source, target), strict=True):
+        if one.null_count:
+            row = pc.indices_nonzero(pc.is_null(one))[0].as_py()
+            start, end = (column[row].as_py() for column in ends)
+            lost = (start, end)[name == target]
+            raise DataError(
+                f"the edge from {start!r} to {end!r} ends at {lost!r}, which is not a vertex",
+                "Remove the edges of a vertex with it, or add the vertex again.",
+            )
+    numbers = [np.asarray(one.to_numpy(), np.int64) for one in places]
+    return EdgeList(ids, numbers[0], numbers[1], _weights(edges, weight), directed)
+
+
+def _column(edges: pa.Table, name: str) -> pa.ChunkedArray:
+    if name not in edges.column_names:
+        hint = did_you_mean(name, edges.column_names, f"Columns are {', '.join(edges.column_names)}.")
+        raise UsageError(f"the edges have no column `{name}`", hint)
+    return edges[name]
+
+
+def _array(values: Any, type_: pa.DataType) -> pa.Array:
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    return values if isinstance(values, pa.Array) else pa.array(values, type_)
+
+
+def _ids(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return ids in a plain form: whole numbers as int64, texts as large strings."""
+    if column.null_count:
+        raise DataError(f"`{name}` is NULL in {column.null_count:,} rows", "A vertex needs an id.")
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_integer(column.type) or pa.types.is_null(column.type):
+        return column.cast(pa.int64())
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return column.cast(pa.large_string())
+    raise DataError(f"`{name}` is of type {column.type}", "Ids of vertices are whole numbers or texts: cast them.")
+
+
+def _weights(edges: pa.Table, weight: str | None) -> Floats | None:
+    if weight is None:
+        return None
+    try:
+        found = np.asarray(_column(edges, weight).cast(pa.float64()).to_numpy(), np.float64)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataError(f"the weights in `{weight}` are not numbers") from None
+    if np.isnan(found).any():
+        raise DataError(f"`{weight}` is NULL or NaN in {int(np.isnan(found).sum()):,} rows", "Each edge needs one.")
+    return found
+
+
+def plain_edges(graph: EdgeList, direction: str, loops: bool) -> tuple[Ints, Ints, Floats]:
+    """Return edges in the direction that values go, each once and with its smallest weight, by target and source."""
+    source, target = graph.source, graph.target
+    weight = np.ones(len(source)) if graph.weight is None else graph.weight
+    if direction == OUT:
+        source, target = target, source
+    if direction == BOTH or not graph.directed:
+        source, target = np.concatenate([source, target]), np.concatenate([target, source])
+        weight = np.concatenate([weight, weight])
+    if not loops:
+        kept = source != target
+        source, target, weight = source[kept], target[kept], weight[kept]
+    number = max(1, len(graph.ids))
+    keys = target * number + source  # in 64 bits for up to 3 billion vertices
+    if graph.weight is None:
+        keys = np.unique(keys)
+        return keys % number, keys // number, np.ones(len(keys))
+    order = np.lexsort((weight, keys))
+    keys, first = np.unique(keys[order], return_index=True)
+    return keys % number, keys // number, weight[order][first]
+
+
+def pairs(edges: Iterable[tuple[Any, ...]]) -> pa.Table:
+    """Return edges given as pairs, or with a weight as triples, as a table."""
+    rows = [tuple(edge) for edge in edges]
+    names = [SOURCE, TARGET, "weight"][: len(rows[0]) if rows else 2]
+    return pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})

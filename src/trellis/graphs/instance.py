@@ -1,0 +1,202 @@
+"""An operator instance: takes its events in order, gives them to the operators of its partitions, and can be kept."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+
+from trellis.errors import DataError, OperatorFailed, TrellisError, UsageError
+from trellis.graphs.events import Event
+from trellis.graphs.graph import Graph
+from trellis.graphs.job import Job, Row
+from trellis.graphs.operator import Operator
+from trellis.graphs.plain import from_bytes, to_bytes
+from trellis.graphs.splitter import CLOSE, Delivery, Partition, Routing
+
+STATE = pa.schema([("kind", pa.string()), ("name", pa.string()), ("data", pa.binary())])
+INSTANCE, OPERATOR = "instance", "operator"
+
+
+class Instance:
+    """One of the instances of a job.
+
+    Parameters
+    ----------
+    job
+        The job.
+    number, instances
+        Which of how many it is.
+    state
+        What an earlier one's `state` returned, to go on from.
+    """
+
+    def __init__(self, job: Job, number: int = 0, instances: int = 1, state: pa.Table | None = None) -> None:
+        self.job, self.number = job, number
+        self.routing = Routing(job.splitter, number, instances)
+        self._stored = Graph(job.splitter.store_directed)
+        self._operators: dict[str, Operator] = {}
+        self._asleep: dict[str, bytes] = {}  # operators that nothing has come for since they were kept
+        self._last: tuple[Any, Any] | None = None
+        if state is not None:
+            self._restore(state)
+        self.store = self._stored.view()
+
+    # --- Events ---------------------------------------------------------------------------------------------------
+
+    def take(self, events: Iterable[Event]) -> Iterator[Row]:
+        """Take the next events, in order, and yield results.
+
+        Raises
+        ------
+        OperatorFailed
+            If the operator or a predicate raises; says at which event.
+        DataError
+            If an event occurs twice.
+        """
+        for event in events:
+            self._check_order(event)
+            with blamed("the splitter", event.event_id, f", instance {self.number}"):
+                change = self.job.splitter.stored(event)
+                if change is not None:
+                    self._stored.change(change, missing="ignore")
+                deliveries = self.routing.deliveries(event)
+            for delivery in deliveries:
+                yield from self._deliver(event, delivery)
+
+    def _deliver(self, event: Event, delivery: Delivery) -> Iterator[Row]:
+        partition = delivery.partition
+        operator = self._operator(partition)
+        rows: list[Row] = []
+        if delivery.give:
+            rows += self._called(operator.on_event, operator, event.time, event.event_id, event=event)
+            partition.took(event)
+        if delivery.close:
+            rows += self._closed(operator, event.time, event.event_id, len(rows))
+        yield from rows
+
+    def end(self) -> Iterator[Row]:
+        """Take note that the input has ended; yield what open partitions give, if they are to be closed then."""
+        for partition in list(self.unclosed()):
+            operator = self._operator(partition)
+            if self.job.splitter.at_end == CLOSE:
+                yield from self._closed(operator, partition.last, partition.last_id, 0, end=True)
+
+    def unclosed(self) -> Iterator[Partition]:
+        """Yield the partitions that were opened by a predicate and not closed."""
+        if self.job.splitter.opens is not None:
+            for some in self.routing.partitions.values():
+                yield from some.values()
+
+    def _closed(self, operator: Operator, time: Any, event_id: Any, place: int, end: bool = False) -> list[Row]:
+        rows = self._called(operator.on_close, operator, time, event_id, place, end)
+        self.routing.close(operator.partition)
+        del self._operators[operator.partition.name]
+        return rows
+
+    def _called(
+        self, method: Callable[..., Any], operator: Operator, time: Any, event_id: Any, place: int = 0,
+        end: bool = False, **given: Any,
+    ) -> list[Row]:  # fmt: skip
+        """Call a method of an operator and return its results."""
+        partition = operator.partition.name
+        where = f" in the partition `{partition}`, instance {self.number}"
+        with blamed(f"the operator {self.job.name}", event_id, where, anything=True):
+            found = method(**given)
+            given_rows = [] if found is None else list(found)
+            return [(end, time, event_id, partition, place + i, *self._fields(row)) for i, row in enumerate(given_rows)]
+
+    def _fields(self, row: Any) -> Row:
+        if not isinstance(row, Mapping):
+            raise UsageError(f"a result is a {type(row).__name__}", "Give dictionaries with the columns of `output`.")
+        unknown = sorted(map(str, row.keys() - set(self.job.results.names)))
+        if unknown:
+            raise UsageError(
+                f"a result has `{unknown[0]}`, which is not in `output`", f"`output` has {self.job.results.names}."
+            )
+        return tuple(row.get(name) for name in self.job.results.names)
+
+    def _operator(self, partition: Partition) -> Operator:
+        found = self._operators.get(partition.name)
+        if found is None:
+            found = self.job.fresh()
+            found.graph, found.store, found.partition = Graph(found.directed), self.store, partition
+            kept = self._asleep.pop(partition.name, None)
+            if kept is not None:
+                _, graph, own = from_bytes(kept)
+                found.graph.restore(graph)
+                found.restore(own)
+            self._operators[partition.name] = found
+        return found
+
+    def _check_order(self, event: Event) -> None:
+        now = (event.time, event.event_id)
+        if self._last is not None and now <= self._last:
+            if now == self._last:
+                raise DataError(f"the event {event.event_id!r} occurs twice", "Ids of events must not repeat.")
+            raise DataError(f"the event {event.event_id!r} comes after a later one", "Events come in order of time.")
+        self._last = now
+
+    # --- State ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> pa.Table:
+        """Return all that must be kept to go on later, as a table of bytes; only what has changed is made anew."""
+        about = [self.routing.state(), self._stored.state(), list(self._last or ())]
+        rows = [(INSTANCE, "", to_bytes(about, "the graph store"))]
+        for some in self.routing.partitions.values():
+            rows += [(OPERATOR, partition.name, self._kept(partition)) for partition in some.values()]
+        kinds, names, data = zip(*rows, strict=True)
+        return pa.table([kinds, names, data], schema=STATE)
+
+    def _kept(self, partition: Partition) -> bytes:
+        if partition.name in self._asleep:
+            return self._asleep[partition.name]
+        operator = self._operators[partition.name]
+        content = [asdict(partition), operator.graph.state(), operator.state()]
+        return to_bytes(content, f"the operator {self.job.name}")
+
+    def _restore(self, state: pa.Table) -> None:
+        partitions = []
+        for kind, name, data in zip(*(column.to_pylist() for column in state.columns), strict=True):
+            if kind == INSTANCE:
+                courses, stored, last = from_bytes(data)
+            else:
+                self._asleep[name] = data
+                partitions.append(Partition(**from_bytes(data)[0]))
+        self._stored.restore(stored)
+        self._last = tuple(last) if last else None
+        self.routing.restore(courses, partitions)
+
+
+@contextmanager
+def blamed(who: str, event_id: Any, where: str, anything: bool = False) -> Iterator[None]:
+    """Say at which event an exception of the user's own code came up, and keep it as the cause.
+
+    What Trellis itself refuses names the event already, unless it can be `anything`.
+    """
+    try:
+        yield
+    except Exception as problem:
+        if isinstance(problem, TrellisError) and not anything:
+            raise
+        what = f"{who} failed at the event {event_id!r}{where}: {_told(problem)}"
+        raise OperatorFailed(what, _where(problem)) from problem
+
+
+def _told(problem: BaseException) -> str:
+    said = problem.what if isinstance(problem, TrellisError) else str(problem)
+    return f"{type(problem).__name__}: {said}" if said else type(problem).__name__
+
+
+def _where(problem: BaseException) -> str:
+    """Return the places in the user's code that an exception came by, and what it advises."""
+    frames = [frame for frame in traceback.extract_tb(problem.__traceback__) if frame.filename != __file__]
+    places = [
+        f"{frame.filename}, line {frame.lineno}, in {frame.name}: {frame.line or ''}".rstrip(": ") for frame in frames
+    ]
+    hint = [problem.hint] if isinstance(problem, TrellisError) and problem.hint else []
+    return "\n".join([*places, *hint])

@@ -1,0 +1,268 @@
+"""The vertex programs that come along: PageRank, components, shortest paths, triangles, cores and cliques."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from trellis.errors import UsageError
+from trellis.graphs.program import BOTH, Edges, Neighbourhood, VertexProgram, Vertices
+from trellis.graphs.values import Bools, Ints, Sets, Values
+from trellis.kernels import gas as kernel
+
+
+class PageRank(VertexProgram):
+    """How likely a walk along edges that begins anew now and then is to be at a vertex; the ranks sum to 1.
+
+    Only shares are computed, and scaled at the end: what vertices without edges give away goes to all alike, and so
+    changes no share. So a vertex must be scheduled only when a neighbour has changed.
+
+    Parameters
+    ----------
+    damping
+        How likely the walk is to go on, at each step.
+    tolerance
+        A share that moves by no more has not changed; they are 1 and more.
+    max_rounds
+        After how many rounds to give up.
+    """
+
+    def __init__(self, damping: float = 0.85, tolerance: float = 1e-9, max_rounds: int = 1000) -> None:
+        if not 0 <= damping < 1:
+            raise UsageError(f"the damping of PageRank is {damping}", "It is at least 0 and below 1.")
+        self.damping, self.tolerance, self.max_rounds = damping, tolerance, max_rounds
+
+    def initial(self, vertices: Vertices) -> Values:  # noqa: D102
+        return np.ones(len(vertices.index))
+
+    def gather(self, values: Any, edges: Edges) -> NDArray[Any]:  # noqa: D102
+        found: NDArray[Any] = values * edges.share
+        return found
+
+    def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
+        found: NDArray[Any] = 1 + self.damping * summed
+        return found
+
+    def scatter(self, old: Any, new: Any) -> Bools:  # noqa: D102
+        changed: Bools = np.abs(new - old) > self.tolerance
+        return changed
+
+    def finish(self, values: Any, total: float) -> Values:  # noqa: D102
+        return values / total if len(values) else values
+
+
+class Components(VertexProgram):
+    """Which component a vertex is in, told by its smallest vertex; the direction of edges does not count."""
+
+    direction: ClassVar[str] = BOTH
+    adding: ClassVar[np.ufunc] = np.minimum
+    max_rounds = None
+    gives_vertices: ClassVar[bool] = True
+
+    def initial(self, vertices: Vertices) -> Values:  # noqa: D102
+        return vertices.index.copy()
+
+    def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
+        return np.minimum(own, summed)
+
+
+class ShortestPaths(VertexProgram):
+    """How far a vertex is from the nearest of some vertices, along edges; infinite where no path leads to it.
+
+    Parameters
+    ----------
+    sources
+        The ids of the vertices that paths begin at.
+    weighted
+        Whether the weights of edges count, which may be negative; else each edge is a step of 1.
+    """
+
+    adding: ClassVar[np.ufunc] = np.minimum
+    max_rounds = None
+
+    def __init__(self, *sources: Any, weighted: bool = False) -> None:
+        if not sources:
+            raise UsageError("shortest paths begin nowhere", "Name at least one vertex.")
+        self.sources, self.weighted = list(sources), weighted
+
+    def prepare(self, graph: Neighbourhood) -> Sequence[Any] | None:  # noqa: D102
+        refuse_unknown(graph, self.sources)
+        return None
+
+    def initial(self, vertices: Vertices) -> Values:  # noqa: D102
+        return np.where(self.begins(vertices), 0.0, np.inf)
+
+    def begins(self, vertices: Vertices) -> Bools:  # noqa: D102
+        return is_among(vertices, self.sources)
+
+    def gather(self, values: Any, edges: Edges) -> NDArray[Any]:  # noqa: D102
+        found: NDArray[Any] = values + (edges.weight if self.weighted else 1.0)
+        return found
+
+    def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
+        return np.minimum(own, summed)
+
+
+class Triangles(VertexProgram):
+    """How many triangles a vertex is in; directions, repeated edges and edges to oneself do not count.
+
+    In the first round a vertex learns who its neighbours are, in the second how many of these its neighbours have too,
+    and a third finds nothing to do.
+    """
+
+    direction: ClassVar[str] = BOTH
+    loops: ClassVar[bool] = False
+    max_rounds = None
+
+    def initial(self, vertices: Vertices) -> Values:  # noqa: D102
+        return Sets.empty(len(vertices.index))
+
+    def fold(self, edges: Edges, seen: Values, own: Values, round: int) -> Any:  # noqa: D102
+        if round == 0:
+            return Sets(edges.offsets, edges.source_index)
+        if round > 1:
+            return own
+        assert isinstance(seen, Sets)
+        assert isinstance(own, Sets)
+        found = np.empty(len(own), np.int64)
+        kernel.common_members(
+            edges.offsets, edges.source, seen.offsets, seen.members, own.offsets, own.members, found
+        )  # fmt: skip
+        return Sets(np.arange(len(own) + 1), found // 2)
+
+    def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
+        found: Values = summed
+        return found
+
+    def finish(self, values: Any, total: float) -> Values:  # noqa: D102
+        counts = np.zeros(len(values), np.int64)
+        counts[values.sizes > 0] = values.members
+        return counts
+
+
+class Cores(VertexProgram):
+    """The largest k so that a vertex is left when those with fewer than k neighbours are taken away, again and again.
+
+    Each vertex begins with its degree and goes down to the largest h so that h of its neighbours are at h or more.
+    """
+
+    direction: ClassVar[str] = BOTH
+    loops: ClassVar[bool] = False
+    max_rounds = None
+
+    def initial(self, vertices: Vertices) -> Values:  # noqa: D102
+        return vertices.degree.copy()
+
+    def sum(self, gathered: NDArray[Any], offsets: Ints) -> Any:  # noqa: D102
+        found = np.empty(len(offsets) - 1, np.int64)
+        kernel.h_index(gathered, offsets, found)
+        return found
+
+    def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
+        return np.minimum(own, summed)
+
+
+class Cliques(VertexProgram):
+    """All cliques that one vertex is in, the paper's Algorithm 2; each vertex ends with those that it is in too.
+
+    A clique is a set of bits, one for each neighbour of the vertex; the vertex itself is in all of them, and only these
+    take part. `cliques` makes lists of vertices of what a run found.
+
+    Parameters
+    ----------
+    vertex
+        The id of the vertex.
+    max_cliques
+        With more than so many, in all vertices together, the run is given up with an error.
+    """
+
+    direction: ClassVar[str] = BOTH
+    loops: ClassVar[bool] = False
+    max_rounds = None
+    WIDEST: ClassVar[int] = 60
+
+    def __init__(self, vertex: Any, max_cliques: int = 2_000_000) -> None:
+        self.vertex, self.max_cliques = vertex, max_cliques
+        self.members: list[Any] = []
+        self.friends: NDArray[np.uint64] = np.zeros(0, np.uint64)
+
+    def prepare(self, graph: Neighbourhood) -> Sequence[Any] | None:  # noqa: D102
+        refuse_unknown(graph, [self.vertex])
+        self.members = graph.neighbours(self.vertex, self.WIDEST + 1)
+        if len(self.members) > self.WIDEST:
+            raise UsageError(
+                f"the vertex {self.vertex!r} has more than {self.WIDEST} neighbours",
+                "The program for cliques has a bit for each of at most so many. Run it within fewer vertices.",
+            )
+        place = {member: i for i, member in enumerate(self.members)}
+        masks = [0] * len(place)
+        for one, other in graph.edges_among(self.members):
+            masks[place[one]] |= 1 << place[other]
+            masks[place[other]] |= 1 << place[one]
+        self.friends = np.array(masks, np.uint64)
+        return [self.vertex, *self.members]
+
+    def initial(self, vertices: Vertices) -> Values:  # noqa: D102
+        own = [np.zeros(int(is_one), np.uint64) for is_one in is_among(vertices, [self.vertex])]
+        return Sets.of(own, np.uint64)
+
+    def begins(self, vertices: Vertices) -> Bools:  # noqa: D102
+        return is_among(vertices, [self.vertex])
+
+    def _bits(self, vertices: Vertices) -> list[int]:
+        """Return the bit of each vertex; that of the vertex itself is -1."""
+        ids = vertices.ids
+        places = pc.index_in(ids, pa.array([*self.members, self.vertex], ids.type)).to_pylist()
+        return [-1 if place == len(self.members) else place for place in places]
+
+    def fold(self, edges: Edges, seen: Values, own: Values, round: int) -> Any:  # noqa: D102
+        assert isinstance(seen, Sets)
+        begins = edges.offsets.tolist()
+        gathered = (edges.source[begins[i] : begins[i + 1]].tolist() for i in range(len(begins) - 1))
+        union = [np.unique(np.concatenate([seen[source] for source in sources])) for sources in gathered]
+        return Sets.of(union, np.uint64)
+
+    def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
+        found, total = [], 0
+        for i, bit in enumerate(self._bits(vertices)):
+            found.append(self._extended(own[i], summed[i], bit))
+            total += len(found[-1])
+            if total > self.max_cliques:
+                raise UsageError(
+                    f"the vertex {self.vertex!r} is in too many cliques: over {self.max_cliques:,} are held",
+                    "Give a larger `max_cliques`, or run within fewer vertices.",
+                )
+        return Sets.of(found, np.uint64)
+
+    def _extended(self, own: Any, others: Any, bit: int) -> Any:
+        """Return the cliques of a vertex and those of its neighbours that it fits into."""
+        one = np.uint64(0) if bit < 0 else np.uint64(1) << np.uint64(bit)
+        friends = ~np.uint64(0) if bit < 0 else self.friends[bit] | one
+        return np.union1d(own, others[(others & ~friends) == 0] | one)
+
+    def cliques(self, found: Iterable[int]) -> list[list[Any]]:
+        """Return what a vertex ended with as lists of vertices, the largest first, else in ascending order."""
+        lists = [
+            [self.vertex, *(member for i, member in enumerate(self.members) if clique >> i & 1)]
+            for clique in map(int, found)
+        ]
+        place = {member: i for i, member in enumerate([self.vertex, *self.members])}
+        return sorted(lists, key=lambda clique: (-len(clique), [place[member] for member in clique]))
+
+
+def is_among(vertices: Vertices, ids: list[Any]) -> Bools:
+    """Return which vertices have one of some ids."""
+    known = vertices.ids
+    return np.asarray(pc.is_in(known, pa.array(ids, known.type)).to_numpy(zero_copy_only=False), np.bool_)
+
+
+def refuse_unknown(graph: Neighbourhood, ids: list[Any]) -> None:
+    """Refuse vertices that the graph does not have, unless it has none at all."""
+    unknown = graph.lacks(ids)
+    if unknown:
+        raise UsageError(f"the graph has no vertex {unknown[0]!r}", "Ids of vertices have the type that edges have.")

@@ -1,0 +1,102 @@
+"""Runs a job in this process, over a table of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from trellis.errors import DataError, UsageError
+from trellis.graphs.instance import Instance
+from trellis.graphs.job import Job, Row, sort_key
+from trellis.graphs.merger import Merger
+from trellis.graphs.splitter import Splitter
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a job found in this process.
+
+    Attributes
+    ----------
+    table
+        The merged results, in order.
+    events
+        How many events there were.
+    partitions_left
+        How many partitions no event had closed at the end of the input.
+    """
+
+    table: pa.Table
+    events: int
+    partitions_left: int
+
+    def to_arrow(self) -> pa.Table:
+        """Return the results as an Arrow table."""
+        return self.table
+
+    def to_pandas(self) -> Any:
+        """Return the results as a pandas frame."""
+        return self.table.to_pandas()
+
+
+def run(
+    events: Any,
+    splitter: Splitter,
+    operator: Any,
+    merger: Merger | None = None,
+    *,
+    time: str | None = None,
+    event_id: str | None = None,
+    instances: int = 1,
+) -> Found:
+    """Split events, run an operator over them, and merge what it finds, in this process.
+
+    Parameters
+    ----------
+    events
+        An Arrow table, a pandas or polars frame, or an iterable of dictionaries.
+    splitter
+        Which partitions events belong to.
+    operator
+        The class of the operator, or what makes a fresh one.
+    merger
+        The order of results, and what is combined from them.
+    time, event_id
+        The columns that hold time and id. Without `time` the only column called `time`, `ts`, `timestamp` or
+        `event_time` is taken; without `event_id` events with equal times stay in the order that they are in.
+    instances
+        How many instances share the partitions. The results are the same with any number.
+    """
+    if instances < 1:
+        raise UsageError(f"{instances} instances cannot run", "At least one is needed.")
+    table, time = readable(events, time)
+    job = Job.over(table.schema, splitter, operator, merger, time, event_id)
+    workers = [Instance(job, number, instances) for number in range(instances)]
+    rows: list[Row] = []
+    number = 0
+    for event in job.shape.sorted_events(table):
+        number += 1
+        place = splitter.instance(event, instances)
+        for worker in workers if place is None else (workers[place],):
+            rows += worker.take((event,))
+    left = sum(1 for worker in workers for _ in worker.unclosed())
+    for worker in workers:
+        rows += worker.end()
+    rows.sort(key=sort_key)
+    return Found(job.merged_table(rows), number, left)
+
+
+def readable(events: Any, time: str | None) -> tuple[pa.Table, str]:
+    """Return events as a table whose times can be read, and the name of its time column."""
+    from trellis.events import as_tables, with_readable_times
+
+    if isinstance(events, list | tuple | Iterator):
+        try:
+            events = pa.Table.from_pylist([dict(row) for row in events])
+        except pa.ArrowException as problem:
+            raise DataError(f"the events do not make a table: {problem}", "Give their values one type.") from None
+    tables, time = with_readable_times(as_tables(events), time)
+    return tables[None], time

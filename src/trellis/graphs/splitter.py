@@ -1,0 +1,375 @@
+"""Splitters: which partitions an event belongs to, by key or by predicates that open and close partitions.
+
+A partition has an operator of its own, and so a graph of its own. It is worked on by one instance, which its name
+decides; how many instances there are changes nothing that comes out.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from trellis.errors import DataError, UsageError
+from trellis.graphs.events import Event
+from trellis.graphs.graph import Change
+
+Opens = Callable[[Event], Any]
+Closes = Callable[["Partition", Event], bool]
+CLOSE, DROP = "close", "drop"
+
+
+@dataclass
+class Partition:
+    """Events that belong together.
+
+    Attributes
+    ----------
+    name
+        What tells it from others, in results too.
+    key
+        The value of its key, where there is one.
+    label
+        What the opening predicate called it; without that the id of the event that opened it.
+    opened
+        The time of the event that opened it.
+    last
+        The time of the latest event that was given to it.
+    count
+        How many were.
+    memory
+        Plain data, for the closing predicate to note in what it has seen.
+    """
+
+    name: str
+    key: Any = None
+    label: Any = None
+    opened: Any = None
+    last: Any = None
+    last_id: Any = None
+    count: int = 0
+    memory: dict[str, Any] = field(default_factory=dict)
+
+    def took(self, event: Event) -> None:
+        """Note that an event was given to it."""
+        self.last, self.last_id, self.count = event.time, event.event_id, self.count + 1
+
+
+@dataclass(frozen=True)
+class Splitter:
+    """How a stream is split; make one with `by_key`, `by_predicates`, or a function of `trellis.graphs.windows`.
+
+    Attributes
+    ----------
+    key
+        The column whose values tell partitions apart, or None.
+    ranges
+        Ranges of the key, by name: a range is one partition then, not a value.
+    broadcast
+        Tells of an event whether all partitions that are there get it, whatever its key.
+    store
+        Gives what an event writes into the graph store, or None.
+    opens, closes, keep_closing, at_end, max_open
+        See `by_predicates`.
+    """
+
+    key: str | None = None
+    ranges: tuple[tuple[str, Any, Any], ...] | None = None
+    broadcast: Callable[[Event], bool] | None = None
+    store: Callable[[Event], Change | None] | None = None
+    store_directed: bool = False
+    opens: Opens | None = None
+    closes: Closes | None = None
+    keep_closing: bool = True
+    at_end: str = DROP
+    max_open: int = 10_000
+
+    @classmethod
+    def by_key(
+        cls,
+        column: str,
+        *,
+        ranges: Sequence[tuple[Any, Any]] | Mapping[str, tuple[Any, Any]] | None = None,
+        broadcast: Callable[[Event], bool] | None = None,
+        store: Callable[[Event], Change | None] | None = None,
+        store_directed: bool = False,
+    ) -> Splitter:
+        """Return a splitter with a partition for each value of a column, or for each range of values.
+
+        Parameters
+        ----------
+        column
+            The key.
+        ranges
+            Pairs `(low, high)`: from `low`, included, to `high`, excluded; None has no bound. They must neither overlap
+            nor leave gaps; a key before the first or after the last is refused when it comes. With names, if they are
+            a dictionary.
+        broadcast
+            Says of an event whether it goes to all partitions that are there when it comes, and not to that of its key.
+        store
+            Says what an event writes into the graph store, before any operator gets it; None for nothing. It may look
+            at nothing but the event.
+        store_directed
+            Whether edges of the store lead one way only.
+
+        Raises
+        ------
+        UsageError
+            If the ranges overlap, leave a gap, or are empty.
+        """
+        checked = None if ranges is None else _checked_ranges(ranges)
+        return cls(key=column, ranges=checked, broadcast=broadcast, store=store, store_directed=store_directed)
+
+    @classmethod
+    def by_predicates(
+        cls,
+        opens: Opens,
+        closes: Closes,
+        *,
+        keep_closing: bool = True,
+        at_end: str = DROP,
+        key: str | None = None,
+        store: Callable[[Event], Change | None] | None = None,
+        store_directed: bool = False,
+        max_open: int = 10_000,
+    ) -> Splitter:
+        """Return a splitter whose partitions are opened by one event and closed by another; they may overlap.
+
+        Parameters
+        ----------
+        opens
+            Says of an event whether it opens a partition; a list opens one for each item, which is its label.
+        closes
+            Says of an open partition and an event whether the event closes it. It is asked once of each event from the
+            one that opened it, in order, and may note what it has seen in `partition.memory`; the partition is as it
+            was before the event.
+        keep_closing
+            Whether the event that closes a partition is the last one in it, or already outside.
+        at_end
+            What happens to partitions that are open when the input ends: `close` or `drop`. Either way they are told.
+        key
+            Split the stream by this column first, and each part by the predicates.
+        store, store_directed
+            As in `by_key`.
+        max_open
+            How many partitions may be open in an instance; more are refused.
+
+        Raises
+        ------
+        UsageError
+            If a bound or `at_end` is wrong.
+        """
+        if at_end not in (CLOSE, DROP):
+            raise UsageError(f"`at_end` is `{at_end}`", "It is `close` or `drop`.")
+        if max_open < 1:
+            raise UsageError(f"`max_open` is {max_open}", "At least one partition must be able to be open.")
+        return cls(
+            key=key, store=store, store_directed=store_directed, opens=opens, closes=closes, keep_closing=keep_closing,
+            at_end=at_end, max_open=max_open,
+        )  # fmt: skip
+
+    def stored(self, event: Event) -> Change | None:
+        """Return what an event writes into the graph store."""
+        return None if self.store is None else self.store(event)
+
+    def to_all(self, event: Event) -> bool:
+        """Return whether all instances must see an event."""
+        if self.key is None or (self.broadcast is not None and self.broadcast(event)):
+            return True
+        return self.stored(event) is not None
+
+    def part(self, event: Event) -> str | None:
+        """Return the name of the partition of an event's key, or None of an event without key that is only stored."""
+        assert self.key is not None
+        value = event[self.key]
+        if value is None:
+            if self.stored(event) is not None:
+                return None
+            raise DataError(
+                f"the event {event.event_id!r} has no key: `{self.key}` is NULL",
+                "Leave such events out, or say what becomes of them with `broadcast` or `store`.",
+            )
+        return str(value) if self.ranges is None else self._range(value, event)
+
+    def _range(self, value: Any, event: Event) -> str:
+        assert self.ranges is not None
+        for name, low, high in self.ranges:
+            if _within(value, low, high, name):
+                return name
+        raise DataError(
+            f"no range covers the key {value!r} of the event {event.event_id!r}",
+            "Let the first range begin, or the last one end, with None.",
+        )
+
+    def instance(self, event: Event, instances: int) -> int | None:
+        """Return the instance that an event goes to, or None for all of them."""
+        if instances == 1:
+            return 0
+        if self.to_all(event):
+            return None
+        name = self.part(event)
+        return None if name is None else home(name, instances)
+
+
+def _within(value: Any, low: Any, high: Any, name: str) -> bool:
+    try:
+        return (low is None or low <= value) and (high is None or value < high)
+    except TypeError:
+        raise DataError(f"the key {value!r} cannot be compared with the bounds of the range `{name}`") from None
+
+
+def home(name: str, instances: int) -> int:
+    """Return the instance that a partition belongs to; the same in every process."""
+    return zlib.crc32(name.encode()) % instances
+
+
+def _checked_ranges(
+    given: Sequence[tuple[Any, Any]] | Mapping[str, tuple[Any, Any]],
+) -> tuple[tuple[str, Any, Any], ...]:
+    named = given.items() if isinstance(given, Mapping) else ((_shown(low, high), (low, high)) for low, high in given)
+    ranges = [(str(name), low, high) for name, (low, high) in named]
+    if not ranges:
+        raise UsageError("no ranges are given", "Give pairs of a lower and an upper bound.")
+    try:
+        ranges.sort(key=lambda one: (one[1] is not None, 0 if one[1] is None else one[1]))
+        for name, low, high in ranges:
+            if low is not None and high is not None and not low < high:
+                raise UsageError(f"the range {name} is empty", "Its lower bound is included, its upper bound is not.")
+        for (name, _, high), (after, low, _) in pairwise(ranges):
+            if high is None or low is None or low < high:
+                raise UsageError(f"the ranges {name} and {after} overlap", "A key belongs to one partition.")
+            if high < low:
+                raise UsageError(f"no range covers {high!r} to {low!r}", "Ranges must not leave gaps.")
+    except TypeError:
+        raise UsageError("the bounds of ranges cannot be compared with each other", "Give them one type.") from None
+    return tuple(ranges)
+
+
+def _shown(low: Any, high: Any) -> str:
+    return f"{'' if low is None else low}..{'' if high is None else high}"
+
+
+# --- What an instance makes of it -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What an event means for a partition: whether it is given to it, and whether it closes it."""
+
+    partition: Partition
+    give: bool = True
+    close: bool = False
+
+
+@dataclass
+class _Course:
+    """How far the events of a key, or all of them, have come."""
+
+    number: int = 0
+    previous: Any = None
+
+
+class Routing:
+    """The partitions of an instance, and which of them an event belongs to."""
+
+    def __init__(self, splitter: Splitter, instance: int, instances: int) -> None:
+        self.splitter, self.instance, self.instances = splitter, instance, instances
+        self.partitions: dict[str, dict[str, Partition]] = {}  # by key, then by name, as they were opened
+        self._courses: dict[str, _Course] = {}
+        self._open = 0
+
+    def deliveries(self, event: Event) -> list[Delivery]:
+        """Return the partitions that an event concerns; a new one is among them."""
+        splitter = self.splitter
+        if splitter.opens is not None:
+            key = "" if splitter.key is None else splitter.part(event)
+            if key is None or (splitter.key is not None and not self._is_home(key)):
+                return []
+            return self._by_predicates(key, event)
+        if splitter.broadcast is not None and splitter.broadcast(event):
+            return [Delivery(partition) for some in self.partitions.values() for partition in some.values()]
+        name = splitter.part(event)
+        if name is None or not self._is_home(name):
+            return []
+        if name not in self.partitions:
+            self.partitions[name] = {name: Partition(name, event[splitter.key or ""], name, event.time)}
+        return [Delivery(self.partitions[name][name])]
+
+    def _is_home(self, name: str) -> bool:
+        return self.instances == 1 or home(name, self.instances) == self.instance
+
+    def _by_predicates(self, key: str, event: Event) -> list[Delivery]:
+        splitter = self.splitter
+        assert splitter.opens is not None
+        assert splitter.closes is not None
+        course = self._courses.setdefault(key, _Course())
+        event.number, event.previous = course.number, course.previous
+        held = self.partitions.setdefault(key, {})
+        found = []
+        for partition in held.values():
+            closed = bool(splitter.closes(partition, event))
+            found.append(Delivery(partition, splitter.keep_closing or not closed, closed))
+        for partition in self._opened(key, event):
+            closed = bool(splitter.closes(partition, event))
+            if closed and not splitter.keep_closing:
+                continue  # nothing would be in it
+            if partition.name in held:
+                raise DataError(
+                    f"the event {event.event_id!r} opens a partition that is open: `{partition.name}`",
+                    "Ids of events and labels of partitions must not repeat.",
+                )
+            held[partition.name] = partition
+            self._open += 1
+            found.append(Delivery(partition, True, closed))
+        course.number, course.previous = course.number + 1, event.time
+        self._check_bound(event)
+        return found
+
+    def _opened(self, key: str, event: Event) -> Iterable[Partition]:
+        splitter = self.splitter
+        assert splitter.opens is not None
+        labels = splitter.opens(event)
+        value = None if splitter.key is None else event[splitter.key]
+        if isinstance(labels, list | tuple):
+            named = [(label, label) for label in labels]
+        else:
+            named = [(event.event_id, event.event_id)] if labels else []
+        for name, label in named:
+            full = str(name) if splitter.key is None else f"{key}/{name}"
+            if splitter.key is not None or self._is_home(full):
+                yield Partition(full, value, label, event.time)
+
+    def _check_bound(self, event: Event) -> None:
+        if self._open > self.splitter.max_open:
+            oldest = min((p for some in self.partitions.values() for p in some.values()), key=lambda p: p.opened)
+            raise DataError(
+                f"{self._open:,} partitions are open at the event {event.event_id!r}; the oldest, `{oldest.name}`, has "
+                f"{oldest.count:,} events and nothing has closed it",
+                "Does the closing predicate ever hold? If so many may be open, give a larger `max_open`.",
+            )
+
+    def close(self, partition: Partition) -> None:
+        """Forget a partition that is closed."""
+        key = self.key_of(partition)
+        del self.partitions[key][partition.name]
+        self._open -= 1
+
+    def state(self) -> Any:
+        """Return what is not told by the partitions, as plain data."""
+        return [[key, course.number, course.previous] for key, course in self._courses.items()]
+
+    def restore(self, state: Any, partitions: Iterable[Partition]) -> None:
+        """Go on from what `state` told, with these partitions open."""
+        self._courses = {key: _Course(number, previous) for key, number, previous in state}
+        for partition in partitions:
+            key = self.key_of(partition)
+            self.partitions.setdefault(key, {})[partition.name] = partition
+            self._open += 1
+
+    def key_of(self, partition: Partition) -> str:
+        """Return under which key a partition is held."""
+        if self.splitter.opens is None:
+            return partition.name
+        return "" if self.splitter.key is None else str(partition.key)
