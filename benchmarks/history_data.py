@@ -24,7 +24,8 @@ def zipf(number: int, names: int, seed: int = 1) -> np.ndarray:
     rng = np.random.default_rng(seed)
     weights = np.cumsum(1 / np.arange(1, names + 1))
     codes = np.searchsorted(weights / weights[-1], rng.random(number)).astype(np.int64)
-    codes[rng.permutation(number)[:names]] = np.arange(min(names, number))
+    if 2 * names <= number:
+        codes[rng.permutation(number)[:names]] = np.arange(names)
     return codes
 
 
