@@ -76,9 +76,9 @@ def _programs(quick: bool) -> Table:
         f"{name}: {plain.number_of_nodes():,} vertices, {len(pairs):,} edges, in this process",
         rows,
         [
-            "Both begin from a graph that is built. networkx would hand PageRank to SciPy if it were installed; this "
-            "is its own Python. networkx lists each clique once; the paper's algorithm makes it again in every round, "
-            "from each of its vertices.",
+            "Both begin from a graph that is built. networkx would hand PageRank to SciPy if that were here; this is "
+            "its own Python. networkx lists each clique once; the paper's algorithm makes it again each round, from "
+            "each of its vertices.",
             "A limit: one pass over the edges, 16 bytes each, at the speed of memory takes "
             f"{16 * len(pairs) / 10e9:.1g} s; a round of PageRank is about five.",
         ],
