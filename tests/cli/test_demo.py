@@ -37,6 +37,12 @@ def assert_tour(text: str) -> None:
     (count,) = re.findall(r"1 window, (\d+) \(about", text)
     assert int(count) >= 10**20
     assert text.count("trends, in") == 4
+    (places,) = re.findall(r"(\d+) places where it may be", text)
+    (sequences,) = re.findall(r"are needed: (\d+) sequence", text)
+    assert int(sequences) > 0
+    assert int(places) > 0
+    (changes,) = re.findall(r"(\d+) changes, in", text)
+    assert int(changes) > 10
     assert "Try next: " in text
 
 

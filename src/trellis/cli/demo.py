@@ -14,6 +14,7 @@ from rich.text import Text
 from trellis.cli import options as o
 from trellis.cli.console import out
 from trellis.cli.console import progress as shown_progress
+from trellis.cli.demo_more import visit_history, visit_network
 from trellis.cli.show import all_digits, moment, plural
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def demo(
     master: o.Master = None,
     progress: o.ShowProgress = True,
 ) -> None:
-    """Take a tour: queries of the papers over small generated streams, their longest trends, and one that explodes."""
+    """Take a tour: queries of the papers over small generated streams, one that explodes, a history, and a network."""
     with tempfile.TemporaryDirectory(prefix="trellis-demo-") as folder:
         paths = _sample_streams(folder)
         with _engine(o.EngineOptions(engine, master), progress) as run:
@@ -76,6 +77,8 @@ def demo(
             for number, stop in enumerate(STOPS, start=1):
                 _visit(number, stop, paths, run)
             _refuse(len(STOPS) + 1, paths, run)
+        visit_history(len(STOPS) + 2, folder)
+        visit_network(len(STOPS) + 3)
     _print_next()
 
 
