@@ -156,7 +156,7 @@ def figure_7(sizes: Sizes, quick: bool) -> Table:
          "the walk over its vertices and without edges.",
          _claim("the ABI graph is built three orders of magnitude faster than the CET graph, and the gap grows",
                 ratios[-1] >= 1000,
-                f"{ratios[-1]:,.0f} times at the largest size, and {ratios[0]:,.0f} at the smallest")],
+                f"{ratios[-1]:,.1f} times at the largest size, {ratios[0]:,.1f} at the smallest")],
     )  # fmt: skip
 
 
@@ -295,7 +295,7 @@ def figure_17(sizes: Sizes) -> Table:
     return Table(
         "Figure 17: proportion of the pre-filter (Q2)",
         rows,
-        [_claim("the pre-filter takes a vanishing share of the time as events grow (0.04 % at most sizes)",
+        [_claim("the pre-filter takes a vanishing share of the time as events grow (0.04 % of it in the end)",
                 shares[-1] < shares[0] and shares[-1] < 1,
                 f"{shares[0]:.3f} % at first, {shares[-1]:.3f} % in the end")],
     )  # fmt: skip
