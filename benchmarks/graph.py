@@ -114,7 +114,7 @@ def _delay(folder: str, quick: bool) -> Table:
         cuts = np.percentile(delays, [50, 95, 99, 99.9, 100])
         shown = ", ".join(f"{p} % in {cut:,.0f}" for p, cut in zip((50, 95, 99, 99.9, 100), cuts, strict=True))
         title = f"{name}: mean {delays.mean():.1f} µs of {len(delays):,} lines; {shown} µs; {curve(delays)}"
-        rows.append(Row(title, timing, targets=[at_most(0.05, "ms mean", delays.mean() / 1000)]))
+        rows.append(Row(title, timing, targets=[at_most(0.05, "ms mean", float(delays.mean()) / 1000)]))
     return Table(
         "From an event that was read to its line that was written, each line by itself (Figures 5 a and b)",
         rows,
