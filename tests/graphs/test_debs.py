@@ -264,3 +264,11 @@ def test_wrong_options_of_posts(wrong: dict[str, object]) -> None:
 def test_wrong_options_of_communities(wrong: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         communities(b"", b"", b"", **({"k": 1, "d": 1} | wrong))  # type: ignore[arg-type]
+
+
+def test_a_reader_of_the_lines_that_goes_away_is_no_mistake_in_a_file() -> None:
+    def broken(_: object) -> None:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        posts(file(f"{day('01-01')}|1|1|x|Ann"), b"", write=broken)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
@@ -52,19 +53,28 @@ def run_over(
             sorted_lines(file) if name == "friendships" else chunks(file, chunk)
             for name, file in zip(engine.sources, files, strict=True)
         ]
-        while (waits := engine.run(write, delays)) is not None:
-            more = next(lines[waits], None)
-            if more is None:
-                engine.close(waits)
-            else:
-                told(len(more))
-                engine.push(waits, more)
-    except OSError as problem:
-        raise DataError(f"a file cannot be read: {problem.strerror or problem}", None) from None
+        # Threads read ahead of the query, which holds no lock.
+        with ThreadPoolExecutor(len(lines)) as pool:
+            ahead = [pool.submit(next, one, None) for one in lines]
+            while (waits := engine.run(write, delays)) is not None:
+                more = _read(ahead[waits], given[waits])
+                if more is None:
+                    engine.close(waits)
+                else:
+                    ahead[waits] = pool.submit(next, lines[waits], None)
+                    told(len(more))
+                    engine.push(waits, more)
     finally:
         for file, one in zip(files, given, strict=False):
             if file is not one:
                 file.close()
+
+
+def _read(ahead: Future[bytes | None], given: Source) -> bytes | None:
+    try:
+        return ahead.result()
+    except OSError as problem:
+        raise DataError(f"{given!r} cannot be read: {problem.strerror or problem}", "Name a file.") from None
 
 
 def _open(given: Source) -> BinaryIO:
