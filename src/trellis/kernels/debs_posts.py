@@ -43,13 +43,13 @@ from trellis.kernels.debs_tables import FREE, copy_bytes, drop_pair, find, find_
 from trellis.kernels.debs_top import (
     LABEL,
     LABEL_SIZE,
+    LOOK,
     NEWER,
     NEWER_TOO,
     OWN_COLUMNS,
     OWN_NUMBERS,
     ROW_ID,
     SCORE,
-    STALE,
     TIER_AT,
     TOP,
     K,
@@ -118,7 +118,7 @@ def run_posts(
         if numbers[NEXT_DUE] <= time:
             if time == NEVER and (numbers[NEXT_DUE] == NEVER or numbers[CHANGES] == EVENTS):
                 return DONE
-            time = _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, pairs)
+            time = _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, pairs, names)
             if time == NEVER:
                 continue
         else:
@@ -230,7 +230,7 @@ def _take_comment(
 
 
 @lean
-def _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, pairs):
+def _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, pairs, names):
     """Let items lose the points that are due up to a time.
 
     Returns
@@ -248,7 +248,7 @@ def _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, p
                 slot = items[item, OF_POST]
                 score = posts[slot, SCORE] = posts[slot, SCORE] - 1
                 if posts[slot, TIER_AT] >= 0:
-                    lose(posts, numbers, tier, slot)
+                    lose(posts, names, numbers, tier, top, slot)
                 cursors[n] += 1
                 item += 1
                 due[n] = items[item, AT] + (n + 1) * DAY if item < number else NEVER
@@ -261,7 +261,7 @@ def _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, p
                         died = True
             next_due = min(next_due, due[n])
         numbers[NEXT_DUE] = next_due
-        looks = numbers[STALE] if numbers[CHANGES] == EXACT else numbers[CHANGES] == DEATHS and died
+        looks = numbers[LOOK] if numbers[CHANGES] == EXACT else numbers[CHANGES] == DEATHS and died
         if looks and instant < time:
             return instant
     return NEVER
@@ -290,9 +290,10 @@ def _die(numbers, posts, live, tier, top, post_ids, slot):
 @lean
 def _differs(numbers, posts, top, shown):
     """Whether the best are not those that were shown last."""
-    if numbers[TOP] != numbers[SHOWN]:
+    number = min(numbers[TOP], numbers[K])
+    if number != numbers[SHOWN]:
         return True
-    for place in range(numbers[TOP]):  # noqa: SIM110 (Numba has no any())
+    for place in range(number):  # noqa: SIM110 (Numba has no any())
         if posts[top[place], ROW_ID] != shown[place]:
             return True
     return False
@@ -318,7 +319,7 @@ def _write_line(time, numbers, posts, top, shown, names, out):
                 out[at] = 44
                 out[at + 1] = 45
                 at += 2
-    numbers[SHOWN] = numbers[TOP]
+    numbers[SHOWN] = min(numbers[TOP], numbers[K])
     out[at] = NEWLINE
     numbers[OUT] = at + 1
     numbers[LINES_OUT] += 1

@@ -1,8 +1,10 @@
 """The k best of many rows whose scores keep changing, in two tiers: few that may be among the best, and the rest.
 
-The *tier* holds all rows whose score is at least a threshold, unsorted. The k best are kept in order; when one of them
-falls, they are chosen anew from the tier alone. When it has become too small or too large, a histogram of the scores
-tells the threshold of a better one. (GraphCEP moves its threshold in steps of 5, and keeps the tier sorted.)
+The *tier* holds all rows whose score is at least a threshold, unsorted. The best of it, the k and a few more, are kept
+in order. One of them that falls moves down among them, and leaves them where others of the tier may be better; when
+fewer than k are left, they are chosen anew from the tier alone. When that has become too small or too large, a
+histogram of the scores tells the threshold of a better one. (GraphCEP moves its threshold in steps of 5, and keeps the
+tier sorted.)
 
 A row is called by a number, from which `numbers[BASE]` is taken away to find it.
 """
@@ -15,9 +17,10 @@ from trellis.kernels.debs_tables import lean
 # The first columns of rows; the user's own follow.
 SCORE, LIVE_AT, TIER_AT, IS_TOP, NEWER, NEWER_TOO, ROW_ID, LABEL, LABEL_SIZE, OWN_COLUMNS = range(10)
 # The single numbers, after those of `debs_lines`; the user's own follow.
-BASE, LABEL_BASE, K, LIVE, TIER, THRESHOLD, TIER_MOST, TOP, STALE, OWN_NUMBERS = (RUN_NUMBERS + i for i in range(10))
+BASE, LABEL_BASE, K, LIVE, TIER, THRESHOLD, TIER_MOST, TOP, LOOK, OWN_NUMBERS = (RUN_NUMBERS + i for i in range(10))
 
 SCORES = 4096  # of the histogram; larger ones share the last place
+SPARE = 8  # rows that are kept in order behind the k best
 
 
 @lean
@@ -85,13 +88,33 @@ def gain(rows, numbers, tier, row, by):
 
 
 @lean
-def lose(rows, numbers, tier, row):
-    """Take note that the score of a row in the tier has become less; if it is one of the best, these are stale."""
+def _place_of(numbers, top, row):
+    place = 0
+    while top[place] != row:
+        place += 1
+    return place
+
+
+@lean
+def lose(rows, labels, numbers, tier, top, row):
+    """Take note that the score of a row in the tier has become less; `LOOK` tells whether the k best may differ."""
     at = row - numbers[BASE]
-    if rows[at, SCORE] < numbers[THRESHOLD]:
+    below = rows[at, SCORE] < numbers[THRESHOLD]
+    if below:
         _quit_tier(rows, numbers, tier, row)
-    if rows[at, IS_TOP]:
-        numbers[STALE] = 1
+    if not rows[at, IS_TOP]:
+        return
+    place = was = _place_of(numbers, top, row)
+    while place + 1 < numbers[TOP] and _goes_before(rows, labels, numbers, top[place + 1], row):
+        top[place] = top[place + 1]
+        place += 1
+    top[place] = row
+    if below or (place == numbers[TOP] - 1 and numbers[TIER] > numbers[TOP]):  # others may be better
+        rows[at, IS_TOP] = 0
+        numbers[TOP] -= 1
+        place += 1
+    if place != was and was < numbers[K]:
+        numbers[LOOK] = 1
 
 
 @lean
@@ -105,12 +128,12 @@ def leave(rows, numbers, live, tier, top, row):
     if rows[at, TIER_AT] >= 0:
         _quit_tier(rows, numbers, tier, row)
     if rows[at, IS_TOP]:
+        place = _place_of(numbers, top, row)
+        if place < numbers[K]:
+            numbers[LOOK] = 1
         numbers[TOP] -= 1
-        found = 0
-        for place in range(numbers[TOP]):
-            found += top[place] == row
-            top[place] = top[place + found]
-        numbers[STALE] = 1
+        for i in range(place, numbers[TOP]):
+            top[i] = top[i + 1]
 
 
 @lean
@@ -144,14 +167,12 @@ def _lift(rows, labels, numbers, top, place):
 
 
 @lean
-def _offer(rows, labels, numbers, top, row):
-    """Put a row that is not among the best among them, if it belongs there."""
-    if numbers[TOP] < numbers[K]:
+def _insert(rows, labels, numbers, top, row):
+    """Put a row at the end of the best, in place of the last one if they are full, and move it up."""
+    if numbers[TOP] < numbers[K] + SPARE:
         numbers[TOP] += 1
-    elif _goes_before(rows, labels, numbers, row, top[numbers[TOP] - 1]):
-        rows[top[numbers[TOP] - 1] - numbers[BASE], IS_TOP] = 0
     else:
-        return
+        rows[top[numbers[TOP] - 1] - numbers[BASE], IS_TOP] = 0
     top[numbers[TOP] - 1] = row
     rows[row - numbers[BASE], IS_TOP] = 1
     _lift(rows, labels, numbers, top, numbers[TOP] - 1)
@@ -159,29 +180,30 @@ def _offer(rows, labels, numbers, top, row):
 
 @lean
 def rise(rows, labels, numbers, top, row):
-    """Put a row whose score has grown in its place among the best; nothing to do while they are stale."""
-    if numbers[STALE]:
-        return
-    if not rows[row - numbers[BASE], IS_TOP]:
-        _offer(rows, labels, numbers, top, row)
-        return
-    for place in range(numbers[TOP]):
-        if top[place] == row:
-            _lift(rows, labels, numbers, top, place)
-            return
+    """Put a row whose score has grown in its place among the best."""
+    at = row - numbers[BASE]
+    if rows[at, IS_TOP]:
+        _lift(rows, labels, numbers, top, _place_of(numbers, top, row))
+    elif rows[at, TIER_AT] >= 0:
+        best = numbers[TOP]
+        above = best > 0 and _goes_before(rows, labels, numbers, row, top[best - 1])
+        if above or (best == numbers[TIER] - 1 and best < numbers[K] + SPARE):  # or there is no other
+            _insert(rows, labels, numbers, top, row)
 
 
 @lean
 def settle(rows, labels, numbers, live, tier, scores, top):
-    """Choose the best anew if they are stale."""
-    short = numbers[TIER] < min(numbers[K], numbers[LIVE])
-    if short or numbers[TIER] > numbers[TIER_MOST]:
+    """Choose the best anew if fewer are known than are shown."""
+    numbers[LOOK] = 0
+    least = min(numbers[K], numbers[LIVE])
+    if numbers[TIER] < least or numbers[TIER] > numbers[TIER_MOST]:
         _make_tier(rows, numbers, live, tier, scores)
-    if not numbers[STALE]:
+    if numbers[TOP] >= least:
         return
     for place in range(numbers[TOP]):
         rows[top[place] - numbers[BASE], IS_TOP] = 0
     numbers[TOP] = 0
     for i in range(numbers[TIER]):
-        _offer(rows, labels, numbers, top, tier[i])
-    numbers[STALE] = 0
+        best = numbers[TOP]
+        if best < numbers[K] + SPARE or _goes_before(rows, labels, numbers, tier[i], top[best - 1]):
+            _insert(rows, labels, numbers, top, tier[i])

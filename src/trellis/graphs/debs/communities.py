@@ -39,7 +39,7 @@ from trellis.kernels.debs_communities import (
     run_communities,
 )
 from trellis.kernels.debs_lines import TEXT_SIZE
-from trellis.kernels.debs_top import BASE, LABEL, LABEL_BASE, SCORES, THRESHOLD, K
+from trellis.kernels.debs_top import BASE, LABEL, LABEL_BASE, SCORES, SPARE, THRESHOLD, K
 
 COMMUNITIES = ("clique", "component")
 LONGEST_SPAN = 1 << 61  # milliseconds
@@ -90,7 +90,7 @@ class Communities(Engine):
             "live": np.zeros(SMALLEST, np.int64),
             "tier": np.zeros(SMALLEST, np.int64),
             "scores": np.zeros(SCORES, np.int64),
-            "top": np.zeros(k, np.int64),
+            "top": np.zeros(k + SPARE, np.int64),
             "shown": np.full(k, ord("-"), np.uint8),
             "shown_sizes": np.ones(k, np.int64),
             "user_ids": empty_table(2),

@@ -31,7 +31,7 @@ from trellis.kernels.debs_posts import (
     pack_names,
     run_posts,
 )
-from trellis.kernels.debs_top import LIVE, SCORES, THRESHOLD, K
+from trellis.kernels.debs_top import LIVE, SCORES, SPARE, THRESHOLD, K
 
 CHANGES_OF = ("exact", "deaths", "events")
 
@@ -76,7 +76,7 @@ class Posts(Engine):
             "live": np.zeros(SMALLEST, np.int64),
             "tier": np.zeros(SMALLEST, np.int64),
             "scores": np.zeros(SCORES, np.int64),
-            "top": np.zeros(k, np.int64),
+            "top": np.zeros(k + SPARE, np.int64),
             "shown": np.zeros(k, np.int64),
             "post_ids": empty_table(2),
             "comment_ids": empty_table(2),
