@@ -153,16 +153,15 @@ def posts(posts_file: bytes, comments_file: bytes, k: int, changes: str) -> tupl
 
     before: dt.datetime | None = None
     for event in events:
+        if is_bad(event, known, post_of, bad):
+            continue
         if changes != "events":
             for instant in instants(before, event.time):
                 look(instant)
         if event.source == 0:
-            if event.number(1) in known:
-                bad["posts with a known id"] += 1
-            else:
-                known[event.number(1)] = Post(event)
+            known[event.number(1)] = Post(event)
         else:
-            take_comment(event, known, post_of, bad)
+            take_comment(event, known, post_of)
         look(event.time)
         before = event.time
     if changes != "events":
@@ -171,18 +170,27 @@ def posts(posts_file: bytes, comments_file: bytes, k: int, changes: str) -> tupl
     return b"".join(line + b"\n" for line in out), bad
 
 
-def take_comment(event: Event, known: dict[int, Post], post_of: dict[int, int], bad: Bad) -> None:
-    parent = event.parent(6)
-    if parent is None:
-        replied = event.parent(5)
-        assert replied is not None
-        if replied not in post_of:
-            bad["replies to unknown comments"] += 1
-            return
+def is_bad(event: Event, known: dict[int, Post], post_of: dict[int, int], bad: Bad) -> bool:
+    """Count an event that is ignored, as if it had not come."""
+    what = None
+    if event.source == 0 and event.number(1) in known:
+        what = "posts with a known id"
+    elif event.source == 1:
+        parent, replied = event.parent(6), event.parent(5)
+        if replied is not None and replied not in post_of:
+            what = "replies to unknown comments"
+        elif replied is None and parent not in known:
+            what = "comments on unknown posts"
+    if what is not None:
+        bad[what] += 1
+    return what is not None
+
+
+def take_comment(event: Event, known: dict[int, Post], post_of: dict[int, int]) -> None:
+    parent, replied = event.parent(6), event.parent(5)
+    if replied is not None:
         parent = post_of[replied]
-    if parent not in known:
-        bad["comments on unknown posts"] += 1
-        return
+    assert parent is not None
     post_of[event.number(1)] = parent
     post = known[parent]
     if post.dies() > event.time:

@@ -32,6 +32,7 @@ NEVER = np.int64(2**62)
 TIME_SIZE = 28
 BAR, NEWLINE, RETURN, MINUS, ZERO = 124, 10, 13, 45, 48
 _MOST = np.int64(2**63 - 1)
+_ONE = np.uint64(1)
 
 _clock_gettime = types.ExternalFunction("clock_gettime", types.int32(types.int32, types.CPointer(types.int64)))
 _MONOTONIC = np.int32(1)  # as Python's perf_counter
@@ -48,7 +49,7 @@ def nanoseconds(pair):
 def _digits(data, at, number):
     """Return a number of so many digits, or -1."""
     value = np.int64(0)
-    for i in range(at, at + number):
+    for i in range(np.uint64(at), np.uint64(at + number)):
         digit = np.int64(data[i]) - ZERO
         if digit < 0 or digit > 9:
             return -1
@@ -102,7 +103,7 @@ def _read_id(data, at, end):
     if at == end or end - at > 19:
         return False, np.int64(0)
     value = np.int64(0)
-    for i in range(at, end):
+    for i in range(np.uint64(at), np.uint64(end)):
         digit = np.int64(data[i]) - ZERO
         if digit < 0 or digit > 9 or value > (_MOST - digit) // 10:
             return False, np.int64(0)
@@ -168,13 +169,17 @@ def read_event(data, at, kind, event, source, bars):
     end = data.shape[0]
     while at < end:
         number = 0
-        stop = at
-        while stop < end and data[stop] != NEWLINE:
-            if data[stop] == BAR:
+        place = np.uint64(at)  # without a sign, so that it cannot count from the end: a third of the time
+        while place < np.uint64(end):
+            byte = data[place]
+            if byte == BAR:
                 if number < 7:
-                    bars[number] = stop
+                    bars[number] = np.int64(place)
                 number += 1
-            stop += 1
+            elif byte == NEWLINE:
+                break
+            place += _ONE
+        stop = np.int64(place)
         begin, at = at, stop + 1
         if stop > begin and data[stop - 1] == RETURN:
             stop -= 1

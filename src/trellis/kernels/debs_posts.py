@@ -74,6 +74,7 @@ GONE = np.int64(-1)  # in place of the slot of a post that has died
 ) = (OWN_NUMBERS + i for i in range(17))  # fmt: skip
 EXACT, DEATHS, EVENTS = 0, 1, 2  # what CHANGES may be
 POINTS = 10
+_ONE = np.uint64(1)
 
 
 @lean
@@ -114,6 +115,10 @@ def run_posts(
         source, time, other = next_source(events, promises)
         if other >= 0:
             return WAITS + other
+        if source >= 0 and _is_bad(source, events[source], numbers, post_ids, comment_ids):
+            events[source, READ] = 0
+            sources[source, TAKEN] = time
+            continue
 
         if numbers[NEXT_DUE] <= time:
             if time == NEVER and (numbers[NEXT_DUE] == NEVER or numbers[CHANGES] == EVENTS):
@@ -154,6 +159,24 @@ def _is_full(numbers, posts, items, post_ids, comment_ids, pairs, names, name_si
 
 
 @lean
+def _is_bad(source, event, numbers, post_ids, comment_ids):
+    """Whether an event cannot be used, and is to be left out as if it were not there; it is counted."""
+    if source == 0:
+        repeated = find(post_ids, event[ID]) != FREE
+        numbers[REPEATED_POSTS] += repeated
+        return repeated
+    post = event[PARENT]
+    if not event[PARENT_IS_POST]:
+        post = find(comment_ids, event[PARENT])
+        if post == FREE:
+            numbers[UNKNOWN_COMMENTS] += 1
+            return True
+    unknown = find(post_ids, post) == FREE
+    numbers[UNKNOWN_POSTS] += unknown
+    return unknown
+
+
+@lean
 def _log(numbers, items, due, time, slot, user):
     """Put an item into the log; whose cursor waits for it, that waits until the item loses its point."""
     items[numbers[ITEMS], AT] = time
@@ -168,9 +191,6 @@ def _log(numbers, items, due, time, slot, user):
 
 @lean
 def _take_post(data, event, numbers, posts, items, due, live, tier, top, post_ids, names):
-    if find(post_ids, event[ID]) != FREE:
-        numbers[REPEATED_POSTS] += 1
-        return
     slot = numbers[FREE_SLOT]
     if slot >= 0:
         numbers[FREE_SLOT] = posts[slot, AUTHOR]
@@ -199,16 +219,8 @@ def _take_post(data, event, numbers, posts, items, due, live, tier, top, post_id
 def _take_comment(
     event, numbers, posts, items, due, live, tier, top, post_ids, comment_ids, pairs, names
 ):  # fmt: skip
-    post = event[PARENT]
-    if not event[PARENT_IS_POST]:
-        post = find(comment_ids, event[PARENT])
-        if post == FREE:
-            numbers[UNKNOWN_COMMENTS] += 1
-            return
+    post = event[PARENT] if event[PARENT_IS_POST] else find(comment_ids, event[PARENT])
     slot = find(post_ids, post)
-    if slot == FREE:
-        numbers[UNKNOWN_POSTS] += 1
-        return
     numbers[COMMENT_IDS] += put(comment_ids, event[ID], post)
     if slot == GONE:
         numbers[TO_DEAD_POSTS] += 1
@@ -244,20 +256,20 @@ def _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, p
         instant, next_due, died = numbers[NEXT_DUE], NEVER, False
         for n in range(POINTS):
             while due[n] == instant:
-                item = cursors[n] - first
-                slot = items[item, OF_POST]
+                item = np.uint64(cursors[n] - first)
+                slot = np.uint64(items[item, OF_POST])
                 score = posts[slot, SCORE] = posts[slot, SCORE] - 1
                 if posts[slot, TIER_AT] >= 0:
-                    lose(posts, names, numbers, tier, top, slot)
+                    lose(posts, names, numbers, tier, top, np.int64(slot))
                 cursors[n] += 1
-                item += 1
-                due[n] = items[item, AT] + (n + 1) * DAY if item < number else NEVER
+                item += _ONE
+                due[n] = items[item, AT] + (n + 1) * DAY if item < np.uint64(number) else NEVER
                 if n == POINTS - 1:
-                    user = items[item - 1, BY]
+                    user = items[item - _ONE, BY]
                     if user != NOBODY:
-                        _forget_comment(numbers, posts, pairs, slot, user)
+                        _forget_comment(numbers, posts, pairs, np.int64(slot), user)
                     if score == 0:
-                        _die(numbers, posts, live, tier, top, post_ids, slot)
+                        _die(numbers, posts, live, tier, top, post_ids, np.int64(slot))
                         died = True
             next_due = min(next_due, due[n])
         numbers[NEXT_DUE] = next_due

@@ -13,33 +13,33 @@ from numba import njit
 lean = njit(cache=True, nogil=True, _nrt=False)
 FREE = np.int64(-(2**63))  # the value of a row that holds nothing
 _A, _B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
-_SHIFT = np.uint64(29)
+_SHIFT, _ONE = np.uint64(29), np.uint64(1)  # places have no sign, so that they cannot count from the end
 
 
 @lean
 def _place(a, b, rows):
     h = np.uint64(a) * _A
     h = (h ^ (h >> _SHIFT) ^ np.uint64(b)) * _B
-    return np.int64((h ^ (h >> _SHIFT)) & np.uint64(rows - 1))
+    return (h ^ (h >> _SHIFT)) & np.uint64(rows - 1)
 
 
 @lean
 def find(table, key):
     """Return the value of a key, or `FREE`."""
-    last = table.shape[0] - 1
+    last = np.uint64(table.shape[0] - 1)
     i = _place(key, 0, table.shape[0])
     while table[i, 1] != FREE and table[i, 0] != key:
-        i = (i + 1) & last
+        i = (i + _ONE) & last
     return table[i, 1]
 
 
 @lean
 def put(table, key, value):
     """Set the value of a key; return 1 if the key is new."""
-    last = table.shape[0] - 1
+    last = np.uint64(table.shape[0] - 1)
     i = _place(key, 0, table.shape[0])
     while table[i, 1] != FREE and table[i, 0] != key:
-        i = (i + 1) & last
+        i = (i + _ONE) & last
     new = 1 if table[i, 1] == FREE else 0
     table[i, 0] = key
     table[i, 1] = value
@@ -48,10 +48,10 @@ def put(table, key, value):
 
 @lean
 def _row_of_pair(table, a, b):
-    last = table.shape[0] - 1
+    last = np.uint64(table.shape[0] - 1)
     i = _place(a, b, table.shape[0])
     while table[i, 2] != FREE and (table[i, 0] != a or table[i, 1] != b):
-        i = (i + 1) & last
+        i = (i + _ONE) & last
     return i
 
 
@@ -73,13 +73,13 @@ def put_pair(table, a, b, value):
 @lean
 def drop_pair(table, a, b):
     """Take a pair out; those that it had pushed on move back."""
-    last = table.shape[0] - 1
+    last = np.uint64(table.shape[0] - 1)
     hole = _row_of_pair(table, a, b)
     if table[hole, 2] == FREE:
         return
     i = hole
     while True:
-        i = (i + 1) & last
+        i = (i + _ONE) & last
         if table[i, 2] == FREE:
             break
         home = _place(table[i, 0], table[i, 1], table.shape[0])
@@ -113,6 +113,7 @@ def refill_pairs(old, new):
 @lean
 def copy_bytes(source, begin, size, target, at):
     """Copy bytes from one array to another; return where they end there."""
-    for i in range(size):
-        target[at + i] = source[begin + i]
+    a, b = np.uint64(at), np.uint64(begin)
+    for i in range(np.uint64(size)):
+        target[a + i] = source[b + i]
     return at + size
