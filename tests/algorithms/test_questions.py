@@ -45,7 +45,14 @@ def test_few_or_equal_events(name: str, construction: str) -> None:
 @every_name
 def test_limits_and_order_are_those_of_any_algorithm(name: str) -> None:
     table = prices(np.random.default_rng(3).integers(0, 30, 14).tolist())
-    for clause in ("LIMIT 5", "LIMIT 4 OFFSET 3", "ORDER BY LENGTH DESC", "ORDER BY LENGTH DESC LIMIT 3", "OFFSET 2"):
+    for clause in (
+        "LIMIT 5",
+        "LIMIT 1000",
+        "LIMIT 4 OFFSET 3",
+        "ORDER BY LENGTH DESC",
+        "ORDER BY LENGTH DESC LIMIT 3",
+        "OFFSET 2",
+    ):
         usual = detect(f"{RISING} {clause}", table, "auto").to_arrow()
         assert detect(f"{RISING} {clause}", table, name).to_arrow().to_pylist() == usual.to_pylist(), clause
     usual, named = detect(RISING, table, "auto"), detect(RISING, table, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,14 @@ def test_lines_go_to_a_file(folder: Path, tmp_path: Path) -> None:
     assert_mistake(run("graph", "communities", *given, *options), "exists", "--overwrite")
     assert run("graph", "communities", *given, *options, "--overwrite", "--quiet").out == ""
     assert names_in(tmp_path) == ["lines.txt"]
+    (tmp_path / "link").symlink_to(target)
+    target.write_bytes(b"")
+    assert run("graph", "communities", *given, *options[:-1], str(tmp_path / "link"), "--overwrite").code == 0
+    assert target.read_bytes() == found.output
+    os.mkfifo(tmp_path / "pipe")
+    piped = run("graph", "communities", *given, *options[:-1], str(tmp_path / "pipe"), "--overwrite")
+    assert_mistake(piped, "is no plain file")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_what_is_bad_is_told(folder: Path, tmp_path: Path) -> None:

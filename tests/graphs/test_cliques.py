@@ -62,6 +62,12 @@ def test_workers_find_the_same(vertices: int, share: float, workers: int) -> Non
     assert largest_clique(edges, workers) == max(map(len, nx.find_cliques(graph)))
 
 
+def test_vertices_of_any_name() -> None:
+    assert largest_clique([("a", "b"), ("b", "c"), ("c", "a")]) == 3
+    assert largest_clique([(-5, 2**62), (2**62, -5)]) == 2
+    assert largest_clique([(7, 7)]) == 1
+
+
 def test_no_edges_and_no_workers() -> None:
     assert largest_clique(np.empty((0, 2), np.int64)) == 0
     with pytest.raises(UsageError):

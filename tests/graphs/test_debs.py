@@ -47,6 +47,22 @@ def test_a_post_dies_as_another_comes() -> None:
     ]
 
 
+@pytest.mark.parametrize("changes", CHANGES)
+def test_what_cannot_be_used_is_as_if_it_had_not_come(changes: str) -> None:
+    written = [f"{day('01-01')}|6|3|x|A", f"{day('01-07')}|5|2|x|B"]
+    comments = [f"{day('01-05')}|1|4|y|M||6", f"{day('01-09')}|2|2|y|M||6"]
+    usual = posts(file(*written), file(*comments), k=2, changes=changes)
+    odd = [comments[0], f"{day('01-09')}|9|2|y|M||777", f"{day('01-09')}|8|2|y|M|999|", comments[1]]
+    again = [*written, f"{day('01-08')}|5|2|x|B", "9999-12-31T00:00:00.000+0000|1|1|x|C"]
+    found = posts(file(*again), file(*odd), k=2, changes=changes)
+    assert found.output == usual.output
+    bad = {name: number for name, number in found.bad.items() if number}
+    assert bad == {
+        "malformed posts": 1, "comments on unknown posts": 1, "replies to unknown comments": 1,
+        "posts with a known id": 1,
+    }  # fmt: skip
+
+
 def test_the_dead_stay_dead() -> None:
     written = file(*(f"{day('09-15')}|{i}|1|x|A" for i in (15, 16)))
     comments = file(*(f"{day('10-23')}|{i}|2|x|B||{i}" for i in (15, 16)))

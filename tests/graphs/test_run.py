@@ -423,6 +423,13 @@ def test_results_that_cannot_be(what: Any, words: str) -> None:
         run(pa.table({"time": [1], "user": [1]}), Splitter.by_key("user"), partial(Odd, what))
 
 
+def test_halves_do_not_become_whole_and_nothing_has_no_columns() -> None:
+    with pytest.raises(DataError, match=r"1\.9 is not whole"):
+        run(pa.table({"time": [1], "user": [1]}), Splitter.by_key("user"), partial(Odd, lambda *_: {"n": 1.9}))
+    with pytest.raises(UsageError, match="no events"):
+        run([], Splitter.by_key("user"), partial(Odd, lambda *_: {"n": 1}))
+
+
 def test_predicates_that_raise_and_outputs_that_cannot_be() -> None:
     events = pa.table({"time": [1], "user": [1]})
     broken = Splitter.by_predicates(lambda event: event.nothing, lambda partition, event: True)

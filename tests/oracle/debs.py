@@ -82,6 +82,8 @@ def moment(field: bytes) -> dt.datetime | None:
     if match is None:
         return None
     *rest, millis = map(int, match.groups())
+    if rest[0] == 9999:  # ten days later there would be no year of four digits
+        return None
     try:
         return dt.datetime(*rest, microsecond=1000 * millis)  # type: ignore[arg-type]
     except ValueError:

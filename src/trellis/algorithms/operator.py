@@ -74,7 +74,7 @@ class NamedOperator(TrendOperator):
             )
         counts = self.counts
         whole = [(group, 0, count) for group, count in enumerate(counts) if count]
-        if [r for r in ranges if r[1] < r[2]] == whole:
+        if [r for r in ranges if r[1] < r[2]] == whole and self.plan.bound.limit is None:
             return map(make, self._found(threads))
         self._refuse_too_many()
         kept = self._within(ranges, threads)

@@ -148,9 +148,11 @@ def _output(shown: o.OutputOptions) -> Iterator[Callable[[memoryview], object]]:
         yield lambda lines: sys.stdout.buffer.write(lines)
         sys.stdout.buffer.flush()
         return
-    target = Path(shown.out)
+    target = Path(os.path.realpath(shown.out))
     if target.is_dir():
         raise UsageError(f"{target} is a directory", "Name a file in it.")
+    if target.exists() and not target.is_file():
+        raise UsageError(f"{target} is no plain file", "Name a file, or leave out --out and send stdout there.")
     if target.exists() and not shown.overwrite:
         raise UsageError(f"{target} exists already", "Allow to replace it with --overwrite, or choose another name.")
     hidden = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")

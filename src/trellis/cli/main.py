@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import logging
 import signal
@@ -65,6 +66,11 @@ def _code_of(work: Any) -> int:
         return WORKED
     except TrellisError as error:
         return _told(str(error), MISTAKE)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            return _told(_unexpected(error), FAILED)
+        give_up_stdout()
+        return _told(f"there is no room for the output: {error.strerror}\nMake room, and run it again.", MISTAKE)
     except _OptionMistake as error:
         return _told(_option_mistake(error), MISTAKE)
     except Exception as error:

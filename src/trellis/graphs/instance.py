@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -76,7 +77,7 @@ class Instance:
         operator = self._operator(partition)
         rows: list[Row] = []
         if delivery.give:
-            rows += self._called(operator.on_event, operator, event.time, event.event_id, event=event)
+            rows += self._called(partial(operator.on_event, event), operator, event.time, event.event_id)
             partition.took(event)
         if delivery.close:
             rows += self._closed(operator, event.time, event.event_id, len(rows))
@@ -102,13 +103,13 @@ class Instance:
         return rows
 
     def _called(
-        self, method: Callable[..., Any], operator: Operator, time: Any, event_id: Any, place: int = 0,
-        end: bool = False, **given: Any,
+        self, method: Callable[[], Any], operator: Operator, time: Any, event_id: Any, place: int = 0,
+        end: bool = False,
     ) -> list[Row]:  # fmt: skip
         """Call a method of an operator and return its results."""
         partition = operator.partition.name
         try:
-            found = method(**given)
+            found = method()
             if found is None:
                 return []
             return [(end, time, event_id, partition, place + i, *self._fields(row)) for i, row in enumerate(found)]

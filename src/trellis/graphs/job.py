@@ -129,6 +129,10 @@ class Job:
         try:
             if fld.name == TIME and self.shape.temporal:
                 return pa.array(values, pa.int64()).cast(self.shape.time_type)
+            if pa.types.is_integer(fld.type):
+                for value in values:
+                    if isinstance(value, float) and not value.is_integer():
+                        raise pa.ArrowInvalid(f"{value} is not whole")
             return pa.array(values, fld.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as problem:
             raise DataError(

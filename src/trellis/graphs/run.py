@@ -105,6 +105,9 @@ def readable(events: Any, time: str | None) -> tuple[pa.Table, str]:
     from trellis.events import as_tables, with_readable_times
 
     if isinstance(events, list | tuple | Iterator):
+        events = list(events)
+        if not events:
+            raise UsageError("there are no events, and so no columns", "Give an empty table with its columns.")
         try:
             events = pa.Table.from_pylist([dict(row) for row in events])
         except pa.ArrowException as problem:

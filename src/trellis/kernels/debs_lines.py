@@ -30,6 +30,7 @@ DONE, FULL, ROOM, WRITTEN, WAITS = 0, 1, 2, 3, 4
 DAY = 86_400_000  # milliseconds
 NEVER = np.int64(2**62)
 TIME_SIZE = 28
+LAST_YEAR = 9998  # so that what is printed ten days later has a year of four digits
 BAR, NEWLINE, RETURN, MINUS, ZERO = 124, 10, 13, 45, 48
 _MOST = np.int64(2**63 - 1)
 _ONE = np.uint64(1)
@@ -86,7 +87,9 @@ def read_time(data, at, end):
     year, month, day = _digits(data, at, 4), _digits(data, at + 5, 2), _digits(data, at + 8, 2)
     hour, minute, second = _digits(data, at + 11, 2), _digits(data, at + 14, 2), _digits(data, at + 17, 2)
     millis = _digits(data, at + 20, 3)
-    if year < 0 or hour < 0 or hour > 23 or minute < 0 or minute > 59 or second < 0 or second > 59 or millis < 0:
+    if year < 0 or year > LAST_YEAR or hour < 0 or hour > 23 or minute < 0 or minute > 59:
+        return NEVER
+    if second < 0 or second > 59 or millis < 0:
         return NEVER
     days = _days(year, month, day)
     if days == NEVER:

@@ -112,13 +112,13 @@ class LargestClique:
         return bool(search(self._rows, chosen, size - 1, size, 0, np.zeros(1, np.int64), self.steps) >= size)
 
 
-def largest_clique(edges: npt.NDArray[np.int64], workers: int = 1) -> int:
+def largest_clique(edges: npt.ArrayLike, workers: int = 1) -> int:
     """Return the size of the largest clique of a large, sparse graph.
 
     Parameters
     ----------
     edges
-        Pairs of vertices, numbers from 0; direction, repetition and loops do not matter.
+        Pairs of vertices, numbers or texts; direction, repetition and loops do not matter.
     workers
         How many threads share the work; each takes some of the vertices, and all know the largest clique so far.
 
@@ -129,11 +129,12 @@ def largest_clique(edges: npt.NDArray[np.int64], workers: int = 1) -> int:
     """
     if workers < 1:
         raise UsageError(f"workers is {workers}", "Take at least one.")
-    pairs = np.asarray(edges, np.int64).reshape(-1, 2)
-    if not len(pairs):
+    given = np.asarray(edges)
+    if not given.size:
         return 0
+    ids, places = np.unique(given, return_inverse=True)
+    pairs, number = places.reshape(-1, 2), len(ids)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    number = int(np.max(edges)) + 1
     both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
     begins = np.searchsorted(both[:, 0], np.arange(number + 1))
     neighbours = np.ascontiguousarray(both[:, 1])
