@@ -66,6 +66,7 @@ class Communities(Engine):
     """
 
     sources: ClassVar[tuple[str, ...]] = ("friendships", "comments", "likes")
+    _ids_of: ClassVar = {"comments": "comment_ids"}
     _bad: ClassVar = {
         "likes of unknown comments": UNKNOWN_COMMENTS,
         "likes given twice": REPEATED_LIKES,

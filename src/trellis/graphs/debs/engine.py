@@ -42,6 +42,8 @@ Write = Callable[[memoryview], object]
 
 OUTPUT_BYTES = 1 << 16
 SMALLEST = 16  # rows of an array that grows
+LINE_BYTES = 110  # of a post or a comment, about
+MOST_EXPECTED = 1 << 22  # rows of a table that is made before it is needed
 
 
 class Engine:
@@ -72,6 +74,16 @@ class Engine:
         self._out = np.empty(OUTPUT_BYTES, np.uint8)
 
     # --- In -----------------------------------------------------------------------------------------------------
+
+    def expect(self, sizes: Sequence[int]) -> None:
+        """Make room for the ids of sources with so many bytes, before anything is taken: tables that grow cost time."""
+        for name, size in zip(self.sources, sizes, strict=True):
+            table = self._ids_of.get(name)
+            rows = min(2 * size // LINE_BYTES, MOST_EXPECTED)
+            if table is not None and rows > len(self.state[table]):
+                self.state[table] = empty_table(2, 1 << (rows - 1).bit_length())
+
+    _ids_of: ClassVar[Mapping[str, str]] = {}  # the table of the ids of a source
 
     def push(self, source: int, lines: bytes | Bytes) -> None:
         """Take more lines of a source, whole ones."""
@@ -202,6 +214,6 @@ class Engine:
         return int(self.state["numbers"][LINES_OUT])
 
 
-def empty_table(columns: int) -> Integers:
-    """Return a hash table without entries."""
-    return np.full((SMALLEST, columns), FREE, np.int64)
+def empty_table(columns: int, rows: int = SMALLEST) -> Integers:
+    """Return a hash table without entries; the number of its rows is a power of two."""
+    return np.full((rows, columns), FREE, np.int64)

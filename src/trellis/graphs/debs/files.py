@@ -49,6 +49,7 @@ def run_over(
     try:
         for one in given:
             files.append(_open(one))
+        engine.expect([_size(file) for file in files])
         lines = [
             sorted_lines(file) if name == "friendships" else chunks(file, chunk)
             for name, file in zip(engine.sources, files, strict=True)
@@ -86,6 +87,16 @@ def _open(given: Source) -> BinaryIO:
         return Path(given).open("rb", buffering=0)
     except OSError as problem:
         raise DataError(f"{given} cannot be read: {problem.strerror or problem}", "Name a file.") from None
+
+
+def _size(file: BinaryIO) -> int:
+    """Return the bytes of a file, or 0 where it does not tell."""
+    if isinstance(file, io.BytesIO):
+        return len(file.getbuffer())
+    try:
+        return os.fstat(file.fileno()).st_size
+    except (OSError, AttributeError):
+        return 0
 
 
 def chunks(file: BinaryIO, size: int) -> Iterator[bytes]:

@@ -54,6 +54,7 @@ class Posts(Engine):
     """
 
     sources: ClassVar[tuple[str, ...]] = ("posts", "comments")
+    _ids_of: ClassVar = {"posts": "post_ids", "comments": "comment_ids"}
     _bad: ClassVar = {
         "comments on unknown posts": UNKNOWN_POSTS,
         "replies to unknown comments": UNKNOWN_COMMENTS,
