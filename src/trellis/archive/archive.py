@@ -271,7 +271,7 @@ class Archive(Kept):
     def _exact(self, pattern: str, params: Mapping[str, Any] | None) -> Exact:
         manifest, asker = self.manifest, self.asker
         chosen, with_gaps = needed(asker, asker.text(pattern, params))
-        reader = Reader(self.directory, manifest, self.held)
+        reader = Reader(self.directory, manifest, self.held, self.checked)
         table = reader.rows(asker, chosen, with_gaps)
         trends = detect_here(
             pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,

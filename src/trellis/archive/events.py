@@ -91,7 +91,7 @@ def write_events(table: pa.Table, path: Path, first: int, capacity: int, told: T
     """Write events from a position on, in row groups that end where leaves end."""
     rows = max(1, GROUP // capacity) * capacity
     with path.open("wb") as file:
-        with pq.ParquetWriter(file, table.schema) as writer:
+        with pq.ParquetWriter(file, table.schema, write_page_checksum=True) as writer:
             at = 0
             while at < table.num_rows:
                 size = rows - (first + at) % rows

@@ -26,6 +26,7 @@ class Kept:
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
         self.manifest = read_manifest(self.directory)
+        self.checked: set[str] = set()  # files of events that are as they were written
 
     def _use(self, manifest: Manifest) -> None:
         """Go on with a manifest that counts."""

@@ -33,6 +33,7 @@ import pyarrow.parquet as pq
 from trellis.errors import DataError
 
 MANIFEST, FORMAT, VERSION = "manifest.json", "trellis archive", 2
+SMALL = 64_000_000  # bytes of a file of events that is looked at whole before it is read
 PREFIXES = ("leaves-", "tile-", "tree-", "events-", "held-", "pairs-", "keys-", "staged-", MANIFEST)
 
 
@@ -206,7 +207,7 @@ def save_array(directory: Path, name: str, array: np.ndarray, manifest: Manifest
 def save_table(directory: Path, name: str, table: pa.Table, manifest: Manifest, rows: int | None = None) -> None:
     """Write a table as Parquet; `rows`: those of a row group."""
     with (directory / name).open("wb") as file:
-        pq.write_table(table, file, row_group_size=rows)
+        pq.write_table(table, file, row_group_size=rows, write_page_checksum=True)
         file.flush()
         os.fsync(file.fileno())
     manifest.checksums[name] = checksum(directory / name)
@@ -222,6 +223,15 @@ def load_table(directory: Path, name: str, manifest: Manifest) -> pa.Table:
     """Read a table, if it is as it was written."""
     with _whole(directory, name, manifest) as path:
         return pq.read_table(path)
+
+
+def events_file(directory: Path, name: str, manifest: Manifest, checked: set[str]) -> pq.ParquetFile:
+    """Open a file of events: a small one is looked at whole, once; of a large one only the pages that are read."""
+    path = directory / name
+    if name not in checked and path.stat().st_size <= SMALL:
+        with _whole(directory, name, manifest):
+            checked.add(name)
+    return pq.ParquetFile(path, page_checksum_verification=True)
 
 
 @contextmanager
