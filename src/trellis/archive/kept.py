@@ -15,7 +15,7 @@ from trellis.archive.filters import Filters, whole_tile
 from trellis.archive.keys import Keys
 from trellis.archive.leaves import Leaves
 from trellis.archive.sizing import expected_rate
-from trellis.archive.store import Manifest, load_array, load_table, read_manifest
+from trellis.archive.store import Manifest, load_array, load_table, read_manifest, size_of
 from trellis.archive.tree import Tree, levels_of, node_type
 from trellis.language.schema import Kind
 
@@ -123,7 +123,7 @@ class Kept:
         }
 
     def _bytes(self, names: list[str]) -> int:
-        return sum((self.directory / name).stat().st_size for name in names if name)
+        return sum(size_of(self.directory, name) for name in names if name)
 
     def _moment(self, numbers: np.ndarray) -> Any:
         return self.asker.times(np.asarray(numbers))[0].as_py() if len(numbers) else None

@@ -142,19 +142,28 @@ def read_manifest(directory: Path) -> Manifest:
     version = about.pop("version", None)
     if version != VERSION:
         raise DataError(f"{directory} is an archive of version {version}, and this Trellis reads {VERSION}")
+    told = about.pop("checksum", None)  # archives that were made before it was kept have none
+    if told is not None and told != zlib.crc32(json.dumps(about).encode()):
+        raise DataError(f"{path} is damaged: its checksum is not that of what it says", "Build the archive anew.")
     try:
         about["parts"] = [(name, first, number) for name, first, number in about["parts"]]
-        return Manifest(**about)
-    except (KeyError, TypeError, ValueError):
+        manifest = Manifest(**about)
+        roles = (manifest.time, manifest.type, manifest.event_id, manifest.key)
+        if not {role for role in roles if role is not None} <= set(manifest.arrow.names):
+            raise KeyError
+        return manifest
+    except (KeyError, TypeError, ValueError, OSError, pa.ArrowException):
         raise DataError(f"{path} is damaged") from None
 
 
 def swap_manifest(directory: Path, manifest: Manifest) -> None:
     """Make a manifest the one that counts, in one step; of files it names none, the checksum is forgotten."""
     manifest.checksums = {name: value for name, value in manifest.checksums.items() if name in manifest.files}
+    about = asdict(manifest)
+    about["checksum"] = zlib.crc32(json.dumps(about).encode())
     hidden = directory / f"{MANIFEST}.tmp"
     with hidden.open("w", encoding="utf-8") as file:
-        json.dump({"format": FORMAT, "version": VERSION, **asdict(manifest)}, file, indent=1)
+        json.dump({"format": FORMAT, "version": VERSION, **about}, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
     hidden.replace(directory / MANIFEST)
@@ -213,6 +222,14 @@ def save_table(directory: Path, name: str, table: pa.Table, manifest: Manifest, 
     manifest.checksums[name] = checksum(directory / name)
 
 
+def size_of(directory: Path, name: str) -> int:
+    """Return the bytes of a file."""
+    try:
+        return (directory / name).stat().st_size
+    except OSError as problem:
+        raise DataError(f"{directory / name} cannot be read: {problem}", "The archive is damaged.") from None
+
+
 def load_array(directory: Path, name: str, manifest: Manifest) -> Any:
     """Map an array into memory, if it is as it was written."""
     with _whole(directory, name, manifest) as path:
@@ -228,7 +245,7 @@ def load_table(directory: Path, name: str, manifest: Manifest) -> pa.Table:
 def events_file(directory: Path, name: str, manifest: Manifest, checked: set[str]) -> pq.ParquetFile:
     """Open a file of events: a small one is looked at whole, once; of a large one only the pages that are read."""
     path = directory / name
-    if name not in checked and path.stat().st_size <= SMALL:
+    if name not in checked and size_of(directory, name) <= SMALL:
         with _whole(directory, name, manifest):
             checked.add(name)
     return pq.ParquetFile(path, page_checksum_verification=True)
