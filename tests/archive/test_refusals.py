@@ -150,3 +150,12 @@ def test_leaves_do_not_tell_neighbours(tmp_path: Path) -> None:
 def test_questions_that_cannot_be(archive: Archive, options: dict[str, Any], wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong):
         archive.exists(PAIR, **options)
+
+
+def test_ids_that_repeat(tmp_path: Path) -> None:
+    table = pa.table({"t": [1, 2, 3], "id": [1, 1, 2], "k": list("ABC")})
+    archive = Archive.build(table, tmp_path / "a", time="t", type="k", event_id="id")
+    with pytest.raises(DataError, match="occurs twice") as refused:
+        archive.find(PAIR, exact=True)
+    assert "on_bad_rows" not in str(refused.value)
+    assert archive.find("PATTERN SEQ(A a, C c)", exact=True).trends.count() == 1

@@ -19,7 +19,7 @@ from trellis.archive.kept import Kept
 from trellis.archive.leaves import Answer
 from trellis.archive.store import Manifest, read_manifest, remove_unnamed, swap_manifest, writing
 from trellis.engines import detect_here, following, history_on_spark, is_spark
-from trellis.errors import UsageError, did_you_mean
+from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events import as_tables
 
 
@@ -279,10 +279,15 @@ class Archive(Kept):
         chosen, with_gaps = needed(asker, asker.text(pattern, params))
         reader = Reader(self.directory, manifest, self.held, self.checked)
         table = reader.rows(asker, chosen, with_gaps)
-        trends = detect_here(
-            pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
-            params=params,
-        )  # fmt: skip
+        try:
+            trends = detect_here(
+                pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
+                params=params,
+            )  # fmt: skip
+        except DataError as problem:
+            if "on_bad_rows" not in (problem.hint or ""):
+                raise
+            raise DataError(problem.what, "Build the archive of events whose ids do not repeat.") from None
         return Exact(trends, int(asker.contents.entries["events"][chosen].sum()), reader.read, len(self))
 
 
