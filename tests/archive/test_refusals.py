@@ -53,9 +53,12 @@ def test_pages_of_large_files_have_checksums(archive: Archive, monkeypatch: pyte
     path = archive.directory / archive.manifest.parts[0][0]
     assert Archive.open(archive.directory).find(PAIR, exact=True).trends.count() == 10
     place = path.read_bytes().index(b"\x01\x00\x00\x00A\x01\x00\x00\x00B") + 4  # in the dictionary of names
-    flip(path, place)
-    with pytest.raises(DataError, match="damaged"):
-        Archive.open(archive.directory).find(PAIR, exact=True)
+    whole = path.read_bytes()
+    for byte, wrong in ((place, "CRC|cannot be read"), (len(whole) - 5, "footer"), (len(whole) - 60, "footer")):
+        flip(path, byte)
+        with pytest.raises(DataError, match=wrong):
+            Archive.open(archive.directory).find(PAIR, exact=True)
+        path.write_bytes(whole)
 
 
 def test_a_damaged_manifest_is_told(archive: Archive) -> None:

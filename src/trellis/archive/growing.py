@@ -21,6 +21,7 @@ from trellis.archive.sizing import Size, size_filters, thesis_size
 from trellis.archive.store import (
     Manifest,
     checksum,
+    footer_checksum,
     remove_unnamed,
     save_array,
     save_table,
@@ -164,6 +165,7 @@ def commit(
         changed |= contents.add(chunk)
     for name, _, rows in parts:
         new.checksums[name] = checksum(directory / name)
+        new.footers[name] = footer_checksum(directory / name)
         new.events += rows
     new.parts += parts
     new.held, new.holds = "", held.num_rows

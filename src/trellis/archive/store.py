@@ -67,8 +67,8 @@ class Manifest:
         The file of pairs of a leaf and a key, that of the keys themselves, and whether there are events without one.
     batches, late
         The last batch that came of each stream, and how many events came too late and were left out.
-    checksums
-        CRC-32 of each file.
+    checksums, footers
+        CRC-32 of each file, and of the footers of the files of events.
     """
 
     schema: str
@@ -99,6 +99,7 @@ class Manifest:
     batches: dict[str, int] = field(default_factory=dict)
     late: int = 0
     checksums: dict[str, int] = field(default_factory=dict)
+    footers: dict[str, int] = field(default_factory=dict)
 
     @property
     def arrow(self) -> pa.Schema:
@@ -109,7 +110,7 @@ class Manifest:
         """Return what may be changed for the next generation."""
         return replace(
             self, generation=self.generation + 1, tiles=list(self.tiles), tree=list(self.tree), parts=list(self.parts),
-            batches=dict(self.batches), checksums=dict(self.checksums),
+            batches=dict(self.batches), checksums=dict(self.checksums), footers=dict(self.footers),
         )  # fmt: skip
 
     def named(self, what: str, extension: str = "npy") -> str:
@@ -158,7 +159,9 @@ def read_manifest(directory: Path) -> Manifest:
 
 def swap_manifest(directory: Path, manifest: Manifest) -> None:
     """Make a manifest the one that counts, in one step; of files it names none, the checksum is forgotten."""
-    manifest.checksums = {name: value for name, value in manifest.checksums.items() if name in manifest.files}
+    files = manifest.files
+    manifest.checksums = {name: value for name, value in manifest.checksums.items() if name in files}
+    manifest.footers = {name: value for name, value in manifest.footers.items() if name in files}
     about = asdict(manifest)
     about["checksum"] = zlib.crc32(json.dumps(about).encode())
     hidden = directory / f"{MANIFEST}.tmp"
@@ -204,6 +207,16 @@ def checksum(path: Path) -> int:
     return value
 
 
+def footer_checksum(path: Path) -> int:
+    """Return the CRC-32 of the footer of a Parquet file, whose length stands before its last four bytes."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 8))
+        length = int.from_bytes(file.read(4), "little") + 8
+        file.seek(max(0, size - length))
+        return zlib.crc32(file.read(length))
+
+
 def save_array(directory: Path, name: str, array: np.ndarray, manifest: Manifest) -> None:
     """Write an array as a plain file."""
     with (directory / name).open("wb") as file:
@@ -243,11 +256,15 @@ def load_table(directory: Path, name: str, manifest: Manifest) -> pa.Table:
 
 
 def events_file(directory: Path, name: str, manifest: Manifest, checked: set[str]) -> pq.ParquetFile:
-    """Open a file of events: a small one is looked at whole, once; of a large one only the pages that are read."""
+    """Open a file of events; a small one is checked whole, of a large one the footer, and the pages that are read."""
     path = directory / name
-    if name not in checked and size_of(directory, name) <= SMALL:
-        with _whole(directory, name, manifest):
-            checked.add(name)
+    if name not in checked:
+        if size_of(directory, name) <= SMALL:
+            with _whole(directory, name, manifest):
+                pass
+        elif footer_checksum(path) != manifest.footers.get(name, footer_checksum(path)):
+            raise DataError(f"{path} is damaged: its footer is not as it was written", "Build the archive anew.")
+        checked.add(name)
     return pq.ParquetFile(path, page_checksum_verification=True)
 
 
