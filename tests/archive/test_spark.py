@@ -164,3 +164,13 @@ def test_a_killed_stream_goes_on(tmp_path: Path) -> None:
     assert json.loads(done.stdout)["events"] == 400
     shutil.rmtree(tmp_path / "cp")
     same(Archive.open(tmp_path / "a"), whole)
+
+
+def test_spark_refuses_times_that_are_no_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame(pa.table({"t": [1.0, float("nan")], "n": ["A", "B"]}))
+    with pytest.raises(DataError, match="NaN or infinite"):
+        Archive.build(frame, tmp_path / "a", time="t", type="n")
+    assert not (tmp_path / "a").exists()
+    with pytest.raises(UsageError, match="`n` is text"):
+        Archive.build(frame, tmp_path / "a", time="n", type="n")
+    assert not (tmp_path / "a").exists()

@@ -111,3 +111,22 @@ def test_the_words_of_a_text(folder: Path) -> None:
     assert run("archive", "build", str(folder / "song.md"), *given).code == 0
     found = run("archive", "find", "PATTERN SEQ(mow, a, meadow) SELECT contiguous", *target, "--exact", "--json")
     assert json.loads(found.out)["results"] == "30"
+
+
+def test_what_is_refused(folder: Path) -> None:
+    log, target = folder / "log.csv", folder / "log"
+    log.write_text("ts,k\n01.02.2024 10:00,A\n01.02.2024 10:01,B\n")
+    given = ["archive", "build", str(log), "--archive", str(target), "--time", "ts", "--type", "k"]
+    done = run(*given)
+    assert (done.code, target.exists()) == (2, False)
+    assert "`ts` is text" in done.err
+    assert "--time-format" in done.err
+    assert run(*given, "--time-format", "dd.MM.yyyy HH:mm").code == 0
+    for wrong in (["--from", "2025-01-01", "--to", "2024-01-01"], ["--from-position", "9", "--to-position", "1"]):
+        assert run("archive", "find", "PATTERN SEQ(A, B)", "--archive", str(target), *wrong).code == 2
+    next(target.glob("events-*")).unlink()
+    for command in (["info"], ["drop", "--before", "2024-01-01"]):
+        done = run("archive", *command, "--archive", str(target))
+        assert done.code == 2
+        assert "damaged" in done.err
+    assert "xes" in run("archive", "build", "--help").out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from trellis.archive.kept import Kept
 from trellis.archive.leaves import Answer
 from trellis.archive.store import Manifest, read_manifest, remove_unnamed, swap_manifest, writing
 from trellis.engines import detect_here, following, history_on_spark, is_spark
-from trellis.errors import UsageError
+from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events import as_tables
 
 
@@ -217,6 +218,11 @@ class Archive(Kept):
 
     def exists(self, pattern: str, *, params: Mapping[str, Any] | None = None, **options: Any) -> Answer:
         """Return whether a pattern happened: `no`, which is certain, `maybe` or `likely`; options as in `find`."""
+        known = [each.name for each in fields(Options)]
+        for name in options:
+            if name not in known:
+                hint = did_you_mean(name, known, f"Options are {', '.join(known)}; exact answers are those of `find`.")
+                raise UsageError(f"`exists` has no option `{name}`", hint)
         return self.asker.exists(self.asker.text(pattern, params), Options(**options))
 
     def find(
@@ -271,12 +277,17 @@ class Archive(Kept):
     def _exact(self, pattern: str, params: Mapping[str, Any] | None) -> Exact:
         manifest, asker = self.manifest, self.asker
         chosen, with_gaps = needed(asker, asker.text(pattern, params))
-        reader = Reader(self.directory, manifest, self.held)
+        reader = Reader(self.directory, manifest, self.held, self.checked)
         table = reader.rows(asker, chosen, with_gaps)
-        trends = detect_here(
-            pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
-            params=params,
-        )  # fmt: skip
+        try:
+            trends = detect_here(
+                pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
+                params=params,
+            )  # fmt: skip
+        except DataError as problem:
+            if "on_bad_rows" not in (problem.hint or ""):
+                raise
+            raise DataError(problem.what, "Build the archive of events whose ids do not repeat.") from None
         return Exact(trends, int(asker.contents.entries["events"][chosen].sum()), reader.read, len(self))
 
 

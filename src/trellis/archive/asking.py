@@ -12,18 +12,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.archive.contents import Contents
+from trellis.archive.events import schema_of
 from trellis.archive.keys import OfKeys, walk
 from trellis.archive.leaves import Answer, Asked, Found, Ints, Leaves, Policy, Reading, Within
 from trellis.archive.questions import Question
 from trellis.archive.store import Manifest
 from trellis.archive.words import Word, words_of
-from trellis.columns.types import from_arrow
 from trellis.errors import UsageError, did_you_mean
 from trellis.language import syntax as s
 from trellis.language.binder import bind
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.parser import parse
-from trellis.language.schema import Kind, Schema, Table
+from trellis.language.schema import Kind, Schema
 
 POLICIES = {s.Select.ANY: Policy.ANY, s.Select.NEXT: Policy.NEXT, s.Select.CONTIGUOUS: Policy.CONTIGUOUS}
 REMEMBERED = 1024  # texts
@@ -79,6 +79,8 @@ class Options:
         if self.policy is not None and self.policy not in tuple(Policy):
             hint = did_you_mean(self.policy, list(Policy), f"Policies are {', '.join(Policy)}.")
             raise UsageError(f"there is no policy `{self.policy}`", hint)
+        if self.first is not None and self.last is not None and self.first > self.last:
+            raise UsageError(f"the positions from {self.first} to {self.last} are none", "Give the lower one first.")
         if self.starts not in STARTS:
             raise UsageError(f"starts is `{self.starts}`", "It is `every` or `after`.")
         if self.within_events is not None and self.within_events < 0:
@@ -110,8 +112,7 @@ class Asker:
     def schema(self) -> Schema:
         """The schema of the events."""
         manifest = self.manifest
-        columns = {fld.name: from_arrow(fld.type) for fld in manifest.arrow}
-        return Schema((Table(None, columns),), manifest.time, manifest.type, manifest.event_id)
+        return schema_of(manifest.arrow, manifest.time, manifest.type, manifest.event_id)
 
     # --- What is asked ----------------------------------------------------------------------------------------
 
@@ -136,6 +137,8 @@ class Asker:
         if options.pairs and chosen is Policy.NEXT:
             raise UsageError("skip-till-next has one end for each start", "Use pairs with policy=skip-till-any.")
         low, high = (None if one is None else self.number(one) for one in (options.begin, options.end))
+        if low is not None and high is not None and low > high:
+            raise UsageError(f"no time is from {options.begin} to {options.end}", "Give the earlier one first.")
         within = _within(text.bound)
         if options.within_events is not None:
             if within is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from trellis.columns.ordering import sort_indices
 from trellis.columns.types import from_arrow, normalise
 from trellis.errors import DataError, UsageError, did_you_mean
-from trellis.language.schema import Kind
+from trellis.language.schema import Kind, Schema, Table
 
 GROUP = 1024  # rows of a row group, about
 
@@ -27,6 +28,17 @@ def check_columns(names: list[str], **roles: str | None) -> None:
         if name is not None and name not in names:
             hint = did_you_mean(name, names, f"Columns are {', '.join(names)}.")
             raise UsageError(f"the events have no column `{name}` ({role})", hint)
+
+
+def schema_of(schema: pa.Schema, time: str, type: str, event_id: str | None) -> Schema:
+    """Return what queries know of the events; refuse times, names and ids that are none."""
+    columns = {field.name: from_arrow(field.type) for field in schema}
+    if columns[time].kind is Kind.STRING:
+        raise UsageError(
+            f"the time column `{time}` is text",
+            "Say how it is written with --time-format, or make it timestamps first.",
+        )
+    return Schema((Table(None, columns),), time, type, event_id)
 
 
 def check_key(schema: pa.Schema, key: str | None) -> None:
@@ -58,6 +70,7 @@ def in_order(table: pa.Table, time: str, event_id: str | None) -> pa.Table:
     for name in (time, event_id):
         if name is not None and table[name].null_count:
             raise DataError(f"{table[name].null_count:,} events have no `{name}`", "Leave them out.")
+    _check_finite(table[time], time)
     others = [event_id] if event_id is not None else [n for n in table.column_names if n != time]
     kinds = {name: from_arrow(table[name].type) for name in [time, *others]}
     for name, kind in kinds.items():
@@ -69,6 +82,13 @@ def in_order(table: pa.Table, time: str, event_id: str | None) -> pa.Table:
         return table.combine_chunks()
     columns = [normalise(table[name], kind) for name, kind in kinds.items()]
     return table.take(pa.array(sort_indices(columns))).combine_chunks()
+
+
+def _check_finite(column: pa.ChunkedArray, time: str) -> None:
+    if from_arrow(column.type).kind is Kind.DOUBLE:
+        bad = int((~np.isfinite(numbers(column))).sum())
+        if bad:
+            raise DataError(f"{bad:,} events have a `{time}` that is NaN or infinite", "Leave them out.")
 
 
 def _is_ordered(times: NDArray[Any]) -> bool:
@@ -91,7 +111,7 @@ def write_events(table: pa.Table, path: Path, first: int, capacity: int, told: T
     """Write events from a position on, in row groups that end where leaves end."""
     rows = max(1, GROUP // capacity) * capacity
     with path.open("wb") as file:
-        with pq.ParquetWriter(file, table.schema) as writer:
+        with pq.ParquetWriter(file, table.schema, write_page_checksum=True) as writer:
             at = 0
             while at < table.num_rows:
                 size = rows - (first + at) % rows

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from trellis.archive.asking import Asker, Options, Text
 from trellis.archive.leaves import Asked, Flags, Ints, Policy, Reading
 from trellis.archive.questions import Question
-from trellis.archive.store import Manifest
+from trellis.archive.store import Manifest, events_file
 from trellis.errors import DataError
 
 POSITION = "__position"
@@ -92,8 +91,8 @@ def gaps_after(needed: Flags) -> Ints:
 class Reader:
     """Reads events by their positions."""
 
-    def __init__(self, directory: Path, manifest: Manifest, held: pa.Table) -> None:
-        self.directory, self.manifest, self.held = directory, manifest, held
+    def __init__(self, directory: Path, manifest: Manifest, held: pa.Table, checked: set[str]) -> None:
+        self.directory, self.manifest, self.held, self.checked = directory, manifest, held, checked
         self.read = 0
 
     def rows(self, asker: Asker, needed: Flags, with_gaps: bool) -> pa.Table:
@@ -122,7 +121,7 @@ class Reader:
             if not wanted.meet(first, first + rows):
                 continue
             try:
-                with pq.ParquetFile(self.directory / name) as file:
+                with events_file(self.directory, name, self.manifest, self.checked) as file:
                     at = first
                     for group in range(file.metadata.num_row_groups):
                         number = file.metadata.row_group(group).num_rows

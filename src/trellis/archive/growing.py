@@ -15,12 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.archive.contents import Chunk, Contents, chunk_of
-from trellis.archive.events import GROUP, Told, check_columns, check_key, numbers, write_events
+from trellis.archive.events import GROUP, Told, check_columns, check_key, numbers, schema_of, write_events
 from trellis.archive.filters import coded
 from trellis.archive.sizing import Size, size_filters, thesis_size
 from trellis.archive.store import (
     Manifest,
     checksum,
+    footer_checksum,
     remove_unnamed,
     save_array,
     save_table,
@@ -63,7 +64,10 @@ class Plan:
             raise UsageError(
                 "a leaf has at least one event, a node at least two children, and a tree no height below 0"
             )
+        if self.memory is not None and self.memory <= 0:
+            raise UsageError(f"filters cannot take {self.memory} bytes", "Allow more memory, or leave it out.")
         check_columns(schema.names, time=self.time, type=self.type, event_id=self.event_id, key=self.key)
+        schema_of(schema, self.time, self.type, self.event_id)
         check_key(schema, self.key)
 
     def manifest(self, schema: pa.Schema, events: int, read: Callable[[int, int], pa.Table]) -> Manifest:
@@ -161,6 +165,7 @@ def commit(
         changed |= contents.add(chunk)
     for name, _, rows in parts:
         new.checksums[name] = checksum(directory / name)
+        new.footers[name] = footer_checksum(directory / name)
         new.events += rows
     new.parts += parts
     new.held, new.holds = "", held.num_rows

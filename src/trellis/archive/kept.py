@@ -15,7 +15,7 @@ from trellis.archive.filters import Filters, whole_tile
 from trellis.archive.keys import Keys
 from trellis.archive.leaves import Leaves
 from trellis.archive.sizing import expected_rate
-from trellis.archive.store import Manifest, load_array, load_table, read_manifest
+from trellis.archive.store import Manifest, load_array, load_table, read_manifest, size_of
 from trellis.archive.tree import Tree, levels_of, node_type
 from trellis.language.schema import Kind
 
@@ -26,6 +26,7 @@ class Kept:
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
         self.manifest = read_manifest(self.directory)
+        self.checked: set[str] = set()  # files of events that are as they were written
 
     def _use(self, manifest: Manifest) -> None:
         """Go on with a manifest that counts."""
@@ -122,7 +123,7 @@ class Kept:
         }
 
     def _bytes(self, names: list[str]) -> int:
-        return sum((self.directory / name).stat().st_size for name in names if name)
+        return sum(size_of(self.directory, name) for name in names if name)
 
     def _moment(self, numbers: np.ndarray) -> Any:
         return self.asker.times(np.asarray(numbers))[0].as_py() if len(numbers) else None

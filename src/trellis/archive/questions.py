@@ -59,6 +59,8 @@ class Question:
         """Return whether it happened: a `no` is certain."""
         if not len(self.found()):
             return Answer.NO
+        if self.asked.policy is Policy.CONTIGUOUS:
+            return Answer.MAYBE  # leaves do not tell which events are neighbours
         sure = Question(replace(self.asked, reading=Reading.NO), self.leaves)
         return Answer.LIKELY if sure.found(strictly=True).clear.any() else Answer.MAYBE
 

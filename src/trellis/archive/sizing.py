@@ -65,11 +65,16 @@ def size_filters(
         raise UsageError(f"no filters keep a rate of {false_positive:g} here", "Ask for a higher rate.")
     if memory is not None and best.bits * leaves // 8 > memory:
         raise UsageError(
-            f"filters for a rate of {false_positive:g} take {best.bits * leaves / 8e6:,.1f} MB, "
-            f"and {memory / 1e6:,.1f} MB are allowed",
+            f"filters for a rate of {false_positive:g} take {shown(best.bits * leaves / 8)}, "
+            f"and {shown(memory)} are allowed",
             _what_fits(counts, leaves, names, memory),
         )
     return best
+
+
+def shown(size: float) -> str:
+    """Return a number of bytes as one reads it."""
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size:,.0f} bytes"
 
 
 def _rate(counts: np.ndarray, hashes: int, bits: int) -> float:
@@ -114,7 +119,7 @@ def thesis_size(events: int, leaf: int, false_positive: float, names: int, memor
     whole = bits * ceil(events / leaf) / 8
     if memory is not None and whole > memory:
         raise UsageError(
-            f"the thesis's filters take {whole / 1e6:,.1f} MB, and {memory / 1e6:,.1f} MB are allowed",
+            f"the thesis's filters take {shown(whole)}, and {shown(memory)} are allowed",
             "Ask for a higher rate or for larger leaves, or leave --sizing out.",
         )
     return Size(ceil(bits / 64) * 64, max(1, round(bits / distinct * log(2))))
@@ -123,4 +128,4 @@ def thesis_size(events: int, leaf: int, false_positive: float, names: int, memor
 def expected_rate(densities: np.ndarray, hashes: int, names: int) -> float:
     """Return the rate of questions of which a leaf is wrongly named, by the densities that filters really have."""
     each = np.clip(densities, 0.0, 1.0 - 1e-15) ** hashes
-    return float(-expm1(names * np.sum(np.log1p(-each))))
+    return float(0.0 - expm1(names * np.sum(np.log1p(-each))))

@@ -33,6 +33,7 @@ import pyarrow.parquet as pq
 from trellis.errors import DataError
 
 MANIFEST, FORMAT, VERSION = "manifest.json", "trellis archive", 2
+SMALL = 64_000_000  # bytes of a file of events that is looked at whole before it is read
 PREFIXES = ("leaves-", "tile-", "tree-", "events-", "held-", "pairs-", "keys-", "staged-", MANIFEST)
 
 
@@ -66,8 +67,8 @@ class Manifest:
         The file of pairs of a leaf and a key, that of the keys themselves, and whether there are events without one.
     batches, late
         The last batch that came of each stream, and how many events came too late and were left out.
-    checksums
-        CRC-32 of each file.
+    checksums, footers
+        CRC-32 of each file, and of the footers of the files of events.
     """
 
     schema: str
@@ -98,6 +99,7 @@ class Manifest:
     batches: dict[str, int] = field(default_factory=dict)
     late: int = 0
     checksums: dict[str, int] = field(default_factory=dict)
+    footers: dict[str, int] = field(default_factory=dict)
 
     @property
     def arrow(self) -> pa.Schema:
@@ -108,7 +110,7 @@ class Manifest:
         """Return what may be changed for the next generation."""
         return replace(
             self, generation=self.generation + 1, tiles=list(self.tiles), tree=list(self.tree), parts=list(self.parts),
-            batches=dict(self.batches), checksums=dict(self.checksums),
+            batches=dict(self.batches), checksums=dict(self.checksums), footers=dict(self.footers),
         )  # fmt: skip
 
     def named(self, what: str, extension: str = "npy") -> str:
@@ -141,19 +143,30 @@ def read_manifest(directory: Path) -> Manifest:
     version = about.pop("version", None)
     if version != VERSION:
         raise DataError(f"{directory} is an archive of version {version}, and this Trellis reads {VERSION}")
+    told = about.pop("checksum", None)  # archives that were made before it was kept have none
+    if told is not None and told != zlib.crc32(json.dumps(about).encode()):
+        raise DataError(f"{path} is damaged: its checksum is not that of what it says", "Build the archive anew.")
     try:
         about["parts"] = [(name, first, number) for name, first, number in about["parts"]]
-        return Manifest(**about)
-    except (KeyError, TypeError, ValueError):
+        manifest = Manifest(**about)
+        roles = (manifest.time, manifest.type, manifest.event_id, manifest.key)
+        if not {role for role in roles if role is not None} <= set(manifest.arrow.names):
+            raise KeyError
+        return manifest
+    except (KeyError, TypeError, ValueError, OSError, pa.ArrowException):
         raise DataError(f"{path} is damaged") from None
 
 
 def swap_manifest(directory: Path, manifest: Manifest) -> None:
     """Make a manifest the one that counts, in one step; of files it names none, the checksum is forgotten."""
-    manifest.checksums = {name: value for name, value in manifest.checksums.items() if name in manifest.files}
+    files = manifest.files
+    manifest.checksums = {name: value for name, value in manifest.checksums.items() if name in files}
+    manifest.footers = {name: value for name, value in manifest.footers.items() if name in files}
+    about = asdict(manifest)
+    about["checksum"] = zlib.crc32(json.dumps(about).encode())
     hidden = directory / f"{MANIFEST}.tmp"
     with hidden.open("w", encoding="utf-8") as file:
-        json.dump({"format": FORMAT, "version": VERSION, **asdict(manifest)}, file, indent=1)
+        json.dump({"format": FORMAT, "version": VERSION, **about}, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
     hidden.replace(directory / MANIFEST)
@@ -194,6 +207,16 @@ def checksum(path: Path) -> int:
     return value
 
 
+def footer_checksum(path: Path) -> int:
+    """Return the CRC-32 of the footer of a Parquet file, whose length stands before its last four bytes."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 8))
+        length = int.from_bytes(file.read(4), "little") + 8
+        file.seek(max(0, size - length))
+        return zlib.crc32(file.read(length))
+
+
 def save_array(directory: Path, name: str, array: np.ndarray, manifest: Manifest) -> None:
     """Write an array as a plain file."""
     with (directory / name).open("wb") as file:
@@ -206,10 +229,18 @@ def save_array(directory: Path, name: str, array: np.ndarray, manifest: Manifest
 def save_table(directory: Path, name: str, table: pa.Table, manifest: Manifest, rows: int | None = None) -> None:
     """Write a table as Parquet; `rows`: those of a row group."""
     with (directory / name).open("wb") as file:
-        pq.write_table(table, file, row_group_size=rows)
+        pq.write_table(table, file, row_group_size=rows, write_page_checksum=True)
         file.flush()
         os.fsync(file.fileno())
     manifest.checksums[name] = checksum(directory / name)
+
+
+def size_of(directory: Path, name: str) -> int:
+    """Return the bytes of a file."""
+    try:
+        return (directory / name).stat().st_size
+    except OSError as problem:
+        raise DataError(f"{directory / name} cannot be read: {problem}", "The archive is damaged.") from None
 
 
 def load_array(directory: Path, name: str, manifest: Manifest) -> Any:
@@ -222,6 +253,19 @@ def load_table(directory: Path, name: str, manifest: Manifest) -> pa.Table:
     """Read a table, if it is as it was written."""
     with _whole(directory, name, manifest) as path:
         return pq.read_table(path)
+
+
+def events_file(directory: Path, name: str, manifest: Manifest, checked: set[str]) -> pq.ParquetFile:
+    """Open a file of events; a small one is checked whole, of a large one the footer, and the pages that are read."""
+    path = directory / name
+    if name not in checked:
+        if size_of(directory, name) <= SMALL:
+            with _whole(directory, name, manifest):
+                pass
+        elif footer_checksum(path) != manifest.footers.get(name, footer_checksum(path)):
+            raise DataError(f"{path} is damaged: its footer is not as it was written", "Build the archive anew.")
+        checked.add(name)
+    return pq.ParquetFile(path, page_checksum_verification=True)
 
 
 @contextmanager

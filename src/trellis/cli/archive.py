@@ -21,6 +21,15 @@ ROWS = 20
 
 Place = Annotated[str, typer.Option("--archive", metavar="DIR", help="The directory of the archive.")]
 Paths = Annotated[list[str], typer.Argument(metavar="EVENTS", help="Files, directories or globs of events.")]
+InputFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--input-format",
+        metavar="FORMAT",
+        help="parquet, csv, tsv, json, orc, xes, or text for its words; without it the extensions of the files tell.",
+        rich_help_panel="Events",
+    ),
+]
 Limit = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Print at most so many rows.")]
 
 
@@ -85,7 +94,7 @@ def build(
     sizing: Annotated[
         str, typer.Option("--sizing", help="sample, or thesis for the thesis's own equations.")
     ] = "sample",
-    input_format: o.InputFormat = None,
+    input_format: InputFormat = None,
     time_format: o.TimeFormat = None,
     engine: o.EngineName = o.Engine.LOCAL,
     master: o.Master = None,
@@ -106,7 +115,7 @@ def build(
 
 
 def append(
-    events: Paths, archive: Place, input_format: o.InputFormat = None, time_format: o.TimeFormat = None,
+    events: Paths, archive: Place, input_format: InputFormat = None, time_format: o.TimeFormat = None,
     engine: o.EngineName = o.Engine.LOCAL, master: o.Master = None, conf: o.Conf = None, json: o.Json = False,
 ) -> None:  # fmt: skip
     """Add later events to an archive."""
