@@ -38,7 +38,7 @@ def check(drawn: Case, name: str, **options: Any) -> None:
         assert comparable(drawn, found) == comparable(drawn, answer.rows)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(named_cases(clauses=False), st.sampled_from(sorted(ABI)), st.sampled_from(["auto", *CONSTRUCTIONS]))
 def test_results_and_ranks_equal_the_oracle(drawn: Case, name: str, construction: str) -> None:
     check(drawn, name, construction=construction)

@@ -36,7 +36,7 @@ def assert_equal(one: EventGraph, other: EventGraph) -> None:
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(named_cases(most=16, clauses=False))
 def test_constructions_agree(drawn: Case) -> None:
     try:

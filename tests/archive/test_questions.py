@@ -105,7 +105,7 @@ def test_questions_equal_the_naive_evaluator(number: int) -> None:
 
 
 @seed(11002)
-@settings(max_examples=300, **SETTINGS)
+@settings(max_examples=150, **SETTINGS)
 @given(number=st.integers(0, 10**9))
 def test_the_truth_lies_between_the_readings(number: int) -> None:
     dice = random.Random(number)
@@ -163,7 +163,7 @@ def test_what_cannot_be_asked(text: str, wrong: str) -> None:
 
 
 @seed(11003)
-@settings(max_examples=300, **SETTINGS)
+@settings(max_examples=150, **SETTINGS)
 @given(number=st.integers(0, 10**9))
 def test_other_lists_of_the_same_chains(number: int) -> None:
     dice = random.Random(number)

@@ -173,28 +173,28 @@ def normalised(column: pa.ChunkedArray, line: TimeLine) -> pa.Array:
 
 
 @seed(8001)
-@settings(max_examples=120, **SETTINGS)
+@settings(max_examples=60, **SETTINGS)
 @given(drawn=case(), number=st.integers(0, 10**6))
 def test_one_variable(drawn: Case, number: int) -> None:
     assert_same_as_batch(drawn, random.Random(number))
 
 
 @seed(8002)
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=40, **SETTINGS)
 @given(drawn=chain_case(), number=st.integers(0, 10**6))
 def test_neighbours(drawn: Case, number: int) -> None:
     assert_same_as_batch(drawn, random.Random(number))
 
 
 @seed(8003)
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=40, **SETTINGS)
 @given(drawn=general_case(), number=st.integers(0, 10**6))
 def test_patterns(drawn: Case, number: int) -> None:
     assert_same_as_batch(drawn, random.Random(number))
 
 
 @seed(8004)
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=40, **SETTINGS)
 @given(drawn=sequence_case(), number=st.integers(0, 10**6))
 def test_sequences(drawn: Case, number: int) -> None:
     assert_same_as_batch(drawn, random.Random(number))
