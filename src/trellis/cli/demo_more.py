@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from time import perf_counter
 from typing import Any
 
 from rich.text import Text
@@ -22,7 +21,7 @@ def visit_history(number: int, folder: str) -> None:
     from trellis.cli.history import timeline
     from trellis.io.generate import generate_table
 
-    console, clock = out(), perf_counter()
+    console = out()
     console.print(Text(f"{number}. A question of the past", style="bold"))
     console.print("   Asked: where three rare names may have come close behind one another, of filters alone.\n")
     text = "PATTERN SEQ(BB, BC, BD) WITHIN 2 min"
@@ -35,7 +34,7 @@ def visit_history(number: int, folder: str) -> None:
     size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(place) for name in names)
     console.print(
         f"   {plural(table.num_rows, 'event')} kept in {size / 1e6:.1f} MB with its filters; "
-        f"{plural(found.num_rows, 'place')} where it may be, in {perf_counter() - clock:.1f} s:"
+        f"{plural(found.num_rows, 'place')} where it may be:"
     )
     console.print(Text(f"   {timeline(found, 0, len(archive))}", style="cyan"))
     console.print(
@@ -55,6 +54,7 @@ def visit_network(number: int) -> None:
         "   Asked: the three posts with the highest scores, whenever they change; points are lost by the day.\n"
     )
     files = social(**NETWORK)  # type: ignore[arg-type]
+    posts(b"", b"")  # what is compiled at first is not counted
     found = posts(lines_of(files["posts"]), lines_of(files["comments"]))
     lines = found.output.decode().splitlines()
     events = plural(sum(found.events.values()), "event")
