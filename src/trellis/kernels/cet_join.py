@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from trellis.kernels.listing import SPARE, _copy
+from trellis.kernels.listing import SPARE, copy_wide
 
 CURSOR, DEPTH, DEEPEST, TOTAL, STATE = range(5)
 FRESH = -1
@@ -52,8 +52,8 @@ def join(
                 length = ends[r] - start
                 if row >= value_ends.shape[0] or used + length + total > most:
                     break
-                _copy(values, used, pool, start, length)
-                _copy(values, used + length, tail, room - total, total)
+                copy_wide(values, used, pool, start, length)
+                copy_wide(values, used + length, tail, room - total, total)
                 used += length + total
                 deepest = max(deepest, length + total)
                 value_ends[row] = used
@@ -75,8 +75,8 @@ def join(
             if i == before_offsets[first + 1] or before[i] < lo:
                 if row >= value_ends.shape[0] or used + length + total > most:
                     break
-                _copy(values, used, pool, start, length)
-                _copy(values, used + length, tail, room - total, total)
+                copy_wide(values, used, pool, start, length)
+                copy_wide(values, used + length, tail, room - total, total)
                 used += length + total
                 deepest = max(deepest, length + total)
                 value_ends[row] = used

@@ -20,19 +20,6 @@ def direct_flags(offsets, successors, direct_offsets, direct):
 
 
 @njit(cache=True, nogil=True)
-def lengthened(rows, hi, offsets, successors):
-    """Return how many sequences there are with one event more."""
-    total = np.int64(0)
-    for r in range(rows.shape[0]):
-        x = rows[r, rows.shape[1] - 1]
-        for i in range(offsets[x], offsets[x + 1]):
-            if successors[i] >= hi:
-                break
-            total += 1
-    return total
-
-
-@njit(cache=True, nogil=True)
 def lengthen(rows, whole, hi, offsets, successors, is_direct, longer, longer_whole):
     """Write all sequences with one event more; `whole` are those that can be the beginning of a result."""
     length = rows.shape[1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from trellis.kernels.listing import SPARE, _copy
+from trellis.kernels.listing import SPARE, copy_wide
 
 CURSOR, DEPTH, STATE = range(3)
 
@@ -94,7 +94,7 @@ def walk(
                     for j in range(depth):
                         values[used + j] = nodes[depth - 1 - j]
                 else:
-                    _copy(values, used, nodes, 0, depth)
+                    copy_wide(values, used, nodes, 0, depth)
                 used += depth
                 ends[row] = used
                 row += 1

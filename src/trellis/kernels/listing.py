@@ -196,7 +196,7 @@ def _put(array, i, eight):
 
 
 @njit(cache=True, nogil=True)
-def _copy(target, to, source, begin, length):
+def copy_wide(target, to, source, begin, length):
     """Copy `length` values; up to seven more are read and written."""
     i, at, stop = uintp(begin), uintp(to), uintp(begin + length)
     while i < stop:
@@ -261,9 +261,9 @@ def _rows_24(values, used, offsets, row, nodes, depth, wide, block, at, lengths,
 @njit(cache=True, nogil=True)
 def _rows_of_any_length(values, used, offsets, row, nodes, depth, block, at, lengths, first, number):
     for j in range(first, first + number):
-        _copy(values, used, nodes, 0, depth)
+        copy_wide(values, used, nodes, 0, depth)
         length = lengths[j]
-        _copy(values, used + depth, block, at, length)
+        copy_wide(values, used + depth, block, at, length)
         at += length
         used += depth + length
         row += 1
@@ -305,13 +305,13 @@ def _write_compactly(
     known, before = depth, np.int64(0)  # events of the first row that are in `nodes`, values of the rows before it
     if begin:
         for j in range(first, first + begin):  # each row upon the one before it
-            _copy(nodes, depth + block_shared[j], block, at + before, ends[j] - before)
+            copy_wide(nodes, depth + block_shared[j], block, at + before, ends[j] - before)
             before = np.int64(ends[j])
         known = depth + block_shared[first + begin]
-    _copy(values, used, nodes, turn, known - turn)
+    copy_wide(values, used, nodes, turn, known - turn)
     used += known - turn
     after = np.int64(ends[first + begin + number - 1])
-    _copy(values, used, block, at + before, after - before)
+    copy_wide(values, used, block, at + before, after - before)
     _copy_raised(shared, row, block_shared, first + begin, number, depth)
     shared[row] = turn
     _copy_raised(offsets, row + 1, ends, first + begin, number, used - before)
@@ -376,7 +376,7 @@ def _walk(
                         if row >= rows_room or used + depth - begin > room:
                             fresh, full = 1, True
                             break
-                        _copy(values, used, nodes, begin, depth - begin)
+                        copy_wide(values, used, nodes, begin, depth - begin)
                         if shared is not None:
                             shared[row] = turn
                         used += depth - begin

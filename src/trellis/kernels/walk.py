@@ -22,7 +22,7 @@ from trellis.kernels.listing import (
     STRETCH,
     TASK,
     VALUES,
-    _copy,
+    copy_wide,
 )
 from trellis.kernels.paths import _ends, _starts
 
@@ -94,7 +94,7 @@ def _walk(
                     if row >= rows_room or used + depth - begin > room:
                         fresh, full = 1, True
                         break
-                    _copy(values, used, nodes, begin, depth - begin)
+                    copy_wide(values, used, nodes, begin, depth - begin)
                     if shared is not None:
                         shared[row] = turn
                     used += depth - begin

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from trellis.algorithms.cet.baseline import compatible
 from trellis.algorithms.cet.ground import BATCH_VALUES, Places, check_size, ground_of
 from trellis.algorithms.contract import REFERENCE, Found, Stage
-from trellis.kernels.cet_levels import direct_flags, lengthen, lengthened
+from trellis.kernels.abi_breadth import count_longer
+from trellis.kernels.cet_levels import direct_flags, lengthen
 from trellis.kernels.cet_walk import longest_paths
 from trellis.trends.graph import EventGraph
 
@@ -58,7 +59,7 @@ class _Window:
         self._hold(rows)
         edges = self.graph.offsets, self.graph.successors
         for _ in range(length - 1):
-            number = lengthened(rows, self.hi, *edges)
+            number = count_longer(rows, self.hi, *edges)
             check_size(self.stage, self.held + number * (rows.shape[1] + 1))
             longer, still = np.empty((number, rows.shape[1] + 1), np.int32), np.empty(number, np.bool_)
             lengthen(rows, whole, self.hi, *edges, self.is_direct, longer, still)
