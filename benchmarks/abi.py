@@ -13,10 +13,10 @@ import pyarrow as pa
 import trellis
 from benchmarks import Peer, Row, Table, Timing, best_of
 from benchmarks.data import prices
-from trellis.algorithms.abi.graph import Values, build, values_of
-from trellis.algorithms.abi.window import Window, pre_filtered
-from trellis.algorithms.contract import Meter, Stage
-from trellis.algorithms.registry import NAMED
+from trellis.papers.abi.graph import Values, build, values_of
+from trellis.papers.abi.window import Window, pre_filtered
+from trellis.papers.contract import Meter, Stage
+from trellis.papers.registry import NAMED
 from trellis.io.generate import generate_table
 
 Q1 = "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest"

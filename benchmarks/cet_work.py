@@ -95,7 +95,7 @@ def worked(trends: Sequence[Any], algorithm: str, limit: int | None = None, opti
 
 
 def _by_name(trends: Any, algorithm: str, limit: int | None, optimizer: str) -> tuple[Any, int]:
-    from trellis.algorithms.registry import NAMED
+    from trellis.papers.registry import NAMED
 
     stage = stage_of(trends, algorithm, limit, optimizer)
     return stage, sum(len(found) for found in NAMED[algorithm].load()(stage))
@@ -103,7 +103,7 @@ def _by_name(trends: Any, algorithm: str, limit: int | None, optimizer: str) -> 
 
 def stage_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Any:
     """Return a stage that builds its graph anew."""
-    from trellis.algorithms.contract import Meter, Settings, Stage
+    from trellis.papers.contract import Meter, Settings, Stage
     from trellis.operators.trends.graph import build_graph
 
     plan, operator = trends.plan, trends._operator
@@ -116,7 +116,7 @@ def _graph_bytes(stage: Any, algorithm: str) -> int:
     """Return 8 bytes for each vertex and edge of the largest window, where an algorithm of the paper has a graph."""
     if algorithm in ("baseline", "flattened", "sase"):  # the last counts its stacks and pointers as stored
         return 0
-    from trellis.algorithms.cet.ground import ground_of
+    from trellis.papers.cet.ground import ground_of
 
     ground = ground_of(stage)
     return 8 * int((ground.hi - ground.lo + ground.extents[1]).max(initial=0))

@@ -18,8 +18,8 @@ import trellis
 from benchmarks import Peer, Row, Table, Timing, at_least, step
 from benchmarks.flink import found_by_flink
 from benchmarks.on_spark import session
-from trellis.spark.read_stream import read_stream
-from trellis.spark.streaming import Options, Stream, state_bytes
+from trellis.engines.spark.sources.read_stream import read_stream
+from trellis.engines.spark.stream.running import Options, Stream, state_bytes
 
 CORES = 2
 RATE = 200  # events a second of their own time, so that 200 symbols have ten each in ten seconds

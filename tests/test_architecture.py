@@ -69,7 +69,7 @@ def room_of(module: str) -> str | None:
 
 
 # The public API leads everywhere, each engine only when it is asked for; who imports it is looked at by itself.
-PUBLIC = {"trellis", "trellis.pipelines", "trellis.queries", "trellis.run"}
+PUBLIC = {"trellis", "trellis.api.pipeline", "trellis.api.query", "trellis.run"}
 
 
 def reached_rooms(path: Path) -> set[str]:

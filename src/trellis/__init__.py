@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from trellis.graphs import Merger, Operator, Splitter
-    from trellis.pipelines import Pipeline
-    from trellis.queries import Query
+    from trellis.api.pipeline import Pipeline
+    from trellis.api.query import Query
     from trellis.results.compact import Rows
 
 
@@ -23,7 +23,7 @@ def query(text: str) -> Query:
     trellis.errors.QuerySyntaxError
         If the text is not a query; says where and what was expected.
     """
-    from trellis.queries import Query
+    from trellis.api.query import Query
 
     return Query(text)
 
@@ -40,7 +40,7 @@ def pipeline(splitter: Splitter, operator: Callable[[], Operator], merger: Merge
     merger
         The order of results, and what is combined from them.
     """
-    from trellis.pipelines import Pipeline
+    from trellis.api.pipeline import Pipeline
 
     return Pipeline(splitter, operator, merger)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from trellis.algorithms.registry import NAMED
+from trellis.papers.registry import NAMED
 from trellis.errors import UsageError, did_you_mean
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report, Select
@@ -33,7 +33,7 @@ class Methods:
     ----------
     algorithm
         Trends: `ranks` (what `auto` takes), `join` (the ABI paper's Algorithm 2, on Spark), or a name of
-        `trellis.algorithms.registry`. Fixed sequences: `walk` (what `auto` takes), `tree` or `condensed`.
+        `trellis.papers.registry`. Fixed sequences: `walk` (what `auto` takes), `tree` or `condensed`.
     construction
         How the graph is built: `auto`; for named algorithms `dynamic`, `dynamic-range` or `parallel`; for `join` by
         `spark`.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from trellis.errors import UsageError, did_you_mean
 from trellis.events.tables import as_tables, schema_of, union, with_readable_times
-from trellis.local.trends import LocalTrends
+from trellis.engines.local.results import LocalTrends
 from trellis.methods import JOIN, Methods, check_methods, with_methods
 from trellis.plan.plan import Plan
-from trellis.queries import Query
+from trellis.api.query import Query
 
 if TYPE_CHECKING:
-    from trellis.local.arrivals import Arrivals
-    from trellis.spark.trends import SparkTrends
+    from trellis.engines.local.arrivals import Arrivals
+    from trellis.engines.spark.batch.results import SparkTrends
 
 ENGINES = ("local", "spark")
 
@@ -33,7 +33,7 @@ def detect(
     on_spark = engine == "spark" or (engine is None and any(_is_spark(t) or _is_path(t) for t in tables))
     check_methods(methods, "spark" if on_spark else "local")
     if on_spark:
-        from trellis.spark.trends import spark_trends
+        from trellis.engines.spark.batch.results import spark_trends
 
         return spark_trends(query, data, spark=spark, make=_on_spark(methods), **options)
     return local_trends(query, data, methods=methods, **options)
@@ -56,7 +56,7 @@ def arrivals(
     max_trends: int,
 ) -> Arrivals:  # fmt: skip
     """Return what takes events as they arrive."""
-    from trellis.local.arrivals import Arrivals
+    from trellis.engines.local.arrivals import Arrivals
 
     def bind(events: Any) -> Plan:
         tables, named = with_readable_times(as_tables(events), time)
@@ -67,14 +67,14 @@ def arrivals(
 
 def history_on_spark() -> Any:
     """Return the module that makes histories on Spark."""
-    import trellis.spark.history as history
+    import trellis.engines.spark.archive.build as history
 
     return history
 
 
 def following(frame: Any, archive: str, checkpoint: str, **options: Any) -> Any:
     """Return what appends a stream to an archive."""
-    from trellis.spark.follow import Following
+    from trellis.engines.spark.archive.follow import Following
 
     return Following(frame, archive, checkpoint, **options)
 
@@ -82,10 +82,10 @@ def following(frame: Any, archive: str, checkpoint: str, **options: Any) -> Any:
 def _on_spark(methods: Methods) -> Callable[..., SparkTrends]:
     """Return what makes the trends of a plan and a frame of events."""
     if methods.algorithm == JOIN:
-        from trellis.spark.join import JoinedTrends
+        from trellis.engines.spark.papers.join import JoinedTrends
 
         return partial(JoinedTrends, construction=methods.construction)
-    from trellis.spark.trends import SparkTrends
+    from trellis.engines.spark.batch.results import SparkTrends
 
     def made(plan: Plan, frame: Any, max_trends: int, on_bad_rows: str) -> SparkTrends:
         return SparkTrends(with_methods(plan, methods, max_trends), frame, max_trends, on_bad_rows)

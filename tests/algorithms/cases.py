@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.compare import plain_rows
 from tests.strategies import Case, case
-from trellis.algorithms.contract import Found, Stage
-from trellis.algorithms.registry import NAMED
+from trellis.papers.contract import Found, Stage
+from trellis.papers.registry import NAMED
 from trellis.language import syntax as s
 
 CONSTRUCTIONS = ("dynamic", "dynamic-range", "parallel")

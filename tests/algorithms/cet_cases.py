@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 import trellis
-from trellis.algorithms.contract import Stage
-from trellis.algorithms.registry import NAMED
+from trellis.papers.contract import Stage
+from trellis.papers.registry import NAMED
 
 CONDITIONS = (
     "s[i].x > s[i-1].x",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.algorithms.cases import CONSTRUCTIONS, comparable, named_cases
 from tests.compare import detect, expected, plain_rows, rows_of
 from tests.strategies import Case
-from trellis.algorithms.registry import ABI
+from trellis.papers.registry import ABI
 from trellis.errors import OverflowInCondition, UsageError
 
 NO_INDEX = "an ABI graph indexes"

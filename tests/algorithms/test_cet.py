@@ -15,8 +15,8 @@ import trellis
 from tests.algorithms.cet_cases import detected, run, stage_of
 from tests.compare import OVERFLOW, detect, expected, plain_rows, rows_of
 from tests.strategies import Case, case
-from trellis.algorithms.cet import baseline, ground
-from trellis.algorithms.registry import CET
+from trellis.papers.cet import baseline, ground
+from trellis.papers.registry import CET
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.language.syntax import Report, Select, Within
 
@@ -108,7 +108,7 @@ def test_batches_are_bounded(algorithm: str, monkeypatch: pytest.MonkeyPatch) ->
     whole = run(stage_of(trends))
     assert len(set(whole)) == 3**6
     for module in ("ground", "flattened"):
-        monkeypatch.setattr(f"trellis.algorithms.cet.{module}.BATCH_VALUES", 40)
+        monkeypatch.setattr(f"trellis.papers.cet.{module}.BATCH_VALUES", 40)
     monkeypatch.setattr(ground, "BATCH_ROWS", 5)
     assert run(stage_of(trends)) == whole
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import trellis
 from tests.algorithms.cet_cases import detected, run, stage_of
-from trellis.algorithms.cet.graphlets import Partition, partitions
-from trellis.algorithms.cet.ground import ground_of
-from trellis.algorithms.cet.h_cet import explain
-from trellis.algorithms.cet.optimizer import OPTIMIZERS, TooLarge
-from trellis.algorithms.cet.plans import NoPlan, Problem, Window
+from trellis.papers.cet.graphlets import Partition, partitions
+from trellis.papers.cet.ground import ground_of
+from trellis.papers.cet.h_cet import explain
+from trellis.papers.cet.optimizer import OPTIMIZERS, TooLarge
+from trellis.papers.cet.plans import NoPlan, Problem, Window
 from trellis.kernels.cet_cuts import COSTS, GROWN, KEPT, UPDATES, VISITS
 
 SEEDS = st.integers(0, 10**6)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import trellis
-from trellis.algorithms.registry import ABI
+from trellis.papers.registry import ABI
 from trellis.errors import ListingRefused, TrellisError, UsageError
 from trellis.methods import size_in_bytes
 

@@ -11,8 +11,8 @@ import pytest
 
 import trellis
 from tests.algorithms.cases import paths_of
-from trellis.algorithms.abi import anchor, graph
-from trellis.algorithms.contract import Meter
+from trellis.papers.abi import anchor, graph
+from trellis.papers.contract import Meter
 
 QUERIES = {
     "kite": "PATTERN E+ e[] WHERE e[i].src = e[i-1].dest",

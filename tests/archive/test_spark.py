@@ -22,9 +22,9 @@ import trellis
 from tests.archive.cases import built, events, held_in, sized_as, with_keys
 from trellis.archive import Archive
 from trellis.errors import DataError, UsageError
-from trellis.spark import history
-from trellis.spark.follow import Following
-from trellis.spark.read_stream import read_stream
+from trellis.engines.spark.archive import build as history
+from trellis.engines.spark.archive.follow import Following
+from trellis.engines.spark.sources.read_stream import read_stream
 
 pytestmark = pytest.mark.spark
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.cases import assert_mistake, names_in, run
-from trellis.graphs.debs import communities, posts
+from trellis.papers.debs2016 import communities, posts
 from trellis.io.generate.social import lines_of, social, write_social
 
 

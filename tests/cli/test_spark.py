@@ -38,10 +38,10 @@ COMMANDS = {
 # files get all that this process and those it starts write to stdout and stderr.
 SEVERAL = """
 import json, os, sys
-import trellis.spark.session
+import trellis.engines.spark.session.session
 from trellis.cli.main import main
 
-trellis.spark.session.stop_session = lambda session: None
+trellis.engines.spark.session.session.stop_session = lambda session: None
 
 def ran(arguments):
     for number in (1, 2):

@@ -77,7 +77,7 @@ def counts_of(trends: Any) -> dict[int, int]:
     }
 
 
-def query(symbol: str, within: str, report: str = "unextendable") -> trellis.queries.Query:
+def query(symbol: str, within: str, report: str = "unextendable") -> trellis.api.query.Query:
     rising = "s[i].price > s[i-1].price"
     return trellis.query(f"PATTERN Trade+ s[] WHERE s.symbol = '{symbol}' AND {rising} REPORT {report} WITHIN {within}")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.oracle import debs as oracle
-from trellis.graphs.debs import posts
+from trellis.papers.debs2016 import posts
 from trellis.io.generate.social import lines_of, social
 from trellis.kernels.debs_top import (
     OWN_COLUMNS,

@@ -21,7 +21,7 @@ from trellis.graphs import (
     Triangles,
     VertexProgram,
 )
-from trellis.pipelines import execute as anywhere
+from trellis.api.pipeline import execute as anywhere
 
 pytestmark = pytest.mark.spark
 

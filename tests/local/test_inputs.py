@@ -28,7 +28,7 @@ MIDNIGHT = dt.datetime(2024, 1, 1, tzinfo=dt.UTC)
 SECOND = dt.timedelta(seconds=1)
 
 
-def ids(query: trellis.queries.Query, data: Any, **options: Any) -> list[list[Any]]:
+def ids(query: trellis.api.query.Query, data: Any, **options: Any) -> list[list[Any]]:
     found: list[list[Any]] = query.detect(data, **options).to_arrow()["events"].to_pylist()
     return found
 
@@ -146,7 +146,7 @@ def at(*seconds: float) -> list[dt.datetime]:
     return [MIDNIGHT + s * SECOND for s in seconds]
 
 
-def windows(times: pa.Array, query: trellis.queries.Query = SLIDING) -> list[tuple[Any, Any, list[int]]]:
+def windows(times: pa.Array, query: trellis.api.query.Query = SLIDING) -> list[tuple[Any, Any, list[int]]]:
     rows = query.detect(pa.table({"ts": times})).to_arrow().to_pylist()
     return [(row["window_start"], row["start_time"], row["events"]) for row in rows]
 

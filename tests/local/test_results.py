@@ -16,7 +16,7 @@ import pytest
 import trellis
 from tests.compare import plain_rows
 from trellis.errors import BindError, ListingRefused, QuerySyntaxError, UsageError
-from trellis.local.trends import LocalTrends
+from trellis.engines.local.results import LocalTrends
 from trellis.operators.trends import operator
 from trellis.results import arrange
 

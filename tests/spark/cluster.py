@@ -20,10 +20,10 @@ import pyspark
 from numba.core.caching import UserProvidedCacheLocator
 
 from trellis.kernels import worlds
-from trellis.spark.session import find_java
-from trellis.spark.ship import package
-from trellis.spark.unpack import PACKAGE
-from trellis.spark.workers import NEEDED
+from trellis.engines.spark.session.session import find_java
+from trellis.engines.spark.ship.ship import package
+from trellis.engines.spark.ship.unpack import PACKAGE
+from trellis.engines.spark.session.workers import NEEDED
 
 SPARK_HOME = Path(pyspark.__file__).parent
 SITE = SPARK_HOME.parent

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import trellis
 from tests.compare import plain_rows
 from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError
-from trellis.spark.session import get_session, stop_session
+from trellis.engines.spark.session.session import get_session, stop_session
 
 SECOND = 1_000_000
 N = 40

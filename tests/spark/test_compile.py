@@ -23,9 +23,9 @@ from trellis.language.binder import bind
 from trellis.language.bound import Column, Constant, Operation, Value
 from trellis.language.parser import parse
 from trellis.language.schema import DOUBLE, INTEGER, Kind, Schema, Table, Type, decimal
-from trellis.spark.compile import compile_condition, time_column, translate_error
-from trellis.spark.exactness import can_compile
-from trellis.spark.schema import from_spark
+from trellis.engines.spark.split.compile import compile_condition, time_column, translate_error
+from trellis.engines.spark.split.exactness import can_compile
+from trellis.engines.spark.sources.schema import from_spark
 
 pytestmark = pytest.mark.spark
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from trellis.errors import UsageError
-from trellis.graphs.debs import Found, communities, posts
+from trellis.papers.debs2016 import Found, communities, posts
 from trellis.io.generate.social import lines_of, social
-from trellis.spark.debs import LineStream, written_lines
+from trellis.engines.spark.papers.debs2016 import LineStream, written_lines
 
 TABLES = social(1500, 3, users=40, rate=150.0)
 FILES = {name: lines_of(table) for name, table in TABLES.items()}

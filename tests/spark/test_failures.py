@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 from trellis.errors import DataError, ListingRefused, QueryError, TrellisError, UsageError
-from trellis.spark.failures import TaskMistake, in_task, mistake_in
+from trellis.engines.spark.session.failures import TaskMistake, in_task, mistake_in
 
 ERRORS = [
     DataError("what", "hint"),

@@ -23,9 +23,9 @@ from tests.strategies import Case, arrow_table, case
 from trellis.errors import ListingRefused, UsageError
 from trellis.language.parser import parse
 from trellis.operators.trends.operator import TrendOperator
-from trellis.spark.construction import index_on_spark
-from trellis.spark.indexed import Used, graph_of
-from trellis.spark.operate import make_slice
+from trellis.engines.spark.papers.construction import index_on_spark
+from trellis.engines.spark.papers.indexed import Used, graph_of
+from trellis.engines.spark.batch.operate import make_slice
 
 pytestmark = pytest.mark.spark
 
@@ -250,7 +250,7 @@ def test_several_variables_are_refused(spark: SparkSession) -> None:
 def test_a_graph_that_is_too_large_to_be_broadcast_is_refused(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trellis.spark.join.MOST_EDGES", 29)
+    monkeypatch.setattr("trellis.engines.spark.papers.join.MOST_EDGES", 29)
     with pytest.raises(UsageError, match=r"30 events .* no more than 29"):
         joined(spark, f"PATTERN E+ s[] WHERE {EQUALITY}").to_spark()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from trellis.errors import UsageError
-from trellis.spark.masters import check_master
+from trellis.engines.spark.session.masters import check_master
 
 
 @pytest.fixture

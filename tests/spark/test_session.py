@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from trellis.errors import UsageError
-from trellis.spark import session as module
-from trellis.spark.session import cache_dir, find_java, get_session, stop_session
+from trellis.engines.spark.session import session as module
+from trellis.engines.spark.session.session import cache_dir, find_java, get_session, stop_session
 
 pytestmark = pytest.mark.spark
 
@@ -103,7 +103,7 @@ def test_cache_dir(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 SCRIPT = """
 import sys
-from trellis.spark.session import get_session, stop_session
+from trellis.engines.spark.session.session import get_session, stop_session
 
 session = get_session("local[1]", {"spark.driver.memory": "512m", "spark.sql.session.timeZone": "Asia/Tokyo"})
 assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"

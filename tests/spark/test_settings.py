@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 import trellis
 from tests.compare import plain_rows
 from trellis.errors import DataError
-from trellis.spark.session import find_java
+from trellis.engines.spark.session.session import find_java
 
 pytestmark = pytest.mark.spark
 N = 40

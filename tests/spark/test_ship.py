@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 import trellis
 from tests.spark.cluster import python_with
-from trellis.spark import unpack
-from trellis.spark.ship import package, ship
+from trellis.engines.spark.ship import unpack
+from trellis.engines.spark.ship.ship import package, ship
 
 SHOW = "import sys; sys.path.insert(1, sys.argv[1]); import trellis, trellis.errors; print(trellis.__file__)"
 

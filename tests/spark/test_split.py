@@ -16,8 +16,8 @@ import trellis
 from trellis.errors import TrellisError, UsageError
 from trellis.events.tables import schema_of
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.local.trends import LocalTrends
-from trellis.spark.trends import SparkTrends
+from trellis.engines.local.results import LocalTrends
+from trellis.engines.spark.batch.results import SparkTrends
 
 pytestmark = pytest.mark.spark
 

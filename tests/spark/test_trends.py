@@ -24,9 +24,9 @@ from pyspark.sql import DataFrame, SparkSession
 import trellis
 from tests.compare import plain_rows
 from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError, UsageError
-from trellis.local.trends import LocalTrends
-from trellis.spark import rows
-from trellis.spark.trends import SparkTrends
+from trellis.engines.local.results import LocalTrends
+from trellis.engines.spark.split import rows
+from trellis.engines.spark.batch.results import SparkTrends
 
 pytestmark = pytest.mark.spark
 

@@ -11,8 +11,8 @@ import pytest
 
 import trellis
 from tests.spark.cluster import python_with
-from trellis.spark.failures import mistake_in
-from trellis.spark.workers import NEEDED
+from trellis.engines.spark.session.failures import mistake_in
+from trellis.engines.spark.session.workers import NEEDED
 
 TRACE = "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  File ...\n"
 JAVA = "Lost task 0.0 in stage 5.0 (TID 3) (192.0.2.2 executor 1): java.io.IOException: "
@@ -51,14 +51,15 @@ def test_a_mistake_of_our_own_is_none_of_theirs(said: str) -> None:
 
 def modules_of_tasks() -> list[str]:
     """The modules with what Spark's tasks call."""
-    rooms = sorted(Path(trellis.__file__).parent.glob("spark/*.py"))
-    return [f"trellis.spark.{path.stem}" for path in rooms if "def __call__(self, batches: " in path.read_text()]
+    root = Path(trellis.__file__).parent
+    tasks = [p for p in sorted(root.glob("engines/spark/**/*.py")) if "def __call__(self, batches: " in p.read_text()]
+    return [".".join(("trellis", *path.relative_to(root).with_suffix("").parts)) for path in tasks]
 
 
 def test_tasks_import_only_what_the_readme_asks_for(tmp_path: Path) -> None:
     python = python_with(tmp_path, {*NEEDED, "llvmlite", "pyspark", "py4j"})
     modules = modules_of_tasks()
-    assert "trellis.spark.operate" in modules
+    assert "trellis.engines.spark.batch.operate" in modules
     source = str(Path(trellis.__file__).parents[1])
     subprocess.run([python, "-c", f"import {', '.join(modules)}"], env={"PYTHONPATH": source}, check=True)
 
@@ -68,7 +69,7 @@ import json, sys
 import pyarrow as pa
 import trellis
 from trellis.errors import UsageError
-from trellis.spark.session import get_session, stop_session
+from trellis.engines.spark.session.session import get_session, stop_session
 
 table = pa.table({"ts": [1, 2], "id": [1, 2]})
 for python in sys.argv[1:]:

@@ -28,10 +28,10 @@ from tests.streams.test_bucket import in_any_order
 from trellis.cli.stream import live_table
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.io.read import read_table
-from trellis.spark.read_stream import read_stream
-from trellis.spark.stream import Holding
-from trellis.spark.stream_files import Filing
-from trellis.spark.streaming import Options, Stream
+from trellis.engines.spark.sources.read_stream import read_stream
+from trellis.engines.spark.stream.stateful import Holding
+from trellis.engines.spark.stream.files import Filing
+from trellis.engines.spark.stream.running import Options, Stream
 from trellis.streams.bucket import Out, unpacked
 from trellis.streams.delays import delay_of
 from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS, Outlet, committed_files, read_committed
@@ -111,7 +111,7 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(
 ) -> None:
     table = events(160)
     write_files(nearly_sorted(table, 3), tmp_path / "in", 3)
-    monkeypatch.setattr("trellis.spark.streaming.Filing", partial(Filing, large=2_000))  # so that some are large
+    monkeypatch.setattr("trellis.engines.spark.stream.running.Filing", partial(Filing, large=2_000))  # so that some are large
     queries = {"rising": RISING, "span": SPAN, "counted": COUNTED, "sequence": SEQUENCE}
     stream = run(stream_of(spark, tmp_path, queries))
     assert len(stream.families) == 2  # those with the partition [g] share, and so do those without
@@ -134,7 +134,7 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(
 
 
 def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.spark.stream.batch_number", lambda: "000000007")
+    monkeypatch.setattr("trellis.engines.spark.stream.stateful.batch_number", lambda: "000000007")
     tables = [pa.table({"rank": np.arange(i, i + 100)}) for i in (0, 100, 200)]
     outs = [*(Out(RESULTS, "q", one) for one in tables), Out(WINDOWS, "q", tables[0]), Out(RESULTS, "r", tables[1])]
     places = {name: str(tmp_path) for name in ("", "q", "r")}
@@ -319,7 +319,7 @@ def test_durations() -> None:
 SCRIPT = """
 from functools import partial
 from trellis.cli.main import main
-from trellis.spark import streaming
+from trellis.engines.spark.stream import running as streaming
 streaming.Filing = partial(streaming.Filing, large=2_000)
 main()
 """

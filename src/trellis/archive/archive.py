@@ -146,7 +146,7 @@ class Archive(Kept):
 
         Returns
         -------
-        trellis.spark.follow.Following
+        trellis.engines.spark.archive.follow.Following
             The stream, which runs: `wait` for its end, or `stop` it.
         """
         running = following(

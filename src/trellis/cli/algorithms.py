@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trellis.algorithms.registry import NAMED
+from trellis.papers.registry import NAMED
 from trellis.plan.plan import Plan
 
 

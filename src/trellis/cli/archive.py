@@ -161,8 +161,8 @@ def follow(
     with progress(not json) as step:
         step("starting spark")
     with started(o.EngineOptions(o.Engine.SPARK, master, tuple(conf or ()))) as session:
-        from trellis.spark.follow import Following
-        from trellis.spark.read_stream import read_stream
+        from trellis.engines.spark.archive.follow import Following
+        from trellis.engines.spark.sources.read_stream import read_stream
 
         frame = read_stream(
             session, directory, input_format=input_format, text_columns=kept.texts, time=about.time,
@@ -277,7 +277,7 @@ def _events(
         from trellis.io.read import read_table
 
         return read_table(events, **given)
-    from trellis.spark.read import read
+    from trellis.engines.spark.sources.read import read
 
     return read(session, events, **given)
 

@@ -98,7 +98,7 @@ def _rate() -> float:
     """List the trends of a few rising values, and return how many of their events come out in a second."""
     import pyarrow as pa
 
-    from trellis.queries import Query
+    from trellis.api.query import Query
 
     values = list(range((4 * TRIED).bit_length() - 1))  # n rising values have 2**(n - 2) trends
     table = pa.table({"ts": values, "id": values, "value": values})

@@ -45,7 +45,7 @@ def visit_history(number: int, folder: str) -> None:
 
 def visit_network(number: int) -> None:
     """Watch the posts of a social network."""
-    from trellis.graphs.debs import posts
+    from trellis.papers.debs2016 import posts
     from trellis.io.generate.social import lines_of, social
 
     console = out()

@@ -35,7 +35,7 @@ def started(options: EngineOptions) -> Iterator[Any]:
         with _without_pandas():
             yield None
         return
-    from trellis.spark.session import stop_session
+    from trellis.engines.spark.session.session import stop_session
 
     session = _session(options.master, settings)
     with _noticed_interrupts() as interrupted:
@@ -77,7 +77,7 @@ _NO_PANDAS = _NoPandas()
 
 
 def _session(master: str | None, settings: dict[str, str]) -> Any:
-    from trellis.spark.session import get_session
+    from trellis.engines.spark.session.session import get_session
 
     before = _children()
     try:

@@ -20,7 +20,7 @@ from trellis.cli.show import number, plural, print_facts
 from trellis.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from trellis.graphs.debs import Found
+    from trellis.papers.debs2016 import Found
 
 
 class Changes(StrEnum):

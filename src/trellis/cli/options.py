@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from trellis.algorithms.registry import NAMED
+from trellis.papers.registry import NAMED
 from trellis.errors import UsageError
 from trellis.language.syntax import Report
 

@@ -23,7 +23,7 @@ from trellis.methods import Methods, check_methods
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from trellis.queries import Query
+    from trellis.api.query import Query
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def _collected(rows: Any) -> pa.Table:
 
     if isinstance(rows, pa.Table):
         return rows
-    from trellis.spark.failures import in_driver
+    from trellis.engines.spark.session.failures import in_driver
 
     with in_driver():
         return rows.toArrow()

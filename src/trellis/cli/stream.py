@@ -25,8 +25,8 @@ from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.streams.delays import check_delay
 
 if TYPE_CHECKING:
-    from trellis.queries import Query
-    from trellis.spark.streaming import Stream
+    from trellis.api.query import Query
+    from trellis.engines.spark.stream.running import Stream
 
 _STREAM = "Stream"
 EVERY = 0.5  # seconds between two looks
@@ -234,8 +234,8 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
     with progress(shown.shows_progress) as step:
         step("starting spark")
     with started(engine) as session:
-        from trellis.spark.read_stream import read_stream
-        from trellis.spark.streaming import Options, Stream
+        from trellis.engines.spark.sources.read_stream import read_stream
+        from trellis.engines.spark.stream.running import Options, Stream
 
         texts = {
             name for query in asked.queries.values() for name in text_columns(query.syntax, asked.events["params"])

@@ -95,7 +95,7 @@ def run_posts(
     promises
         A time of each before which no line will come any more; `NEVER`: none at all.
     numbers ... names
-        The state: see `trellis.graphs.debs.posts`.
+        The state: see `trellis.papers.debs2016.posts`.
     bars
         Seven numbers to write on.
     out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from trellis.algorithms.registry import NAMED
+from trellis.papers.registry import NAMED
 from trellis.events.slice import Slice
 from trellis.operators.trends.operator import TrendOperator
 from trellis.plan.plan import Plan, is_one_kleene
@@ -23,7 +23,7 @@ else:
 def make_operator(plan: Plan, events: Slice, threads: int = 1) -> Operator:
     """Return what answers questions about the results of a plan over a slice."""
     if plan.algorithm in NAMED:
-        from trellis.algorithms.operator import NamedOperator  # late: its kernels take their time
+        from trellis.papers.operator import NamedOperator  # late: its kernels take their time
 
         return NamedOperator(plan, events, threads)
     if is_one_kleene(plan.bound):

@@ -12,7 +12,7 @@ import pytest
 
 import trellis
 from trellis.errors import ListingRefused, TrellisError, UsageError
-from trellis.local.trends import LocalTrends
+from trellis.engines.local.results import LocalTrends
 from trellis.operators.trends import listing, operator
 
 CONDITION = "PATTERN S+ s[] WHERE [g] AND s[i].x > s[i-1].x"

@@ -1,0 +1,458 @@
+"""Runs standing queries: one Spark query for those that share their events, with its state, its outputs and their log.
+
+A checkpoint directory holds `trellis.json`, which tells the queries and the events that it is for, and a directory for
+each family of queries, with the checkpoint of Spark.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from trellis.errors import DataError, TrellisError, UsageError
+from trellis.language.schema import Schema
+from trellis.limits import DEFAULT_MAX_TRENDS
+from trellis.engines.spark.session.failures import in_driver, mistake_in
+from trellis.engines.spark.batch.sink import TOLD, told
+from trellis.engines.spark.stream.stateful import FOUND, TAKEN, Settings, found_in, rows_of, schema_of_kind
+from trellis.engines.spark.stream.files import Filing
+from trellis.engines.spark.stream.tasks import TABLES, Flushing, WriteFound
+from trellis.engines.spark.batch.results import described_events
+from trellis.streams.bucket import Family, shared_columns
+from trellis.streams.calendar import Calendar
+from trellis.streams.closing import Standing, check_standing
+from trellis.streams.delays import delay_of
+from trellis.streams.outlet import BAD, FLUSH, FOLDERS, LATE, REPEATED, RESULTS, Outlet, batch_name
+
+ABOUT = "trellis.json"
+BUCKETS_A_TASK = 2
+AHEAD = "1 day"
+
+if TYPE_CHECKING:
+    from trellis.api.query import Query
+
+
+# --- Queries ----------------------------------------------------------------------------------------------------
+
+
+def standing_queries(
+    queries: Mapping[str, Query], schema: Schema, *, params: Mapping[str, Any] | None, report_mode: str | None,
+    max_trends: int, on_bad_rows: str,
+) -> list[Standing]:  # fmt: skip
+    """Return queries by name as standing ones over events of a schema."""
+    found = []
+    for name, query in queries.items():
+        plan = query.plan(schema, params, report_mode)
+        check_standing(plan.bound)
+        found.append(Standing(name, plan, max_trends, on_bad_rows))
+    return found
+
+
+def detect_stream(
+    query: Query, frame: DataFrame, *, time: str | None, type: str | None, event_id: str | None, watermark: str,
+    params: Mapping[str, Any] | None = None, report_mode: str | None = None, max_trends: int = DEFAULT_MAX_TRENDS,
+    on_bad_rows: str = "error", table: str = RESULTS, max_ahead: str | None = AHEAD,
+) -> DataFrame:  # fmt: skip
+    """Return what is decided of a streaming frame of events, as a streaming frame: see `Query.detect_stream`."""
+    given = list(frame.values()) if isinstance(frame, Mapping) else [frame]
+    if not given or not all(getattr(one, "isStreaming", False) for one in given):
+        raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
+    if table not in FOLDERS:
+        raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
+    events, schema = described_events(frame, None, time, type, event_id)
+    (one,) = standing_queries(
+        {"query": query}, schema, params=params, report_mode=report_mode, max_trends=max_trends,
+        on_bad_rows=on_bad_rows,
+    )  # fmt: skip
+    family = Family((one,))
+    keys = bucket_keys(events.sparkSession)
+    settings = _settings(one, watermark, len(keys), table in (LATE, BAD), max_ahead, keys)
+    found = found_in(family, events, settings)
+    if table in TABLES:
+        return rows_of(found, schema_of_kind(family, table, "query"), table, "query")
+    columns = to_arrow_schema(events.schema)
+    if table == REPEATED:
+        return rows_of(found, pa.schema([columns.field(name) for name in family.columns]), table, "query")
+    return rows_of(found, columns, table, "")
+
+
+def _settings(
+    one: Standing, watermark: str, buckets: int, keep_late: bool, max_ahead: str | None, keys: Sequence[int]
+) -> Settings:
+    assert one.bound.schema is not None
+    time = one.bound.schema.time_type
+    ahead = delay_of(max_ahead, time, "guard --max-ahead") if max_ahead is not None and time.temporal else None
+    return Settings(delay_of(watermark, time), tuple(keys[:buckets]), keep_late, ahead)
+
+
+def bucket_keys(session: SparkSession) -> list[int]:
+    """Return numbers for buckets that Spark spreads evenly over the tasks of a shuffle."""
+    tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    context = getattr(session, "_sc", None)
+    wanted = min(tasks, context.defaultParallelism if context else tasks)
+    candidates = session.range(64 * wanted).select(
+        f.col("id"), f.pmod(f.hash(f.col("id").cast("int")), f.lit(tasks)).alias("task")
+    )
+    of_task: dict[int, list[int]] = {}
+    for row in candidates.collect():
+        of_task.setdefault(row["task"], []).append(row["id"])
+    chosen = sorted(of_task.values(), key=len, reverse=True)[:wanted]
+    return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
+
+
+# --- The checkpoint ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Checkpoint:
+    """What a checkpoint directory is for."""
+
+    directory: Path
+    columns: dict[str, str] = field(default_factory=dict)
+    queries: dict[str, str] = field(default_factory=dict)  # the directory of each query's output, by its key
+    out: str = ""
+    format: str = ""
+    buckets: dict[str, list[int]] = field(default_factory=dict)  # of each family
+
+    @classmethod
+    def at(cls, directory: str) -> Checkpoint:
+        """Return what a directory tells; one that is not there yet, or empty, tells nothing."""
+        path = Path(directory)
+        about = path / ABOUT
+        if not about.exists():
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                raise UsageError(
+                    f"{directory} is no checkpoint of `trellis stream`", "Name an empty directory, or one that it made."
+                )
+            return cls(path)
+        try:
+            return cls(path, **json.loads(about.read_text(encoding="utf-8")))
+        except (ValueError, TypeError):
+            raise DataError(f"{about} cannot be read", "It is damaged, or of another version of Trellis.") from None
+
+    def check(self, standing: Iterable[Standing], columns: Mapping[str, str]) -> None:
+        """Refuse a checkpoint of other events or of other queries."""
+        for name, type_ in self.columns.items():
+            found = columns.get(name)
+            if found != type_:
+                now = "is not there any more" if found is None else f"is {found} now"
+                raise UsageError(
+                    f"the events have changed since the checkpoint {self.directory} was made: `{name}` was {type_}, "
+                    f"and {now}",
+                    "Name a new checkpoint and a new output, or give the events the types that they had (--schema).",
+                )
+        if self.queries and not any(one.key in self.queries for one in standing):
+            known = ", ".join(key.partition(":")[0] for key in self.queries)
+            raise UsageError(
+                f"the checkpoint {self.directory} is of other queries: {known}",
+                "Name another checkpoint. A query whose text has changed is another one.",
+            )
+
+    def check_output(self, out: str, format_: str) -> None:
+        """Refuse to go on into another output, which would have a part of the results only, or in another format."""
+        here = str(Path(out).absolute())
+        if self.out and self.out != here:
+            raise UsageError(
+                f"the checkpoint {self.directory} is of a stream that writes to {self.out}",
+                "Name that output, or another checkpoint.",
+            )
+        if self.format and self.format != format_:
+            raise UsageError(f"the output {out} is {self.format}, and cannot go on as {format_}", "Keep its format.")
+        self.out, self.format = here, format_
+
+    def save(self) -> None:
+        """Write down what it is for."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        about = {
+            "columns": self.columns, "queries": self.queries, "buckets": self.buckets, "out": self.out,
+            "format": self.format,
+        }  # fmt: skip
+        hidden = self.directory / f"{ABOUT}.tmp"
+        hidden.write_text(json.dumps(about, indent=2), encoding="utf-8")
+        hidden.replace(self.directory / ABOUT)
+
+
+def _named_as_before(standing: Sequence[Standing], stored: Iterable[str]) -> list[Standing]:
+    """Return queries under the names that they have in a checkpoint, others under names that are free there."""
+    known = {key.partition(":")[2]: key.partition(":")[0] for key in stored}
+    names: dict[int, str] = {}
+    for i, one in enumerate(standing):
+        name = known.get(one.key.partition(":")[2])
+        if name is not None and name not in names.values():
+            names[i] = name
+    for i, one in enumerate(standing):
+        name, number = one.name, 2
+        while i not in names and name in {*names.values(), *known.values()}:
+            name, number = f"{one.name}-{number}", number + 1
+        names.setdefault(i, name)
+    return [replace(one, name=names[i]) for i, one in enumerate(standing)]
+
+
+def _families(standing: Sequence[Standing]) -> dict[str, Family]:
+    """Return the queries that share events together, by a name that depends on what they share."""
+    found: dict[str, list[Standing]] = {}
+    for one in standing:
+        text = json.dumps(shared_columns(one), sort_keys=True)
+        found.setdefault(hashlib.sha256(text.encode()).hexdigest()[:12], []).append(one)
+    return {name: Family(tuple(some)) for name, some in found.items()}
+
+
+# --- Running ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where a stream writes and how it runs."""
+
+    out: str
+    checkpoint: str
+    watermark: str
+    format: str = "parquet"
+    available_now: bool = False
+    flush: bool = False
+    keep_late: bool = False
+    max_ahead: str | None = AHEAD
+
+
+@dataclass
+class Totals:
+    """What a stream has done since it was started."""
+
+    batches: int = 0
+    events: int = 0
+    results: int = 0
+    windows: int = 0
+    late: int = 0
+    bad: int = 0
+    repeated: int = 0
+    unlisted: int = 0
+
+
+class Stream:
+    """Standing queries that run; `start` starts them, `wait` waits for their end, `stop` brings it."""
+
+    def __init__(
+        self, session: SparkSession, queries: Mapping[str, Query], frame: DataFrame, options: Options, *,
+        time: str | None, type: str | None = None, event_id: str | None = None,
+        params: Mapping[str, Any] | None = None, report_mode: str | None = None,
+        max_trends: int = DEFAULT_MAX_TRENDS, on_bad_rows: str = "error",
+    ) -> None:  # fmt: skip
+        self.session, self.options = session, options
+        self.totals = Totals()
+        self._lock = threading.Lock()
+        with in_driver():
+            self.events, schema = described_events(frame, session, time, type, event_id)
+            self.standing = standing_queries(
+                queries, schema, params=params, report_mode=report_mode, max_trends=max_trends,
+                on_bad_rows=on_bad_rows,
+            )  # fmt: skip
+        columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
+        self.checkpoint = Checkpoint.at(options.checkpoint)
+        self.standing = _named_as_before(self.standing, self.checkpoint.queries)
+        self.checkpoint.check(self.standing, columns)
+        self.checkpoint.check_output(options.out, options.format)
+        self.checkpoint.columns |= columns
+        self.families = _families(self.standing)
+        self.outlets = {one.name: Outlet(self._directory(one)) for one in self.standing}
+        self.running: dict[str, Any] = {}
+        self._events: dict[str, int] = {}
+
+    def _directory(self, one: Standing) -> Path:
+        """Return where a query writes: where it always did; else the output itself, or a directory of its own there."""
+        known = self.checkpoint.queries.get(one.key)
+        if known is None:
+            alone = len(self.standing) == 1 and not self.checkpoint.queries
+            known = self.checkpoint.queries[one.key] = "" if alone else one.name
+        return Path(self.options.out) / known
+
+    def start(self) -> None:
+        """Start to read, hold and write."""
+        first = not (self.checkpoint.directory / ABOUT).exists()
+        if first and any((outlet.directory / "_log").exists() for outlet in self.outlets.values()):
+            raise UsageError(
+                f"{self.options.out} is the output of another stream", "Name another one, or the checkpoint of that."
+            )
+        kinds = [*TABLES, *((LATE, BAD, REPEATED) if self.options.keep_late else ())]
+        for outlet in self.outlets.values():
+            outlet.prepare(kinds)
+        with in_driver():
+            for name in self.families:
+                if name not in self.checkpoint.buckets:
+                    self.checkpoint.buckets[name] = bucket_keys(self.session)
+            self.checkpoint.save()
+            for name, family in self.families.items():
+                self.running[name] = self._start(name, family)
+
+    def _start(self, name: str, family: Family) -> Any:
+        keys, options = self.checkpoint.buckets[name], self.options
+        one = family.standing[0]
+        settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
+        outlets = {each.name: self.outlets[each.name] for each in family.standing}
+        found = found_in(family, self.events, settings, Filing(_places(outlets), options.format))
+        writer = found.writeStream.foreachBatch(
+            lambda frame, batch: self._write(frame, batch_name(batch), outlets, name)
+        )
+        writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(name)
+        return (writer.trigger(availableNow=True) if options.available_now else writer).start()
+
+    def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, Outlet], family: str) -> None:
+        """Have the tasks write what was decided in a batch, and put it into the logs."""
+        for outlet in outlets.values():
+            if not outlet.has(batch):
+                outlet.remove_uncommitted(batch)
+        work = WriteFound(Filing(_places(outlets), self.options.format), batch, self.options.keep_late)
+        files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
+        taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
+        files = [file for file in files if file["kind"] != TAKEN]
+        for name, outlet in outlets.items():
+            if taken:
+                outlet.take_back()
+            own = [file for file in files if (file["query"] or next(iter(outlets))) == name]
+            if outlet.has(batch):  # it was written, and the process ended before Spark took note of it
+                outlet.remove_uncommitted(batch)
+            elif own:
+                numbers = {kind: sum(file["rows"] for file in own if file["kind"] == kind) for kind in FOLDERS}
+                names = {
+                    kind: [file["name"] for file in own if file["kind"] == kind and file["name"]] for kind in FOLDERS
+                }
+                outlet.commit(batch, names, numbers)
+        with self._lock:
+            self.totals.batches += 1
+            self._events[family] = self._events.get(family, 0) + taken
+            self.totals.events = max(self._events.values())
+            for file in files:
+                kind = file["kind"]
+                self.totals.unlisted += file["unlisted"]
+                setattr(self.totals, kind, getattr(self.totals, kind) + file["rows"])
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
+        for query in self.running.values():
+            with in_driver():
+                if not query.awaitTermination(seconds) and seconds is not None:
+                    return False
+        return True
+
+    @property
+    def failure(self) -> TrellisError | BaseException | None:
+        """What went wrong, if something did."""
+        for query in self.running.values():
+            problem = query.exception()
+            if problem is not None:
+                return mistake_in(problem) or problem
+        return None
+
+    def stop(self) -> None:
+        """Stop when the batches that run have ended."""
+        for query in self.running.values():
+            seen = query.lastProgress
+            batch = None if seen is None else seen["batchId"]
+            while query.isActive and query.status["isTriggerActive"]:
+                progress = query.lastProgress
+                if progress is not None and progress["batchId"] != batch:
+                    break
+                threading.Event().wait(0.02)
+            query.stop()
+
+    def flush(self) -> None:
+        """Decide the rest: the input has ended. What this writes is taken back when the stream goes on."""
+        for name, family in self.families.items():
+            if any((self.checkpoint.directory / name / "commits").glob("[0-9]*")):  # else nothing ever came
+                with in_driver():
+                    self._flush(str(self.checkpoint.directory / name), family, name)
+
+    def _flush(self, checkpoint: str, family: Family, name: str) -> None:
+        state: DataFrame | None = None
+        for variable, column in (("chunks", "list_element.blob"), ("note", "value.text"), ("ranks", "value.text")):
+            held = self.session.read.format("statestore").option("stateVarName", variable).load(checkpoint)
+            value = f.col(column).cast("binary").alias("value")
+            rows = held.select(f.col("key.bucket").alias("bucket"), f.lit(variable).alias("variable"), value)
+            state = rows if state is None else state.unionByName(rows)
+        assert state is not None
+        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(Flushing(family), FOUND)
+        self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.standing}, name)
+
+    def states(self) -> list[State]:
+        """Return how the families stand after their last batches."""
+        found = []
+        for name, family in self.families.items():
+            recent = [dict(one) for one in self.running[name].recentProgress]
+            last = recent[-1] if recent else {}
+            found.append(_state(family, last, [one for one in recent if one["numInputRows"]]))
+        return found
+
+
+@dataclass(frozen=True)
+class State:
+    """How a family of queries stands."""
+
+    queries: tuple[str, ...]
+    events_a_second: float
+    watermark: str
+    open_windows: int
+    state_bytes: int
+
+
+def _state(family: Family, last: Mapping[str, Any], filled: Sequence[Mapping[str, Any]]) -> State:
+    names = tuple(one.name for one in family.standing)
+    moments = last.get("eventTime") or {}
+    size = state_bytes(last)
+    speed = float(filled[-1].get("processedRowsPerSecond") or 0.0) if filled else 0.0
+    watermark, newest = moments.get("watermark"), (filled[-1].get("eventTime") or {}).get("max") if filled else None
+    return State(names, speed, _shown(family, watermark), _open_windows(family, watermark, newest), size)
+
+
+def state_bytes(progress: Mapping[str, Any]) -> int:
+    """Return how much state a batch left: what RocksDB has in files and, before it writes these, in memory."""
+    return sum(
+        max(int(one.get("memoryUsedBytes", 0)), int(one.get("customMetrics", {}).get("rocksdbSstFileSize", 0)))
+        for one in progress.get("stateOperators", ())
+    )
+
+
+def _millis(text: str | None) -> int | None:
+    """Return the milliseconds of a moment as Spark tells it; none is the epoch, which no event has moved."""
+    if text is None or text.startswith("1970-01-01T00:00:00.000"):
+        return None
+    moment = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return round((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(milliseconds=1))
+
+
+def _shown(family: Family, watermark: str | None) -> str:
+    millis = _millis(watermark)
+    if millis is None:
+        return "-"
+    schema = family.standing[0].bound.schema
+    assert schema is not None
+    return str(watermark)[:19].replace("T", " ") if schema.time_type.temporal else f"{millis:,}"
+
+
+def _open_windows(family: Family, watermark: str | None, newest: str | None) -> int:
+    """Return how many windows have begun and are not decided, of all queries that have windows."""
+    now, latest = _millis(watermark), _millis(newest)
+    if latest is None:
+        return 0
+    total = 0
+    for calendar in (Calendar(one.bound) for one in family.standing):
+        if calendar.sliding:
+            last = calendar.line.at(latest) // calendar.slide
+            first = calendar.decided(now) + 1 if now is not None else last - calendar.size // calendar.slide + 1
+            total += max(0, int(last - first) + 1)
+    return total
+
+
+def _places(outlets: Mapping[str, Outlet]) -> dict[str, str]:
+    """Return the directories of queries; late and bad events, which are of no query, go where the first one writes."""
+    places = {name: str(outlet.directory.absolute()) for name, outlet in outlets.items()}
+    return {"": next(iter(places.values())), **places}

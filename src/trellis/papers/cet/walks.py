@@ -1,0 +1,29 @@
+"""Depth-first walks with one current trend, window by window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from trellis.papers.cet.ground import Buffer, Ground
+from trellis.papers.contract import Found
+from trellis.kernels.cet_walk import STATE, walk
+from trellis.kernels.listing import SPARE
+
+
+def walked(ground: Ground, task: int, buffer: Buffer, backwards: bool) -> Iterator[Found]:
+    """Yield the trends of a window, found forwards over successors or backwards over predecessors."""
+    lo, hi = int(ground.lo[task]), int(ground.hi[task])
+    deepest = int(ground.extents[0][task])
+    state, places = np.zeros(STATE, np.int64), np.empty(deepest, np.int64)
+    nodes = np.empty(deepest + SPARE, np.int32)
+    state[0] = lo
+    ways = (*ground.behind, *ground.after) if backwards else (*ground.after, *ground.behind)
+    over = False
+    while not over:
+        rows, used, over = walk(
+            state, nodes, places, lo, hi, ground.ok, *ways, backwards, buffer.values, buffer.ends
+        )  # fmt: skip
+        if rows:
+            yield buffer.found(task, rows, used)
