@@ -17,7 +17,7 @@ from trellis.algorithms.cet.ground import ground_of
 from trellis.algorithms.cet.h_cet import explain
 from trellis.algorithms.cet.optimizer import OPTIMIZERS, TooLarge
 from trellis.algorithms.cet.plans import NoPlan, Problem, Window
-from trellis.kernels.cet_cuts import COSTS, GROWN, KEPT, UPDATES, VISITS
+from trellis.kernels.papers.cet.cuts import COSTS, GROWN, KEPT, UPDATES, VISITS
 
 SEEDS = st.integers(0, 10**6)
 REPORTS = st.sampled_from(["maximal", "unextendable"])

@@ -10,7 +10,7 @@ import pytest
 from tests.oracle import debs as oracle
 from trellis.graphs.debs import posts
 from trellis.io.generate.social import lines_of, social
-from trellis.kernels.debs_top import (
+from trellis.kernels.papers.debs2016.top import (
     OWN_COLUMNS,
     OWN_NUMBERS,
     ROW_ID,

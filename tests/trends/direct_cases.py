@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from trellis.kernels.worlds import span_ends, world_ends
+from trellis.kernels.events.partitions import span_ends, world_ends
 from trellis.trends.adjacency import LOWEST, Adjacency, Order
 from trellis.trends.slice import Groups, Slice
 

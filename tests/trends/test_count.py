@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 import trellis
-from trellis.kernels import large
-from trellis.kernels.algebra import modulo, settle
+from trellis.kernels.count import large
+from trellis.kernels.count.algebra import modulo, settle
 from trellis.trends import count, exact
 from trellis.trends.count import Counter, GraphRelation
 from trellis.trends.tasks import length_bounds, make_tasks, with_first_ends

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from trellis.kernels.edges import latest_predecessors
+from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.trends import listing
 from trellis.trends.graph import EventGraph
 from trellis.trends.listing import Ground, Listed, Listing

@@ -14,8 +14,8 @@ from trellis.algorithms.contract import Found, Meter, Stage
 from trellis.algorithms.registry import NAMED, Named
 from trellis.digits import number_text
 from trellis.errors import ListingRefused, UsageError
-from trellis.kernels import path_ranks as kernel
-from trellis.kernels.ranks import rank_order
+from trellis.kernels.best.ranks import rank_order
+from trellis.kernels.unrank import ranks as kernel
 from trellis.language.bound import BoundQuery
 from trellis.trends.graph import EventGraph
 from trellis.trends.operator import TrendOperator

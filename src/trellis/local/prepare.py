@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from trellis.columns.ordering import row_codes, sort_indices
 from trellis.columns.types import from_arrow, normalise
 from trellis.errors import DataError, UsageError
-from trellis.kernels import worlds as kernel
+from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.schema import STRING, TYPE, Kind
 from trellis.local.sorting import Order, column_of, event_order, repeated_rows, table_order

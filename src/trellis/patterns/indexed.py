@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.kernels import passes
-from trellis.kernels.positions import lay_out
-from trellis.kernels.worlds import later_times
+from trellis.kernels.count import passes
+from trellis.kernels.event_graph.positions import lay_out
+from trellis.kernels.events.partitions import later_times
 from trellis.language.bound import BoundQuery, Window, WindowKind
 from trellis.language.syntax import Report, Select
 from trellis.patterns.variables import Variables

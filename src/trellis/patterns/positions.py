@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.kernels import edges as edge_kernel
-from trellis.kernels import positions as kernel
-from trellis.kernels.worlds import later_times
+from trellis.kernels.event_graph import edges as edge_kernel
+from trellis.kernels.event_graph import positions as kernel
+from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report
 from trellis.patterns.paths import Paths
 from trellis.patterns.variables import Variables

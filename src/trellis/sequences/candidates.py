@@ -9,8 +9,8 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.kernels import sequences as kernel
-from trellis.kernels.worlds import later_times
+from trellis.kernels.events.partitions import later_times
+from trellis.kernels.sequence import walk as kernel
 from trellis.language.bound import Condition, columns_of
 from trellis.patterns.positions import until_forbidden
 from trellis.patterns.variables import usable_events

@@ -23,7 +23,7 @@ from trellis.graphs.debs import Communities, Posts
 from trellis.graphs.debs.engine import Engine
 from trellis.graphs.debs.files import in_order
 from trellis.io.arrow import pc
-from trellis.kernels.debs_lines import NEVER, line_times
+from trellis.kernels.papers.debs2016.lines import NEVER, line_times
 from trellis.spark.failures import in_driver
 from trellis.streams.outlet import FLUSH, RESULTS, Outlet, batch_name, committed_files
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
-from trellis.kernels import passes
+from trellis.kernels.count import passes
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
 from trellis.spark.operate import make_slice

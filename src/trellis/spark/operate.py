@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from trellis.columns.types import from_arrow, normalise
 from trellis.digits import digits_of
-from trellis.kernels import worlds as kernel
+from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
 from trellis.local.prepare import repeated_id

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from trellis.kernels.worlds import drop_repeated
+from trellis.kernels.events.partitions import drop_repeated
 from trellis.language.bound import WindowKind
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task

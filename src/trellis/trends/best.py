@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from trellis.columns.ordering import rank_codes
-from trellis.kernels.ranks import ranks_of
+from trellis.kernels.best.ranks import ranks_of
 from trellis.language.bound import BoundQuery, Ordering, OutputKind
 from trellis.limits import is_extreme
 from trellis.trends.found import Walked

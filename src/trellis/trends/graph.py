@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
-from trellis.kernels import edges as kernel
-from trellis.kernels.worlds import later_times
+from trellis.kernels.event_graph import edges as kernel
+from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import Adjacency, encode, residual_holds

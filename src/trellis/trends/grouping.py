@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.errors import UsageError
-from trellis.kernels import worlds as kernel
+from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.trends.clock import Clock
 from trellis.trends.slice import Groups, Ints

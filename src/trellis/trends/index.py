@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.kernels import passes, vertices
-from trellis.kernels.algebra import Shortest
-from trellis.kernels.worlds import later_times, world_ends
+from trellis.kernels.count import passes
+from trellis.kernels.count.algebra import Shortest
+from trellis.kernels.events.partitions import later_times, world_ends
+from trellis.kernels.index import vertices
 from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode

@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.kernels import listing as kernel
-from trellis.kernels import walk as pruned_kernel
+from trellis.kernels.list import blocks as kernel
+from trellis.kernels.list import pruned as pruned_kernel
 from trellis.trends.graph import EventGraph
 from trellis.trends.slice import Ints, Slice
 from trellis.trends.stretches import BEYOND, CLIPPED, Stretches

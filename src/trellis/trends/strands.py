@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.kernels.worlds import later_times
+from trellis.kernels.events.partitions import later_times
 from trellis.trends.slice import Ints, Slice
 
 Flags = NDArray[np.bool_]

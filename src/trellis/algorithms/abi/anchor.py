@@ -21,7 +21,7 @@ from trellis.algorithms.abi.graph import PARALLEL, Values, build, values_of
 from trellis.algorithms.abi.window import Cut, Window
 from trellis.algorithms.contract import Found, Stage
 from trellis.errors import TrellisError, UsageError
-from trellis.kernels import abi_join as kernel
+from trellis.kernels.papers.abi import join as kernel
 
 START_ANCHORS = 8  # for each thread
 BATCH_VALUES = 1 << 18  # events that the trends of a share name, more or less

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trellis.algorithms.contract import REFERENCE, Found, Stage
-from trellis.kernels import abi_walk as kernel
+from trellis.kernels.papers.abi import walk as kernel
 
 VALUES, ROWS = 1 << 18, 1 << 16  # of a batch
 

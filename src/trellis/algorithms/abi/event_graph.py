@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from trellis.algorithms.abi.graph import AbiGraph, Values, build, values_of
 from trellis.errors import TrellisError
-from trellis.kernels import abi_edges as kernel
-from trellis.kernels.edges import keep_edges, latest_predecessors, sources_of
-from trellis.kernels.worlds import later_times
+from trellis.kernels.event_graph.edges import keep_edges, latest_predecessors, sources_of
+from trellis.kernels.events.partitions import later_times
+from trellis.kernels.papers.abi import edges as kernel
 from trellis.language.syntax import Report
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import residual_holds

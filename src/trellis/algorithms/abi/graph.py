@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError, UsageError
-from trellis.kernels import abi_build as kernel
+from trellis.kernels.papers.abi import build as kernel
 from trellis.plan.plan import Plan
 from trellis.trends.adjacency import HIGHEST, LOWEST, Adjacency, encode
 from trellis.trends.slice import Ints, Slice

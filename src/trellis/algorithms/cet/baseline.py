@@ -10,8 +10,8 @@ import numpy as np
 from trellis.algorithms.cet.ground import MOST_REFERENCES, split
 from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.errors import TrellisError
-from trellis.kernels import cet_baseline as kernel
-from trellis.kernels.cet_walk import predecessors
+from trellis.kernels.papers.cet import baseline as kernel
+from trellis.kernels.papers.cet.walk import predecessors
 from trellis.language.syntax import Report
 from trellis.trends.graph import EventGraph, build_graph
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from trellis.algorithms.cet.baseline import compatible
 from trellis.algorithms.cet.ground import BATCH_VALUES, Places, check_size, ground_of
 from trellis.algorithms.contract import REFERENCE, Found, Stage
-from trellis.kernels.abi_breadth import count_longer
-from trellis.kernels.cet_levels import direct_flags, lengthen
-from trellis.kernels.cet_walk import longest_paths
+from trellis.kernels.papers.abi.breadth import count_longer
+from trellis.kernels.papers.cet.levels import direct_flags, lengthen
+from trellis.kernels.papers.cet.walk import longest_paths
 from trellis.trends.graph import EventGraph
 
 Flags = NDArray[np.bool_]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.errors import TrellisError
-from trellis.kernels.cet_walk import longest_paths, predecessors
-from trellis.kernels.listing import SPARE
+from trellis.kernels.list.blocks import SPARE
+from trellis.kernels.papers.cet.walk import longest_paths, predecessors
 from trellis.trends.slice import Ints
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name

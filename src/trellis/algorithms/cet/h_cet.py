@@ -17,8 +17,8 @@ from trellis.algorithms.cet.optimizer import OPTIMIZERS
 from trellis.algorithms.cet.plans import Choice, NoPlan, Problem
 from trellis.algorithms.cet.pool import Pool
 from trellis.algorithms.contract import REFERENCE, Found, Stage
-from trellis.kernels.cet_join import DEEPEST, STATE, join
-from trellis.kernels.listing import SPARE
+from trellis.kernels.list.blocks import SPARE
+from trellis.kernels.papers.cet.join import DEEPEST, STATE, join
 from trellis.trends.slice import Ints
 
 SHOWN = 12  # graphlets of a plan that `explain` names one by one

@@ -8,8 +8,8 @@ import numpy as np
 
 from trellis.algorithms.cet.ground import Ground
 from trellis.algorithms.contract import REFERENCE, Meter
-from trellis.kernels.cet_grow import grow, keep_exits, sizes
-from trellis.kernels.listing import SPARE
+from trellis.kernels.list.blocks import SPARE
+from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
 
 
 class Pool:

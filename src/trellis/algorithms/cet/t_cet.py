@@ -9,7 +9,7 @@ import numpy as np
 
 from trellis.algorithms.cet.ground import Ground, check_size, ground_of, split
 from trellis.algorithms.contract import REFERENCE, Found, Stage
-from trellis.kernels.cet_grow import grow, keep_exits, sizes
+from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
 
 
 def extract(stage: Stage) -> Iterator[Found]:

@@ -8,8 +8,8 @@ import numpy as np
 
 from trellis.algorithms.cet.ground import Buffer, Ground
 from trellis.algorithms.contract import Found
-from trellis.kernels.cet_walk import STATE, walk
-from trellis.kernels.listing import SPARE
+from trellis.kernels.list.blocks import SPARE
+from trellis.kernels.papers.cet.walk import STATE, walk
 
 
 def walked(ground: Ground, task: int, buffer: Buffer, backwards: bool) -> Iterator[Found]:
