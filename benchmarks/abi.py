@@ -13,11 +13,11 @@ import pyarrow as pa
 import trellis
 from benchmarks import Peer, Row, Table, Timing, best_of
 from benchmarks.data import prices
+from trellis.io.generate import generate_table
 from trellis.papers.abi.graph import Values, build, values_of
 from trellis.papers.abi.window import Window, pre_filtered
 from trellis.papers.contract import Meter, Stage
 from trellis.papers.registry import NAMED
-from trellis.io.generate import generate_table
 
 Q1 = "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest"
 Q2 = "PATTERN stock+ s[] WHERE s[i].price > 1.5 * s[i-1].price"

@@ -103,8 +103,8 @@ def _by_name(trends: Any, algorithm: str, limit: int | None, optimizer: str) -> 
 
 def stage_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Any:
     """Return a stage that builds its graph anew."""
-    from trellis.papers.contract import Meter, Settings, Stage
     from trellis.operators.trends.graph import build_graph
+    from trellis.papers.contract import Meter, Settings, Stage
 
     plan, operator = trends.plan, trends._operator
     settings = Settings(memory_limit=limit, optimizer=optimizer)

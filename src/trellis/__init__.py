@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trellis.providers import provide
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from trellis.graphs import Merger, Operator, Splitter
     from trellis.api.pipeline import Pipeline
     from trellis.api.query import Query
+    from trellis.graphs import Merger, Operator, Splitter
     from trellis.results.compact import Rows
 
 
@@ -59,5 +61,21 @@ def expand(rows: Rows) -> Rows:
 
     return expand(rows)
 
+
+def _local_engine() -> object:
+    from trellis.api.dispatch import LocalEngine
+
+    return LocalEngine()
+
+
+def _archives_on_spark() -> object:
+    from trellis.api.dispatch import SparkArchives
+
+    return SparkArchives()
+
+
+# Rooms below the engines ask for one by name and import none: the top of the package says who gives it.
+provide("local engine", _local_engine)
+provide("archives on Spark", _archives_on_spark)
 
 __all__ = ["__version__", "expand", "pipeline", "query"]

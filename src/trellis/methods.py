@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from trellis.papers.registry import NAMED
 from trellis.errors import UsageError, did_you_mean
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report, Select
 from trellis.limits import DEFAULT_MAX_TRENDS
+from trellis.papers.registry import NAMED
 from trellis.plan.plan import Plan, is_one_kleene
 from trellis.plan.sequence import CONDENSED, OF_SEQUENCES, TREE, sequence_of
 from trellis.plan.settings import Settings

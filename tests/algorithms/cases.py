@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.compare import plain_rows
 from tests.strategies import Case, case
+from trellis.language import syntax as s
 from trellis.papers.contract import Found, Stage
 from trellis.papers.registry import NAMED
-from trellis.language import syntax as s
 
 CONSTRUCTIONS = ("dynamic", "dynamic-range", "parallel")
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.algorithms.cases import CONSTRUCTIONS, comparable, named_cases
 from tests.compare import detect, expected, plain_rows, rows_of
 from tests.strategies import Case
-from trellis.papers.registry import ABI
 from trellis.errors import OverflowInCondition, UsageError
+from trellis.papers.registry import ABI
 
 NO_INDEX = "an ABI graph indexes"
 

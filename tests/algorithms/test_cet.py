@@ -15,10 +15,10 @@ import trellis
 from tests.algorithms.cet_cases import detected, run, stage_of
 from tests.compare import OVERFLOW, detect, expected, plain_rows, rows_of
 from tests.strategies import Case, case
-from trellis.papers.cet import baseline, ground
-from trellis.papers.registry import CET
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.language.syntax import Report, Select, Within
+from trellis.papers.cet import baseline, ground
+from trellis.papers.registry import CET
 
 BOTH = tuple(name for name, named in CET.items() if Report.UNEXTENDABLE in named.reports)
 KITES = [(1, "A", "B"), (2, "B", "C"), (4, "B", "D"), (5, "D", "E"), (6, "D", "F"), (7, "E", "G")]  # Figure 2

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import trellis
 from tests.algorithms.cet_cases import detected, run, stage_of
+from trellis.kernels.papers.cet.cuts import COSTS, GROWN, KEPT, UPDATES, VISITS
 from trellis.papers.cet.graphlets import Partition, partitions
 from trellis.papers.cet.ground import ground_of
 from trellis.papers.cet.h_cet import explain
 from trellis.papers.cet.optimizer import OPTIMIZERS, TooLarge
 from trellis.papers.cet.plans import NoPlan, Problem, Window
-from trellis.kernels.cet_cuts import COSTS, GROWN, KEPT, UPDATES, VISITS
 
 SEEDS = st.integers(0, 10**6)
 REPORTS = st.sampled_from(["maximal", "unextendable"])

@@ -13,12 +13,12 @@ import trellis
 from tests.algorithms.cases import CONSTRUCTIONS, named_cases
 from tests.compare import detect
 from tests.strategies import Case
+from trellis.errors import OverflowInCondition, TrellisError, UsageError
+from trellis.operators.trends.graph import EventGraph, build_graph
 from trellis.papers.abi import graph as graphs
 from trellis.papers.abi.event_graph import constructed_graph, stretches
 from trellis.papers.abi.graph import build, values_of
 from trellis.papers.abi.window import Window
-from trellis.errors import OverflowInCondition, TrellisError, UsageError
-from trellis.operators.trends.graph import EventGraph, build_graph
 
 FIELDS = ("vertices", "vertex", "offsets", "held", "first", "last")
 TABLE_2 = [32, 7, 15, 35, 40, 17]  # the ABI paper's

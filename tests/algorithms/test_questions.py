@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import trellis
-from trellis.papers.registry import ABI
 from trellis.errors import ListingRefused, TrellisError, UsageError
 from trellis.methods import size_in_bytes
+from trellis.papers.registry import ABI
 
 RISING = "PATTERN S+ s[] WHERE s[i].price > s[i-1].price"
 every_name = pytest.mark.parametrize("name", sorted(ABI))

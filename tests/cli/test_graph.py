@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.cases import assert_mistake, names_in, run
-from trellis.papers.debs2016 import communities, posts
 from trellis.io.generate.social import lines_of, social, write_social
+from trellis.papers.debs2016 import communities, posts
 
 
 @pytest.fixture(scope="module")

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trellis
+from trellis.engines.local.results import LocalTrends
 from trellis.errors import DataError, UsageError
 from trellis.events.prepare import Prepared, prepare, with_columns
 from trellis.events.tables import schema_of
-from trellis.engines.local.results import LocalTrends
 from trellis.plan.plan import Plan, with_all_columns
 
 EPOCH = dt.datetime(1970, 1, 1)

@@ -15,8 +15,8 @@ import pytest
 
 import trellis
 from tests.compare import plain_rows
-from trellis.errors import BindError, ListingRefused, QuerySyntaxError, UsageError
 from trellis.engines.local.results import LocalTrends
+from trellis.errors import BindError, ListingRefused, QuerySyntaxError, UsageError
 from trellis.operators.trends import operator
 from trellis.results import arrange
 

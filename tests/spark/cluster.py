@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
 import re
 import signal
@@ -18,12 +19,13 @@ from typing import Any
 
 import pyspark
 from numba.core.caching import UserProvidedCacheLocator
+from numba.core.dispatcher import Dispatcher
 
-from trellis.kernels import worlds
+import trellis.kernels
 from trellis.engines.spark.session.session import find_java
+from trellis.engines.spark.session.workers import NEEDED
 from trellis.engines.spark.ship.ship import package
 from trellis.engines.spark.ship.unpack import PACKAGE
-from trellis.engines.spark.session.workers import NEEDED
 
 SPARK_HOME = Path(pyspark.__file__).parent
 SITE = SPARK_HOME.parent
@@ -60,11 +62,20 @@ def python_with(directory: Path, packages: Iterable[str]) -> Path:
 def compiled_here(directory: Path, sent: Path) -> Path:
     """Give workers what this process has compiled, as if they had run before: it would take them as long again."""
     kernels = sent / package(directory).stem / PACKAGE / "trellis" / "kernels"
-    cache = directory / "compiled" / UserProvidedCacheLocator.get_suitable_cache_subpath(str(kernels / "worlds.py"))
-    cache.mkdir(parents=True)
-    for file in Path(worlds.world_ends.stats.cache_path).glob("*.nb?"):
-        os.link(file, cache / file.name)
+    for source, cached in _caches().items():
+        there = kernels / source.relative_to(Path(trellis.kernels.__file__).parent) / "__init__.py"
+        cache = directory / "compiled" / UserProvidedCacheLocator.get_suitable_cache_subpath(str(there))
+        cache.mkdir(parents=True)
+        for file in cached.glob("*.nb?"):
+            os.link(file, cache / file.name)
     return directory / "compiled"
+
+
+def _caches() -> dict[Path, Path]:
+    """Where Numba keeps what it has compiled of each package of kernels that this process has imported."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("trellis.kernels.")]
+    compiled = [value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)]
+    return {Path(inspect.getfile(kernel.py_func)).parent: Path(kernel.stats.cache_path) for kernel in compiled}
 
 
 def _end_with_parent() -> None:

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 import trellis
 from tests.compare import plain_rows
-from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError
 from trellis.engines.spark.session.session import get_session, stop_session
+from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError
 
 SECOND = 1_000_000
 N = 40

@@ -18,14 +18,14 @@ from pyspark.sql import types as t
 
 from tests.oracle.conditions import both, compare, either, like, opposite
 from tests.oracle.values import absolute, arithmetic, negative
+from trellis.engines.spark.sources.schema import from_spark
+from trellis.engines.spark.split.compile import compile_condition, time_column, translate_error
+from trellis.engines.spark.split.exactness import can_compile
 from trellis.errors import OverflowInCondition
 from trellis.language.binder import bind
 from trellis.language.bound import Column, Constant, Operation, Value
 from trellis.language.parser import parse
 from trellis.language.schema import DOUBLE, INTEGER, Kind, Schema, Table, Type, decimal
-from trellis.engines.spark.split.compile import compile_condition, time_column, translate_error
-from trellis.engines.spark.split.exactness import can_compile
-from trellis.engines.spark.sources.schema import from_spark
 
 pytestmark = pytest.mark.spark
 

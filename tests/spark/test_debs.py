@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from trellis.errors import UsageError
-from trellis.papers.debs2016 import Found, communities, posts
-from trellis.io.generate.social import lines_of, social
 from trellis.engines.spark.papers.debs2016 import LineStream, written_lines
+from trellis.errors import UsageError
+from trellis.io.generate.social import lines_of, social
+from trellis.papers.debs2016 import Found, communities, posts
 
 TABLES = social(1500, 3, users=40, rate=150.0)
 FILES = {name: lines_of(table) for name, table in TABLES.items()}

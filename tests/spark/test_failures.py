@@ -7,8 +7,8 @@ import pickle
 
 import pytest
 
-from trellis.errors import DataError, ListingRefused, QueryError, TrellisError, UsageError
 from trellis.engines.spark.session.failures import TaskMistake, in_task, mistake_in
+from trellis.errors import DataError, ListingRefused, QueryError, TrellisError, UsageError
 
 ERRORS = [
     DataError("what", "hint"),

@@ -20,12 +20,12 @@ from pyspark.sql import SparkSession
 import trellis
 from tests.compare import assert_same, detect, expected, plain_rows, rows_of
 from tests.strategies import Case, arrow_table, case
+from trellis.engines.spark.batch.operate import make_slice
+from trellis.engines.spark.papers.construction import index_on_spark
+from trellis.engines.spark.papers.indexed import Used, graph_of
 from trellis.errors import ListingRefused, UsageError
 from trellis.language.parser import parse
 from trellis.operators.trends.operator import TrendOperator
-from trellis.engines.spark.papers.construction import index_on_spark
-from trellis.engines.spark.papers.indexed import Used, graph_of
-from trellis.engines.spark.batch.operate import make_slice
 
 pytestmark = pytest.mark.spark
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from trellis.errors import UsageError
 from trellis.engines.spark.session.masters import check_master
+from trellis.errors import UsageError
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from trellis.errors import UsageError
 from trellis.engines.spark.session import session as module
 from trellis.engines.spark.session.session import cache_dir, find_java, get_session, stop_session
+from trellis.errors import UsageError
 
 pytestmark = pytest.mark.spark
 

@@ -21,8 +21,8 @@ from pyspark.sql import SparkSession
 
 import trellis
 from tests.compare import plain_rows
-from trellis.errors import DataError
 from trellis.engines.spark.session.session import find_java
+from trellis.errors import DataError
 
 pytestmark = pytest.mark.spark
 N = 40

@@ -13,11 +13,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import trellis
+from trellis.engines.local.results import LocalTrends
+from trellis.engines.spark.batch.results import SparkTrends
 from trellis.errors import TrellisError, UsageError
 from trellis.events.tables import schema_of
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.engines.local.results import LocalTrends
-from trellis.engines.spark.batch.results import SparkTrends
 
 pytestmark = pytest.mark.spark
 

@@ -23,10 +23,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import trellis
 from tests.compare import plain_rows
-from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError, UsageError
 from trellis.engines.local.results import LocalTrends
-from trellis.engines.spark.split import rows
 from trellis.engines.spark.batch.results import SparkTrends
+from trellis.engines.spark.split import rows
+from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError, UsageError
 
 pytestmark = pytest.mark.spark
 

@@ -17,16 +17,16 @@ from pyspark import TaskContext, cloudpickle
 from pyspark.sql import SparkSession
 
 import trellis
-from trellis.errors import DataError, ListingRefused, TrellisError
-from trellis.operators.trends.operator import TrendOperator
-from trellis.results.rows import RowMaker
 from trellis.engines.spark.batch import ranges
 from trellis.engines.spark.batch.operate import Work
 from trellis.engines.spark.batch.ranges import Saved, even_ranges, within
-from trellis.engines.spark.split.rows import free_memory, whole_groups
-from trellis.engines.spark.ship.shared import load, save
-from trellis.engines.spark.batch.sink import Sink, Written
 from trellis.engines.spark.batch.results import SparkTrends
+from trellis.engines.spark.batch.sink import Sink, Written
+from trellis.engines.spark.ship.shared import load, save
+from trellis.engines.spark.split.rows import free_memory, whole_groups
+from trellis.errors import DataError, ListingRefused, TrellisError
+from trellis.operators.trends.operator import TrendOperator
+from trellis.results.rows import RowMaker
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
 

@@ -26,12 +26,12 @@ from tests.compare import plain_rows
 from tests.data.places import data_file
 from tests.streams.test_bucket import in_any_order
 from trellis.cli.stream import live_table
-from trellis.errors import DataError, TrellisError, UsageError
-from trellis.io.read import read_table
 from trellis.engines.spark.sources.read_stream import read_stream
-from trellis.engines.spark.stream.stateful import Holding
 from trellis.engines.spark.stream.files import Filing
 from trellis.engines.spark.stream.running import Options, Stream
+from trellis.engines.spark.stream.stateful import Holding
+from trellis.errors import DataError, TrellisError, UsageError
+from trellis.io.read import read_table
 from trellis.streams.bucket import Out, unpacked
 from trellis.streams.delays import delay_of
 from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS, Outlet, committed_files, read_committed
@@ -111,7 +111,9 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(
 ) -> None:
     table = events(160)
     write_files(nearly_sorted(table, 3), tmp_path / "in", 3)
-    monkeypatch.setattr("trellis.engines.spark.stream.running.Filing", partial(Filing, large=2_000))  # so that some are large
+    monkeypatch.setattr(
+        "trellis.engines.spark.stream.running.Filing", partial(Filing, large=2_000)
+    )  # so that some are large
     queries = {"rising": RISING, "span": SPAN, "counted": COUNTED, "sequence": SEQUENCE}
     stream = run(stream_of(spark, tmp_path, queries))
     assert len(stream.families) == 2  # those with the partition [g] share, and so do those without

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trellis.events.source import is_spark_frame
 from trellis.graphs import Merger, Operator, Result, Splitter, VertexProgram
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Pipeline:
         Found or pyspark.sql.DataFrame
             The merged results, in order.
         """
-        if on_spark(events):
+        if is_spark_frame(events):
             from trellis.engines.spark.graphs.run import run as run_there
 
             return run_there(
@@ -56,7 +57,7 @@ class Pipeline:
         time: str | None = None, event_id: str | None = None, available_now: bool = False,
         max_ahead: str | None = "1 day",
     ) -> GraphStream:  # fmt: skip
-        """Return what runs over a streaming data frame, to be started; see `trellis.engines.spark.graphs.stream.GraphStream`."""
+        """Return the stream over a streaming data frame, to be started: see `GraphStream`."""
         from trellis.engines.spark.graphs.stream import GraphStream
 
         return GraphStream(
@@ -77,7 +78,7 @@ def execute(program: VertexProgram, edges: Any, **options: Any) -> Result | Spar
     options
         `source`, `target` and `weight`, the columns; `vertices`; `directed`. See `trellis.graphs.edge_list`.
     """
-    if on_spark(edges):
+    if is_spark_frame(edges):
         from trellis.engines.spark.graphs.vertices import execute as execute_there
 
         return execute_there(program, edges, **options)
@@ -86,8 +87,3 @@ def execute(program: VertexProgram, edges: Any, **options: Any) -> Result | Spar
     from trellis.graphs import execute as execute_here
 
     return execute_here(program, edge_list(as_tables(edges)[None], **options))
-
-
-def on_spark(data: Any) -> bool:
-    """Return whether data lie on Spark."""
-    return type(data).__module__.startswith("pyspark.")

@@ -17,8 +17,7 @@ from trellis.plan.plan import Plan, make_plan
 
 if TYPE_CHECKING:
     from trellis.engines.local.arrivals import Arrivals
-    from trellis.engines.local.results import LocalTrends
-    from trellis.engines.spark.batch.results import SparkTrends
+    from trellis.results.results import Results
 
 
 class Query:
@@ -58,7 +57,7 @@ class Query:
         on_bad_rows: str = "error",
         engine: str | None = None,
         spark: Any = None,
-    ) -> LocalTrends | SparkTrends:
+    ) -> Results:
         """Find the trends of events; nothing is listed before it is asked for.
 
         Parameters
@@ -98,13 +97,14 @@ class Query:
         spark
             The Spark session to use; by default the active one, or a new local one.
         """
-        from trellis.run import detect
+        from trellis.api.dispatch import detect
+        from trellis.engines.options import RunOptions
 
-        return detect(
-            self, data, time=time, type=type, event_id=event_id, params=params, report_mode=report_mode,
-            methods=Methods(algorithm, construction, anchors, memory_limit, optimizer), max_trends=max_trends,
-            on_bad_rows=on_bad_rows, engine=engine, spark=spark,
+        options = RunOptions(
+            time=time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
+            on_bad_rows=on_bad_rows, methods=Methods(algorithm, construction, anchors, memory_limit, optimizer),
         )  # fmt: skip
+        return detect(self, data, options, engine, spark)
 
     def detect_stream(
         self,
@@ -163,9 +163,11 @@ class Query:
         max_trends
             The bound on the matches that one batch completes.
         """
-        from trellis.run import arrivals
+        from trellis.api.dispatch import arrivals
+        from trellis.engines.options import RunOptions
 
-        return arrivals(self, time=time, type=type, event_id=event_id, params=params, max_trends=max_trends)
+        options = RunOptions(time=time, type=type, event_id=event_id, params=params, max_trends=max_trends)
+        return arrivals(self, options)
 
     def __str__(self) -> str:
         return to_query_text(self.syntax)

@@ -18,9 +18,10 @@ from trellis.archive.growing import Plan, number_too_late, settle, split_newest
 from trellis.archive.kept import Kept
 from trellis.archive.leaves import Answer
 from trellis.archive.store import Manifest, read_manifest, remove_unnamed, swap_manifest, writing
-from trellis.engines import detect_here, following, history_on_spark, is_spark
 from trellis.errors import DataError, UsageError, did_you_mean
+from trellis.events.source import is_spark_frame
 from trellis.events.tables import as_tables
+from trellis.providers import provided
 
 
 class Archive(Kept):
@@ -75,8 +76,8 @@ class Archive(Kept):
             time, type, event_id, leaf, false_positive, memory, expected_events, query_length, fan_out, sizing, key,
             height,
         )  # fmt: skip
-        if is_spark(data):
-            return cls(history_on_spark().build(data, Path(directory), plan, told or _silently))
+        if is_spark_frame(data):
+            return cls(provided("archives on Spark").build(data, Path(directory), plan, told or _silently))
         table = _table(data)
         plan.check(Path(directory), table.schema)
         (told or _silently)("sorting")
@@ -119,10 +120,10 @@ class Archive(Kept):
         with self._writing():
             if batch is not None and self.manifest.batches.get(batch[0], -1) >= batch[1]:
                 return False
-            if is_spark(data):
+            if is_spark_frame(data):
                 if delay is not None or batch is not None or late != "error":
                     raise UsageError("delay, late and batch are for events of this process", "Use df.toArrow().")
-                self._use(history_on_spark().append(data, self, told or _silently))
+                self._use(provided("archives on Spark").append(data, self, told or _silently))
             else:
                 self._append(data, delay, late, batch, told or _silently)
         return True
@@ -149,7 +150,7 @@ class Archive(Kept):
         trellis.engines.spark.archive.follow.Following
             The stream, which runs: `wait` for its end, or `stop` it.
         """
-        running = following(
+        running = provided("archives on Spark").follow(
             frame, str(self.directory), str(checkpoint), delay=delay, late=late, available_now=available_now
         )
         running.start()
@@ -280,7 +281,7 @@ class Archive(Kept):
         reader = Reader(self.directory, manifest, self.held, self.checked)
         table = reader.rows(asker, chosen, with_gaps)
         try:
-            trends = detect_here(
+            trends = provided("local engine").detect(
                 pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
                 params=params,
             )  # fmt: skip

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.kernels import bloom as kernel
+from trellis.kernels.bloom import filters as kernel
 
 Ints = NDArray[np.int64]
 Slices = NDArray[np.uint64]

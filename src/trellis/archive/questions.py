@@ -11,7 +11,7 @@ import numpy as np
 from trellis.archive.leaves import Answer, Asked, Flags, Found, Ints, Leaves, Policy, Reading
 from trellis.archive.runs import Run, Steps
 from trellis.archive.words import Names, Word
-from trellis.kernels import chains as kernel
+from trellis.kernels.bloom import chains as kernel
 
 
 class Question:

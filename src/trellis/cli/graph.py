@@ -82,7 +82,7 @@ def posts(
     A post and each of its comments are worth 10 points, and lose one a day. A line is
     `ts,post,user name,score,commenters`, the last four K times.
     """
-    from trellis.graphs import debs
+    from trellis.papers import debs2016 as debs
 
     shown = o.OutputOptions(target, "", overwrite, show_progress, quiet, json)
     _run("posts", [posts, comments], shown, lambda **how: debs.posts(posts, comments, k=k, changes=str(changes), **how))
@@ -107,7 +107,7 @@ def communities(
 
     A line is `ts,text_1,...,text_K`.
     """
-    from trellis.graphs import debs
+    from trellis.papers import debs2016 as debs
 
     shown = o.OutputOptions(target, "", overwrite, show_progress, quiet, json)
     _run(

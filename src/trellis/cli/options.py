@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from trellis.papers.registry import NAMED
 from trellis.errors import UsageError
 from trellis.language.syntax import Report
+from trellis.papers.registry import NAMED
 
 
 class Engine(StrEnum):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import DataError
-from trellis.kernels import worlds as kernel
+from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import Window
 from trellis.language.schema import Kind, Type
 

@@ -7,7 +7,7 @@ import numpy as np
 from trellis.errors import UsageError
 from trellis.events.clock import Clock
 from trellis.events.slice import Groups, Ints
-from trellis.kernels import worlds as kernel
+from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind
 
 MAX_WINDOWS = 1 << 31

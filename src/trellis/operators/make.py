@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from trellis.papers.registry import NAMED
 from trellis.events.slice import Slice
 from trellis.operators.trends.operator import TrendOperator
+from trellis.papers.registry import NAMED
 from trellis.plan.plan import Plan, is_one_kleene
 from trellis.plan.sequence import CONDENSED, OF_SEQUENCES, TREE, looks_at_neighbours, sequence_of
 

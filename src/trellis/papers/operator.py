@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from trellis.papers.contract import Found, Meter, Stage
-from trellis.papers.registry import NAMED, Named
 from trellis.digits import number_text
 from trellis.errors import ListingRefused, UsageError
 from trellis.events.slice import Ints
-from trellis.kernels import path_ranks as kernel
-from trellis.kernels.ranks import rank_order
+from trellis.kernels.best.ranks import rank_order
+from trellis.kernels.unrank import ranks as kernel
 from trellis.language.bound import BoundQuery
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.operator import TrendOperator
+from trellis.papers.contract import Found, Meter, Stage
+from trellis.papers.registry import NAMED, Named
 
 if TYPE_CHECKING:
     from trellis.operators.batch import Range, Trends, Walked

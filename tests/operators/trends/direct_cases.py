@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from trellis.events.adjacency import LOWEST, Adjacency, Order
 from trellis.events.slice import Groups, Slice
-from trellis.kernels.worlds import span_ends, world_ends
+from trellis.kernels.events.partitions import span_ends, world_ends
 
 COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "!=": operator.ne}
 Array = np.ndarray

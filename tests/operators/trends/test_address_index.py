@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trellis.kernels import locate
+from trellis.kernels.unrank import by_index
 from trellis.operators.ranks import Ranks
 from trellis.operators.trends import address
 from trellis.operators.trends.address import IndexAddresses, Paths, Window
@@ -145,7 +145,7 @@ def test_events_that_no_trend_reaches_may_have_more_paths_than_there_are_trends(
 
 
 def test_blocks_are_passed_over() -> None:
-    n = 3 * locate.BLOCK + 7
+    n = 3 * by_index.BLOCK + 7
     rng = np.random.default_rng(5)
     times = np.sort(rng.integers(0, n, n))
     price = rng.integers(0, 400, n)

@@ -16,9 +16,9 @@ import pytest
 import trellis
 from tests.compare import assert_same, plain_rows
 from tests.strategies import Case, arrow_table
+from trellis.engines.local.results import LocalTrends
 from trellis.events.adjacency import encode
 from trellis.language.parser import parse
-from trellis.engines.local.results import LocalTrends
 from trellis.operators.trends import best, operator
 from trellis.operators.trends.best import BestTrends
 from trellis.operators.trends.graph import _kernel_arrays

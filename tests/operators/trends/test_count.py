@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 import trellis
-from trellis.kernels import large
-from trellis.kernels.algebra import modulo, settle
-from trellis.operators import exact
+from trellis.kernels.count import large
+from trellis.kernels.count.algebra import modulo, settle
+from trellis.operators.make import exact
 from trellis.operators.trends import count
 from trellis.operators.trends.count import Counter, GraphRelation
 from trellis.operators.trends.tasks import length_bounds, make_tasks, with_first_ends

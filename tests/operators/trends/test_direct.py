@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.operators.trends.direct_cases import Stage, make_key, make_stage, make_values, other_side
-from trellis.kernels import direct as kernel
+from trellis.kernels.maximal import inequality as kernel
 from trellis.operators.trends.direct import Direct, Method
 
 NO_CAP = 1 << 40

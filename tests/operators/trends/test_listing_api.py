@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import trellis
-from trellis.errors import ListingRefused, TrellisError, UsageError
 from trellis.engines.local.results import LocalTrends
+from trellis.errors import ListingRefused, TrellisError, UsageError
 from trellis.operators.trends import listing, operator
 
 CONDITION = "PATTERN S+ s[] WHERE [g] AND s[i].x > s[i-1].x"

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.events.slice import Groups, Slice
-from trellis.kernels.edges import latest_predecessors
+from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.language.bound import BoundQuery, Column, NamedOutput, Output, OutputKind, Window, WindowKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Report, Select, Which

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import encode
 from trellis.events.slice import Slice
-from trellis.kernels import edges as edge_kernel
-from trellis.kernels import positions as kernel
-from trellis.kernels.worlds import later_times
+from trellis.kernels.event_graph import edges as edge_kernel
+from trellis.kernels.event_graph import positions as kernel
+from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report
 from trellis.operators.patterns.paths import Paths
 from trellis.operators.patterns.variables import Variables

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
-from trellis.kernels import sequences as kernel
-from trellis.kernels import tree as joins
+from trellis.kernels.sequence import tree as joins
+from trellis.kernels.sequence import walk as kernel
 from trellis.operators.sequences.candidates import Leaves, PairCondition
 from trellis.operators.sequences.walk import Tasks, Walker
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.kernels import sequences as kernel
-from trellis.kernels.sweep import sweep
+from trellis.kernels.sequence import walk as kernel
+from trellis.kernels.sequence.sweep import sweep
 from trellis.operators.exact import LARGE, SMALL
 from trellis.operators.sequences.candidates import Leaves
 

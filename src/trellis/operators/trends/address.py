@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from trellis.digits import number_text
 from trellis.errors import TrellisError, UsageError
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import locate, passes, travel, unrank
+from trellis.kernels.count import passes
+from trellis.kernels.unrank import by_edges, by_index, many
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import LengthBound
 from trellis.language.times import EPOCH, parse_timestamp
@@ -56,7 +57,7 @@ class Addresses(Protocol):
 
 @dataclass(frozen=True)
 class Window:
-    """The events of a task as `trellis.kernels.locate` takes them; `begin` is the first of them in the slice."""
+    """The events of a task as `trellis.kernels.unrank.by_index` takes them; `begin` is the first in the slice."""
 
     begin: int
     vertices: int
@@ -118,15 +119,15 @@ class IndexAddresses:
         bits = 63 - len(window).bit_length()
         room, limbs = _limbs(total, bits)
         _refuse_too_large(len(window), 16 * room * len(window))
-        counts = locate.path_counts(
+        counts = by_index.path_counts(
             bits, limbs, room, window.vertices, window.later, window.place, window.firsts, window.lasts, window.ends,
             window.every, window.usable,
         )  # fmt: skip
         largest = sum(int(column) << (bits * i) for i, column in enumerate(counts.sum(axis=0)))
-        self.room, self.limbs = _limbs(largest, locate.BITS)
-        counts = locate.widened(counts, bits, self.room)
-        self._heads = locate.start_heads(window.starts, counts)
-        self._blocks = locate.sum_blocks(locate.block_orders(window.place), window.place, counts)
+        self.room, self.limbs = _limbs(largest, by_index.BITS)
+        counts = by_index.widened(counts, bits, self.room)
+        self._heads = by_index.start_heads(window.starts, counts)
+        self._blocks = by_index.sum_blocks(by_index.block_orders(window.place), window.place, counts)
 
     @property
     def nbytes(self) -> int:
@@ -140,8 +141,8 @@ class IndexAddresses:
     def one_by_one(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks; the time of each grows with the number of blocks of events."""
         window = self.window
-        events, ends = locate.locate(
-            ranks.limbs(locate.BITS, self.room), self.limbs, window.later, window.place, window.firsts, window.lasts,
+        events, ends = by_index.locate(
+            ranks.limbs(by_index.BITS, self.room), self.limbs, window.later, window.place, window.firsts, window.lasts,
             window.starts, window.ends, window.every, *self._blocks, self._heads,
         )  # fmt: skip
         events += np.int32(window.begin)
@@ -151,23 +152,23 @@ class IndexAddresses:
         """Return the trends with given ranks, in rising order, in one go through all events."""
         window = self.window
         slots, _, sums = self._blocks
-        counts = locate.unfold(slots, sums)
+        counts = by_index.unfold(slots, sums)
         order = np.argsort(window.place, kind="stable").astype(np.int32)
         order = order[np.searchsorted(window.place[order], 0) :]
 
         def travelled(part: Ints) -> tuple[Small, Small]:
-            return travel.travel(
+            return many.travel(
                 part, self.limbs, order, window.later, window.place, window.firsts, window.lasts, window.starts,
                 window.ends, window.every, counts,
             )  # fmt: skip
 
         with ThreadPoolExecutor(self.threads) as pool:
-            logs = list(pool.map(travelled, np.array_split(ranks.limbs(locate.BITS, self.room), self.threads)))
+            logs = list(pool.map(travelled, np.array_split(ranks.limbs(by_index.BITS, self.room), self.threads)))
             events = np.empty(sum(len(who) for who, _ in logs), np.int32)
             ends = np.zeros(len(ranks), np.int64)
             begins = accumulate((len(who) for who, _ in logs), initial=0)
             parts = zip(logs, begins, np.array_split(ends, self.threads), strict=False)
-            list(pool.map(lambda p: travel.collect(*p[0], window.begin, p[1], events, p[2]), parts))
+            list(pool.map(lambda p: many.collect(*p[0], window.begin, p[1], events, p[2]), parts))
         return events, ends
 
 
@@ -188,15 +189,15 @@ class GraphAddresses:
         self, events: Slice, graph: EventGraph, tasks: Tasks, task: int, bits: int, having: tuple[LengthBound, ...]
     ) -> None:
         least, most = length_bounds(having)
-        self.limbs = bits // unrank.LIMB + 2
+        self.limbs = bits // by_edges.LIMB + 2
         lo, hi, first_end = int(tasks.lo[task]), int(tasks.hi[task]), int(tasks.first_end[task])
         lengths = 0
         if least > 1 or most < NO_BOUND:
             lengths = max(1, min(hi - lo, least if most >= NO_BOUND else most))
         _refuse_too_large(hi - lo, 8 * self.limbs * (hi - lo) * (1 + lengths))
         shape = (lo, hi, first_end, tasks.every, graph.offsets, graph.successors, events.usable, self.limbs)
-        self._counts = unrank.suffix_counts(*shape)
-        self._layers = unrank.layered_counts(*shape, lengths) if lengths else np.zeros((0, 0, self.limbs), np.uint64)
+        self._counts = by_edges.suffix_counts(*shape)
+        self._layers = by_edges.layered_counts(*shape, lengths) if lengths else np.zeros((0, 0, self.limbs), np.uint64)
         self._shape = (
             lo, hi, first_end, tasks.single, tasks.every, graph.offsets, graph.successors, graph.latest, events.usable,
             self._counts, self._layers, least, most,
@@ -209,7 +210,7 @@ class GraphAddresses:
 
     def trends(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks."""
-        return unrank.unrank(ranks.limbs(unrank.LIMB, self.limbs).astype(np.uint64), *self._shape)
+        return by_edges.unrank(ranks.limbs(by_edges.LIMB, self.limbs).astype(np.uint64), *self._shape)
 
 
 def _refuse_too_large(events: int, needed: int) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Slice
-from trellis.kernels import passes, paths
-from trellis.kernels.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
-from trellis.kernels.passes import LANES
+from trellis.kernels.count import passes, paths
+from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
+from trellis.kernels.count.passes import LANES
 from trellis.operators.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.tasks import NO_BOUND, Tasks
@@ -28,7 +28,7 @@ Weights = Callable[[int], Residues]
 
 
 class Relation(Protocol):
-    """What may follow what, in one of the shapes of `trellis.kernels.passes`."""
+    """What may follow what, in one of the shapes of `trellis.kernels.count.passes`."""
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -139,14 +139,14 @@ class Counter:
 
     @property
     def _in_blocks(self) -> bool:
-        """Whether all tasks are so large, and of such a shape, that `trellis.kernels.large` counts them faster."""
+        """Whether all tasks are so large, and of such a shape, that `kernels.count.large` counts them faster."""
         if self.restricted or self.tasks.single or not len(self.tasks) or not self.relation.one_segment:
             return False
         return int((self.tasks.hi - self.tasks.lo).min()) >= MANY
 
     def _counts_in_blocks(self) -> list[int]:
         """Return what `counts` does; a pass gives floats, which tell how many primes are needed, and three residues."""
-        from trellis.kernels.large import BLOCK, PRIMES, count_large  # little work needs it
+        from trellis.kernels.count.large import BLOCK, PRIMES, count_large  # little work needs it
 
         arguments, tables = self._arguments(self.tasks), {}
 

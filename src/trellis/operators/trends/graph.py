@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError
 from trellis.events.adjacency import Adjacency, encode, residual_holds
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import edges as kernel
-from trellis.kernels.worlds import later_times
+from trellis.kernels.event_graph import edges as kernel
+from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
 

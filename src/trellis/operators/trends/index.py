@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import passes, vertices
-from trellis.kernels.algebra import Shortest
-from trellis.kernels.worlds import later_times, world_ends
+from trellis.kernels.count import passes
+from trellis.kernels.count.algebra import Shortest
+from trellis.kernels.events.partitions import later_times, world_ends
+from trellis.kernels.index import vertices
 from trellis.language.syntax import Report, Select
 from trellis.operators.trends.tasks import Tasks
 from trellis.plan.plan import Plan

@@ -25,8 +25,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import listing as kernel
-from trellis.kernels import walk as pruned_kernel
+from trellis.kernels.list import blocks as kernel
+from trellis.kernels.list import pruned as pruned_kernel
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.stretches import BEYOND, CLIPPED, Stretches
 from trellis.operators.trends.tasks import NO_BOUND, Tasks

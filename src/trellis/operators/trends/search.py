@@ -1,4 +1,4 @@
-"""The search for the best paths of tasks: what `trellis.kernels.best` finds by words, by what readers see."""
+"""The search for the best paths of tasks: what `trellis.kernels.best.search` finds by words, by what readers see."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints
-from trellis.kernels import best as kernel
-from trellis.kernels import nodes
-from trellis.kernels.edges import ANY
-from trellis.kernels.ranks import rank_order
+from trellis.kernels.best import nodes
+from trellis.kernels.best import search as kernel
+from trellis.kernels.best.ranks import rank_order
+from trellis.kernels.event_graph.edges import ANY
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.keys import Flags, Keys, Word
 from trellis.operators.trends.tasks import NO_BOUND, Tasks
@@ -66,11 +66,11 @@ def together(parts: Sequence[Paths]) -> Paths:
 
 @dataclass(frozen=True)
 class Links:
-    """How events follow one another, in the form of `trellis.kernels.nodes`.
+    """How events follow one another, in the form of `trellis.kernels.best.nodes`.
 
-    Where there are too many edges to list (`codes`: see `trellis.kernels.edges.edges_of_rows`), the search needs to be
-    told, for all events of its one task, the value of the best suffix and which events have any (`suffixes`, from what
-    each event gives, what it gives at the end of a trend, and whether more or less is better: 1, -1), and the
+    Where there are too many edges to list (`codes`: see `kernels.event_graph.edges.edges_of_rows`), the search needs to
+    be told, for all events of its one task, the value of the best suffix and which events have any (`suffixes`, from
+    what each event gives, what it gives at the end of a trend, and whether more or less is better: 1, -1), and the
     number of suffixes up to 2**64 - 1 (`counts`).
     """
 
@@ -107,7 +107,7 @@ def links_of(graph: EventGraph) -> Links:
 
 @dataclass(frozen=True)
 class States:
-    """What a path may do by what it has met, in the form of `trellis.kernels.nodes`; `met` are the flags of a state."""
+    """What a path may do by what it has met, in the form of `kernels.best.nodes`; `met` are the flags of a state."""
 
     kind: Ints
     step: Ints
@@ -275,7 +275,7 @@ class Search:
     def _enumerate(
         self, lanes: Lanes, order: Ints, bucket: Ints, limit: int, room: Ints
     ) -> tuple[NDArray[np.int32], Ints]:
-        """Return events and paths as `trellis.kernels.best.best_paths` writes them."""
+        """Return events and paths as `trellis.kernels.best.search.best_paths` writes them."""
         state = np.zeros(kernel.STATE_SIZE, np.int64)
         state[[kernel.TURN, kernel.READY]] = -1
         widest, words = self.space.widest, len(self.words)
@@ -320,7 +320,7 @@ class Search:
     def _walk(
         self, lanes: Lanes, order: Ints, part: Ints, low: Ints, high: Ints, limit: Ints, known: Ints | None
     ) -> tuple[Paths, Ints]:
-        """Return paths as `trellis.kernels.best.paths_between` lists them, and their lanes."""
+        """Return paths as `trellis.kernels.best.search.paths_between` lists them, and their lanes."""
         state = np.zeros(kernel.STATE_SIZE, np.int64)
         state[[kernel.TURN, kernel.READY]] = -1
         widest, words = self.space.widest, len(self.words)

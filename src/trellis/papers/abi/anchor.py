@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trellis.errors import TrellisError, UsageError
+from trellis.kernels.papers.abi import join as kernel
 from trellis.papers.abi.graph import PARALLEL, Values, build, values_of
 from trellis.papers.abi.window import Cut, Window
 from trellis.papers.contract import Found, Stage
-from trellis.errors import TrellisError, UsageError
-from trellis.kernels import abi_join as kernel
 
 START_ANCHORS = 8  # for each thread
 BATCH_VALUES = 1 << 18  # events that the trends of a share name, more or less

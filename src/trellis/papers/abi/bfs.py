@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.papers.contract import REFERENCE, Found, Stage
 from trellis.errors import TrellisError
-from trellis.kernels import abi_breadth as kernel
+from trellis.kernels.papers.abi import breadth as kernel
+from trellis.papers.contract import REFERENCE, Found, Stage
 
 BATCH_VALUES = 1 << 18
 MOST_VALUES = 1 << 30  # events of all partial trends of a length: 4 GiB, and as much for the next

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from trellis.kernels.papers.abi import walk as kernel
 from trellis.papers.contract import REFERENCE, Found, Stage
-from trellis.kernels import abi_walk as kernel
 
 VALUES, ROWS = 1 << 18, 1 << 16  # of a batch
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.papers.abi.graph import AbiGraph, Values, build, values_of
 from trellis.errors import TrellisError
 from trellis.events.adjacency import residual_holds
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import abi_edges as kernel
-from trellis.kernels.edges import keep_edges, latest_predecessors, sources_of
-from trellis.kernels.worlds import later_times
+from trellis.kernels.event_graph.edges import keep_edges, latest_predecessors, sources_of
+from trellis.kernels.events.partitions import later_times
+from trellis.kernels.papers.abi import edges as kernel
 from trellis.language.syntax import Report
 from trellis.operators.trends.graph import MAX_EDGES, PAIRS_AT_ONCE, EventGraph, reduced
+from trellis.papers.abi.graph import AbiGraph, Values, build, values_of
 from trellis.plan.plan import Plan
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError, UsageError
 from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, encode
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import abi_build as kernel
+from trellis.kernels.papers.abi import build as kernel
 from trellis.plan.plan import Plan
 
 DYNAMIC, DYNAMIC_RANGE, PARALLEL = "dynamic", "dynamic-range", "parallel"

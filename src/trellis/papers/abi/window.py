@@ -8,12 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from trellis.events.slice import Ints
+from trellis.kernels.events.partitions import later_times
+from trellis.kernels.papers.abi import edges as edge_kernel
+from trellis.kernels.papers.abi import join as join_kernel
+from trellis.language.syntax import Report
 from trellis.papers.abi.graph import PARALLEL, AbiGraph, Values, build
 from trellis.papers.contract import REFERENCE, Stage
-from trellis.events.slice import Ints
-from trellis.kernels import abi_edges, abi_join
-from trellis.kernels.worlds import later_times
-from trellis.language.syntax import Report
 
 Flags = NDArray[np.bool_]
 FIRST_TRIED, FACTOR = 16, 4  # anchors that are tried where none are asked for, and how many times more the next time
@@ -30,7 +31,7 @@ def pre_filtered(stage: Stage, abi: AbiGraph, exact: bool, task: int) -> tuple[F
     lo, hi = int(stage.tasks.lo[task]), int(stage.tasks.hi[task])
     times = stage.events.times[lo:hi]
     ticks = np.cumsum(np.concatenate([[False], times[1:] != times[:-1]])).astype(np.int64)
-    return abi_edges.pre_filter(ticks, abi.vertex, abi.first, abi.last, abi.offsets, abi.held, lo, abi.vertices)
+    return edge_kernel.pre_filter(ticks, abi.vertex, abi.first, abi.last, abi.offsets, abi.held, lo, abi.vertices)
 
 
 @dataclass
@@ -102,7 +103,7 @@ class Cut:
         is_anchor = np.zeros(window.abi.vertices + 1, np.bool_)
         is_anchor[anchors] = True
         self.anchored: Flags = window.passable & is_anchor[window.abi.vertex]
-        self.numbers = abi_join.measure(
+        self.numbers = join_kernel.measure(
             window.lo, window.hi, graph.offsets, graph.successors, self.anchored, window.ends
         )
 

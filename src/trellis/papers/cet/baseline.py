@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from trellis.papers.cet.ground import MOST_REFERENCES, split
-from trellis.papers.contract import REFERENCE, Found, Stage
 from trellis.errors import TrellisError
-from trellis.kernels import cet_baseline as kernel
-from trellis.kernels.cet_walk import predecessors
+from trellis.kernels.papers.cet import baseline as kernel
+from trellis.kernels.papers.cet.walk import predecessors
 from trellis.language.syntax import Report
 from trellis.operators.trends.graph import EventGraph, build_graph
+from trellis.papers.cet.ground import MOST_REFERENCES, split
+from trellis.papers.contract import REFERENCE, Found, Stage
 
 MOST_STEPS = 1 << 31  # of comparing trends in a window: some seconds
 

@@ -8,13 +8,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from trellis.kernels.papers.abi.breadth import count_longer
+from trellis.kernels.papers.cet.levels import direct_flags, lengthen
+from trellis.kernels.papers.cet.walk import longest_paths
+from trellis.operators.trends.graph import EventGraph
 from trellis.papers.cet.baseline import compatible
 from trellis.papers.cet.ground import BATCH_VALUES, Places, check_size, ground_of
 from trellis.papers.contract import REFERENCE, Found, Stage
-from trellis.kernels.abi_breadth import count_longer
-from trellis.kernels.cet_levels import direct_flags, lengthen
-from trellis.kernels.cet_walk import longest_paths
-from trellis.operators.trends.graph import EventGraph
 
 Flags = NDArray[np.bool_]
 

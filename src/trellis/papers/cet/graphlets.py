@@ -8,12 +8,12 @@ from functools import partial
 
 import numpy as np
 
+from trellis.events.slice import Ints
+from trellis.kernels.papers.cet import cuts as kernel
+from trellis.kernels.papers.cet.grow import sizes
 from trellis.papers.cet.ground import MOST_REFERENCES, Ground
 from trellis.papers.cet.plans import Costs, Problem, Window
 from trellis.papers.contract import REFERENCE, Stage
-from trellis.events.slice import Ints
-from trellis.kernels import cet_cuts as kernel
-from trellis.kernels.cet_grow import sizes
 
 MOST_COUNTED = 1 << 25  # events, once for each window, whose paths are counted to tell the steps of a plan
 

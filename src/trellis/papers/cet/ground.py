@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.papers.contract import REFERENCE, Found, Stage
 from trellis.errors import TrellisError
 from trellis.events.slice import Ints
-from trellis.kernels.cet_walk import longest_paths, predecessors
-from trellis.kernels.listing import SPARE
+from trellis.kernels.list.blocks import SPARE
+from trellis.kernels.papers.cet.walk import longest_paths, predecessors
+from trellis.papers.contract import REFERENCE, Found, Stage
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name
 BATCH_ROWS = 1 << 16

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from trellis.events.slice import Ints
+from trellis.kernels.list.blocks import SPARE
+from trellis.kernels.papers.cet.join import DEEPEST, STATE, join
 from trellis.papers.cet.graphlets import Partition, partitions
 from trellis.papers.cet.ground import Buffer, Ground, ground_of
 from trellis.papers.cet.optimizer import OPTIMIZERS
 from trellis.papers.cet.plans import Choice, NoPlan, Problem
 from trellis.papers.cet.pool import Pool
 from trellis.papers.contract import REFERENCE, Found, Stage
-from trellis.events.slice import Ints
-from trellis.kernels.cet_join import DEEPEST, STATE, join
-from trellis.kernels.listing import SPARE
 
 SHOWN = 12  # graphlets of a plan that `explain` names one by one
 

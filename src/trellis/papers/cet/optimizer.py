@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate, combinations
 from math import ceil
 
+from trellis.errors import TrellisError
 from trellis.papers.cet.plans import FEW, Choice, Cuts, NoPlan, Problem
 from trellis.papers.contract import REFERENCE
-from trellis.errors import TrellisError
 
 MOST_CUTS = 20  # that may be made or not, for an exhaustive search: a million plans
 MOST_LABELS = 200_000  # that branch and bound holds

@@ -15,9 +15,9 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.papers.contract import REFERENCE
 from trellis.errors import TrellisError
-from trellis.kernels.cet_cuts import EDGES, GROWN, KEPT, UPDATES, VISITS
+from trellis.kernels.papers.cet.cuts import EDGES, GROWN, KEPT, UPDATES, VISITS
+from trellis.papers.contract import REFERENCE
 
 FEW = 400  # pieces up to which the costs of all graphlets that begin with one are found at once
 Cuts = tuple[int, ...]  # pieces before which a graphlet begins, without the first

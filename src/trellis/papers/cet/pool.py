@@ -6,10 +6,10 @@ from collections import deque
 
 import numpy as np
 
+from trellis.kernels.list.blocks import SPARE
+from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
 from trellis.papers.cet.ground import Ground
 from trellis.papers.contract import REFERENCE, Meter
-from trellis.kernels.cet_grow import grow, keep_exits, sizes
-from trellis.kernels.listing import SPARE
 
 
 class Pool:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
 from trellis.papers.cet.ground import Ground, check_size, ground_of, split
 from trellis.papers.contract import REFERENCE, Found, Stage
-from trellis.kernels.cet_grow import grow, keep_exits, sizes
 
 
 def extract(stage: Stage) -> Iterator[Found]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from trellis.kernels.list.blocks import SPARE
+from trellis.kernels.papers.cet.walk import STATE, walk
 from trellis.papers.cet.ground import Buffer, Ground
 from trellis.papers.contract import Found
-from trellis.kernels.cet_walk import STATE, walk
-from trellis.kernels.listing import SPARE
 
 
 def walked(ground: Ground, task: int, buffer: Buffer, backwards: bool) -> Iterator[Found]:

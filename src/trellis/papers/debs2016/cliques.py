@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trellis.errors import UsageError
-from trellis.kernels.cliques import (
+from trellis.kernels.graph.cliques import (
     connect,
     core_order,
     disconnect,

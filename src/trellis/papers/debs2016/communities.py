@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from trellis.errors import UsageError, did_you_mean
-from trellis.papers.debs2016.engine import SMALLEST, Bytes, Engine, empty_table
-from trellis.kernels.debs_communities import (
+from trellis.kernels.papers.debs2016.communities import (
     CLIQUE,
     COMMENT_COLUMNS,
     COMMENT_IDS,
@@ -38,8 +37,9 @@ from trellis.kernels.debs_communities import (
     WAY,
     run_communities,
 )
-from trellis.kernels.debs_lines import TEXT_SIZE
-from trellis.kernels.debs_top import BASE, LABEL, LABEL_BASE, SCORES, SPARE, THRESHOLD, K
+from trellis.kernels.papers.debs2016.lines import TEXT_SIZE
+from trellis.kernels.papers.debs2016.top import BASE, LABEL, LABEL_BASE, SCORES, SPARE, THRESHOLD, K
+from trellis.papers.debs2016.engine import SMALLEST, Bytes, Engine, empty_table
 
 COMMUNITIES = ("clique", "component")
 LONGEST_SPAN = 1 << 61  # milliseconds

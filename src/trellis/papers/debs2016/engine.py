@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from trellis.kernels.debs_lines import (
+from trellis.kernels.papers.debs2016.lines import (
     BEGIN,
     DISORDERED,
     DONE,
@@ -34,7 +34,7 @@ from trellis.kernels.debs_lines import (
     TAKEN,
     WAITS,
 )
-from trellis.kernels.debs_tables import FREE, refill, refill_pairs
+from trellis.kernels.papers.debs2016.tables import FREE, refill, refill_pairs
 
 Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]

@@ -12,8 +12,8 @@ from typing import BinaryIO
 import numpy as np
 
 from trellis.errors import DataError
+from trellis.kernels.papers.debs2016.lines import line_times
 from trellis.papers.debs2016.engine import Engine, Write
-from trellis.kernels.debs_lines import line_times
 
 CHUNK = 1 << 20  # bytes
 Source = str | os.PathLike[str] | bytes | BinaryIO

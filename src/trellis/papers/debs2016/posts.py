@@ -7,9 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from trellis.errors import UsageError, did_you_mean
-from trellis.papers.debs2016.engine import SMALLEST, Bytes, Engine, empty_table
-from trellis.kernels.debs_lines import NEVER, TEXT_SIZE
-from trellis.kernels.debs_posts import (
+from trellis.kernels.papers.debs2016.lines import NEVER, TEXT_SIZE
+from trellis.kernels.papers.debs2016.posts import (
     CHANGES,
     COMMENT_IDS,
     FIRST_ITEM,
@@ -31,7 +30,8 @@ from trellis.kernels.debs_posts import (
     pack_names,
     run_posts,
 )
-from trellis.kernels.debs_top import LIVE, SCORES, SPARE, THRESHOLD, K
+from trellis.kernels.papers.debs2016.top import LIVE, SCORES, SPARE, THRESHOLD, K
+from trellis.papers.debs2016.engine import SMALLEST, Bytes, Engine, empty_table
 
 CHANGES_OF = ("exact", "deaths", "events")
 

@@ -26,9 +26,9 @@ from trellis.archive.contents import Chunk, chunk_of
 from trellis.archive.events import GROUP, Told, fitted, in_order, write_events
 from trellis.archive.growing import Plan, commit, number_too_late, split_newest
 from trellis.archive.store import Manifest
-from trellis.errors import DataError, UsageError
-from trellis.engines.spark.session.failures import in_driver, in_task
 from trellis.engines.spark.batch.sink import TOLD, task_number, tell, told
+from trellis.engines.spark.session.failures import in_driver, in_task
+from trellis.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from trellis.archive.archive import Archive

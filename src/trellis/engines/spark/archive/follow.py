@@ -16,10 +16,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from trellis.archive.archive import Archive
+from trellis.engines.spark.archive.build import quoted
+from trellis.engines.spark.session.failures import in_driver, in_task, mistake_in
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.language.schema import Type
-from trellis.engines.spark.session.failures import in_driver, in_task, mistake_in
-from trellis.engines.spark.archive.build import quoted
 from trellis.streams.delays import delay_of
 
 ABOUT = "archive.json"

@@ -10,20 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.digits import digits_of
-from trellis.events.clock import Clock
-from trellis.events.columns.types import from_arrow, normalise
-from trellis.events.groups import make_groups
-from trellis.events.prepare import repeated_id
-from trellis.events.slice import Ints, Slice
-from trellis.events.sorting import repeated_rows
-from trellis.kernels import worlds as kernel
-from trellis.language.bound import BoundQuery
-from trellis.limits import refuse_listing
-from trellis.operators.make import Operator, make_operator
-from trellis.plan.plan import Plan
-from trellis.results.arrange import arrange, hidden_names, possible_ranges
-from trellis.results.numbers import aggregate_rows, count_rows
-from trellis.results.rows import RowMaker, lead_schema, one_zero
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import (
     ID,
@@ -36,6 +22,20 @@ from trellis.engines.spark.split.rows import (
     whole_groups,
 )
 from trellis.engines.spark.split.split import group_keys, row_names
+from trellis.events.clock import Clock
+from trellis.events.columns.types import from_arrow, normalise
+from trellis.events.groups import make_groups
+from trellis.events.prepare import repeated_id
+from trellis.events.slice import Ints, Slice
+from trellis.events.sorting import repeated_rows
+from trellis.kernels.events import partitions as kernel
+from trellis.language.bound import BoundQuery
+from trellis.limits import refuse_listing
+from trellis.operators.make import Operator, make_operator
+from trellis.plan.plan import Plan
+from trellis.results.arrange import arrange, hidden_names, possible_ranges
+from trellis.results.numbers import aggregate_rows, count_rows
+from trellis.results.rows import RowMaker, lead_schema, one_zero
 
 PLACE = "__place"  # a number that rises with the rows of a group
 

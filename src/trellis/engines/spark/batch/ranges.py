@@ -16,6 +16,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from trellis.digits import digits_of, number_of
+from trellis.engines.spark.batch.operate import Work, make_slice
+from trellis.engines.spark.batch.sink import Sink, Written, task_number, tell
+from trellis.engines.spark.session.failures import in_task
+from trellis.engines.spark.ship.shared import load, save
+from trellis.engines.spark.split.rows import whole_groups
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing, result_size
 from trellis.operators.batch import Range
@@ -23,11 +28,6 @@ from trellis.operators.make import Operator, make_operator
 from trellis.plan.plan import Plan
 from trellis.results.arrange import possible_ranges
 from trellis.results.rows import RowMaker
-from trellis.engines.spark.session.failures import in_task
-from trellis.engines.spark.batch.operate import Work, make_slice
-from trellis.engines.spark.split.rows import whole_groups
-from trellis.engines.spark.ship.shared import load, save
-from trellis.engines.spark.batch.sink import Sink, Written, task_number, tell
 
 AT_ONCE = 2_000_000  # results that a task writes before it is known how many there are in all
 ROWS_A_TASK = 4_000_000  # results of a range at most, so that a lost task costs little

@@ -16,8 +16,16 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.window import Window as Over
 
-from trellis.papers.registry import NAMED
 from trellis.digits import number_of
+from trellis.engines.spark.batch import ranges
+from trellis.engines.spark.batch.operate import PLACE, Work, fitted, for_spark, group_name, spark_type
+from trellis.engines.spark.batch.ranges import CountAndWrite, WriteRanges, can_be_ranged, surveyed
+from trellis.engines.spark.batch.sink import TOLD, Sink, WriteRows, Written, told
+from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.sources.frames import Events, read_frames, union
+from trellis.engines.spark.sources.schema import from_spark
+from trellis.engines.spark.split.rows import output_names, partition_name
+from trellis.engines.spark.split.split import Split, copies, number_repeated, split, time_number, windows_at_once
 from trellis.errors import UsageError
 from trellis.events.clock import Clock
 from trellis.events.prepare import bad_rows, warn_of_case
@@ -29,21 +37,13 @@ from trellis.language.schema import Schema, Table
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.operators.trends.address import check_rank, named_group, sampled_ranks
 from trellis.operators.trends.aggregate import join
+from trellis.papers.registry import NAMED
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
 from trellis.plan.sequence import partition_inside
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import KEY
 from trellis.results.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
 from trellis.results.rows import chosen, exploded_schema, lead_schema, output_type, row_schema
-from trellis.engines.spark.batch import ranges
-from trellis.engines.spark.session.failures import in_driver
-from trellis.engines.spark.sources.frames import Events, read_frames, union
-from trellis.engines.spark.batch.operate import PLACE, Work, fitted, for_spark, group_name, spark_type
-from trellis.engines.spark.batch.ranges import CountAndWrite, WriteRanges, can_be_ranged, surveyed
-from trellis.engines.spark.split.rows import output_names, partition_name
-from trellis.engines.spark.sources.schema import from_spark
-from trellis.engines.spark.batch.sink import TOLD, Sink, WriteRows, Written, told
-from trellis.engines.spark.split.split import Split, copies, number_repeated, split, time_number, windows_at_once
 
 if TYPE_CHECKING:
     import pandas

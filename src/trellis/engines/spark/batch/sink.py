@@ -20,10 +20,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 
+from trellis.engines.spark.batch.operate import fitted
+from trellis.engines.spark.session.failures import in_task
 from trellis.errors import DataError
 from trellis.io.results import write_file
-from trellis.engines.spark.session.failures import in_task
-from trellis.engines.spark.batch.operate import fitted
 
 TOLD = pa.schema([("told", pa.string())])
 _SIGN = "trellis"  # a file that tells a task that it sees the driver's directory

@@ -10,19 +10,19 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from trellis.engines.spark.batch.operate import spark_type
+from trellis.engines.spark.batch.results import described_events
+from trellis.engines.spark.graphs.tasks import INSTANCE, Merge, Operate, Route
+from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.ship.by_value import send_along
+from trellis.engines.spark.ship.ship import ship
+from trellis.engines.spark.split.rows import column_name, output_names
+from trellis.engines.spark.stream.running import bucket_keys
 from trellis.errors import UsageError
 from trellis.graphs.job import Job
 from trellis.graphs.merger import Merger
 from trellis.graphs.splitter import Splitter
 from trellis.language.schema import Schema
-from trellis.engines.spark.ship.by_value import send_along
-from trellis.engines.spark.session.failures import in_driver
-from trellis.engines.spark.graphs.tasks import INSTANCE, Merge, Operate, Route
-from trellis.engines.spark.batch.operate import spark_type
-from trellis.engines.spark.split.rows import column_name, output_names
-from trellis.engines.spark.ship.ship import ship
-from trellis.engines.spark.stream.running import bucket_keys
-from trellis.engines.spark.batch.results import described_events
 
 
 def run(

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from trellis.engines.spark.graphs.tasks import FIRST, routed
+from trellis.engines.spark.session.failures import in_task
+from trellis.engines.spark.stream.stateful import go_on_at_interrupts, watermark_of
 from trellis.graphs.instance import Instance
 from trellis.graphs.job import Job, Row
-from trellis.engines.spark.session.failures import in_task
-from trellis.engines.spark.graphs.tasks import FIRST, routed
-from trellis.engines.spark.stream.stateful import go_on_at_interrupts, watermark_of
 from trellis.streams.bucket import packed, unpacked
 
 if TYPE_CHECKING:

@@ -17,21 +17,21 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from trellis.engines.spark.batch.results import described_events
+from trellis.engines.spark.graphs.run import make_job
+from trellis.engines.spark.graphs.stateful import FOUND, PACKED, Flush, Holding, Pack
+from trellis.engines.spark.graphs.tasks import inner_rows
+from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.ship.ship import ship
+from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.split.rows import column_name
+from trellis.engines.spark.stream.running import AHEAD, bucket_keys
+from trellis.engines.spark.stream.stateful import moment_of, set_up
 from trellis.errors import DataError, UsageError
 from trellis.graphs.job import sort_key
 from trellis.graphs.merger import Merger, Merging
 from trellis.graphs.plain import from_bytes, to_bytes
 from trellis.graphs.splitter import Splitter
-from trellis.engines.spark.session.failures import in_driver
-from trellis.engines.spark.sources.frames import Events
-from trellis.engines.spark.graphs.stateful import FOUND, PACKED, Flush, Holding, Pack
-from trellis.engines.spark.graphs.tasks import inner_rows
-from trellis.engines.spark.graphs.run import make_job
-from trellis.engines.spark.split.rows import column_name
-from trellis.engines.spark.ship.ship import ship
-from trellis.engines.spark.stream.stateful import moment_of, set_up
-from trellis.engines.spark.stream.running import AHEAD, bucket_keys
-from trellis.engines.spark.batch.results import described_events
 from trellis.streams.bucket import unpacked
 from trellis.streams.delays import delay_of
 from trellis.streams.outlet import FLUSH, RESULTS, Outlet, batch_name

@@ -9,11 +9,11 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
+from trellis.engines.spark.batch.operate import PLACE, for_spark
+from trellis.engines.spark.session.failures import in_task
 from trellis.errors import TrellisError
 from trellis.graphs.instance import Instance, failed
 from trellis.graphs.job import Job, Row
-from trellis.engines.spark.session.failures import in_task
-from trellis.engines.spark.batch.operate import PLACE, for_spark
 
 INSTANCE, FIRST = "instance", "first"
 ROWS_AT_ONCE = 1 << 13

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from trellis.engines.spark.session.failures import in_task
 from trellis.graphs.engine import Block, step
 from trellis.graphs.program import VertexProgram
 from trellis.graphs.values import Sets, Values, from_arrow, put, take, to_arrow
-from trellis.engines.spark.session.failures import in_task
 
 OWN, SEEN, MAIL = "own", "seen", "mail"
 VERTEX, EDGE, WATCHER = 0, 1, 2

@@ -13,15 +13,6 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from trellis.errors import DataError, UsageError, did_you_mean
-from trellis.graphs.arrays import SOURCE, TARGET
-from trellis.graphs.engine import refuse_more, round_bound
-from trellis.graphs.program import BOTH, OUT, VertexProgram, Vertices
-from trellis.graphs.values import to_arrow
-from trellis.engines.spark.ship.by_value import send_along
-from trellis.engines.spark.session.failures import in_driver
-from trellis.engines.spark.ship.ship import ship
-from trellis.engines.spark.stream.running import bucket_keys
 from trellis.engines.spark.graphs.vertex_blocks import (
     EDGE,
     MOVING,
@@ -35,6 +26,15 @@ from trellis.engines.spark.graphs.vertex_blocks import (
     build,
     for_spark,
 )
+from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.ship.by_value import send_along
+from trellis.engines.spark.ship.ship import ship
+from trellis.engines.spark.stream.running import bucket_keys
+from trellis.errors import DataError, UsageError, did_you_mean
+from trellis.graphs.arrays import SOURCE, TARGET
+from trellis.graphs.engine import refuse_more, round_bound
+from trellis.graphs.program import BOTH, OUT, VertexProgram, Vertices
+from trellis.graphs.values import to_arrow
 
 INTEGERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 

@@ -17,14 +17,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window as Over
 
-from trellis.errors import UsageError
-from trellis.language.bound import Operation, Value, WindowKind, columns_of
-from trellis.language.schema import Kind
-from trellis.language.syntax import Report, Select, Which
-from trellis.plan.plan import Plan
-from trellis.plan.relation import Comparison, Relation, relation_of
-from trellis.engines.spark.split.compile import compile_condition
-from trellis.engines.spark.split.exactness import can_compile, digits_of
 from trellis.engines.spark.papers.indexed import (
     EVENT,
     FIRST,
@@ -39,8 +31,16 @@ from trellis.engines.spark.papers.indexed import (
     VERTEX,
     WINDOW,
 )
+from trellis.engines.spark.split.compile import compile_condition
+from trellis.engines.spark.split.exactness import can_compile, digits_of
 from trellis.engines.spark.split.rows import ID, STRETCH, TIME
 from trellis.engines.spark.split.split import Split, group_keys, row_names
+from trellis.errors import UsageError
+from trellis.language.bound import Operation, Value, WindowKind, columns_of
+from trellis.language.schema import Kind
+from trellis.language.syntax import Report, Select, Which
+from trellis.plan.plan import Plan
+from trellis.plan.relation import Comparison, Relation, relation_of
 
 SEGMENT, POINT, NUMBER, WIDTH, BASE, OWNER = "segment", "point", "number", "width", "base", "owner"
 GIVES, TAKES, VALUE, CUT, KIND = "gives", "takes", "value", "cut", "kind"

@@ -18,13 +18,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from trellis.engines.spark.session.failures import in_driver
 from trellis.errors import DataError, UsageError
+from trellis.io.arrow import pc
+from trellis.kernels.papers.debs2016.lines import NEVER, line_times
 from trellis.papers.debs2016 import Communities, Posts
 from trellis.papers.debs2016.engine import Engine
 from trellis.papers.debs2016.files import in_order
-from trellis.io.arrow import pc
-from trellis.kernels.debs_lines import NEVER, line_times
-from trellis.engines.spark.session.failures import in_driver
 from trellis.streams.outlet import FLUSH, RESULTS, Outlet, batch_name, committed_files
 
 ABOUT, STATES, SPARK = "trellis.json", "states", "spark"

@@ -23,18 +23,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
+from trellis.engines.spark.batch.operate import make_slice
+from trellis.engines.spark.batch.sink import task_number
+from trellis.engines.spark.session.failures import in_task
+from trellis.engines.spark.split.rows import whole_groups
+from trellis.engines.spark.split.split import Split, group_keys
 from trellis.events.slice import Ints
-from trellis.kernels import passes
+from trellis.kernels.count import passes
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex, Parts
 from trellis.operators.trends.operator import TrendOperator
 from trellis.operators.trends.tasks import Tasks
 from trellis.plan.plan import Plan
-from trellis.engines.spark.session.failures import in_task
-from trellis.engines.spark.batch.operate import make_slice
-from trellis.engines.spark.split.rows import whole_groups
-from trellis.engines.spark.batch.sink import task_number
-from trellis.engines.spark.split.split import Split, group_keys
 
 EVENT, VERTEX, TO, LATER, NEAREST, STARTS = "event", "vertex", "to", "later", "nearest", "starts"
 FIRST, LAST = "first", "last"

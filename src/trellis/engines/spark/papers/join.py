@@ -21,16 +21,10 @@ from pyspark.sql.types import StructType
 from pyspark.sql.window import Window as Over
 
 from trellis.digits import number_text
-from trellis.errors import ListingRefused, UsageError
-from trellis.language.bound import WindowKind
-from trellis.language.syntax import Report
-from trellis.methods import SPARK
-from trellis.operators.trends.tasks import length_bounds
-from trellis.plan.plan import Plan, is_one_kleene
-from trellis.results.arrange import KEY
-from trellis.results.rows import lead_schema, output_type
+from trellis.engines.spark.batch.operate import PLACE, spark_type
+from trellis.engines.spark.batch.results import SparkTrends, written
+from trellis.engines.spark.batch.sink import Sink, Written
 from trellis.engines.spark.papers.construction import check_construction, index_on_spark
-from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.papers.indexed import (
     EVENT,
     FIRST,
@@ -46,12 +40,18 @@ from trellis.engines.spark.papers.indexed import (
     WINDOW,
     index_in_kernels,
 )
-from trellis.engines.spark.batch.operate import PLACE, spark_type
 from trellis.engines.spark.papers.path_rows import PATH, RANK, PathRows
+from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.split.rows import output_names
-from trellis.engines.spark.batch.sink import Sink, Written
 from trellis.engines.spark.split.split import Split, split
-from trellis.engines.spark.batch.results import SparkTrends, written
+from trellis.errors import ListingRefused, UsageError
+from trellis.language.bound import WindowKind
+from trellis.language.syntax import Report
+from trellis.methods import SPARK
+from trellis.operators.trends.tasks import length_bounds
+from trellis.plan.plan import Plan, is_one_kleene
+from trellis.results.arrange import KEY
+from trellis.results.rows import lead_schema, output_type
 
 NEXT, BEFORE = "next", "before"
 MOST_EDGES = 1_000_000  # events and to-edges of a graph that is broadcast

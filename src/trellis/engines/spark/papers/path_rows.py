@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from trellis.engines.spark.batch.operate import for_spark
+from trellis.engines.spark.papers.indexed import EVENT, GROUP, WINDOW
+from trellis.engines.spark.session.failures import in_task
+from trellis.engines.spark.split.rows import ID, TIME, output_names
+from trellis.engines.spark.split.split import row_names
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.slice import Groups, Ints, Slice
 from trellis.operators.batch import Walked
 from trellis.plan.plan import Plan
 from trellis.results.arrange import hidden_names
 from trellis.results.rows import RowMaker, one_zero
-from trellis.engines.spark.session.failures import in_task
-from trellis.engines.spark.papers.indexed import EVENT, GROUP, WINDOW
-from trellis.engines.spark.batch.operate import for_spark
-from trellis.engines.spark.split.rows import ID, TIME, output_names
-from trellis.engines.spark.split.split import row_names
 
 PATH, RANK = "path", "rank"
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trellis.digits import digits_of, number_of
-from trellis.errors import DataError, ListingRefused, OperatorFailed, OverflowInCondition, TrellisError, UsageError
-from trellis.engines.spark.split.compile import translate_error
 from trellis.engines.spark.session.workers import lacking
+from trellis.engines.spark.split.compile import translate_error
+from trellis.errors import DataError, ListingRefused, OperatorFailed, OverflowInCondition, TrellisError, UsageError
 
 _MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
 _KINDS = {

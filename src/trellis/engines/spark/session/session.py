@@ -19,8 +19,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException, PySparkImportError
 from pyspark.sql import SparkSession
 
-from trellis.errors import UsageError
 from trellis.engines.spark.session.masters import check_master
+from trellis.errors import UsageError
 
 OLDEST_JAVA = 17
 

@@ -14,8 +14,8 @@ from weakref import WeakSet
 from pyspark.sql import SparkSession
 
 import trellis
-from trellis.engines.spark.ship import unpack
 from trellis.engines.spark.session.session import temporary_directory
+from trellis.engines.spark.ship import unpack
 
 _ROOT = Path(trellis.__file__).parent
 _LEFT_OUT = ("__pycache__", "cli")

@@ -12,16 +12,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from trellis.engines.spark.session.session import get_session
+from trellis.engines.spark.ship.ship import ship
+from trellis.engines.spark.sources.read import read
+from trellis.engines.spark.sources.schema import parse_times
+from trellis.engines.spark.split.compile import time_column
 from trellis.errors import UsageError
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.tables import as_tables, check_names, refuse_type_column
 from trellis.language.schema import TIMESTAMP, TYPE, Kind, choose_time
 from trellis.results.rows import arrow_type, present
-from trellis.engines.spark.split.compile import time_column
-from trellis.engines.spark.sources.read import read
-from trellis.engines.spark.sources.schema import parse_times
-from trellis.engines.spark.session.session import get_session
-from trellis.engines.spark.ship.ship import ship
 
 Frames = dict[str | None, DataFrame]
 

@@ -22,14 +22,22 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from trellis.engines.spark.sources.schema import (
+    NUMBERS,
+    Looks,
+    convert_text,
+    looks,
+    looks_like_time,
+    parse_times,
+    text_type,
+)
+from trellis.engines.spark.split.compile import SPARK_ERRORS, raise_data_error
 from trellis.errors import DataError
 from trellis.events.times import java_pattern_to_regex
 from trellis.io import read as local
 from trellis.io.failures import reading
 from trellis.io.formats import format_of
 from trellis.io.sources import Paths, Source, expand, open_source
-from trellis.engines.spark.split.compile import SPARK_ERRORS, raise_data_error
-from trellis.engines.spark.sources.schema import NUMBERS, Looks, convert_text, looks, looks_like_time, parse_times, text_type
 
 _CORRUPT = "_trellis_corrupt"
 _FIELD = "_trellis_field"

@@ -10,13 +10,13 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
-from trellis.errors import DataError, UsageError
-from trellis.io.sources import expand
-from trellis.language.schema import choose_time
-from trellis.engines.spark.split.compile import SPARK_ERRORS
 from trellis.engines.spark.sources.frames import Events
 from trellis.engines.spark.sources.read import read
 from trellis.engines.spark.sources.schema import parse_times
+from trellis.engines.spark.split.compile import SPARK_ERRORS
+from trellis.errors import DataError, UsageError
+from trellis.io.sources import expand
+from trellis.language.schema import choose_time
 
 FORMATS = ("parquet", "orc", "json", "csv", "tsv")
 

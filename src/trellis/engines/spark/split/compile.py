@@ -22,12 +22,12 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as f
 from pyspark.sql.types import DayTimeIntervalType, DecimalType, StringType
 
+from trellis.engines.spark.sources.schema import precision_of
+from trellis.engines.spark.split.exactness import LONG_KINDS, can_compile, digits_of
 from trellis.errors import DataError, OverflowInCondition, TrellisError
 from trellis.language.bound import Column, Constant, Operation, Value
 from trellis.language.schema import Kind, Type
 from trellis.language.times import format_timestamp
-from trellis.engines.spark.split.exactness import LONG_KINDS, can_compile, digits_of
-from trellis.engines.spark.sources.schema import precision_of
 
 Resolve = Callable[[Column], SparkColumn]
 

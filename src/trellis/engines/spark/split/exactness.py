@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from pyspark.sql.types import DecimalType
 
+from trellis.engines.spark.sources.schema import precision_of
 from trellis.language.bound import Column, Constant, Operation, Value
 from trellis.language.schema import Kind
-from trellis.engines.spark.sources.schema import precision_of
 
 LONG_KINDS = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
 """The kinds that are a `bigint` inside a compiled expression."""

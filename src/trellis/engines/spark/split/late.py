@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from trellis.engines.spark.session.failures import in_task
+from trellis.engines.spark.split.rows import USABLE
 from trellis.events.adjacency import meets_condition
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.language.bound import Condition, columns_of
 from trellis.plan.plan import Plan
-from trellis.engines.spark.session.failures import in_task
-from trellis.engines.spark.split.rows import USABLE
 
 
 @dataclass(frozen=True)

@@ -20,19 +20,19 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.window import Window as Over
 
+from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.sources.schema import from_spark
+from trellis.engines.spark.split.compile import compile_condition, raise_data_error, time_column
+from trellis.engines.spark.split.exactness import can_compile, may_overflow
+from trellis.engines.spark.split.late import LateConditions, SomeVariable
+from trellis.engines.spark.split.repeated import FirstOfIds
+from trellis.engines.spark.split.rows import ID, STRETCH, TIME, USABLE, column_name, partition_name
 from trellis.errors import DataError
 from trellis.events.clock import FARTHEST, INT64, TOO_FAR, TOO_LONG, Clock
 from trellis.events.prepare import unordered
 from trellis.language.bound import BoundQuery, Condition, Operation, Value, WindowKind
 from trellis.language.schema import TYPE, Kind
 from trellis.plan.plan import Plan, is_one_kleene
-from trellis.engines.spark.split.compile import compile_condition, raise_data_error, time_column
-from trellis.engines.spark.split.exactness import can_compile, may_overflow
-from trellis.engines.spark.sources.frames import Events
-from trellis.engines.spark.split.late import LateConditions, SomeVariable
-from trellis.engines.spark.split.repeated import FirstOfIds
-from trellis.engines.spark.split.rows import ID, STRETCH, TIME, USABLE, column_name, partition_name
-from trellis.engines.spark.sources.schema import from_spark
 
 OTHER = "other"  # columns that only order rows of one id
 STRETCHES_A_TASK = 2  # or more, so that tasks are even

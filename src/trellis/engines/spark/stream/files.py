@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark import TaskContext
 
-from trellis.errors import DataError
-from trellis.io.results import write_file
 from trellis.engines.spark.batch.operate import spark_type
 from trellis.engines.spark.batch.sink import task_number
+from trellis.errors import DataError
+from trellis.io.results import write_file
 from trellis.streams.outlet import FOLDERS, batch_name
 
 DIRECT_BYTES = 8 << 20

@@ -20,15 +20,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from trellis.engines.spark.batch.results import described_events
+from trellis.engines.spark.batch.sink import TOLD, told
+from trellis.engines.spark.session.failures import in_driver, mistake_in
+from trellis.engines.spark.stream.files import Filing
+from trellis.engines.spark.stream.stateful import FOUND, TAKEN, Settings, found_in, rows_of, schema_of_kind
+from trellis.engines.spark.stream.tasks import TABLES, Flushing, WriteFound
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.engines.spark.session.failures import in_driver, mistake_in
-from trellis.engines.spark.batch.sink import TOLD, told
-from trellis.engines.spark.stream.stateful import FOUND, TAKEN, Settings, found_in, rows_of, schema_of_kind
-from trellis.engines.spark.stream.files import Filing
-from trellis.engines.spark.stream.tasks import TABLES, Flushing, WriteFound
-from trellis.engines.spark.batch.results import described_events
 from trellis.streams.bucket import Family, shared_columns
 from trellis.streams.calendar import Calendar
 from trellis.streams.closing import Standing, check_standing

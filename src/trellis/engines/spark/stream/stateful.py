@@ -22,14 +22,14 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from trellis.language.schema import Kind, Type
-from trellis.engines.spark.split.compile import time_column
+from trellis.engines.spark.batch.operate import for_spark, spark_type
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.sources.frames import Events
-from trellis.engines.spark.batch.operate import for_spark, spark_type
+from trellis.engines.spark.split.compile import time_column
 from trellis.engines.spark.split.rows import output_names
 from trellis.engines.spark.split.split import partition_value
 from trellis.engines.spark.stream.files import FILE_BYTES, Filing, batch_number, up_to
+from trellis.language.schema import Kind, Type
 from trellis.streams.bucket import Bucket, Family, Out, packed, unpacked
 from trellis.streams.calendar import Number
 from trellis.streams.closing import windows_schema

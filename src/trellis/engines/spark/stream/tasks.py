@@ -9,11 +9,11 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from trellis.engines.spark.batch.sink import tell
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import group_begins, whole_groups
-from trellis.engines.spark.batch.sink import tell
-from trellis.engines.spark.stream.stateful import TAKEN, go_on_at_interrupts
 from trellis.engines.spark.stream.files import FILE_BYTES, Filing
+from trellis.engines.spark.stream.stateful import TAKEN, go_on_at_interrupts
 from trellis.streams.bucket import Bucket, Family, packed, unpacked
 from trellis.streams.calendar import END
 from trellis.streams.outlet import RESULTS, WINDOWS

@@ -1,0 +1,1 @@
+"""Counting the paths of tasks, on the attribute index or on listed edges."""

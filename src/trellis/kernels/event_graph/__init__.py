@@ -1,0 +1,1 @@
+"""The event graph: edges between events, or between events bound to the positions of a pattern."""

@@ -1,0 +1,1 @@
+"""Events in their order: partitions, times and repeated rows."""

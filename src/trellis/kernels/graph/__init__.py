@@ -1,0 +1,1 @@
+"""Property graphs: cliques, and lists of neighbours."""

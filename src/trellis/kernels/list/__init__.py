@@ -1,0 +1,1 @@
+"""Listing the paths of rank ranges into buffers, and aggregating over what was listed."""

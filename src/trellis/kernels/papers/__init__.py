@@ -1,0 +1,1 @@
+"""The papers' algorithms under their own names: kernels that the default is compared with."""

@@ -1,0 +1,1 @@
+"""Kernels of the ABI paper: its graph, its event graph and its ways to extract trends."""

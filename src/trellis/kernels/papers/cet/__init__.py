@@ -1,0 +1,1 @@
+"""Kernels of the CET paper: its baseline, graphlets, T-CET, M-CET and H-CET."""

@@ -1,0 +1,1 @@
+"""Kernels of the DEBS 2016 grand challenge: the lines, and both queries."""
