@@ -8,17 +8,18 @@ from dataclasses import replace
 import numpy as np
 
 from trellis.algorithms.cet.ground import MOST_REFERENCES, split
-from trellis.algorithms.contract import REFERENCE, Found, Stage
+from trellis.algorithms.contract import REFERENCE, Stage
 from trellis.errors import TrellisError
 from trellis.kernels import cet_baseline as kernel
 from trellis.kernels.cet_walk import predecessors
 from trellis.language.syntax import Report
+from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph, build_graph
 
 MOST_STEPS = 1 << 31  # of comparing trends in a window: some seconds
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows.
 
     Raises

@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 
 from trellis.algorithms.cet.baseline import compatible
 from trellis.algorithms.cet.ground import BATCH_VALUES, Places, check_size, ground_of
-from trellis.algorithms.contract import REFERENCE, Found, Stage
+from trellis.algorithms.contract import REFERENCE, Stage
 from trellis.kernels.abi_breadth import count_longer
 from trellis.kernels.cet_levels import direct_flags, lengthen
 from trellis.kernels.cet_walk import longest_paths
+from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
 
 Flags = NDArray[np.bool_]
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows: of the matches of each sequence those that are complete.
 
     The sequences know nothing of one another: each is matched from its first event on, and its partial matches are held
@@ -37,7 +38,9 @@ def extract(stage: Stage) -> Iterator[Found]:
             step = max(BATCH_VALUES // length, 1)
             for begin, end in pairwise([*range(0, len(complete), step), len(complete)]):
                 part = complete[begin:end]
-                yield Found(task, part.ravel(), np.arange(1, len(part) + 1, dtype=np.int32) * np.int32(length))
+                yield PathBatch.of_task(
+                    part.ravel(), np.arange(1, len(part) + 1, dtype=np.int32) * np.int32(length), task
+                )
         stage.meter.release(REFERENCE * window.held)
 
 

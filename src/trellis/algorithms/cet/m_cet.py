@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 from trellis.algorithms.cet.ground import Buffer, ground_of
 from trellis.algorithms.cet.walks import walked
-from trellis.algorithms.contract import REFERENCE, Found, Stage
+from trellis.algorithms.contract import REFERENCE, Stage
+from trellis.operators.batch import PathBatch
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows."""
     ground = ground_of(stage)
     longest = ground.extents[0]

@@ -8,10 +8,11 @@ import numpy as np
 
 from trellis.algorithms.cet.ground import Buffer, ground_of
 from trellis.algorithms.cet.walks import walked
-from trellis.algorithms.contract import REFERENCE, Found, Stage
+from trellis.algorithms.contract import REFERENCE, Stage
+from trellis.operators.batch import PathBatch
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows; each window's stacks and pointers count as stored, and the current trend."""
     ground = ground_of(stage)
     longest, edges = ground.extents
