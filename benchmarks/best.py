@@ -9,6 +9,7 @@ import pyarrow as pa
 import trellis
 from benchmarks import Peer, Row, Table, best_of
 from benchmarks.data import prices
+from trellis.operators.contract import ListRequest
 
 RISING = "PATTERN E+ s[] WHERE s[i].price > s[i-1].price"
 KEYS = {
@@ -63,5 +64,5 @@ def all_sorted(trends: Any) -> pa.Table:
     from trellis.results.rows import RowMaker
 
     bound, operator = trends.plan.bound, trends._operator
-    rows = operator.listed([(0, 0, trends.count())], RowMaker(trends.plan, operator.events).batch)
+    rows = operator.list(ListRequest([(0, 0, trends.count())], RowMaker(trends.plan, operator.events).batch))
     return pa.Table.from_batches(list(arrange(bound, rows)))

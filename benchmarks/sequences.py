@@ -17,7 +17,7 @@ from benchmarks import Peer, Row, Table, Timing, at_least, best_of, median_of, s
 from benchmarks.flink import found_by_flink
 from trellis.operators.sequences import tree as trees
 from trellis.operators.sequences.candidates import Leaves
-from trellis.operators.sequences.operator import SequenceOperator
+from trellis.operators.sequences.structure import SequenceStructure
 from trellis.plan.sequence import sequence_of
 
 # The command line freezes what is left when it ends, and DuckDB would complain that it leaks.
@@ -267,14 +267,14 @@ def _leaves(operator: Any, reduced: bool) -> Leaves:
 
 def _tree(operator: Any, way: str, reduced: bool, quick: bool) -> Timing:
     def work() -> float:
-        own = SequenceOperator(operator.plan, operator.events, leaves=_leaves(operator, reduced))
+        own = SequenceStructure(operator.plan, operator.events, leaves=_leaves(operator, reduced))
         return sum(own.tree(way).counts())
 
     return median_of(f"tree, {way}", work, quick, runs=3 if reduced else 1)
 
 
 def _walk(operator: Any, reduced: bool) -> int:
-    return sum(SequenceOperator(operator.plan, operator.events, 2, _leaves(operator, reduced)).counts)
+    return sum(SequenceStructure(operator.plan, operator.events, 2, _leaves(operator, reduced)).counts)
 
 
 def _against(what: str, ours: Timing, name: str, theirs: Timing, least: float) -> Row:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 _CONVERTED = 10**4000  # what Python itself converts, with some to spare
+_SIZES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+_LARGE = 1e6  # from here on a number is given by its exponent
 
 
 def number_of(text: str) -> int:
@@ -29,3 +33,18 @@ def number_text(number: int) -> str:
     digits = digits_of(number)
     about = f"about {digits[0]}.{digits[1:3]}e{len(digits) - 1}"
     return f"{digits} ({about})" if len(digits) <= 1000 else f"{about}, a number of {len(digits):,} digits,"
+
+
+def bytes_text(size: int) -> str:
+    """Return a number of bytes in the largest unit that it has one of."""
+    for name, unit in _SIZES:
+        if size >= unit:
+            return f"{short_number(size / Fraction(unit), 1)} {name}"
+    return f"{size:,} bytes"
+
+
+def short_number(number: Fraction, places: int) -> str:
+    """Return a number with so many decimal places, or from a million on by its exponent."""
+    if number < _LARGE:
+        return f"{float(number):,.{places}f}"
+    return f"{float(number):.1e}" if number < 1e300 else f"more than 1e{len(str(int(number))) - 1}"

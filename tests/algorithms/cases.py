@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
 
 from tests.compare import plain_rows
 from tests.strategies import Case, case
 from trellis.language import syntax as s
-from trellis.papers.contract import Found, Stage
+from trellis.operators.batch import PathBatch
+from trellis.papers.contract import Stage
 from trellis.papers.registry import NAMED
 
 CONSTRUCTIONS = ("dynamic", "dynamic-range", "parallel")
@@ -41,6 +42,7 @@ def paths_of(stage: Stage, name: str) -> list[tuple[int, ...]]:
     return sorted(found)
 
 
-def _paths(found: Found) -> list[tuple[int, ...]]:
-    begins = np.concatenate([[0], found.ends[:-1]])
-    return [(found.task, *found.positions[begin:end].tolist()) for begin, end in zip(begins, found.ends, strict=True)]
+def _paths(found: PathBatch) -> list[tuple[int, ...]]:
+    """The events of each trend behind its task."""
+    cuts = zip(found.groups.tolist(), pairwise(found.offsets), strict=True)
+    return [(task, *found.positions[begin:end].tolist()) for task, (begin, end) in cuts]

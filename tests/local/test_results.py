@@ -17,6 +17,7 @@ import trellis
 from tests.compare import plain_rows
 from trellis.engines.local.results import LocalTrends
 from trellis.errors import BindError, ListingRefused, QuerySyntaxError, UsageError
+from trellis.operators.contract import ListRequest
 from trellis.operators.trends import operator
 from trellis.results import arrange
 
@@ -74,7 +75,7 @@ def test_the_size_of_batches_changes_nothing(text: str, monkeypatch: pytest.Monk
         trends = found(text)
         deepest = int((trends._operator.tasks.hi - trends._operator.tasks.lo).max()) + 1
         ranges = [(group, 0, count) for group, count in enumerate(trends._counts)]
-        lengths = list(trends._operator.listed(ranges, lambda listed: len(listed.positions)))
+        lengths = list(trends._operator.list(ListRequest(ranges, lambda listed: len(listed.positions))))
         assert max(lengths) <= max(size, deepest)
         assert len(lengths) > 1
         assert rows_of(trends.to_arrow()) == whole

@@ -25,6 +25,7 @@ from trellis.engines.spark.batch.sink import Sink, Written
 from trellis.engines.spark.ship.shared import load, save
 from trellis.engines.spark.split.rows import free_memory, whole_groups
 from trellis.errors import DataError, ListingRefused, TrellisError
+from trellis.operators.contract import ListRequest
 from trellis.operators.trends.operator import TrendOperator
 from trellis.results.rows import RowMaker
 
@@ -244,7 +245,7 @@ def test_an_order_goes_over_the_files(spark: SparkSession, tmp_path: Path) -> No
 def test_saved_arrays_are_mapped_and_work_as_before(tmp_path: Path) -> None:
     trends = trellis.query(CHAIN).detect(layered(6), event_id="id")
     operator = trends._operator
-    operator.make_ready()
+    operator.prepare()
     size = save(operator, tmp_path / "slice")
     again = load(tmp_path / "slice")
     assert size == (tmp_path / "slice").stat().st_size
@@ -256,7 +257,8 @@ def test_saved_arrays_are_mapped_and_work_as_before(tmp_path: Path) -> None:
     array[0] += 1  # a private mapping: nobody else sees it
     assert load(tmp_path / "slice").graph.successors[0] == array[0] - 1
     array[0] -= 1
-    rows = [RowMaker(again.plan, again.events).batch(b) for b in again.listed([(0, 1000, 1200)], lambda b: b)]
+    maker = RowMaker(again.plan, again.events)
+    rows = list(again.list(ListRequest([(0, 1000, 1200)], maker.batch)))
     assert pa.Table.from_batches(rows).equals(trends.to_arrow().slice(1000, 200))
 
 

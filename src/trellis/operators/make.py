@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from trellis.events.slice import Slice
+from trellis.operators.contract import Operator
 from trellis.operators.trends.operator import TrendOperator
 from trellis.papers.registry import NAMED
 from trellis.plan.plan import Plan, is_one_kleene
 from trellis.plan.sequence import CONDENSED, OF_SEQUENCES, TREE, looks_at_neighbours, sequence_of
-
-if TYPE_CHECKING:
-    from trellis.operators.patterns.operator import PatternOperator
-    from trellis.operators.sequences.operator import SequenceOperator
-
-    Operator = TrendOperator | PatternOperator | SequenceOperator
-else:
-    Operator = object
 
 
 def make_operator(plan: Plan, events: Slice, threads: int = 1) -> Operator:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.events.slice import Ints, Slice
+from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.tasks import Tasks
 from trellis.plan.plan import Plan
@@ -20,7 +21,7 @@ from trellis.plan.settings import Settings
 
 REFERENCE = 8  # bytes of a reference to an event: the papers' unit
 
-__all__ = ["REFERENCE", "Algorithm", "Found", "Meter", "Settings", "Stage"]
+__all__ = ["REFERENCE", "Algorithm", "Meter", "Settings", "Stage"]
 
 
 class Meter:
@@ -57,18 +58,6 @@ class Meter:
         """Tell that so many bytes are no longer stored."""
         with self._lock:
             self.held -= size
-
-
-@dataclass(frozen=True)
-class Found:
-    """Some trends of one task, in any order: positions of their events in the slice, and where each trend ends."""
-
-    task: int
-    positions: NDArray[np.int32]
-    ends: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.ends)
 
 
 @dataclass
@@ -124,4 +113,6 @@ class Stage:
         return usable.copy() if self.tasks.every else usable & (self.nearest[lo:hi] >= hi)
 
 
-Algorithm = Callable[[Stage], Iterator[Found]]
+# Yields all trends of a stage, in any order: each batch is of one task (`PathBatch.of_task`), and their ranks are not
+# known.
+Algorithm = Callable[[Stage], Iterator[PathBatch]]

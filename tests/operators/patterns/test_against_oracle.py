@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from tests.compare import assert_same, detect
 from tests.strategies import Case, chain_case, general_case
 from trellis.errors import OverflowInCondition
+from trellis.operators.contract import ListRequest
 
 SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
 
@@ -85,7 +86,7 @@ def test_results_found_by_rank_are_those_listed(drawn: Case) -> None:
     except OverflowInCondition:
         return
     for group, count in ((g, c) for g, c in enumerate(counts) if c):
-        listed = list(operator.listed([(group, 0, count)], lambda some: some))
+        listed = list(operator.list(ListRequest([(group, 0, count)], lambda some: some)))
         assert _paths([operator.at(group, range(count))]) == _paths(listed)
 
 

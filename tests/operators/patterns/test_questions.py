@@ -12,7 +12,7 @@ import pytest
 
 import trellis
 from trellis.errors import ListingRefused, TrellisError, UsageError
-from trellis.operators.patterns import operator as of_patterns
+from trellis.operators.patterns import structure
 from trellis.plan.positions import network_of
 
 N = 12
@@ -54,7 +54,7 @@ def test_ranks_samples_and_ranges_are_those_of_the_list(text: str) -> None:
 
 def test_results_come_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = detect(AMBIGUOUS).to_arrow()
-    monkeypatch.setattr(of_patterns, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(structure, "ROWS_AT_ONCE", 3)
     assert detect(AMBIGUOUS).to_arrow().to_pylist() == whole.to_pylist()
 
 
@@ -110,7 +110,7 @@ def test_more_results_than_can_be_listed_are_counted_and_addressed(text: str) ->
 def test_groups_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"{TYPED} WITHIN 6 SLIDE 2"
     whole = detect(text)
-    monkeypatch.setattr(of_patterns, "EVENTS_AT_ONCE", 7)
+    monkeypatch.setattr(structure, "EVENTS_AT_ONCE", 7)
     parts = detect(text)
     assert parts.to_arrow().equals(whole.to_arrow())
     assert parts.counts().equals(whole.counts())

@@ -15,6 +15,7 @@ import trellis
 from tests.compare import assert_same, detect
 from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition
+from trellis.operators.contract import ListRequest
 from trellis.operators.sequences import operator as of_sequences
 from trellis.operators.sequences import walk
 from trellis.operators.sequences.operator import SequenceOperator
@@ -50,7 +51,7 @@ def test_results_found_by_rank_are_those_listed(always: None, drawn: Case) -> No
     except OverflowInCondition:
         return
     for group, count in enumerate(counts):
-        listed = list(operator.listed([(group, 0, count)], _same))
+        listed = list(operator.list(ListRequest([(group, 0, count)], _same)))
         assert _rows([operator.at(group, range(count))]) == _rows(listed)
 
 
@@ -65,11 +66,11 @@ def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Ca
         return
     if not isinstance(operator, SequenceOperator):
         return
-    wanted = _rows(list(operator.listed(ranges, _same)))
+    wanted = _rows(list(operator.list(ListRequest(ranges, _same))))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(of_sequences, "BATCH_ROWS", 2)
-        assert _rows(list(operator.listed(ranges, _same))) == wanted
-        assert _rows(list(operator.listed(ranges, _same, threads=3))) == wanted
+        assert _rows(list(operator.list(ListRequest(ranges, _same)))) == wanted
+        assert _rows(list(operator.list(ListRequest(ranges, _same, threads=3)))) == wanted
         patch.setattr(walk, "WORTH_THREADS", 0)
         counted = walk.Walker(operator.leaves, operator._tasks, threads=3).count(0.0, 0.0)
         assert counted.astype(int).tolist() == operator._task_counts
@@ -96,7 +97,7 @@ def test_a_long_window_is_counted_by_a_sweep() -> None:
     n = 50_000
     table = pa.table({"ts": np.arange(n), "x": np.random.default_rng(1).permutation(n)})
     trends = trellis.query("PATTERN a;b;c WHERE a.x > b.x AND a.x > c.x").detect(table, time="ts")
-    assert trends._operator.walker.sweeps
+    assert trends._operator.structure.walker.sweeps
     lower = [0] * n  # of each event, how many later ones are lower
     held: list[int] = []
     for i in range(n - 1, -1, -1):

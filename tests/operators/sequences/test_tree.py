@@ -16,6 +16,7 @@ from tests.compare import assert_same, detect
 from tests.operators.sequences.test_against_oracle import SETTINGS, _never
 from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
+from trellis.operators.contract import ListRequest
 from trellis.operators.sequences import tree as trees
 from trellis.operators.sequences.operator import SequenceOperator, TreeOperator
 
@@ -43,10 +44,11 @@ def test_every_tree_finds_what_the_walk_finds(always: None, drawn: Case) -> None
         return
     if not isinstance(operator, SequenceOperator):
         return
-    wanted = [some.table.T.tolist() for some in operator.listed([(g, 0, c) for g, c in enumerate(counts)], _same)]
+    request = ListRequest([(g, 0, c) for g, c in enumerate(counts)], _same)
+    wanted = [some.table.T.tolist() for some in operator.list(request)]
     rows = [row for some in wanted for row in some]
     for way, shape, hashed in itertools.product(trees.WAYS, ("best", "left", "right"), (True, False)):
-        tree = operator.tree(way, shape, hashed)
+        tree = operator.structure.tree(way, shape, hashed)
         assert sum(tree.counts()) == len(rows), (way, shape, hashed)
         assert [row for table in tree.matches() for row in table.T.tolist()] == rows, (way, shape, hashed)
 
@@ -75,7 +77,7 @@ def test_conditions_are_evaluated_once_for_each_pair_of_groups() -> None:
     operator = SequenceOperator(operator.plan, operator.events, leaves=_unreduced(operator))
     tests, found = {}, {}
     for way in (trees.PLAIN, trees.BY_VALUE):
-        tree = operator.tree(way, "left", hashed=False)
+        tree = operator.structure.tree(way, "left", hashed=False)
         (found[way],) = tree.matches()
         tests[way] = tree.root.tests
     assert tests == {trees.PLAIN: 8, trees.BY_VALUE: 2}
@@ -87,7 +89,7 @@ def test_conditions_are_evaluated_once_for_each_pair_of_groups() -> None:
 
 
 def test_terms_are_those_that_nodes_above_ask() -> None:
-    tree = _operator(QUERY_1, _prices(60)).tree(shape="left")
+    tree = _operator(QUERY_1, _prices(60)).structure.tree(shape="left")
     terms = {(node.first, node.last): set(node.terms) for node in tree.root.walk()}
     assert terms == {
         (0, 0): {"T1.name", "T1.price"},

@@ -149,7 +149,7 @@ def test_the_best_of_many_are_those_that_sorting_gives(
     trends = query.detect(prices(events), event_id="id")
     assert trends.count() == count
     with monkeypatch.context() as patch:
-        patch.setattr(operator.TrendOperator, "listed", None)  # nothing is listed
+        patch.setattr(operator.TrendOperator, "list", None)  # nothing is listed
         found = plain_rows(trends.to_arrow().to_pylist())
     assert found == listed(trends, monkeypatch)
 

@@ -12,9 +12,10 @@ import pytest
 
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.event_graph.edges import latest_predecessors
+from trellis.operators.batch import PathBatch
 from trellis.operators.trends import listing
 from trellis.operators.trends.graph import EventGraph
-from trellis.operators.trends.listing import Ground, Listed, Listing
+from trellis.operators.trends.listing import Ground, Listing
 from trellis.operators.trends.stretches import Stretches
 from trellis.operators.trends.tasks import NO_BOUND, Tasks
 
@@ -145,7 +146,7 @@ def cases(number: int, seed: int) -> Iterator[tuple[random.Random, Case]]:
             yield rng, case
 
 
-def rows_of(batches: Sequence[Listed]) -> list[tuple[int, int, Path]]:
+def rows_of(batches: Sequence[PathBatch]) -> list[tuple[int, int, Path]]:
     """Return group, rank and events of all rows; compact ones expanded by the definition."""
     found = []
     for batch in batches:

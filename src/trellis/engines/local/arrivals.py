@@ -17,9 +17,10 @@ from trellis.events.sorting import column_of
 from trellis.events.variables import usable_events
 from trellis.language.bound import WindowKind
 from trellis.limits import refuse_rows
-from trellis.operators.batch import TOO_LARGE, Matches
+from trellis.operators.contract import ListRequest
 from trellis.operators.sequences.candidates import Leaves, NotComparable
 from trellis.operators.sequences.operator import SequenceOperator
+from trellis.operators.sequences.structure import SequenceStructure
 from trellis.plan.plan import Plan
 from trellis.plan.sequence import Sequence, sequence_of
 from trellis.results.rows import RowMaker, row_schema
@@ -137,13 +138,12 @@ class Arrivals:
             raise DataError(
                 "a number that a condition computes is too large for 64 bits", "Compare smaller numbers."
             ) from None
-        operator, maker = SequenceOperator(plan, events, leaves=leaves), RowMaker(self.plan, events)
+        structure = SequenceStructure(plan, events, leaves=leaves)
+        operator, maker = SequenceOperator(plan, events, structure=structure), RowMaker(self.plan, events)
         counts = operator.counts
         refuse_rows(sum(counts), self.max_trends)
-        batches = operator.listed(
-            [(group, 0, count) for group, count in enumerate(counts)],
-            lambda matches: maker.batch(Matches(matches.table, [(g, TOO_LARGE, n) for g, _, n in matches.runs])),
-        )
+        ranges = [(group, 0, count) for group, count in enumerate(counts)]
+        batches = operator.list(ListRequest(ranges, lambda matches: maker.batch(matches.without_ranks())))
         return pa.Table.from_batches(batches, schema=maker.schema)
 
     def _needed(self, every: pa.Table, clock: Clock) -> pa.Table:

@@ -26,7 +26,7 @@ def detect(make_plan: MakePlan, source: EventSource, options: RunOptions) -> Loc
 def bound_plan(make_plan: MakePlan, source: EventSource, options: RunOptions) -> tuple[Plan, pa.Table]:
     """Return the plan of a query for the columns that events have, and the events as one table."""
     given = {name: _in_this_process(table, options.time) for name, table in source.tables.items()}
-    tables, time = with_readable_times(as_tables(given if None not in given else given[None]), options.time)
+    tables, time = with_readable_times(as_tables(given.get(None, given)), options.time)
     plan = make_plan(schema_of(tables, time, options.type, options.event_id), options.params, options.report_mode)
     return plan, union(tables)
 

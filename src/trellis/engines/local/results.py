@@ -18,6 +18,7 @@ from trellis.errors import UsageError
 from trellis.events.prepare import Prepared, prepare, with_columns
 from trellis.language.printer import pattern_text
 from trellis.limits import refuse_listing, refuse_rows
+from trellis.operators.contract import BestRequest, ListRequest
 from trellis.operators.make import make_operator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from trellis.operators.batch import Trends
+    from trellis.operators.batch import PathBatch
 
 
 class LocalTrends:
@@ -116,7 +117,7 @@ class LocalTrends:
             yield from (table if names is None else table.select(names)).to_batches()
             return
 
-        def made(trends: Trends) -> pa.RecordBatch:
+        def made(trends: PathBatch) -> pa.RecordBatch:
             return maker.batch(trends, names)
 
         bare = positions and names is not None and BARE.issuperset(names)
@@ -124,18 +125,18 @@ class LocalTrends:
             yield batch if names is None or batch.schema.names == names else batch.select(names)
 
     def _listed(
-        self, made: Callable[[Trends], pa.RecordBatch], ranks: range | None = None, threads: int = 1,
+        self, made: Callable[[PathBatch], pa.RecordBatch], ranks: range | None = None, threads: int = 1,
         compact: bool = False, bare: bool = False,
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
         """Return the rows of the result, if they are not too many."""
         bound, operator = self.plan.bound, self._operator
         if bound.order_by:
             refuse_listing(bound, self._counts, self.max_trends)
-            rows = operator.ordered(bound, made, self.max_trends, bound.per_window, threads, bare)
+            rows = operator.best(BestRequest(bound, made, self.max_trends, bound.per_window, threads, bare))
             return arrange(bound, rows)
         ranges = wanted_ranges(bound, self._counts, ranks)
         refuse_rows(sum(end - begin for _, begin, end in ranges), self.max_trends)
-        return operator.listed(ranges, made, threads, compact, bare)
+        return operator.list(ListRequest(ranges, made, threads, compact, bare))
 
     @property
     def schema(self) -> pa.Schema:
@@ -241,8 +242,8 @@ class LocalTrends:
             parts = list(pool.map(self._rows, self._operator.at_each(chosen)))
         return pa.concat_tables(parts) if parts else self._maker.schema.empty_table()
 
-    def _rows(self, walked: Trends) -> pa.Table:
-        return pa.Table.from_batches([self._maker.batch(walked, self._maker.schema.names)]).select(
+    def _rows(self, batch: PathBatch) -> pa.Table:
+        return pa.Table.from_batches([self._maker.batch(batch, self._maker.schema.names)]).select(
             self._maker.schema.names
         )
 

@@ -7,8 +7,10 @@ position. All these indexes lie beside each other in one, and the kernels for on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -19,15 +21,20 @@ from trellis.events.slice import Groups, Slice
 from trellis.kernels.count import passes
 from trellis.kernels.event_graph.positions import lay_out
 from trellis.kernels.events.partitions import later_times
-from trellis.language.bound import BoundQuery, Window, WindowKind
-from trellis.language.syntax import Report, Select
+from trellis.language.bound import BoundQuery
+from trellis.language.syntax import Report
+from trellis.operators.batch import PathBatch
+from trellis.operators.patterns.paths import BoundVertices, plan_over_vertices
 from trellis.operators.patterns.variables import Variables
-from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex, Parts, index_adjacency
 from trellis.operators.trends.operator import TrendOperator
+from trellis.operators.trends.structure import GivenStructure
 from trellis.operators.trends.tasks import Tasks
 from trellis.plan.plan import Plan
-from trellis.plan.positions import Network, can_index
+from trellis.plan.positions import Network, can_index, network_of
+
+if TYPE_CHECKING:
+    from trellis.operators.ranks import Ranks
 
 Ints = NDArray[np.int64]
 Small = NDArray[np.int32]
@@ -56,53 +63,52 @@ class _Step:
     ranges: list[tuple[Small, Small]]
 
 
-class _OnIndex(TrendOperator):
-    """An operator that never needs edges."""
-
-    @property
-    def graph(self) -> EventGraph:
-        """There is none."""
-        raise AssertionError("this operator has an index only")
-
-
 @dataclass(frozen=True)
 class IndexedPositions:
-    """The vertices of a slice, and what answers questions on them.
+    """The vertices of a slice on indexes, and what answers questions about them; it never needs edges.
 
     Attributes
     ----------
-    events, variables
+    plan
+        The plan of the pattern.
+    vertices
         The event of each vertex, and its variable.
+    structure
+        The indexes and the tasks.
     in_order
         Whether paths in the order of their vertices are results in the order of their events.
     """
 
     plan: Plan
-    slice: Slice
-    events: Ints
-    variables: Ints
-    index: AttributeIndex
-    tasks: Tasks
+    vertices: BoundVertices
+    structure: GivenStructure
     in_order: bool
-    threads: int
 
-    def operator(self, bound: BoundQuery | None = None, columns: Mapping[str, pa.Array] | None = None) -> TrendOperator:
-        """Return the operator over the vertices, for what a query aggregates."""
-        bound = replace(
-            bound or self.plan.bound, report=Report.UNEXTENDABLE, select=Select.ANY, window=Window(WindowKind.WHOLE)
-        )
-        operator = _OnIndex(
-            replace(self.plan, bound=bound, adjacent=()), replace(self.slice, columns=columns or {}), self.threads
-        )
-        operator.__dict__ |= {"index": self.index, "tasks": self.tasks, "direct": None}
-        return operator
+    @cached_property
+    def operator(self) -> TrendOperator:
+        """The operator over the vertices."""
+        structure = self.structure
+        return TrendOperator(structure.plan, structure.events, structure.threads, structure)
+
+    def over_vertices(self, bound: BoundQuery, columns: Mapping[str, pa.Array]) -> TrendOperator:
+        """Return the operator over the vertices, for what a query aggregates of columns of them."""
+        structure = self.structure
+        plan = plan_over_vertices(self.plan, bound)
+        return TrendOperator(plan, replace(structure.events, columns=columns), structure.threads, structure)
+
+    def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
+        """Return the results of a group with given ranks; only where these are `in_order`."""
+        return self.operator.at(group, ranks).on(*self.vertices)
+
+    def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
+        """Yield the results of groups with given ranks, in bounded batches; only where these are `in_order`."""
+        return (some.on(*self.vertices) for some in self.operator.at_each(chosen))
 
 
-def index_positions(
-    plan: Plan, network: Network, events: Slice, variables: Variables, threads: int = 1
-) -> IndexedPositions | None:
+def index_positions(plan: Plan, events: Slice, variables: Variables, threads: int = 1) -> IndexedPositions | None:
     """Return the vertices of a slice on indexes, or None where edges are needed."""
-    if not can_index(plan, network):
+    network = network_of(plan)
+    if network is None or not can_index(plan, network):
         return None
     usable = [variables.usable[position.variable] for position in network.positions]
     lo, hi, group = _tasks(network, events, usable)
@@ -117,9 +123,9 @@ def index_positions(
     masks = [usable[a.position] if a.source is None else steps[a.source, a.position].takes for a in arrivals]
     flat = np.flatnonzero(np.stack(masks, axis=1).ravel())
     of_event, arrival = flat // len(arrivals), flat % len(arrivals)
-    vertices = _Vertices(network, arrivals, of_event, arrival, len(events))
-    index = vertices.index(steps, events, len(lo), every)
-    begins = vertices.begins
+    laid_out = _Vertices(network, arrivals, of_event, arrival, len(events))
+    index = laid_out.index(steps, events, len(lo), every)
+    begins = laid_out.begins
     first, behind = begins[lo], begins[hi]  # of the vertices of an event those that begin a match come first
     number = np.arange(len(lo))
     tasks = Tasks(first, behind, first, group, number, network.span, every=False)
@@ -133,9 +139,9 @@ def index_positions(
         {}, pa.nulls(size), np.empty(size, np.int8), np.ones(size, np.bool_), begins[events.bounds], groups,
         np.empty(0, np.int64),
     )  # fmt: skip
-    return IndexedPositions(
-        plan, slice_, of_event, codes[positions], index, tasks, _is_in_order(network, usable), threads
-    )
+    structure = GivenStructure(plan_over_vertices(plan), slice_, threads, index=index, tasks=tasks)
+    vertices = BoundVertices(of_event, codes[positions])
+    return IndexedPositions(plan, vertices, structure, _is_in_order(network, usable))
 
 
 def _tasks(network: Network, events: Slice, usable: list[Flags]) -> tuple[Ints, Ints, Ints]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Slice
+from trellis.language.bound import BoundQuery, Window, WindowKind
+from trellis.language.syntax import Report, Select
 from trellis.operators.patterns.report import reported
 from trellis.operators.patterns.search import Search
 from trellis.operators.patterns.variables import Variables
@@ -16,6 +19,13 @@ from trellis.plan.plan import Plan
 from trellis.plan.positions import network_of
 
 Ints = NDArray[np.int64]
+
+
+class BoundVertices(NamedTuple):
+    """Events bound to variables: the event of each vertex, as its position in the slice, and its variable."""
+
+    events: Ints
+    variables: Ints
 
 
 @dataclass(frozen=True)
@@ -40,6 +50,20 @@ class Paths:
     successors: NDArray[np.int32]
     begins: Ints
     ambiguous: NDArray[np.bool_]
+
+    @property
+    def vertices(self) -> BoundVertices:
+        """The events and variables of the vertices."""
+        return BoundVertices(self.events, self.variables)
+
+
+def plan_over_vertices(plan: Plan, bound: BoundQuery | None = None) -> Plan:
+    """Return the plan of the trend operator over vertices, whose paths are the results that a plan asks for.
+
+    `bound` is the query with what it aggregates of the vertices.
+    """
+    bound = replace(bound or plan.bound, report=Report.UNEXTENDABLE, select=Select.ANY, window=Window(WindowKind.WHOLE))
+    return replace(plan, bound=bound, adjacent=())
 
 
 def find_paths(plan: Plan, events: Slice, variables: Variables, first: int, last: int) -> Paths:

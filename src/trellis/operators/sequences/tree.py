@@ -19,14 +19,14 @@ from trellis.errors import TrellisError
 from trellis.kernels.sequence import tree as joins
 from trellis.kernels.sequence import walk as kernel
 from trellis.operators.sequences.candidates import Leaves, PairCondition
-from trellis.operators.sequences.walk import Tasks, Walker
+from trellis.operators.sequences.walk import MatchTasks, Walker
 
 Ints = NDArray[np.int64]
-Stretch = tuple[int, int, int, Ints]
+Tile = tuple[int, int, int, Ints]
 PLAIN, BY_VALUE, BY_CLASS, SWITCHED = "plain", "value", "class", "switched"
 WAYS = (PLAIN, BY_VALUE, BY_CLASS, SWITCHED)
 TILE = 4  # a tile of a stream begins as many spans' worth of events
-SAMPLED = 4  # stretches, about, in which rows are counted to choose a tree
+SAMPLED = 4  # tiles, about, in which rows are counted to choose a tree
 FEWER = 0.9  # share of distinct rows below which those alike are joined into one
 SAMPLE = 512  # rows of which the number of groups is guessed
 PAIR, GROUP_ROW, GROUP_PAIR = 1.0, 60.0, 1.5  # nanoseconds to test a pair, to group a row, to test a pair of groups
@@ -49,8 +49,8 @@ class Node:
         How many rows it had, and evaluations of its conditions.
     grouped, groups
         How many of its rows its parent joined in groups, and how many groups these were.
-    condensed, stretches
-        In how many stretches it joined groups, and in how many it ran.
+    condensed, tiles
+        In how many tiles it joined groups, and in how many it ran.
     """
 
     first: int
@@ -64,7 +64,7 @@ class Node:
     grouped: int = 0
     groups: int = 0
     condensed: int = 0
-    stretches: int = 0
+    tiles: int = 0
 
     def walk(self) -> Iterator[Node]:
         """Yield this node and all below it, leaves first."""
@@ -121,7 +121,7 @@ class TreePlan:
         `best`, `left` (left-deep) or `right` (right-deep).
     hashed
         Whether an equality finds its partners by a key.
-    stretches
+    tiles
         Where matches are sought one after another: of each the events that may be in matches (from, to), the first
         event that begins none, and for every event the first one that is too late for a match that begins there.
     """
@@ -130,7 +130,7 @@ class TreePlan:
     way: str = SWITCHED
     shape: str = "best"
     hashed: bool = True
-    stretches: list[Stretch] = field(default_factory=list)
+    tiles: list[Tile] = field(default_factory=list)
     root: Node = field(init=False)
 
     def __post_init__(self) -> None:
@@ -154,21 +154,21 @@ class TreePlan:
 
     @cached_property
     def _estimates(self) -> dict[tuple[int, int], float]:
-        """The rows of each node, counted in some stretches of the events and taken for all of them."""
-        some = self.stretches[:: max(1, len(self.stretches) // SAMPLED)]
-        events = [sum(end - begin for begin, _, end, _ in stretches) for stretches in (self.stretches, some)]
+        """The rows of each node, counted in some tiles of the events and taken for all of them."""
+        some = self.tiles[:: max(1, len(self.tiles) // SAMPLED)]
+        events = [sum(end - begin for begin, _, end, _ in tiles) for tiles in (self.tiles, some)]
         scale = events[0] / max(1, events[1])
         nodes = [(i, j) for i in range(self.leaves.number) for j in range(i, self.leaves.number)]
-        return {node: scale * sum(self._rows_in(*node, stretch) for stretch in some) for node in nodes}
+        return {node: scale * sum(self._rows_in(*node, tile) for tile in some) for node in nodes}
 
-    def _rows_in(self, i: int, j: int, stretch: Stretch) -> float:
-        """Return how many rows the node of variables `i` to `j` has in a stretch."""
-        lo, hi, first_end, limits = stretch
+    def _rows_in(self, i: int, j: int, tile: Tile) -> float:
+        """Return how many rows the node of variables `i` to `j` has in a tile."""
+        lo, hi, first_end, limits = tile
         part = self.leaves.part(i, j, lo, hi)
         events = part.of_variable[0]
         first = np.arange(np.searchsorted(events, first_end if i == 0 else hi))
         none = np.zeros(len(first), np.int64)
-        tasks = Tasks(first, limits[events[first]], none, none)
+        tasks = MatchTasks(first, limits[events[first]], none, none)
         return float(Walker(part, tasks).count(0.0, 0.0).sum())
 
     def _outer(self, node: Node) -> list[tuple[PairCondition, int]]:
@@ -187,18 +187,18 @@ class TreePlan:
     # --- Running ----------------------------------------------------------------------------------------------
 
     def counts(self) -> Iterator[float]:
-        """Yield how many matches each stretch has."""
+        """Yield how many matches each tile has."""
         root = self.root
-        for lo, hi, first_end, limits in self.stretches:
+        for lo, hi, first_end, limits in self.tiles:
             if root.left is None:
                 yield float(len(self._leaf(root, lo, first_end)))
             else:
                 yield self._joined(root, (lo, hi, first_end), limits, counting=True)[1]
 
     def matches(self) -> Iterator[NDArray[np.int32]]:
-        """Yield the matches of each stretch, a row for each variable, in the order of their events."""
+        """Yield the matches of each tile, a row for each variable, in the order of their events."""
         root = self.root
-        for lo, hi, first_end, limits in self.stretches:
+        for lo, hi, first_end, limits in self.tiles:
             if root.left is None:
                 rows = self._leaf(root, lo, first_end)
             else:
@@ -206,28 +206,28 @@ class TreePlan:
             events = np.stack([self.leaves.of_variable[v][rows.table[v]] for v in range(self.leaves.number)])
             yield events[:, np.lexsort(events[::-1])].astype(np.int32)
 
-    def _run(self, node: Node, stretch: tuple[int, int, int], limits: Ints, counting: bool) -> _Rows:
+    def _run(self, node: Node, tile: tuple[int, int, int], limits: Ints, counting: bool) -> _Rows:
         """Return the rows of a node; where only their number counts, those that no node above can tell apart as one."""
         if node.left is None:
-            lo, hi, first_end = stretch
+            lo, hi, first_end = tile
             return self._leaf(node, lo, first_end if node.first == 0 else hi)
-        rows, _ = self._joined(node, stretch, limits, counting)
+        rows, _ = self._joined(node, tile, limits, counting)
         return self._merged(node, rows) if counting else rows
 
     def _leaf(self, node: Node, lo: int, hi: int) -> _Rows:
         events = self.leaves.of_variable[node.first]
         begin, end = np.searchsorted(events, [lo, hi])
         node.rows += int(end - begin)
-        node.stretches += 1
+        node.tiles += 1
         here = events[begin:end]
         return _Rows(np.arange(begin, end).reshape(1, -1), here, here, np.ones(len(here)))
 
-    def _joined(self, node: Node, stretch: tuple[int, int, int], limits: Ints, counting: bool) -> tuple[_Rows, float]:
+    def _joined(self, node: Node, tile: tuple[int, int, int], limits: Ints, counting: bool) -> tuple[_Rows, float]:
         """Join the children of a node; return the rows (of the root, if they are not only counted) and their weight."""
         assert node.left is not None
         assert node.right is not None
-        left, right = (self._run(child, stretch, limits, counting) for child in (node.left, node.right))
-        node.stretches += 1
+        left, right = (self._run(child, tile, limits, counting) for child in (node.left, node.right))
+        node.tiles += 1
         order = np.argsort(right.starts, kind="stable")
         right = right.taken(order) if (np.diff(order) != 1).any() else right
         sides, kept = self._sides(node, left, right)
@@ -390,7 +390,7 @@ def drawn(node: Node, names: tuple[str, ...], ran: bool, depth: int = 0) -> list
     if ran:
         seen = f", {node.rows:,} seen"
         if node.left is not None:
-            seen += f", {node.tests:,} evaluations, condensed in {node.condensed:,} of {node.stretches:,} stretches"
+            seen += f", {node.tests:,} evaluations, condensed in {node.condensed:,} of {node.tiles:,} tiles"
         if node.grouped:
             seen += f", condensation degree {node.degree:.2g}"
     lines = [f"{'  ' * depth}{inside}{terms}  {node.estimate:,.0f} rows expected{seen}"]

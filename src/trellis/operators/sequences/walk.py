@@ -26,8 +26,20 @@ NONE = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
-class Tasks:
-    """First candidates, where what may follow each ends and the last may begin, and their groups, which never fall."""
+class MatchTasks:
+    """Tasks of a walk: all matches that begin at one event in one window.
+
+    Attributes
+    ----------
+    first
+        The first candidate of each.
+    limit
+        Where the candidates that may follow it end.
+    least
+        The first event at which a match may end.
+    group
+        The group of each, never falling.
+    """
 
     first: Ints
     limit: Ints
@@ -45,7 +57,7 @@ class Tasks:
 class Walker:
     """Counts and lists the matches of tasks."""
 
-    def __init__(self, leaves: Leaves, tasks: Tasks, threads: int = 1) -> None:
+    def __init__(self, leaves: Leaves, tasks: MatchTasks, threads: int = 1) -> None:
         self.leaves, self.tasks, self.threads = leaves, tasks, threads
         self._walks = local()
 

@@ -24,7 +24,7 @@ from trellis.kernels.unrank import by_edges, by_index, many
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import LengthBound
 from trellis.language.times import EPOCH, parse_timestamp
-from trellis.operators.batch import Walked
+from trellis.operators.batch import PathBatch
 from trellis.operators.ranks import Ranks, draw
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex
@@ -222,15 +222,6 @@ def _refuse_too_large(events: int, needed: int) -> None:
         )
 
 
-def joined(parts: Sequence[Paths]) -> Paths:
-    """Return several lots of paths as one."""
-    if len(parts) == 1:
-        return parts[0]
-    shifts = accumulate((len(events) for events, _ in parts), initial=0)
-    events = np.concatenate([np.empty(0, np.int32), *(events for events, _ in parts)])
-    return events, np.concatenate([np.empty(0, np.int64), *(e + s for (_, e), s in zip(parts, shifts, strict=False))])
-
-
 # --- All tasks of a slice ---------------------------------------------------------------------------------------
 
 
@@ -250,31 +241,32 @@ class AddressBook:
         self._bytes = 0
         self._lock = Lock()
 
-    def at(self, group: int, ranks: Sequence[int]) -> Walked:
+    def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the trends of a group with given ranks, in rising order, without those before them."""
-        ranks = Ranks.of(ranks)
-        events, ends = self._paths(group, ranks)
-        if len(events) > MOST_VALUES:
-            raise TrellisError(f"{len(ranks):,} trends have {len(events):,} events together", "Ask for fewer at once.")
-        return Walked(events, ends.astype(np.int32), ranks.shown(), np.full(len(ranks), group, np.int64))
+        batch = self._paths(group, Ranks.of(ranks))
+        if len(batch.positions) > MOST_VALUES:
+            raise TrellisError(
+                f"{len(batch):,} trends have {len(batch.positions):,} events together", "Ask for fewer at once."
+            )
+        return PathBatch(batch.positions, batch.offsets.astype(np.int32), (batch.ranks, batch.groups))
 
-    def at_each(self, chosen: Mapping[int, Ranks], most: int) -> Iterator[Walked]:
+    def at_each(self, chosen: Mapping[int, Ranks], most: int) -> Iterator[PathBatch]:
         """Yield the trends of groups with given ranks, in rising order, in batches of so many events or one trend."""
-        lots: list[tuple[Paths, Ints, Ints]] = []
-        found = 0
+        lots: list[PathBatch] = []
         for group, ranks in chosen.items():
             for begin in range(0, len(ranks), RANKS_TOGETHER):
-                part = ranks[begin : begin + RANKS_TOGETHER]
-                lots.append((self._paths(group, part), part.shown(), np.full(len(part), group, np.int64)))
-                found += len(lots[-1][0][0])
-                if found >= most:
-                    yield from _batches(lots, most)
-                    lots, found = [], 0
-        yield from _batches(lots, most)
+                lots.append(self._paths(group, ranks[begin : begin + RANKS_TOGETHER]))
+                if sum(len(lot.positions) for lot in lots) >= most:
+                    yield from PathBatch.concat(lots).pieces(most)
+                    lots = []
+        yield from PathBatch.concat(lots).pieces(most)
 
-    def _paths(self, group: int, ranks: Ranks) -> Paths:
+    def _paths(self, group: int, ranks: Ranks) -> PathBatch:
         first, ends = self._ends(group)
-        return joined([self._of_task(first + task).trends(inner) for task, inner in shares(ranks, ends)])
+        labels = ranks.shown(), np.full(len(ranks), group, np.int64)
+        found = [self._of_task(first + task).trends(inner) for task, inner in shares(ranks, ends)]
+        whole = PathBatch.concat([PathBatch.of_ends(*paths, labels) for paths in found])
+        return PathBatch(whole.positions, whole.offsets, labels)
 
     def _task_ends(self, group: int) -> tuple[int, list[int]]:
         """Return the first task of a group, and how many trends its tasks have up to each of them."""
@@ -298,19 +290,6 @@ class AddressBook:
         if window is not None:
             return IndexAddresses(window, total, self.threads)
         return GraphAddresses(self.events, self._graph(), self.tasks, task, total.bit_length(), self.having)
-
-
-def _batches(lots: Sequence[tuple[Paths, Ints, Ints]], most: int) -> Iterator[Walked]:
-    """Yield trends, their ranks and groups in batches of at most so many events, or one trend."""
-    events, ends = joined([paths for paths, _, _ in lots])
-    ranks, groups = (np.concatenate([np.empty(0, np.int64), *(lot[i] for lot in lots)]) for i in (1, 2))
-    row = begin = 0
-    while row < len(ends):
-        behind = max(row + 1, int(np.searchsorted(ends, begin + most, side="right")))
-        end = int(ends[behind - 1])
-        cut = (ends[row:behind] - begin).astype(np.int32)
-        yield Walked(events[begin:end], cut, ranks[row:behind], groups[row:behind])
-        row, begin = behind, end
 
 
 def shares(ranks: Ranks, ends: Sequence[int]) -> Iterator[tuple[int, Ranks]]:

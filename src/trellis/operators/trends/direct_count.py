@@ -60,9 +60,10 @@ class DirectCounter(Counter):
 
     def __init__(
         self, direct: Direct, tasks: Tasks, graph: Callable[[], EventGraph], at_most: Callable[[], float],
-        threads: int = 1,
+        threads: int = 1, events: Slice | None = None,
     ) -> None:  # fmt: skip
-        self.events, self.tasks, self._graph, self.threads = direct.events, tasks, graph, threads
+        """Sum over columns of `events`, by default of those that the direct successors were found among."""
+        self.events, self.tasks, self._graph, self.threads = events or direct.events, tasks, graph, threads
         self.least, self.most, self.groups = 1, NO_BOUND, len(direct.events.groups)
         self.direct, self._at_most = direct, at_most
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -24,9 +24,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.events.slice import Ints, Slice
+from trellis.events.slice import Slice
 from trellis.kernels.list import blocks as kernel
 from trellis.kernels.list import pruned as pruned_kernel
+from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.stretches import BEYOND, CLIPPED, Stretches
 from trellis.operators.trends.tasks import NO_BOUND, Tasks
@@ -67,43 +68,6 @@ class Ground:
 
 
 # --- What comes out --------------------------------------------------------------------------------------------
-
-
-class Listed:
-    """Trends that were listed together; see `Trends`.
-
-    Where `shared` is not None, it tells how many leading events a trend has in common with the one before it, and
-    `positions` has only the others; the first one shares none.
-    """
-
-    def __init__(
-        self, stretches: Stretches, place: tuple[int, int], positions: NDArray[np.int32], offsets: NDArray[np.int32],
-        shared: NDArray[np.int32] | None,
-    ) -> None:  # fmt: skip
-        self.positions, self.offsets, self.shared = positions, offsets, shared
-        self._stretches, self._place = stretches, place
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @property
-    def ends(self) -> NDArray[np.int32]:
-        """Where each trend ends in `positions`."""
-        return self.offsets[1:]
-
-    @cached_property
-    def _told(self) -> tuple[Ints, Ints]:
-        return self._stretches.told(*self._place, len(self))
-
-    @property
-    def ranks(self) -> Ints:
-        """The rank of each trend in its group."""
-        return self._told[0]
-
-    @property
-    def groups(self) -> Ints:
-        """The group of each trend."""
-        return self._told[1]
 
 
 class _Buffers:
@@ -148,7 +112,7 @@ class Listing(Generic[T]):
     """
 
     def __init__(
-        self, ground: Ground, stretches: Stretches, make: Callable[[Listed], T], values: int, threads: int = 1,
+        self, ground: Ground, stretches: Stretches, make: Callable[[PathBatch], T], values: int, threads: int = 1,
         compact: bool = False,
     ) -> None:  # fmt: skip
         self.ground, self.stretches, self.make, self.compact = ground, stretches, make, compact
@@ -362,11 +326,13 @@ class _Lane:
         rows, used = state[kernel.ROWS :].tolist()
         if not rows:
             raise AssertionError("there are fewer trends than were counted")
-        listed = Listed(listing.stretches, self._place, *buffers.taken(rows, used))
+        positions, offsets, shared = buffers.taken(rows, used)
+        labels = partial(listing.stretches.told, *self._place, rows)
+        batch = PathBatch(positions, offsets, labels, shared=shared)
         self._place = listing.stretches.after(*self._place, rows)
         self.rest -= rows
         self.rows_of_a_batch = max(1, rows * listing.values // used)
-        return listing.make(listed)
+        return listing.make(batch)
 
     def _new_buffers(self) -> _Buffers:
         rows = min(2 * self.rows_of_a_batch, self.rest)

@@ -14,6 +14,7 @@ from trellis.kernels.best import nodes
 from trellis.kernels.best import search as kernel
 from trellis.kernels.best.ranks import rank_order
 from trellis.kernels.event_graph.edges import ANY
+from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.keys import Flags, Keys, Word
 from trellis.operators.trends.tasks import NO_BOUND, Tasks
@@ -26,42 +27,14 @@ SuffixCounts = Callable[[], NDArray[np.uint64]]
 # --- Paths, links, states ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Paths:
-    """Some paths: their events one after another, where each ends, and its task."""
-
-    events: NDArray[np.int32]
-    ends: Ints
-    tasks: Ints
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    @property
-    def begins(self) -> Ints:
-        """Where each path begins."""
-        return np.concatenate([[0], self.ends])[: len(self)].astype(np.int64)
-
-    def taken(self, rows: Ints) -> Paths:
-        """Return some of the paths, in the order given."""
-        begins, lengths = self.begins[rows], (self.ends - self.begins)[rows]
-        ends = np.cumsum(lengths)
-        places = np.arange(lengths.sum()) + np.repeat(begins - (ends - lengths), lengths)
-        return Paths(self.events[places], ends, self.tasks[rows])
-
-    def in_rank_order(self) -> Paths:
-        """Return the paths in the order of tasks and ranks."""
-        return self.taken(rank_order(self.events, self.ends, self.tasks))
+def paths_of_tasks(events: NDArray[np.int32], ends: Ints, tasks: Ints) -> PathBatch:
+    """Return paths, each with its task in place of a group; their ranks are not known."""
+    return PathBatch.of_ends(events, ends, (np.full(len(tasks), NO_RANK), tasks))
 
 
-def together(parts: Sequence[Paths]) -> Paths:
-    """Return several lots of paths as one."""
-    shifts = np.cumsum([0, *(len(p.events) for p in parts)])
-    return Paths(
-        np.concatenate([np.empty(0, np.int32), *(p.events for p in parts)]),
-        np.concatenate([np.empty(0, np.int64), *(p.ends + s for p, s in zip(parts, shifts[:-1], strict=True))]),
-        np.concatenate([np.empty(0, np.int64), *(p.tasks for p in parts)]),
-    )
+def in_rank_order(paths: PathBatch) -> PathBatch:
+    """Return paths in the order of tasks and ranks."""
+    return paths.take(rank_order(paths.positions, paths.ends, paths.groups))
 
 
 @dataclass(frozen=True)
@@ -229,7 +202,7 @@ class Search:
         simple = len(self.states) == len(self.words) == 1 and self.words[0].kind == nodes.HIGH
         return not self.space.links.lazy or (simple and len(self.space.tasks) == 1)
 
-    def best(self, tasks: Ints, bucket: Ints, limit: int) -> Paths | None:
+    def best(self, tasks: Ints, bucket: Ints, limit: int) -> PathBatch | None:
         """Return the `limit` best paths of each bucket of tasks, in no order, or None if that is too much.
 
         Parameters
@@ -247,10 +220,10 @@ class Search:
         kept, ties = [], {}
         for part, rows in found.by_bucket():
             better, last = found.cut(rows, limit)
-            kept.append(found.paths.taken(better))
+            kept.append(found.paths.take(better))
             if last is not None:
                 ties[part] = last, limit - len(better)
-        return together([*kept, self._tied(found, ties)] if ties else kept)
+        return PathBatch.concat([*kept, self._tied(found, ties)] if ties else kept)
 
     def candidates(self, tasks: Ints, bucket: Ints, limit: int) -> Candidates | None:
         """Return the best paths of each bucket by their words alone: of each stream, where there are several."""
@@ -267,10 +240,10 @@ class Search:
         events, paths = self._enumerate(lanes, order, order if apart else lanes.bucket, limit, room)
         words = len(self.words)
         lane = paths[:, words + kernel.TASK]
-        found = Paths(events, paths[:, words + kernel.PATH_END], lanes.number[lane])
+        found = paths_of_tasks(events, paths[:, words + kernel.PATH_END], lanes.number[lane])
         rows = np.flatnonzero(paths[:, words + kernel.WANTED])
         kept = room if len(tasks) == 1 else None
-        return Candidates(self, lanes, found.taken(rows), lane[rows], paths[rows, :words], best, kept)
+        return Candidates(self, lanes, found.take(rows), lane[rows], paths[rows, :words], best, kept)
 
     def _enumerate(
         self, lanes: Lanes, order: Ints, bucket: Ints, limit: int, room: Ints
@@ -296,7 +269,7 @@ class Search:
                 return events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
             growing[asked] = _larger(growing[asked], int(state[kernel.NEEDED]))
 
-    def _tied(self, found: Candidates, ties: dict[int, tuple[int, int]]) -> Paths:
+    def _tied(self, found: Candidates, ties: dict[int, tuple[int, int]]) -> PathBatch:
         """Return the first paths in rank order that are shown as good as the last one of a bucket: so many as miss."""
         lanes, apart = found.lanes, self.streams > 1
         missing = np.zeros(lanes.bucket[-1] + 1, np.int64)
@@ -315,12 +288,12 @@ class Search:
         if found.best is not None:
             order = order[_no_worse(found.best[order], low[part[order]], self.signs)]
         paths, lane = self._walk(lanes, order, part, low, high, limit, found.room)
-        return paths.taken(_first_of_buckets(paths, lanes.bucket[lane], missing)) if apart else paths
+        return paths.take(_first_of_buckets(paths, lanes.bucket[lane], missing)) if apart else paths
 
     def _walk(
         self, lanes: Lanes, order: Ints, part: Ints, low: Ints, high: Ints, limit: Ints, known: Ints | None
-    ) -> tuple[Paths, Ints]:
-        """Return paths as `trellis.kernels.best.search.paths_between` lists them, and their lanes."""
+    ) -> tuple[PathBatch, Ints]:
+        """Return paths as `trellis.kernels.best.paths_between` lists them, and their lanes."""
         state = np.zeros(kernel.STATE_SIZE, np.int64)
         state[[kernel.TURN, kernel.READY]] = -1
         widest, words = self.space.widest, len(self.words)
@@ -343,7 +316,7 @@ class Search:
             growing[asked] = _larger(growing[asked], int(state[kernel.NEEDED]))
         events, paths = events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
         lane = paths[:, words + kernel.TASK]
-        return Paths(events, paths[:, words + kernel.PATH_END], lanes.number[lane]), lane
+        return paths_of_tasks(events, paths[:, words + kernel.PATH_END], lanes.number[lane]), lane
 
     # --- What the kernels take
 
@@ -420,9 +393,9 @@ def _no_worse(best: Ints, bounds: Ints, signs: Ints) -> Flags:
     return ~worse
 
 
-def _first_of_buckets(paths: Paths, bucket: Ints, numbers: Ints) -> Ints:
+def _first_of_buckets(paths: PathBatch, bucket: Ints, numbers: Ints) -> Ints:
     """Return the paths that are the first in rank order of their buckets, of each so many."""
-    order = rank_order(paths.events, paths.ends, paths.tasks)
+    order = rank_order(paths.positions, paths.ends, paths.groups)
     order = order[np.argsort(bucket[order], kind="stable")]
     ordered = bucket[order]
     return order[np.arange(len(order)) - np.searchsorted(ordered, ordered) < numbers[ordered]]
@@ -437,7 +410,7 @@ class Candidates:
 
     search: Search = field(repr=False)
     lanes: Lanes
-    paths: Paths
+    paths: PathBatch
     lane: Ints
     words: Ints
     best: Ints | None

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError, UsageError
 from trellis.kernels.papers.abi import join as kernel
+from trellis.operators.batch import PathBatch
 from trellis.papers.abi.graph import PARALLEL, Values, build, values_of
 from trellis.papers.abi.window import Cut, Window
-from trellis.papers.contract import Found, Stage
+from trellis.papers.contract import Stage
 
 START_ANCHORS = 8  # for each thread
 BATCH_VALUES = 1 << 18  # events that the trends of a share name, more or less
@@ -29,7 +30,7 @@ MOST = 2.0**61  # trends and sub-sequences that can be counted
 MOST_VALUES = 1 << 31  # events of sub-sequences that are stored
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield all trends of a stage; what is stored are the sub-sequences of one window."""
     values = _checked(stage)
     with ThreadPoolExecutor(stage.settings.threads) as pool:
@@ -69,7 +70,7 @@ def _checked(stage: Stage) -> Values:
     return values
 
 
-def _joined(stage: Stage, cut: Cut, pool: ThreadPoolExecutor) -> Iterator[Found]:
+def _joined(stage: Stage, cut: Cut, pool: ThreadPoolExecutor) -> Iterator[PathBatch]:
     """Find the sub-sequences of a window and yield what they join to."""
     trends, references = cut.trends
     began = perf_counter()
@@ -89,7 +90,7 @@ def _joined(stage: Stage, cut: Cut, pool: ThreadPoolExecutor) -> Iterator[Found]
         for rank, number in islice(shares, 1):
             waiting.append(pool.submit(subs.join, rank, number))
         facts["depth"] = facts.get("depth", 0.0) + perf_counter() - between
-        yield Found(cut.window.task, positions, ends)
+        yield PathBatch.of_task(positions, ends, cut.window.task)
         between = perf_counter()
     stage.meter.release(size)
 

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.kernels.papers.abi import breadth as kernel
-from trellis.papers.contract import REFERENCE, Found, Stage
+from trellis.operators.batch import PathBatch
+from trellis.papers.contract import REFERENCE, Stage
 
 BATCH_VALUES = 1 << 18
 MOST_VALUES = 1 << 30  # events of all partial trends of a length: 4 GiB, and as much for the next
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield all trends of a stage, those of a window by length."""
     graph, meter = stage.graph, stage.meter
     for task in range(len(stage.tasks)):
@@ -34,13 +35,13 @@ def extract(stage: Stage) -> Iterator[Found]:
             paths = longer
 
 
-def _batches(task: int, whole: NDArray[np.int32]) -> Iterator[Found]:
+def _batches(task: int, whole: NDArray[np.int32]) -> Iterator[PathBatch]:
     """Yield trends of one length, some at a time."""
     length = whole.shape[1]
     rows = max(1, BATCH_VALUES // length)
     for begin in range(0, len(whole), rows):
         part = whole[begin : begin + rows]
-        yield Found(task, part.ravel(), np.arange(1, len(part) + 1, dtype=np.int32) * np.int32(length))
+        yield PathBatch.of_task(part.ravel(), np.arange(1, len(part) + 1, dtype=np.int32) * np.int32(length), task)
 
 
 def _refuse_too_many(number: int, length: int) -> None:

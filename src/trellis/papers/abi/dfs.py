@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from trellis.kernels.papers.abi import walk as kernel
-from trellis.papers.contract import REFERENCE, Found, Stage
+from trellis.operators.batch import PathBatch
+from trellis.papers.contract import REFERENCE, Stage
 
 VALUES, ROWS = 1 << 18, 1 << 16  # of a batch
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield all trends of a stage; what is stored is one path."""
     graph, tasks = stage.graph, stage.tasks
     for task in range(len(tasks)):
@@ -32,5 +33,5 @@ def extract(stage: Stage) -> Iterator[Found]:
             stage.meter.hold(REFERENCE * (int(state[kernel.DEEPEST]) - held))
             held = int(state[kernel.DEEPEST])
             path_ends = path_ends[:rows].copy()
-            yield Found(task, values[: path_ends[-1]].copy(), path_ends)
+            yield PathBatch.of_task(values[: path_ends[-1]].copy(), path_ends, task)
         stage.meter.release(REFERENCE * held)

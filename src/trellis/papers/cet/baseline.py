@@ -11,14 +11,15 @@ from trellis.errors import TrellisError
 from trellis.kernels.papers.cet import baseline as kernel
 from trellis.kernels.papers.cet.walk import predecessors
 from trellis.language.syntax import Report
+from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph, build_graph
 from trellis.papers.cet.ground import MOST_REFERENCES, split
-from trellis.papers.contract import REFERENCE, Found, Stage
+from trellis.papers.contract import REFERENCE, Stage
 
 MOST_STEPS = 1 << 31  # of comparing trends in a window: some seconds
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows.
 
     Raises

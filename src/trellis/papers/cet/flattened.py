@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from trellis.kernels.papers.abi.breadth import count_longer
 from trellis.kernels.papers.cet.levels import direct_flags, lengthen
 from trellis.kernels.papers.cet.walk import longest_paths
+from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.papers.cet.baseline import compatible
 from trellis.papers.cet.ground import BATCH_VALUES, Places, check_size, ground_of
-from trellis.papers.contract import REFERENCE, Found, Stage
+from trellis.papers.contract import REFERENCE, Stage
 
 Flags = NDArray[np.bool_]
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows: of the matches of each sequence those that are complete.
 
     The sequences know nothing of one another: each is matched from its first event on, and its partial matches are held
@@ -37,7 +38,9 @@ def extract(stage: Stage) -> Iterator[Found]:
             step = max(BATCH_VALUES // length, 1)
             for begin, end in pairwise([*range(0, len(complete), step), len(complete)]):
                 part = complete[begin:end]
-                yield Found(task, part.ravel(), np.arange(1, len(part) + 1, dtype=np.int32) * np.int32(length))
+                yield PathBatch.of_task(
+                    part.ravel(), np.arange(1, len(part) + 1, dtype=np.int32) * np.int32(length), task
+                )
         stage.meter.release(REFERENCE * window.held)
 
 

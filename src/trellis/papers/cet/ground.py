@@ -12,7 +12,8 @@ from trellis.errors import TrellisError
 from trellis.events.slice import Ints
 from trellis.kernels.list.blocks import SPARE
 from trellis.kernels.papers.cet.walk import longest_paths, predecessors
-from trellis.papers.contract import REFERENCE, Found, Stage
+from trellis.operators.batch import PathBatch
+from trellis.papers.contract import REFERENCE, Stage
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name
 BATCH_ROWS = 1 << 16
@@ -68,13 +69,13 @@ class Buffer:
     def _renew(self) -> None:
         self.values, self.ends = np.empty(self._size + SPARE, np.int32), np.empty(BATCH_ROWS, np.int32)
 
-    def found(self, task: int, rows: int, used: int) -> Found:
+    def found(self, task: int, rows: int, used: int) -> PathBatch:
         """Return the trends that were written."""
         values, ends = self.values[:used], self.ends[:rows]
         if 2 * used < self._size:
-            return Found(task, values.copy(), ends.copy())
+            return PathBatch.of_task(values.copy(), ends.copy(), task)
         self._renew()
-        return Found(task, values, ends)
+        return PathBatch.of_task(values, ends, task)
 
 
 def check_size(stage: Stage, references: float) -> None:
@@ -91,12 +92,12 @@ def check_size(stage: Stage, references: float) -> None:
         )
 
 
-def split(task: int, values: Places, ends: Ints) -> list[Found]:
+def split(task: int, values: Places, ends: Ints) -> list[PathBatch]:
     """Return stored trends in batches of bounded size."""
     cuts = np.flatnonzero(np.diff(ends // BATCH_VALUES, append=-1))
     found, first, begin = [], 0, 0
     for cut in cuts.tolist():
         stop = int(ends[cut])
-        found.append(Found(task, values[begin:stop], (ends[first : cut + 1] - begin).astype(np.int32)))
+        found.append(PathBatch.of_task(values[begin:stop], (ends[first : cut + 1] - begin).astype(np.int32), task))
         first, begin = cut + 1, stop
     return found

@@ -14,17 +14,18 @@ import numpy as np
 from trellis.events.slice import Ints
 from trellis.kernels.list.blocks import SPARE
 from trellis.kernels.papers.cet.join import DEEPEST, STATE, join
+from trellis.operators.batch import PathBatch
 from trellis.papers.cet.graphlets import Partition, partitions
 from trellis.papers.cet.ground import Buffer, Ground, ground_of
 from trellis.papers.cet.optimizer import OPTIMIZERS
 from trellis.papers.cet.plans import Choice, NoPlan, Problem
 from trellis.papers.cet.pool import Pool
-from trellis.papers.contract import REFERENCE, Found, Stage
+from trellis.papers.contract import REFERENCE, Stage
 
 SHOWN = 12  # graphlets of a plan that `explain` names one by one
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows, partition by partition.
 
     Raises
@@ -36,7 +37,7 @@ def extract(stage: Stage) -> Iterator[Found]:
     yield from execute(stage, ground, list(planned(stage, ground)))
 
 
-def execute(stage: Stage, ground: Ground, plans: Sequence[tuple[Partition, Choice]]) -> Iterator[Found]:
+def execute(stage: Stage, ground: Ground, plans: Sequence[tuple[Partition, Choice]]) -> Iterator[PathBatch]:
     """Yield the trends of all windows by given plans."""
     pool = Pool(ground, len(stage.events), stage.meter)
     graphlet_of = np.zeros(len(stage.events), np.int64)
@@ -59,7 +60,7 @@ def execute(stage: Stage, ground: Ground, plans: Sequence[tuple[Partition, Choic
 
 def _joined(
     stage: Stage, ground: Ground, task: int, pool: Pool, graphlet_of: Ints, buffer: Buffer, graphlets: int
-) -> Iterator[Found]:
+) -> Iterator[PathBatch]:
     """Yield the trends of a window whose graphlets are all stored."""
     lo, hi, current = int(ground.lo[task]), int(ground.hi[task]), REFERENCE * int(ground.extents[0][task])
     state = np.zeros(STATE, np.int64)

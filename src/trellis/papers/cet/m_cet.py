@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from trellis.operators.batch import PathBatch
 from trellis.papers.cet.ground import Buffer, ground_of
 from trellis.papers.cet.walks import walked
-from trellis.papers.contract import REFERENCE, Found, Stage
+from trellis.papers.contract import REFERENCE, Stage
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows."""
     ground = ground_of(stage)
     longest = ground.extents[0]

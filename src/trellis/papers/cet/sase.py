@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from trellis.operators.batch import PathBatch
 from trellis.papers.cet.ground import Buffer, ground_of
 from trellis.papers.cet.walks import walked
-from trellis.papers.contract import REFERENCE, Found, Stage
+from trellis.papers.contract import REFERENCE, Stage
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows; each window's stacks and pointers count as stored, and the current trend."""
     ground = ground_of(stage)
     longest, edges = ground.extents

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
+from trellis.operators.batch import PathBatch
 from trellis.papers.cet.ground import Ground, check_size, ground_of, split
-from trellis.papers.contract import REFERENCE, Found, Stage
+from trellis.papers.contract import REFERENCE, Stage
 
 
-def extract(stage: Stage) -> Iterator[Found]:
+def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows."""
     ground = ground_of(stage)
     places = np.zeros((3, len(stage.events)), np.int64)

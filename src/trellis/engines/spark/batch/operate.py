@@ -31,7 +31,8 @@ from trellis.events.sorting import repeated_rows
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
-from trellis.operators.make import Operator, make_operator
+from trellis.operators.contract import BestRequest, ListRequest, Operator
+from trellis.operators.make import make_operator
 from trellis.plan.plan import Plan
 from trellis.results.arrange import arrange, hidden_names, possible_ranges
 from trellis.results.numbers import aggregate_rows, count_rows
@@ -166,9 +167,9 @@ def _list(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.Record
     for count in operator.counts:
         refuse_listing(bound, [count], work.max_trends)
     if not bound.order_by:
-        rows = operator.listed(possible_ranges(bound, operator.counts), maker.batch)
+        rows = operator.list(ListRequest(possible_ranges(bound, operator.counts), maker.batch))
     else:
-        rows = operator.ordered(bound, maker.batch, work.max_trends, per_group=True)
+        rows = operator.best(BestRequest(bound, maker.batch, work.max_trends, per_group=True))
         rows = arrange(bound, rows) if bound.per_window else (_without_group(bound, batch) for batch in rows)
     if bound.order_by or bound.per_window:
         yield from _placed(rows)
@@ -197,7 +198,7 @@ def _explode(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.Rec
     for count in operator.counts:
         refuse_listing(bound, [count], work.max_trends)
     plain = RowMaker(work.plan, operator.events, positions=True, plain=True)
-    rows = operator.listed(possible_ranges(bound, operator.counts), plain.batch)
+    rows = operator.list(ListRequest(possible_ranges(bound, operator.counts), plain.batch))
     yield from (plain.exploded(batch) for batch in (arrange(bound, rows) if bound.order_by else rows))
 
 

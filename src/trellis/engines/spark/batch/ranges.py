@@ -23,8 +23,9 @@ from trellis.engines.spark.ship.shared import load, save
 from trellis.engines.spark.split.rows import whole_groups
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing, result_size
-from trellis.operators.batch import Range
-from trellis.operators.make import Operator, make_operator
+from trellis.operators.batch import RankRange
+from trellis.operators.contract import ListRequest, Operator
+from trellis.operators.make import make_operator
 from trellis.plan.plan import Plan
 from trellis.results.arrange import possible_ranges
 from trellis.results.rows import RowMaker
@@ -89,13 +90,13 @@ class _State:
             if rows <= self.left:
                 self.left -= rows
                 ranges = possible_ranges(bound, operator.counts)
-                yield from operator.listed(ranges, RowMaker(plan, operator.events).batch)
+                yield from operator.list(ListRequest(ranges, RowMaker(plan, operator.events).batch))
             elif self.wanted <= self.work.max_trends:
                 self.saved.append(Saved(self._save(operator), rows))
 
     def _save(self, operator: Operator) -> str:
         self.sink.check()
-        operator.make_ready()
+        operator.prepare()
         name = f"{SAVED}-{uuid.uuid4().hex}"
         save(operator, Path(self.sink.directory) / name)
         return name
@@ -122,7 +123,7 @@ class WriteRanges:
         for name, begin, end in self.ranges[number]:
             operator = _loaded(str(Path(self.sink.directory) / name))
             ranges = within(possible_ranges(self.plan.bound, operator.counts), begin, end)
-            yield from operator.listed(ranges, RowMaker(self.plan, operator.events).batch)
+            yield from operator.list(ListRequest(ranges, RowMaker(self.plan, operator.events).batch))
 
 
 @lru_cache(maxsize=2)
@@ -131,9 +132,9 @@ def _loaded(file: str) -> Operator:
     return operator
 
 
-def within(ranges: Sequence[Range], begin: int, end: int) -> list[Range]:
+def within(ranges: Sequence[RankRange], begin: int, end: int) -> list[RankRange]:
     """Return what is left of ranges of ranks, taken one after another, from row `begin` to before row `end`."""
-    found: list[Range] = []
+    found: list[RankRange] = []
     before = 0
     for group, first, last in ranges:
         low, high = max(first, first + begin - before), min(last, first + end - before)

@@ -35,8 +35,8 @@ from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import pattern_text
 from trellis.language.schema import Schema, Table
 from trellis.limits import refuse_listing, refuse_rows
+from trellis.operators.aggregates import join
 from trellis.operators.trends.address import check_rank, named_group, sampled_ranks
-from trellis.operators.trends.aggregate import join
 from trellis.papers.registry import NAMED
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
 from trellis.plan.sequence import partition_inside

@@ -15,7 +15,7 @@ from trellis.engines.spark.split.rows import ID, TIME, output_names
 from trellis.engines.spark.split.split import row_names
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.slice import Groups, Ints, Slice
-from trellis.operators.batch import Walked
+from trellis.operators.batch import PathBatch
 from trellis.plan.plan import Plan
 from trellis.results.arrange import hidden_names
 from trellis.results.rows import RowMaker, one_zero
@@ -52,7 +52,7 @@ class PathRows:
         ids, times = _normalised(self.events[ID]), self.events[TIME].to_numpy()
         return Slice(columns, ids, times, np.ones(n, np.bool_), np.array([0, n]), groups, np.full(n, n))
 
-    def _arranged(self, rows: pa.RecordBatch, trends: Walked) -> pa.RecordBatch:
+    def _arranged(self, rows: pa.RecordBatch, trends: PathBatch) -> pa.RecordBatch:
         """Leave out the number of the group, and put the place of each row behind what orders them."""
         bound = self.plan.bound
         shown = rows.num_columns - len(hidden_names(bound))
@@ -66,10 +66,10 @@ def _normalised(column: pa.ChunkedArray) -> pa.Array:
     return normalise(column, from_arrow(column.type))
 
 
-def _trends(batch: pa.RecordBatch, numbers: Ints, groups: Ints) -> Walked:
+def _trends(batch: pa.RecordBatch, numbers: Ints, groups: Ints) -> PathBatch:
     """Return paths as trends: the numbers of events and groups become positions among those that are known."""
     paths = batch.column(PATH)
     positions = np.searchsorted(numbers, paths.flatten().to_numpy()).astype(np.int32)
     ends = np.cumsum(paths.value_lengths().to_numpy()).astype(np.int32)
     group = np.searchsorted(groups, batch.column(GROUP).to_numpy())
-    return Walked(positions, ends, batch.column(RANK).to_numpy(), group)
+    return PathBatch.of_ends(positions, ends, (batch.column(RANK).to_numpy(), group))
