@@ -96,7 +96,7 @@ def stage_of(text: str, table: pa.Table, **settings: Any) -> Stage:
     trends: Any = trellis.query(text).detect(
         table, time="ts", event_id="id", algorithm="anchor", max_trends=10**12, **settings
     )
-    stage: Stage = trends._operator.stage(THREADS)
+    stage: Stage = trends.operator.stage(THREADS)
     _ = stage.graph
     return stage
 
@@ -108,7 +108,7 @@ def _values(text: str, table: pa.Table) -> Values:
 
 def _stage_without_graph(text: str, table: pa.Table) -> Stage:
     trends: Any = trellis.query(text).detect(table, time="ts", event_id="id", algorithm="anchor")
-    stage: Stage = trends._operator.stage(THREADS)
+    stage: Stage = trends.operator.stage(THREADS)
     return stage
 
 

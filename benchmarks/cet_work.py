@@ -106,7 +106,7 @@ def stage_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: s
     from trellis.operators.trends.graph import build_graph
     from trellis.papers.contract import Meter, Settings, Stage
 
-    plan, operator = trends.plan, trends._operator
+    plan, operator = trends.plan, trends.operator
     settings = Settings(memory_limit=limit, optimizer=optimizer)
     meter = Meter(algorithm, limit)
     return Stage(plan, operator.events, operator.tasks, lambda: build_graph(plan, operator.events), settings, meter)
@@ -128,7 +128,7 @@ def fresh(trends: Any) -> Any:
 
     other = copy(trends)
     other.__dict__.pop("_counts", None)
-    other._operator = make_operator(trends.plan, trends._prepared.events, trends._operator.threads)
+    other.operator = make_operator(trends.plan, trends._prepared.events, trends.operator.threads)
     return other
 
 

@@ -74,8 +74,15 @@ def _archives_on_spark() -> object:
     return SparkArchives()
 
 
+def _spark_frames() -> object:
+    from trellis.engines.spark.sources.frames import frame_of
+
+    return frame_of
+
+
 # Rooms below the engines ask for one by name and import none: the top of the package says who gives it.
 provide("local engine", _local_engine)
 provide("archives on Spark", _archives_on_spark)
+provide("Spark frames", _spark_frames)
 
 __all__ = ["__version__", "expand", "pipeline", "query"]

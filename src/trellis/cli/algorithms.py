@@ -18,7 +18,7 @@ def algorithm_facts(plan: Plan, trends: Any = None) -> dict[str, dict[str, Any]]
     if settings.memory_limit is not None:
         facts["memory_limit"] = f"{settings.memory_limit:,} bytes of partial trends, 8 for each event"
     if trends is not None and trends.engine == "local":
-        facts |= named.explain(trends._operator.stage())
+        facts |= named.explain(trends.operator.stage())
     elif trends is not None:
         facts["on_spark"] = "each task works on its own windows; with --engine local this tells of all of them"
     return {"algorithm": facts}

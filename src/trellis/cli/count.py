@@ -7,7 +7,7 @@ from typing import Any
 from trellis.cli import options as o
 from trellis.cli.console import Step, out, progress
 from trellis.cli.queries import read_query
-from trellis.cli.running import Asked, Clock, aggregates, counts, running, total_of
+from trellis.cli.running import Asked, Clock, running, total_of
 from trellis.cli.show import plural, print_rows
 from trellis.cli.summary import Summary, query_text
 
@@ -69,10 +69,10 @@ def run_count(asked: Asked, output: o.OutputOptions) -> None:
 
 def _counted(trends: Any, output: o.OutputOptions, step: Step, clock: Clock) -> tuple[Summary, Any, Any]:
     step("counting the results")
-    counted, aggregated = counts(trends), None
+    counted, aggregated = trends.counts().to_arrow(), None
     if trends.plan.bound.aggregates:
         step("aggregating")
-        aggregated = aggregates(trends)
+        aggregated = trends.aggregates().to_arrow()
     if output.out is not None:
         from trellis.io.results import write_results
 

@@ -9,7 +9,7 @@ import typer
 from trellis.cli import options as o
 from trellis.cli.console import Step, out, progress
 from trellis.cli.queries import read_query
-from trellis.cli.running import Asked, Clock, aggregates, listed_size, running
+from trellis.cli.running import Asked, Clock, listed_size, running
 from trellis.cli.show import plural, print_rows
 from trellis.cli.summary import Summary, query_text
 from trellis.limits import DEFAULT_MAX_TRENDS
@@ -95,12 +95,12 @@ def _found(trends: Any, output: o.OutputOptions, step: Step, clock: Clock) -> tu
     found, rows = trends.count(), None
     if trends.plan.bound.aggregates:
         size = found
-        rows = aggregates(trends)
+        rows = trends.aggregates().to_arrow()
     else:
         size = listed_size(trends)
         if not (output.json or output.quiet):
             step("listing the first results")
-            rows = trends.first(ROWS)
+            rows = trends.first(ROWS).to_arrow()
     if output.out is not None:
         step(f"writing {plural(size, 'result')}")
         trends.write(output.out, format=output.format, overwrite=output.overwrite)

@@ -62,7 +62,7 @@ def explain(
 
 def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
     """Return the plan for the events, and what is known of them."""
-    from trellis.cli.costs import listing_costs, operator_costs
+    from trellis.cli.costs import listing_costs
     from trellis.cli.events import check_given
     from trellis.cli.running import detected, engine_and_events
     from trellis.plan.explain import explain_data
@@ -77,7 +77,7 @@ def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
         known = {"read": trends.statistics["events"], **trends.statistics, "trends": str(count)}
         known.pop("events")
         step("trying how quick listing is")
-        told = {"operator": operator_costs(trends), "events": known, "listing": listing_costs(trends, count)}
+        told = {"operator": trends.describe(), "events": known, "listing": listing_costs(trends, count)}
         return explain_data(trends.plan) | algorithm_facts(trends.plan, trends) | told
 
 

@@ -139,7 +139,7 @@ class Results(ABC):
 
     @abstractmethod
     def explode(self) -> ResultTable:
-        """Return one row for each event of a result, with window, partition, rank, its place from 1, and its columns."""
+        """Return a row for each event of a result: window, partition, rank, its place from 1, and all its columns."""
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:

@@ -67,7 +67,7 @@ class ResultTable:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(pa.Table, name):
             raise AttributeError(
-                f"a table of results has no `{name}`: convert it with to_arrow(), to_pandas(), to_polars() or to_spark()"
+                f"results have no `{name}`; convert them with to_arrow(), to_pandas(), to_polars() or to_spark()"
             )
         return getattr(self._table, name)
 

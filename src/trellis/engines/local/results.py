@@ -1,4 +1,4 @@
-"""The trends of a query over events in this process."""
+"""Results of a query over events in this process."""
 
 from __future__ import annotations
 
@@ -7,43 +7,69 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trellis.engines.options import RunOptions
 from trellis.errors import UsageError
 from trellis.events.prepare import Prepared, prepare, with_columns
-from trellis.language.printer import pattern_text
 from trellis.limits import refuse_listing, refuse_rows
-from trellis.operators.contract import BestRequest, ListRequest
+from trellis.operators.contract import BestRequest, ListRequest, Operator
 from trellis.operators.make import make_operator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
-from trellis.results.numbers import aggregate_rows, aggregate_schema, count_rows
+from trellis.results.numbers import aggregate_rows, count_rows
+from trellis.results.results import Results
 from trellis.results.rows import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
+from trellis.results.table import ResultTable
 
 if TYPE_CHECKING:
-    import pandas
-    import polars
-
     from trellis.operators.batch import PathBatch
 
 
-class LocalTrends:
-    """What a query found, to be counted, listed, aggregated or written; nothing is listed before it is asked for."""
+class LocalResults(Results):
+    """The results of a query over events in this process.
+
+    Parameters
+    ----------
+    plan
+        The plan of the query.
+    table
+        The events.
+    options
+        The options of the run.
+    """
 
     engine = "local"
 
-    def __init__(self, plan: Plan, table: pa.Table, max_trends: int, on_bad_rows: str = "error") -> None:
+    def __init__(self, plan: Plan, table: pa.Table, options: RunOptions | None = None) -> None:
         self.plan = plan
-        self.max_trends = max_trends
-        self._prepared: Prepared = prepare(plan, table, on_bad_rows)
-        self._operator = make_operator(plan, self._prepared.events, _usable_threads(None))
-        self._maker = RowMaker(plan, self._prepared.events)
+        self.options = options or RunOptions()
+        self.max_trends = self.options.max_trends
+        self._prepare: Callable[[], Prepared] = partial(prepare, plan, table, self.options.on_bad_rows)
+        self._make_operator: Callable[[], Operator] = self._first_operator
+
+    @cached_property
+    def _prepared(self) -> Prepared:
+        """The events, checked, sorted and cut into groups."""
+        return self._prepare()
+
+    def _first_operator(self) -> Operator:
+        return make_operator(self.plan, self._prepared.events, _usable_threads(None))
+
+    @cached_property
+    def operator(self) -> Operator:
+        """The operator that answers, over all events."""
+        return self._make_operator()
+
+    @cached_property
+    def _maker(self) -> RowMaker:
+        return RowMaker(self.plan, self._prepared.events)
 
     @property
     def events(self) -> pa.Table:
@@ -63,47 +89,30 @@ class LocalTrends:
 
     @cached_property
     def _counts(self) -> list[int]:
-        return self._operator.counts
+        return self.operator.counts
 
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""
         return sum(self._counts)
 
-    def counts(self) -> pa.Table:
+    def counts(self) -> ResultTable:
         """Return the number of results of each window and partition that has any; nothing is listed."""
-        return count_rows(self._maker, self._counts)
+        return _table(count_rows(self._maker, self._counts))
 
-    def aggregates(self) -> pa.Table:
+    def aggregates(self) -> ResultTable:
         """Return the rows of the query's AGGREGATE; nothing is listed."""
-        if not self.plan.bound.aggregates:
-            raise UsageError("the query has no AGGREGATE", "Add one, or use trends.aggregate('count(*)').")
-        return aggregate_rows(self.plan, self._maker, self._operator.aggregate())
+        self._check_aggregates()
+        return _table(aggregate_rows(self.plan, self._maker, self.operator.aggregate()))
+
+    def describe(self) -> dict[str, str]:
+        """Return how the operator finds the results, for `explain`."""
+        return {"engine": self.engine, **self.operator.describe()}
 
     def batches(
         self, columns: Sequence[str] | None = None, positions: bool = False, threads: int | None = None,
         ranks: range | None = None, compact: bool = False,
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-        """Yield the results as record batches of bounded size, in the order of the result.
-
-        Parameters
-        ----------
-        columns
-            The columns wanted; all of them by default.
-        positions
-            Give int32 positions in `events` in place of event ids.
-        threads
-            How many threads list; by default as many as there are cores to use.
-        ranks
-            List only these rows of the result, such as `range(10**9, 10**9 + 1000)`, and nothing before them.
-        compact
-            Give, in place of `events`, how many leading events each trend shares with the row before it (`shared`, 0
-            in the first row of a batch) and the events that follow those (`new`). `trellis.expand` undoes it.
-
-        Raises
-        ------
-        ListingRefused
-            If more results are asked for than `max_trends`.
-        """
+        """Yield the results as record batches of bounded size, in the order of the result: see `Results.batches`."""
         bound = self.plan.bound
         if compact:
             check_compact(bound)
@@ -113,7 +122,7 @@ class LocalTrends:
         rows = checked_ranks(bound, ranks)
         cores = _usable_threads(threads)
         if bound.aggregates:
-            table = self.aggregates()
+            table = self.aggregates().to_arrow()
             yield from (table if names is None else table.select(names)).to_batches()
             return
 
@@ -129,7 +138,7 @@ class LocalTrends:
         compact: bool = False, bare: bool = False,
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
         """Return the rows of the result, if they are not too many."""
-        bound, operator = self.plan.bound, self._operator
+        bound, operator = self.plan.bound, self.operator
         if bound.order_by:
             refuse_listing(bound, self._counts, self.max_trends)
             rows = operator.best(BestRequest(bound, made, self.max_trends, bound.per_window, threads, bare))
@@ -138,54 +147,38 @@ class LocalTrends:
         refuse_rows(sum(end - begin for _, begin, end in ranges), self.max_trends)
         return operator.list(ListRequest(ranges, made, threads, compact, bare))
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The Arrow schema of the result."""
-        return aggregate_schema(self.plan.bound) if self.plan.bound.aggregates else self._maker.schema
-
     def to_arrow(self) -> pa.Table:
         """Return all results as one Arrow table."""
         return pa.Table.from_batches(list(self.batches()), schema=self.schema)
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return all results as a pandas frame."""
-        return self.to_arrow().to_pandas()
+    def to_spark(self, spark: Any = None) -> Any:
+        """Return the results as a Spark data frame: they are listed here and handed over."""
+        return _table(self.to_arrow()).to_spark(spark)
 
-    def to_polars(self) -> polars.DataFrame:
-        """Return all results as a polars frame."""
-        import polars
-
-        frame = polars.from_arrow(self.to_arrow())
-        assert isinstance(frame, polars.DataFrame)
-        return frame
-
-    def aggregate(self, *items: str) -> pa.Table:
+    def aggregate(self, *items: str) -> ResultTable:
         """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
         return self._variant(aggregate_plan(self.plan, items)).aggregates()
 
-    def top(self, number: int, by: str = "length") -> pa.Table:
+    def top(self, number: int, by: str = "length") -> ResultTable:
         """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
-        return self._variant(top_plan(self.plan, number, by)).to_arrow()
+        return _table(self._variant(top_plan(self.plan, number, by)).to_arrow())
 
-    def _variant(self, plan: Plan) -> LocalTrends:
-        """Return the same trends with other output; events, graph and counts are shared."""
-        other = copy(self)
-        other.plan = plan
-        events = with_columns(self._prepared, plan)
-        other._operator = self._operator.variant(plan, events)
-        other._maker = RowMaker(plan, events)
-        other._prepared = replace(self._prepared, events=events)
+    def _variant(self, plan: Plan) -> LocalResults:
+        """Return the same results with other output; events, structure and counts are shared."""
+        other = LocalResults(plan, self._prepared.table, self.options)
+        prepared = replace(self._prepared, events=with_columns(self._prepared, plan))
+        other._prepare = lambda: prepared
+        other._make_operator = lambda: self.operator.variant(plan, prepared.events)
         return other
 
-    def explode(self) -> pa.Table:
-        """Return one row an event of a result, with window, partition, rank, its place from 1, and its columns."""
+    def explode(self) -> ResultTable:
+        """Return one row for each event of a result."""
         other = self._variant(with_all_columns(self.plan))
-        bound, events = other.plan.bound, other._prepared.events
-        maker = RowMaker(other.plan, events, positions=True, plain=True)
+        maker = RowMaker(other.plan, other._prepared.events, positions=True, plain=True)
         parts = [maker.exploded(batch) for batch in other._listed(maker.batch)]
-        return pa.Table.from_batches(parts, schema=exploded_schema(bound))
+        return _table(pa.Table.from_batches(parts, schema=exploded_schema(other.plan.bound)))
 
-    def first(self, rows: int) -> pa.Table:
+    def first(self, rows: int) -> ResultTable:
         """Return the first rows of the result, in its order; the others are not listed."""
         shortened = copy(self)
         shortened.plan = limited_plan(self.plan, rows)
@@ -194,7 +187,7 @@ class LocalTrends:
             kept.append(batch.slice(0, rows - sum(b.num_rows for b in kept)))
             if sum(b.num_rows for b in kept) == rows:
                 break
-        return pa.Table.from_batches(kept, schema=self.schema)
+        return _table(pa.Table.from_batches(kept, schema=self.schema))
 
     @cached_property
     def _filled(self) -> tuple[NDArray[np.int64], list[dict[str, Any]]]:
@@ -203,18 +196,8 @@ class LocalTrends:
         lead = pa.Table.from_arrays(self._maker.lead(filled), schema=pa.schema(lead_schema(self.plan.bound)))
         return filled, lead.to_pylist() if lead.num_columns else [{}] * len(filled)
 
-    def trend(self, rank: int, window: Any = None, partition: Any = None) -> pa.Table:
-        """Return the result with a rank, without those before it.
-
-        Parameters
-        ----------
-        rank
-            The rank in its window and partition, from 0; of any size.
-        window
-            The start of the window, where there are several.
-        partition
-            The values of the partition's attributes, one alone or several in a tuple, where there are several.
-        """
+    def trend(self, rank: int, window: Any = None, partition: Any = None) -> ResultTable:
+        """Return the result with a rank, without those before it: see `Results.trend`."""
         from trellis.operators.trends.address import (  # late, as in `sample`: counting goes without
             check_rank,
             named_group,
@@ -223,24 +206,16 @@ class LocalTrends:
         filled, rows = self._filled
         group = int(filled[named_group(self.plan.bound, rows, window, partition)])
         check_rank(rank, self._counts[group])
-        return self._rows(self._operator.at(group, [rank]))
+        return _table(self._rows(self.operator.at(group, [rank])))
 
-    def sample(self, number: int, seed: int = 0) -> pa.Table:
-        """Return results drawn without replacement, each set equally likely; the same for the same seed.
-
-        Parameters
-        ----------
-        number
-            How many; all of them if there are fewer.
-        seed
-            What the draw depends on.
-        """
+    def sample(self, number: int, seed: int = 0) -> ResultTable:
+        """Return results drawn without replacement: see `Results.sample`."""
         from trellis.operators.trends.address import sampled_ranks
 
         chosen = sampled_ranks(self._counts, number, seed)
-        with ThreadPoolExecutor(self._operator.threads) as pool:
-            parts = list(pool.map(self._rows, self._operator.at_each(chosen)))
-        return pa.concat_tables(parts) if parts else self._maker.schema.empty_table()
+        with ThreadPoolExecutor(self.operator.threads) as pool:
+            parts = list(pool.map(self._rows, self.operator.at_each(chosen)))
+        return _table(pa.concat_tables(parts) if parts else self._maker.schema.empty_table())
 
     def _rows(self, batch: PathBatch) -> pa.Table:
         return pa.Table.from_batches([self._maker.batch(batch, self._maker.schema.names)]).select(
@@ -248,23 +223,14 @@ class LocalTrends:
         )
 
     def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
-        """Write the results as files into a directory, wholly or not at all.
-
-        Parameters
-        ----------
-        path
-            The directory; it must not exist unless `overwrite`.
-        format
-            `parquet`, `csv` (arrays are JSON fields) or `json` (one object a line).
-        overwrite
-            Replace the directory.
-        """
+        """Write the results as files into a directory, wholly or not at all: see `Results.write`."""
         from trellis.io.results import write_results
 
         write_results(self.batches(), self.schema, path, format, overwrite)
 
-    def __repr__(self) -> str:
-        return f"<trends of `{pattern_text(self.plan.bound.pattern)}` over {self._prepared.read:,} events, local>"
+
+def _table(rows: pa.Table) -> ResultTable:
+    return ResultTable(lambda: rows)
 
 
 def _usable_threads(threads: Any) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.digits import digits_of
+from trellis.engines.spark.batch.groups_met import GroupCollector
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import (
     ID,
@@ -59,10 +60,17 @@ class Work:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the rows of a task, in the order (group, time, id), and give the results of its groups."""
         with in_task():
-            for table in whole_groups(batches, self.boundary, self.memory):
-                events = make_slice(self.plan, table, self.length)
-                operator = make_operator(self.plan, events)
-                yield from map(for_spark, ANSWERS[self.what](self, operator, RowMaker(self.plan, events)))
+            for operator in self.operators(batches):
+                yield from map(for_spark, self.answer(operator))
+
+    def operators(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Operator]:
+        """Yield the operators over the groups of a task, some groups at a time."""
+        for table in whole_groups(batches, self.boundary, self.memory):
+            yield make_operator(self.plan, make_slice(self.plan, table, self.length))
+
+    def answer(self, operator: Operator) -> Iterator[pa.RecordBatch]:
+        """Yield what is asked of the groups of an operator."""
+        return ANSWERS[self.what](self, operator, RowMaker(self.plan, operator.events))
 
     @property
     def boundary(self) -> list[str]:
@@ -72,6 +80,56 @@ class Work:
             return group_keys(bound)
         kept = {partition_name(i) for i, (n, _) in enumerate(bound.partition) if n in bound.group_by}
         return [k for k in group_keys(bound) if k == STRETCH or k in kept]
+
+
+@dataclass(frozen=True)
+class CollectedWork:
+    """Does the work of a task for an answer that the driver collects, and tells the groups that it met.
+
+    Parameters
+    ----------
+    work
+        The work.
+    partition
+        The partition's attributes whose values are told apart.
+    """
+
+    work: Work
+    partition: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take the rows of a task, in the order (group, time, id), and give `COLLECTED` rows."""
+        with in_task():
+            groups = GroupCollector(self.partition)
+            for operator in self.work.operators(batches):
+                groups.add(operator.events)
+                for batch in self.work.answer(operator):
+                    yield _collected_row(answer=_packed(for_spark(batch)))
+            windows, partitions = groups.told()
+            yield _collected_row(windows=windows, partitions=partitions, told=True)
+
+
+COLLECTED = pa.schema(
+    [("answer", pa.binary()), ("told", pa.bool_()), ("windows", pa.binary()), ("partitions", pa.binary())]
+)
+
+
+def _collected_row(**values: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"told": False, **values}], schema=COLLECTED)
+
+
+def _packed(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def unpacked_answer(rows: pa.Table, schema: pa.Schema) -> tuple[pa.Table, list[tuple[bytes | None, bytes | None]]]:
+    """Return an answer that tasks gave as `COLLECTED` rows, with the user's names and types, and the groups told."""
+    parts = [pa.ipc.open_stream(answer).read_all() for answer in rows["answer"].to_pylist() if answer is not None]
+    told = [(row["windows"], row["partitions"]) for row in rows.drop_columns("answer").to_pylist() if row["told"]]
+    return fitted(pa.concat_tables(parts), schema) if parts else schema.empty_table(), told
 
 
 def spark_type(type_: pa.DataType) -> pa.DataType:

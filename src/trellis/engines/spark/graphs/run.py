@@ -11,14 +11,15 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from trellis.engines.spark.batch.operate import spark_type
-from trellis.engines.spark.batch.results import described_events
 from trellis.engines.spark.graphs.tasks import INSTANCE, Merge, Operate, Route
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.ship.by_value import send_along
 from trellis.engines.spark.ship.ship import ship
+from trellis.engines.spark.sources.frames import described_events
 from trellis.engines.spark.split.rows import column_name, output_names
 from trellis.engines.spark.stream.running import bucket_keys
 from trellis.errors import UsageError
+from trellis.events.source import EventSource
 from trellis.graphs.job import Job
 from trellis.graphs.merger import Merger
 from trellis.graphs.splitter import Splitter
@@ -62,7 +63,7 @@ def run(
         When the results are asked for: what `trellis.graphs.run` raises, wrapped in an exception of Spark's.
     """
     with in_driver():
-        events, schema = described_events(frame, None, time, None, event_id)
+        events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
         job = make_job(events, schema, splitter, operator, merger)
         ship(events.sparkSession)
         return _merged(job, _found(job, events, _numbers(events.sparkSession, instances)))

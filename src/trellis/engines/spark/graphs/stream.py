@@ -17,17 +17,17 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from trellis.engines.spark.batch.results import described_events
 from trellis.engines.spark.graphs.run import make_job
 from trellis.engines.spark.graphs.stateful import FOUND, PACKED, Flush, Holding, Pack
 from trellis.engines.spark.graphs.tasks import inner_rows
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.ship.ship import ship
-from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.sources.frames import Events, described_events
 from trellis.engines.spark.split.rows import column_name
 from trellis.engines.spark.stream.running import AHEAD, bucket_keys
 from trellis.engines.spark.stream.stateful import moment_of, set_up
 from trellis.errors import DataError, UsageError
+from trellis.events.source import EventSource
 from trellis.graphs.job import sort_key
 from trellis.graphs.merger import Merger, Merging
 from trellis.graphs.plain import from_bytes, to_bytes
@@ -81,7 +81,7 @@ class GraphStream:
         if not frame.isStreaming:
             raise UsageError("this is no streaming data frame, as spark.readStream gives", "Use `run` for others.")
         with in_driver():
-            events, schema = described_events(frame, None, time, None, event_id)
+            events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
             self.job = make_job(events, schema, splitter, operator, merger)
             self.session = events.sparkSession
             delay = delay_of(watermark, schema.time_type)

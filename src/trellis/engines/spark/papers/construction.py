@@ -86,7 +86,7 @@ def check_construction(plan: Plan) -> None:
 
 
 def index_on_spark(rows: Split) -> DataFrame:
-    """Return the rows of a split, with stretches of one window, and their index: see `trellis.engines.spark.papers.indexed`."""
+    """Return the rows of a split, with one window in each window batch, and their index: see `indexed`."""
     return _Construction(rows).indexed()
 
 

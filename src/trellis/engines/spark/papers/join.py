@@ -8,8 +8,6 @@ any more. In the end the paths are sorted, which gives the ranks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import cached_property, reduce
 
@@ -21,8 +19,10 @@ from pyspark.sql.types import StructType
 from pyspark.sql.window import Window as Over
 
 from trellis.digits import number_text
+from trellis.engines.options import RunOptions
 from trellis.engines.spark.batch.operate import PLACE, spark_type
-from trellis.engines.spark.batch.results import SparkTrends, written
+from trellis.engines.spark.batch.results import SparkResults, written
+from trellis.engines.spark.batch.scan import lazy_split
 from trellis.engines.spark.batch.sink import Sink, Written
 from trellis.engines.spark.papers.construction import check_construction, index_on_spark
 from trellis.engines.spark.papers.indexed import (
@@ -43,7 +43,7 @@ from trellis.engines.spark.papers.indexed import (
 from trellis.engines.spark.papers.path_rows import PATH, RANK, PathRows
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.split.rows import output_names
-from trellis.engines.spark.split.split import Split, split
+from trellis.engines.spark.split.split import Split
 from trellis.errors import ListingRefused, UsageError
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report
@@ -59,30 +59,27 @@ FEW = 1 << 16  # open paths that are dealt out anew each round, so that all task
 ROUNDS = 16  # after which what is complete so far becomes one frame
 
 
-class JoinedTrends(SparkTrends):
-    """Trends that are listed by joins; nothing else differs, but that `to_spark()` does all rounds at once."""
+class JoinedResults(SparkResults):
+    """Results that are listed by joins; nothing else differs, but that `to_spark()` does all rounds at once."""
 
-    def __init__(self, plan: Plan, frame: DataFrame, max_trends: int, on_bad_rows: str, construction: str) -> None:
+    def __init__(self, plan: Plan, frame: DataFrame, options: RunOptions) -> None:
         if not is_one_kleene(plan.bound):
             raise UsageError(
                 "the algorithm `join` extends the paths of one Kleene variable, and this pattern has more",
                 "Leave the algorithm out.",
             )
-        if construction == SPARK:
+        super().__init__(plan, frame, options)
+        self._construction = options.methods.construction
+        if self._construction == SPARK:
             check_construction(plan)
-        super().__init__(plan, frame, max_trends, on_bad_rows)
-        self._construction = construction
         self._joined: dict[tuple[str, ...], Joined] = {}  # by the columns that are read; copies of this share it
 
-    def _run(
-        self, what: str, schema: pa.Schema, rows: Split | None = None,
-        picks: Mapping[str, Sequence[tuple[int, int]]] | None = None,
-    ) -> DataFrame:  # fmt: skip
-        rows = rows or self._split
+    def _frame(self, what: str, schema: pa.Schema, plan: Plan | None = None, rows: Split | None = None) -> DataFrame:
         if what not in ("list", "explode"):
-            return super()._run(what, schema, rows, picks)
+            return super()._frame(what, schema, plan, rows)
+        plan = plan or self.plan
         with in_driver():
-            return _listed(self._join(rows.plan), rows.plan, what, schema)
+            return _listed(self._join(plan), plan, what, schema)
 
     def _write_to(self, sink: Sink) -> list[Written]:
         if self.plan.bound.aggregates:
@@ -91,14 +88,14 @@ class JoinedTrends(SparkTrends):
 
     def _join(self, plan: Plan) -> Joined:
         if plan.columns not in self._joined:
-            self._refuse_too_many()
-            rows = self._split_for(plan)
+            self._refuse_too_many_paths()
+            rows = self._lazy(plan)
             if self._construction == SPARK:
-                rows = split(plan, self._events, self._drop)
+                rows = lazy_split(plan, self._events, self.options.drops_bad_rows, 1)
             self._joined[plan.columns] = Joined(rows, self._construction)
         return self._joined[plan.columns]
 
-    def _refuse_too_many(self) -> None:
+    def _refuse_too_many_paths(self) -> None:
         """Refuse more paths than the bound on listing allows, whatever HAVING and LIMIT leave of them in the end.
 
         Where trends must fit a span a path may end in no result, but every path is a trend under REPORT any.
@@ -106,13 +103,7 @@ class JoinedTrends(SparkTrends):
         bound = replace(self.plan.bound, having=())
         if bound.window.kind is WindowKind.SPAN:
             bound = replace(bound, report=Report.ANY)
-        every = self
-        if bound != self.plan.bound:
-            every = copy(self)
-            every.plan = replace(self.plan, bound=bound)
-            for name in ("_total", "_for_counting"):  # what is known of the query as it is
-                every.__dict__.pop(name, None)
-        paths = every.count()
+        paths = self._variant(replace(self.plan, bound=bound)).count() if bound != self.plan.bound else self.count()
         if paths > self.max_trends:
             raise ListingRefused(
                 f"the algorithm `join` would make {number_text(paths)} paths, more than the bound of "

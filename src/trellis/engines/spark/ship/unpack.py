@@ -1,8 +1,8 @@
-"""What Spark's workers import as `trellis` where it was sent to them: unpacks the package, and gives way to it.
+"""The stand-in that Spark's workers import as `trellis` where it was sent to them: unpacks the package, and gives way.
 
-In the archive that `trellis.engines.spark.ship.ship` makes, this file is `trellis/__init__.py`, and the package lies in the folder
-`PACKAGE`. It is unpacked because Numba keeps what it compiles for files only, and to a place that stays, so that a
-machine compiles a kernel once and not in each application. There is nothing to import here but Python itself.
+In the archive that `ship.ship` makes, this file is `trellis/__init__.py`, and the package lies in the folder `PACKAGE`.
+It is unpacked because Numba keeps what it compiles for files only, and to a place that stays, so that a machine
+compiles a kernel once and not in each application. There is nothing to import here but Python itself.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -15,12 +15,13 @@ from pyspark.sql import types as t
 from trellis.engines.spark.session.session import get_session
 from trellis.engines.spark.ship.ship import ship
 from trellis.engines.spark.sources.read import read
-from trellis.engines.spark.sources.schema import parse_times
+from trellis.engines.spark.sources.schema import from_spark, parse_times
 from trellis.engines.spark.split.compile import time_column
 from trellis.errors import UsageError
 from trellis.events.columns.types import from_arrow, normalise
-from trellis.events.tables import as_tables, check_names, refuse_type_column
-from trellis.language.schema import TIMESTAMP, TYPE, Kind, choose_time
+from trellis.events.source import EventSource, is_spark_frame, paths_of
+from trellis.events.tables import as_tables, check_names, refuse_type_column, with_common_types
+from trellis.language.schema import TIMESTAMP, TYPE, Kind, Schema, Table, choose_time
 from trellis.results.rows import arrow_type, present
 
 Frames = dict[str | None, DataFrame]
@@ -46,6 +47,12 @@ class Events:
         """Return a column by its name for the user."""
         return f.col(self._places[name])
 
+    def watched(self, observation: Any, metrics: list[Column]) -> Events:
+        """Return the events with metrics that Spark observes while they are read, whatever is done with them."""
+        other = copy(self)
+        other.frame = self.frame.observe(observation, *metrics)
+        return other
+
     def where(self, condition: Column) -> Events:
         """Return the events that meet a condition."""
         other = copy(self)
@@ -53,24 +60,21 @@ class Events:
         return other
 
 
-def read_frames(data: Any, spark: SparkSession | None, time: str | None) -> tuple[Frames, str]:
+def read_frames(source: EventSource, spark: SparkSession | None, time: str | None) -> tuple[Frames, str]:
     """Return events as data frames, by type where several are given, and the name of the time column.
 
     The workers of their session are sent Trellis where they may not have it.
 
     Parameters
     ----------
-    data
-        A Spark, pandas or polars frame, an Arrow table, a path or several, or a dictionary of these by type.
+    source
+        The events as they were given.
     spark
         The session for what is no Spark frame yet.
     time
         The time column, if it is known; text in it becomes timestamps.
     """
-    if isinstance(data, Mapping) and not data:
-        raise UsageError("no table of events was given")
-    tables = data if isinstance(data, Mapping) else {None: data}
-    frames = {None if name is None else str(name): _frame(table, spark, time) for name, table in tables.items()}
+    frames = {name: _frame(table, spark, time) for name, table in source.tables.items()}
     first = next(iter(frames.values()))
     ship(first.sparkSession)
     chosen = choose_time(first.columns, time)
@@ -78,14 +82,18 @@ def read_frames(data: Any, spark: SparkSession | None, time: str | None) -> tupl
 
 
 def _frame(data: Any, spark: SparkSession | None, time: str | None) -> DataFrame:
-    if data.__class__.__module__.startswith("pyspark."):
+    if is_spark_frame(data):
         check_names(data.columns)
         return data
-    paths = [data] if isinstance(data, str | os.PathLike) else data
-    if isinstance(paths, list | tuple) and paths and all(isinstance(p, str | os.PathLike) for p in paths):
+    paths = paths_of(data)
+    if paths is not None:
         return read(spark or get_session(), paths, time=time)
-    table = _for_spark(as_tables(data)[None])
-    return (spark or get_session()).createDataFrame(table)
+    return frame_of(as_tables(data)[None], spark)
+
+
+def frame_of(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
+    """Return an Arrow table as a data frame of a session: the one given, the active one, or a new local one."""
+    return (spark or get_session()).createDataFrame(_for_spark(table))
 
 
 _KNOWN_TO_SPARK = (
@@ -150,3 +158,22 @@ def _in_utc(frame: DataFrame) -> DataFrame:
         lambda _, type_: isinstance(type_, t.TimestampNTZType),
         lambda column: f.timestamp_micros(time_column(column, TIMESTAMP)),
     )
+
+
+def described_events(
+    source: EventSource, spark: SparkSession | None, time: str | None, type: str | None, event_id: str | None
+) -> tuple[DataFrame, Schema]:
+    """Return events as one frame, and what is known of their columns."""
+    frames, time = read_frames(source, spark, time)
+    tables = tuple(
+        Table(name, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields})
+        for name, frame in frames.items()
+    )
+    if tables[0].type is not None and type is not None:
+        raise UsageError("types come from several tables and from a column", "Leave out one of the two.")
+    schema = with_common_types(Schema(tables, time, type, event_id))
+    events = union(frames)
+    if tables[0].type is not None:  # decimals may have got wider
+        common = {fld.name: from_spark(fld.dataType) for fld in events.schema.fields}
+        schema = replace(schema, tables=tuple(Table(tb.type, {n: common[n] for n in tb.columns}) for tb in tables))
+    return events, schema

@@ -11,10 +11,10 @@ is copied. The task finds the windows in the stretch.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
-import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -27,7 +27,6 @@ from trellis.engines.spark.split.exactness import can_compile, may_overflow
 from trellis.engines.spark.split.late import LateConditions, SomeVariable
 from trellis.engines.spark.split.repeated import FirstOfIds
 from trellis.engines.spark.split.rows import ID, STRETCH, TIME, USABLE, column_name, partition_name
-from trellis.errors import DataError
 from trellis.events.clock import FARTHEST, INT64, TOO_FAR, TOO_LONG, Clock
 from trellis.events.prepare import unordered
 from trellis.language.bound import BoundQuery, Condition, Operation, Value, WindowKind
@@ -35,8 +34,15 @@ from trellis.language.schema import TYPE, Kind
 from trellis.plan.plan import Plan, is_one_kleene
 
 OTHER = "other"  # columns that only order rows of one id
-STRETCHES_A_TASK = 2  # or more, so that tasks are even
-LONGEST = 8  # stretches have at most so many times the windows that hold an event: one event in eight is copied
+LONGEST = 4  # window batches have so many times the windows that hold an event: one event in four is copied
+
+
+Watch = Callable[[DataFrame, str], DataFrame]
+
+
+def as_it_is(frame: DataFrame, moment: str) -> DataFrame:
+    """Watch nothing."""
+    return frame
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,10 @@ def _shuffle_keys(bound: BoundQuery) -> list[str]:
     return ([STRETCH] if bound.window.kind is WindowKind.SLIDING else []) + kept
 
 
-def split(plan: Plan, events: Events, drop_repeated: bool = False, length: int = 1, counting: bool = False) -> Split:
+def split(
+    plan: Plan, events: Events, drop_repeated: bool = False, length: int = 1, counting: bool = False,
+    watch: Watch = as_it_is,
+) -> Split:  # fmt: skip
     """Return the rows of a plan over events whose times and ids are all readable.
 
     Parameters
@@ -105,11 +114,13 @@ def split(plan: Plan, events: Events, drop_repeated: bool = False, length: int =
         The number of windows in a stretch.
     counting
         Whether events are only counted, so that they need no numbers where they have no ids.
+    watch
+        Is given the rows `before` and `after` repeated ids are left out, and returns what goes on in their place.
     """
     bound = plan.bound
     schema = bound.schema
     assert schema is not None
-    single = rows = _narrowed(plan, events, drop_repeated and schema.event_id is not None, counting)
+    single = rows = _narrowed(plan, events, drop_repeated and schema.event_id is not None, counting, watch)
     if bound.window.kind is WindowKind.SLIDING:
         clock = Clock(bound.window, schema.time_type)
         first, last = _windows(f.col(TIME), clock)
@@ -121,27 +132,12 @@ def split(plan: Plan, events: Events, drop_repeated: bool = False, length: int =
     return Split(plan, rows, single, length)
 
 
-def windows_at_once(clock: Clock, times: tuple[int, int] | tuple[float, float] | None, tasks: int) -> int:
-    """Return how many windows a stretch should have, so that few events are copied and all tasks have work.
+def windows_at_once(clock: Clock) -> int:
+    """Return how many windows a window batch has: several times those that hold an event, so that few are copied.
 
-    Parameters
-    ----------
-    clock
-        The windows.
-    times
-        The first and the last time of the events, if they are known.
-    tasks
-        How many tasks there can be.
+    How many windows there are is not known before the events are read, and they are read once.
     """
-    if clock.size <= clock.slide:
-        return 1
-    overlap = ceil(clock.size / clock.slide)
-    try:
-        first, last = clock.windows(np.array(times)) if times is not None else ([0], [0])
-    except DataError:  # it is told when the windows are made
-        return overlap
-    windows = int(last[-1]) - int(first[0]) + 1
-    return min(max(overlap, windows // (STRETCHES_A_TASK * tasks)), LONGEST * overlap)
+    return 1 if clock.size <= clock.slide else LONGEST * ceil(clock.size / clock.slide)
 
 
 def copies(clock: Clock, length: int) -> float:
@@ -169,12 +165,7 @@ def row_names(plan: Plan) -> dict[str, str]:
     return names | {n: r for n, r in row_roles(plan.bound).items() if n in names or r != ID}
 
 
-def number_repeated(plan: Plan, events: Events) -> int:
-    """Return how many rows `drop_repeated` leaves out."""
-    return _narrowed(plan, events, False).count() - _narrowed(plan, events, True).count()
-
-
-def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool = False) -> DataFrame:
+def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool, watch: Watch) -> DataFrame:
     """Return the rows before windows multiply them."""
     bound = plan.bound
     schema = bound.schema
@@ -202,7 +193,7 @@ def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool = 
         rows = rows.mapInArrow(LateConditions(late, names), rows.schema)
     if several:
         rows = rows.mapInArrow(SomeVariable(plan, names), rows.schema)
-    return _without_repeated(plan, rows) if drop_repeated else rows
+    return watch(_without_repeated(plan, watch(rows, "before")), "after") if drop_repeated else rows
 
 
 def _early_and_late(plan: Plan) -> tuple[list[Condition], tuple[Condition, ...]]:

@@ -20,13 +20,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from trellis.engines.spark.batch.results import described_events
 from trellis.engines.spark.batch.sink import TOLD, told
 from trellis.engines.spark.session.failures import in_driver, mistake_in
+from trellis.engines.spark.sources.frames import described_events
 from trellis.engines.spark.stream.files import Filing
 from trellis.engines.spark.stream.stateful import FOUND, TAKEN, Settings, found_in, rows_of, schema_of_kind
 from trellis.engines.spark.stream.tasks import TABLES, Flushing, WriteFound
 from trellis.errors import DataError, TrellisError, UsageError
+from trellis.events.source import EventSource
 from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.streams.bucket import Family, shared_columns
@@ -70,7 +71,7 @@ def detect_stream(
         raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
     if table not in FOLDERS:
         raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
-    events, schema = described_events(frame, None, time, type, event_id)
+    events, schema = described_events(EventSource.of(frame), None, time, type, event_id)
     (one,) = standing_queries(
         {"query": query}, schema, params=params, report_mode=report_mode, max_trends=max_trends,
         on_bad_rows=on_bad_rows,
@@ -252,7 +253,7 @@ class Stream:
         self.totals = Totals()
         self._lock = threading.Lock()
         with in_driver():
-            self.events, schema = described_events(frame, session, time, type, event_id)
+            self.events, schema = described_events(EventSource.of(frame), session, time, type, event_id)
             self.standing = standing_queries(
                 queries, schema, params=params, report_mode=report_mode, max_trends=max_trends,
                 on_bad_rows=on_bad_rows,

@@ -73,7 +73,7 @@ def test_the_meter_tells_what_was_stored() -> None:
     for name, anchors in (("dfs", None), ("bfs", None), ("anchor", 2)):
         trends = detect(RISING, table, name, anchors=anchors)
         assert trends.to_arrow().num_rows == 1024
-        peaks[name] = trends._operator.meter.peak
+        peaks[name] = trends.operator.meter.peak
     assert peaks["dfs"] == 8 * 12
     assert peaks["bfs"] > 8 * 1024
     assert peaks["dfs"] < peaks["anchor"] < peaks["bfs"]

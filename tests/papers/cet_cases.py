@@ -53,7 +53,7 @@ def detected(seed: int, report: str, most: int = 14, **options: Any) -> Any:
 
 def stage_of(trends: Any) -> Stage:
     """Return what the algorithm works on."""
-    stage: Stage = trends._operator.stage()
+    stage: Stage = trends.operator.stage()
     return stage
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.algorithms.cases import CONSTRUCTIONS, comparable, named_cases
+from tests.papers.cases import CONSTRUCTIONS, comparable, named_cases
 from tests.compare import detect, expected, plain_rows, rows_of
 from tests.strategies import Case
 from trellis.errors import OverflowInCondition, UsageError

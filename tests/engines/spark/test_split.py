@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import trellis
-from trellis.engines.local.results import LocalTrends
-from trellis.engines.spark.batch.results import SparkTrends
+from trellis.engines.local.results import LocalResults
+from trellis.engines.spark.batch.results import SparkResults
 from trellis.errors import TrellisError, UsageError
 from trellis.events.tables import schema_of
 from trellis.limits import DEFAULT_MAX_TRENDS
@@ -45,9 +45,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def detect(spark: SparkSession, file: Path, text: str) -> SparkTrends:
+def detect(spark: SparkSession, file: Path, text: str) -> SparkResults:
     trends = trellis.query(text).detect(file, spark=spark, type="kind", event_id="id")
-    assert isinstance(trends, SparkTrends)
+    assert isinstance(trends, SparkResults)
     return trends
 
 
@@ -126,7 +126,7 @@ def test_one_plan_serves_both_engines(spark: SparkSession) -> None:
     frame = spark.createDataFrame(table).repartition(3)
     for tail in ("", " SELECT contiguous WITHIN 12 SLIDE 6"):
         plan = trellis.query(PARTITIONED + tail).plan(schema_of({None: table}, "ts", "kind", "id"))
-        here, there = LocalTrends(plan, table, DEFAULT_MAX_TRENDS), SparkTrends(plan, frame, DEFAULT_MAX_TRENDS)
+        here, there = LocalResults(plan, table, DEFAULT_MAX_TRENDS), SparkResults(plan, frame, DEFAULT_MAX_TRENDS)
         assert here.plan is there.plan is plan
         rows = here.to_arrow()
         assert there.to_arrow().equals(rows)

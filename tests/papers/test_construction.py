@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import trellis
-from tests.algorithms.cases import CONSTRUCTIONS, named_cases
+from tests.papers.cases import CONSTRUCTIONS, named_cases
 from tests.compare import detect
 from tests.strategies import Case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
@@ -40,7 +40,7 @@ def assert_equal(one: EventGraph, other: EventGraph) -> None:
 @given(named_cases(most=16, clauses=False))
 def test_constructions_agree(drawn: Case) -> None:
     try:
-        operator = detect(drawn)._operator
+        operator = detect(drawn).operator
         values = values_of(operator.plan, operator.events)
         usual = build_graph(operator.plan, operator.events)
     except (UsageError, OverflowInCondition):
@@ -52,7 +52,7 @@ def test_constructions_agree(drawn: Case) -> None:
         for other in others:
             for name in FIELDS:
                 assert np.array_equal(getattr(first, name), getattr(other, name)), name
-    stage = detect(drawn, algorithm="anchor")._operator.stage()
+    stage = detect(drawn, algorithm="anchor").operator.stage()
     for task in range(len(stage.tasks)):
         window = Window(stage, values, task)
         assert np.array_equal(window.starts, stage.may_start(task))
@@ -63,7 +63,7 @@ def test_constructions_agree(drawn: Case) -> None:
 def test_the_example_of_the_paper(construction: str) -> None:
     sizes, stored = [], []
     for number in (1, 2, 5, 6):
-        operator = of_values(TABLE_2[:number])._operator
+        operator = of_values(TABLE_2[:number]).operator
         values = values_of(operator.plan, operator.events)
         abi = build(values, 0, number, number, construction, 1)
         sizes.append(abi.vertices)
@@ -79,7 +79,7 @@ def test_the_example_of_the_paper(construction: str) -> None:
 def test_large_parts_are_built_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(graphs, "FEW", 10)
     rng = np.random.default_rng(5)
-    operator = of_values(rng.integers(0, 5000, 3000).tolist())._operator
+    operator = of_values(rng.integers(0, 5000, 3000).tolist()).operator
     values = values_of(operator.plan, operator.events)
     usual = build(values, 0, 3000, 3000, "dynamic-range", 1)
     for threads in (1, 2, 3, 7):
@@ -92,7 +92,7 @@ def test_keys_that_are_many_more_than_events_of_a_window() -> None:
     n = 40_000
     table = pa.table({"ts": np.arange(n), "id": np.arange(n), "src": np.arange(n), "dest": np.arange(n) + 1})
     query = trellis.query("PATTERN E+ e[] WHERE e[i].src = e[i-1].dest WITHIN 20 SLIDE 20")
-    operator = query.detect(table, time="ts", event_id="id")._operator
+    operator = query.detect(table, time="ts", event_id="id").operator
     assert_equal(constructed_graph(operator.plan, operator.events, "dynamic", 1), operator.graph)
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import trellis
-from tests.algorithms.cet_cases import detected, run, stage_of
+from tests.papers.cet_cases import detected, run, stage_of
 from trellis.kernels.papers.cet.cuts import COSTS, GROWN, KEPT, UPDATES, VISITS
 from trellis.papers.cet.graphlets import Partition, partitions
 from trellis.papers.cet.ground import ground_of

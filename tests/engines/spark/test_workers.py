@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import trellis
-from tests.spark.cluster import python_with
+from tests.engines.spark.cluster import python_with
 from trellis.engines.spark.session.failures import mistake_in
 from trellis.engines.spark.session.workers import NEEDED
 

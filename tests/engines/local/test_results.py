@@ -15,7 +15,7 @@ import pytest
 
 import trellis
 from tests.compare import plain_rows
-from trellis.engines.local.results import LocalTrends
+from trellis.engines.local.results import LocalResults
 from trellis.errors import BindError, ListingRefused, QuerySyntaxError, UsageError
 from trellis.operators.contract import ListRequest
 from trellis.operators.trends import operator
@@ -57,9 +57,9 @@ def rows_of(table: pa.Table) -> list[dict[str, Any]]:
     return plain_rows(table.to_pylist())
 
 
-def found(text: str, table: pa.Table = TABLE, **options: Any) -> LocalTrends:
+def found(text: str, table: pa.Table = TABLE, **options: Any) -> LocalResults:
     trends = trellis.query(text).detect(table, event_id="id", **options)
-    assert isinstance(trends, LocalTrends)
+    assert isinstance(trends, LocalResults)
     return trends
 
 
@@ -73,9 +73,9 @@ def test_the_size_of_batches_changes_nothing(text: str, monkeypatch: pytest.Monk
         monkeypatch.setattr(operator, "BATCH_VALUES", size)
         monkeypatch.setattr(arrange, "SPARE", size)
         trends = found(text)
-        deepest = int((trends._operator.tasks.hi - trends._operator.tasks.lo).max()) + 1
+        deepest = int((trends.operator.tasks.hi - trends.operator.tasks.lo).max()) + 1
         ranges = [(group, 0, count) for group, count in enumerate(trends._counts)]
-        lengths = list(trends._operator.list(ListRequest(ranges, lambda listed: len(listed.positions))))
+        lengths = list(trends.operator.list(ListRequest(ranges, lambda listed: len(listed.positions))))
         assert max(lengths) <= max(size, deepest)
         assert len(lengths) > 1
         assert rows_of(trends.to_arrow()) == whole

@@ -20,7 +20,7 @@ import trellis
 from trellis.engines.spark.batch import ranges
 from trellis.engines.spark.batch.operate import Work
 from trellis.engines.spark.batch.ranges import Saved, even_ranges, within
-from trellis.engines.spark.batch.results import SparkTrends
+from trellis.engines.spark.batch.results import SparkResults
 from trellis.engines.spark.batch.sink import Sink, Written
 from trellis.engines.spark.ship.shared import load, save
 from trellis.engines.spark.split.rows import free_memory, whole_groups
@@ -48,9 +48,9 @@ def lopsided(n: int = 17) -> pa.Table:
     return pa.table({"ts": range(n), "id": range(n), "x": range(n)})
 
 
-def on_spark(spark: SparkSession, text: str, table: pa.Table, **more: Any) -> SparkTrends:
+def on_spark(spark: SparkSession, text: str, table: pa.Table, **more: Any) -> SparkResults:
     trends = trellis.query(text).detect(spark.createDataFrame(table), event_id="id", **more)
-    assert isinstance(trends, SparkTrends)
+    assert isinstance(trends, SparkResults)
     return trends
 
 
@@ -171,7 +171,7 @@ def test_a_task_that_failed_and_is_repeated_leaves_nothing_behind(
     monkeypatch.setattr(ranges, "AT_ONCE", at_once)
     table = layered(6, partitions=3)
     trends = on_spark(spark, CHAIN + " AND [g]", table)
-    monkeypatch.setattr(SparkTrends, "_sink", FailsFirst)
+    monkeypatch.setattr(SparkResults, "_sink", FailsFirst)
     trends.write(str(tmp_path / "out"))
     assert same_rows(tmp_path / "out", trellis.query(CHAIN + " AND [g]").detect(table, event_id="id").to_arrow())
     assert os.listdir(tmp_path) == ["out"]
@@ -186,12 +186,12 @@ def test_a_job_that_failed_leaves_nothing_behind(
     trends = on_spark(spark, CHAIN, layered(5))
     trends.write(str(tmp_path / "out"))
     before = pq.read_table(tmp_path / "out")
-    monkeypatch.setattr(SparkTrends, "_sink", Fails)
+    monkeypatch.setattr(SparkResults, "_sink", Fails)
     with pytest.raises(Exception, match="failed on purpose"):
         trends.write(str(tmp_path / "out"), overwrite=True)
     assert os.listdir(tmp_path) == ["out"]
     assert pq.read_table(tmp_path / "out").equals(before)
-    monkeypatch.setattr(SparkTrends, "_sink", FullDisk)
+    monkeypatch.setattr(SparkResults, "_sink", FullDisk)
     with pytest.raises(TrellisError, match=r"cannot be written on .*No space left"):
         trends.write(str(tmp_path / "more"))
     assert os.listdir(tmp_path) == ["out"]
@@ -244,7 +244,7 @@ def test_an_order_goes_over_the_files(spark: SparkSession, tmp_path: Path) -> No
 
 def test_saved_arrays_are_mapped_and_work_as_before(tmp_path: Path) -> None:
     trends = trellis.query(CHAIN).detect(layered(6), event_id="id")
-    operator = trends._operator
+    operator = trends.operator
     operator.prepare()
     size = save(operator, tmp_path / "slice")
     again = load(tmp_path / "slice")
@@ -278,7 +278,7 @@ def test_a_window_too_large_for_a_worker_is_refused_on_spark(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trends = on_spark(spark, "PATTERN E+ s[] WHERE s[i].x > s[i-1].x", lopsided(200_000))
-    monkeypatch.setattr(SparkTrends, "_memory", 10_000_000)
+    monkeypatch.setattr(SparkResults, "_memory", 10_000_000)
     with pytest.raises(DataError, match="200,000 events, which take about"):
         trends.count()
     assert Work(trends.plan, "count", 1).memory is None

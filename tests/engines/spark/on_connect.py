@@ -1,6 +1,6 @@
 """What is asked of Spark Connect, in a process that has no other session.
 
-python -m tests.spark.on_connect sc://HOST:PORT DIRECTORY [everything]
+python -m tests.engines.spark.on_connect sc://HOST:PORT DIRECTORY [everything]
 """
 
 from __future__ import annotations

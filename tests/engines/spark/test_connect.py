@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.cluster import Cluster, compiled_here, processes, running_cluster, workers_python
-from tests.spark.on_connect import answers, here
+from tests.engines.spark.cluster import Cluster, compiled_here, processes, running_cluster, workers_python
+from tests.engines.spark.on_connect import answers, here
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
@@ -20,7 +20,7 @@ def ask(cluster: Cluster, directory: Path, master: str, *what: str) -> None:
     environment = {"PYSPARK_PYTHON": str(workers_python(directory / "python")), "NUMBA_CACHE_DIR": str(compiled)}
     conf = {"spark.executorEnv.NUMBA_CACHE_DIR": compiled}
     address = cluster.start_connect("server", master, conf, **environment)
-    asked = (sys.executable, "-m", "tests.spark.on_connect", address, str(directory), *what)
+    asked = (sys.executable, "-m", "tests.engines.spark.on_connect", address, str(directory), *what)
     client = cluster.start("client", *asked, PYTHONPATH=str(ROOT))
     assert client.wait(250) == 0
     assert cluster.sent.is_dir()

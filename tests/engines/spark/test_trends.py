@@ -23,8 +23,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import trellis
 from tests.compare import plain_rows
-from trellis.engines.local.results import LocalTrends
-from trellis.engines.spark.batch.results import SparkTrends
+from trellis.engines.local.results import LocalResults
+from trellis.engines.spark.batch.results import SparkResults
 from trellis.engines.spark.split import rows
 from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError, UsageError
 
@@ -61,15 +61,15 @@ def frame(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame(TABLE).repartition(3).cache()
 
 
-def detect(data: Any, text: str, **options: Any) -> SparkTrends:
+def detect(data: Any, text: str, **options: Any) -> SparkResults:
     trends = trellis.query(text).detect(data, **{"event_id": "id", **options})
-    assert isinstance(trends, SparkTrends)
+    assert isinstance(trends, SparkResults)
     return trends
 
 
-def here(text: str, table: Any = TABLE, **options: Any) -> LocalTrends:
+def here(text: str, table: Any = TABLE, **options: Any) -> LocalResults:
     trends = trellis.query(text).detect(table, **{"event_id": "id", "engine": "local", **options})
-    assert isinstance(trends, LocalTrends)
+    assert isinstance(trends, LocalResults)
     return trends
 
 

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import trellis
-from tests.spark.cluster import python_with
+from tests.engines.spark.cluster import python_with
 from trellis.engines.spark.ship import unpack
 from trellis.engines.spark.ship.ship import package, ship
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import trellis
-from tests.algorithms.cases import paths_of
+from tests.papers.cases import paths_of
 from trellis.papers.abi import anchor, graph
 from trellis.papers.contract import Meter
 
@@ -39,7 +39,7 @@ def stress(text: str, n: int, report: str, seed: int, threads: tuple[int, ...], 
     trends: Any = trellis.query(text).detect(
         table, time="ts", event_id="id", report_mode=report, algorithm="anchor", max_trends=10**9
     )
-    stage = trends._operator.stage(1)
+    stage = trends.operator.stage(1)
     wanted = paths_of(stage, "dfs")
     assert len(wanted) == len(set(wanted)) == trends.count()
     assert paths_of(replace(stage, meter=Meter("bfs")), "bfs") == wanted
