@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.papers.cases import CONSTRUCTIONS, comparable, named_cases
 from tests.compare import detect, expected, plain_rows, rows_of
+from tests.papers.cases import CONSTRUCTIONS, comparable, named_cases
 from tests.strategies import Case
 from trellis.errors import OverflowInCondition, UsageError
 from trellis.papers.registry import ABI

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import trellis
-from tests.papers.cet_cases import detected, run, stage_of
 from tests.compare import OVERFLOW, detect, expected, plain_rows, rows_of
+from tests.papers.cet_cases import detected, run, stage_of
 from tests.strategies import Case, case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.language.syntax import Report, Select, Within

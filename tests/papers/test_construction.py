@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import trellis
-from tests.papers.cases import CONSTRUCTIONS, named_cases
 from tests.compare import detect
+from tests.papers.cases import CONSTRUCTIONS, named_cases
 from tests.strategies import Case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.operators.trends.graph import EventGraph, build_graph

@@ -12,7 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import trellis
-from tests.engines.spark.cluster import CONF, compiled_here, running_cluster, trellis_command, wait_until, workers_python
+from tests.engines.spark.cluster import (
+    CONF,
+    compiled_here,
+    running_cluster,
+    trellis_command,
+    wait_until,
+    workers_python,
+)
 
 pytestmark = pytest.mark.spark
 QUERY = "PATTERN E+ s[] WHERE [g] AND s[i].x > s[i-1].x REPORT any"

@@ -11,7 +11,7 @@ from tests.engines.spark.cluster import Cluster, compiled_here, processes, runni
 from tests.engines.spark.on_connect import answers, here
 
 pytestmark = pytest.mark.spark
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def ask(cluster: Cluster, directory: Path, master: str, *what: str) -> None:

@@ -155,7 +155,7 @@ def compare_all(directory: Path) -> None:
 
 @pytest.mark.slow
 def test_a_session_in_another_time_zone(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     environment = {"TZ": "America/New_York", "JAVA_HOME": str(find_java()), "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
         [sys.executable, "-m", "tests.engines.spark.test_settings", tmp_path], cwd=root, env={**os.environ, **environment},

@@ -17,7 +17,6 @@ from trellis.engines.local.results import LocalResults
 from trellis.engines.spark.batch.results import SparkResults
 from trellis.errors import TrellisError, UsageError
 from trellis.events.tables import schema_of
-from trellis.limits import DEFAULT_MAX_TRENDS
 
 pytestmark = pytest.mark.spark
 
@@ -126,7 +125,7 @@ def test_one_plan_serves_both_engines(spark: SparkSession) -> None:
     frame = spark.createDataFrame(table).repartition(3)
     for tail in ("", " SELECT contiguous WITHIN 12 SLIDE 6"):
         plan = trellis.query(PARTITIONED + tail).plan(schema_of({None: table}, "ts", "kind", "id"))
-        here, there = LocalResults(plan, table, DEFAULT_MAX_TRENDS), SparkResults(plan, frame, DEFAULT_MAX_TRENDS)
+        here, there = LocalResults(plan, table), SparkResults(plan, frame)
         assert here.plan is there.plan is plan
         rows = here.to_arrow()
         assert there.to_arrow().equals(rows)
