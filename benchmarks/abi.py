@@ -16,7 +16,7 @@ from benchmarks.data import prices
 from trellis.algorithms.abi.graph import Values, build, values_of
 from trellis.algorithms.abi.window import Window, pre_filtered
 from trellis.algorithms.contract import Meter, Stage
-from trellis.algorithms.registry import NAMED
+from trellis.algorithms.registry import load
 from trellis.io.generate import generate_table
 
 Q1 = "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest"
@@ -214,7 +214,7 @@ def extract(stage: Stage, name: str, threads: int = THREADS, anchors: int | None
     settings = replace(stage.settings, threads=threads, anchors=anchors)
     chosen = replace(stage, settings=settings, meter=Meter(name))
     chosen.__dict__["graph"] = stage.graph
-    return chosen.meter, sum(map(len, NAMED[name].load()(chosen)))
+    return chosen.meter, sum(map(len, load(name)(chosen)))
 
 
 def _listed_by_ranks(text: str, table: pa.Table, quick: bool) -> Timing:

@@ -95,10 +95,10 @@ def worked(trends: Sequence[Any], algorithm: str, limit: int | None = None, opti
 
 
 def _by_name(trends: Any, algorithm: str, limit: int | None, optimizer: str) -> tuple[Any, int]:
-    from trellis.algorithms.registry import NAMED
+    from trellis.algorithms.registry import load
 
     stage = stage_of(trends, algorithm, limit, optimizer)
-    return stage, sum(len(found) for found in NAMED[algorithm].load()(stage))
+    return stage, sum(len(found) for found in load(algorithm)(stage))
 
 
 def stage_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Any:

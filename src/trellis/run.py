@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from trellis.errors import UsageError, did_you_mean
 from trellis.events.tables import as_tables, schema_of, union, with_readable_times
 from trellis.local.trends import LocalTrends
-from trellis.methods import JOIN, Methods, check_methods, with_methods
+from trellis.methods import Methods, check_methods, with_methods
+from trellis.plan.choice import JOIN
 from trellis.plan.plan import Plan
 from trellis.queries import Query
 

@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from trellis.algorithms.registry import NAMED
 from trellis.errors import UsageError
 from trellis.language.syntax import Report
+from trellis.plan.papers import NAMED
 
 
 class Engine(StrEnum):

@@ -93,6 +93,10 @@ class BestRequest(Generic[T]):
         return ListRequest(ranges, self.make, self.threads, positions_only=self.positions_only)
 
 
+class NotComparable(Exception):
+    """A condition cannot be decided by comparing two codes, on the events at hand: another operator must be taken."""
+
+
 class Operator(ABC):
     """Answers questions about the results of one slice.
 

@@ -1,31 +1,45 @@
-"""Which operator runs a plan."""
+"""Makes the operator that a plan names."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
-from trellis.algorithms.registry import NAMED
 from trellis.events.slice import Slice
-from trellis.operators.contract import Operator
-from trellis.operators.trends.operator import TrendOperator
-from trellis.plan.plan import Plan, is_one_kleene
-from trellis.plan.sequence import CONDENSED, OF_SEQUENCES, TREE, looks_at_neighbours, sequence_of
+from trellis.operators.contract import NotComparable, Operator
+from trellis.plan import spec as o
+from trellis.plan.plan import Plan
+
+Make = Callable[[Plan, Slice, int], Operator]
 
 
 def make_operator(plan: Plan, events: Slice, threads: int = 1) -> Operator:
-    """Return what answers questions about the results of a plan over a slice."""
-    if plan.algorithm in NAMED:
-        from trellis.algorithms.operator import NamedOperator  # late: its kernels take their time
-
-        return NamedOperator(plan, events, threads)
-    if is_one_kleene(plan.bound):
-        return TrendOperator(plan, events, threads)
-    from trellis.operators.patterns.operator import PatternOperator  # late: what counts one variable starts without it
-
-    if plan.algorithm in OF_SEQUENCES or (sequence_of(plan) is not None and not looks_at_neighbours(plan)):
-        from trellis.operators.sequences.candidates import NotComparable
-        from trellis.operators.sequences.operator import SequenceOperator, TreeOperator
-
+    """Return the operator of a plan over a slice, or the one that the plan names for events that it cannot work on."""
+    for spec in plan.operator.ways():
         with suppress(NotComparable):
-            return (TreeOperator if plan.algorithm in (TREE, CONDENSED) else SequenceOperator)(plan, events, threads)
-    return PatternOperator(plan, events, threads)
+            return _load(spec.name)(plan, events, threads)
+    raise AssertionError(f"no operator works on these events: {plan.operator}")
+
+
+def _load(name: str) -> Make:
+    """Return the class of an operator; late, since its kernels take their time."""
+    if name == o.TRENDS:
+        from trellis.operators.trends.operator import TrendOperator
+
+        return TrendOperator
+    if name == o.PATTERNS:
+        from trellis.operators.patterns.operator import PatternOperator
+
+        return PatternOperator
+    if name == o.SEQUENCES:
+        from trellis.operators.sequences.operator import SequenceOperator
+
+        return SequenceOperator
+    if name == o.TREE_PLAN:
+        from trellis.operators.sequences.operator import TreeOperator
+
+        return TreeOperator
+    assert name == o.NAMED
+    from trellis.algorithms.operator import NamedOperator
+
+    return NamedOperator

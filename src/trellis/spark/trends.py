@@ -16,7 +16,6 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.window import Window as Over
 
-from trellis.algorithms.registry import NAMED
 from trellis.digits import number_of
 from trellis.errors import UsageError
 from trellis.events.clock import Clock
@@ -25,12 +24,12 @@ from trellis.events.tables import with_common_types
 from trellis.io.results import check_target, whole_directory
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import pattern_text
-from trellis.language.schema import Schema, Table
+from trellis.language.schema import Schema, Table, Type
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.operators.aggregates import join
 from trellis.operators.trends.address import check_rank, named_group, sampled_ranks
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
-from trellis.plan.sequence import partition_inside
+from trellis.plan.spec import NAMED
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import KEY
 from trellis.results.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
@@ -94,9 +93,15 @@ class SparkTrends:
         }
 
     @property
+    def _partition_inside(self) -> tuple[tuple[str, Type], ...]:
+        """The columns in which all events of a match are equal, though the query does not say it in brackets."""
+        sequence = self.plan.sequence
+        return () if sequence is None else sequence.partition
+
+    @property
     def shuffle(self) -> str:
         """How many times Spark shuffles an event, and why."""
-        inside = [name for name, _ in partition_inside(self.plan)]
+        inside = [name for name, _ in self._partition_inside]
         counted = f"; to count, by `{'`, `'.join(inside)}`, in which all events of a match are equal" if inside else ""
         return self._copies + counted
 
@@ -264,7 +269,7 @@ class SparkTrends:
     @cached_property
     def _inside(self) -> Split:
         """The same with the columns in which all events of a match are equal as a partition, so that tasks share it."""
-        inside = partition_inside(self.plan)
+        inside = self._partition_inside
         if not inside:
             return self._for_counting
         plan = replace(self.plan, bound=replace(self.plan.bound, partition=(*self.plan.bound.partition, *inside)))
@@ -372,7 +377,7 @@ class SparkTrends:
     def _write_to(self, sink: Sink) -> list[Written]:
         """Have the tasks write the results, and return the files that make them up."""
         bound = self.plan.bound
-        if bound.aggregates or not can_be_ranged(bound) or self.plan.algorithm in NAMED:
+        if bound.aggregates or not can_be_ranged(bound) or self.plan.operator.name == NAMED:
             if not bound.aggregates:
                 counts = [self._total] if not bound.per_window else self._group_counts()
                 refuse_listing(bound, counts, self.max_trends)
