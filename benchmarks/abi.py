@@ -17,7 +17,7 @@ from trellis.io.generate import generate_table
 from trellis.papers.abi.graph import Values, build, values_of
 from trellis.papers.abi.window import Window, pre_filtered
 from trellis.papers.contract import Meter, Stage
-from trellis.papers.registry import NAMED
+from trellis.papers.registry import load
 
 Q1 = "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest"
 Q2 = "PATTERN stock+ s[] WHERE s[i].price > 1.5 * s[i-1].price"
@@ -214,7 +214,7 @@ def extract(stage: Stage, name: str, threads: int = THREADS, anchors: int | None
     settings = replace(stage.settings, threads=threads, anchors=anchors)
     chosen = replace(stage, settings=settings, meter=Meter(name))
     chosen.__dict__["graph"] = stage.graph
-    return chosen.meter, sum(map(len, NAMED[name].load()(chosen)))
+    return chosen.meter, sum(map(len, load(name)(chosen)))
 
 
 def _listed_by_ranks(text: str, table: pa.Table, quick: bool) -> Timing:

@@ -95,10 +95,10 @@ def worked(trends: Sequence[Any], algorithm: str, limit: int | None = None, opti
 
 
 def _by_name(trends: Any, algorithm: str, limit: int | None, optimizer: str) -> tuple[Any, int]:
-    from trellis.papers.registry import NAMED
+    from trellis.papers.registry import load
 
     stage = stage_of(trends, algorithm, limit, optimizer)
-    return stage, sum(len(found) for found in NAMED[algorithm].load()(stage))
+    return stage, sum(len(found) for found in load(algorithm)(stage))
 
 
 def stage_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Any:
@@ -124,7 +124,7 @@ def _graph_bytes(stage: Any, algorithm: str) -> int:
 
 def fresh(trends: Any) -> Any:
     """Return trends that know nothing but their sorted events."""
-    from trellis.operators.make import make_operator
+    from trellis.make import make_operator
 
     other = copy(trends)
     other.__dict__.pop("_counts", None)

@@ -18,7 +18,6 @@ from benchmarks.flink import found_by_flink
 from trellis.operators.sequences import tree as trees
 from trellis.operators.sequences.candidates import Leaves
 from trellis.operators.sequences.structure import SequenceStructure
-from trellis.plan.sequence import sequence_of
 
 # The command line freezes what is left when it ends, and DuckDB would complain that it leaks.
 atexit.register(gc.unfreeze)
@@ -260,9 +259,7 @@ def _whole(table: pa.Table, quick: bool) -> int:
 
 
 def _leaves(operator: Any, reduced: bool) -> Leaves:
-    sequence = sequence_of(operator.plan)
-    assert sequence is not None
-    return Leaves(operator.plan, sequence, operator.events, reduced)
+    return Leaves(operator.plan, operator.plan.sequence, operator.events, reduced)
 
 
 def _tree(operator: Any, way: str, reduced: bool, quick: bool) -> Timing:

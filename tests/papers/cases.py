@@ -13,7 +13,7 @@ from tests.strategies import Case, case
 from trellis.language import syntax as s
 from trellis.operators.batch import PathBatch
 from trellis.papers.contract import Stage
-from trellis.papers.registry import NAMED
+from trellis.papers.registry import load
 
 CONSTRUCTIONS = ("dynamic", "dynamic-range", "parallel")
 
@@ -38,7 +38,7 @@ def comparable(case: Case, rows: list[dict[str, Any]]) -> Any:
 
 def paths_of(stage: Stage, name: str) -> list[tuple[int, ...]]:
     """Return all that an algorithm finds on a stage, each trend behind its task, sorted."""
-    found = [path for some in NAMED[name].load()(stage) for path in _paths(some)]
+    found = [path for some in load(name)(stage) for path in _paths(some)]
     return sorted(found)
 
 

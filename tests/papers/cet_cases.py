@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import trellis
 from trellis.papers.contract import Stage
-from trellis.papers.registry import NAMED
+from trellis.papers.registry import load
 
 CONDITIONS = (
     "s[i].x > s[i-1].x",
@@ -60,7 +60,7 @@ def stage_of(trends: Any) -> Stage:
 def run(stage: Stage) -> list[tuple[int, tuple[int, ...]]]:
     """Run an algorithm, and return the task and events of each trend, sorted."""
     rows: list[tuple[int, tuple[int, ...]]] = []
-    for found in NAMED[stage.meter.algorithm].load()(stage):
+    for found in load(stage.meter.algorithm)(stage):
         parts: Iterable[np.ndarray] = np.split(found.positions, found.ends[:-1])
         rows += [(found.task, tuple(part.tolist())) for part in parts]
     return sorted(rows)

@@ -11,9 +11,11 @@ from trellis.language.parser import parse
 from trellis.language.printer import to_query_text
 from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.methods import AUTO, Methods
+from trellis.methods import Methods
+from trellis.plan.choice import make_plan
 from trellis.plan.explain import explain_data, explain_text
-from trellis.plan.plan import Plan, make_plan
+from trellis.plan.plan import Plan
+from trellis.plan.spec import AUTO
 
 if TYPE_CHECKING:
     from trellis.engines.local.arrivals import Arrivals

@@ -13,7 +13,8 @@ from trellis.cli.running import Asked, Clock, listed_size, running
 from trellis.cli.show import plural, print_rows
 from trellis.cli.summary import Summary, query_text
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.methods import AUTO, Methods
+from trellis.methods import Methods
+from trellis.plan.spec import AUTO
 
 ROWS = 10
 

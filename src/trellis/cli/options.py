@@ -11,7 +11,7 @@ import typer
 
 from trellis.errors import UsageError
 from trellis.language.syntax import Report
-from trellis.papers.registry import NAMED
+from trellis.plan.papers import NAMED
 
 
 class Engine(StrEnum):

@@ -24,7 +24,7 @@ from trellis.events.sorting import Order, column_of, event_order, repeated_rows,
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.schema import STRING, TYPE, Kind
-from trellis.plan.plan import Plan, is_one_kleene
+from trellis.plan.plan import Plan
 
 
 class SortedTable:
@@ -197,7 +197,7 @@ def meets_constants(plan: Plan, table: pa.Table) -> NDArray[np.bool_]:
 
 
 def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:
-    if not is_one_kleene(plan.bound):
+    if not plan.one_kleene:
         return _fills_some(plan, table, columns)
     meets = _has_type(plan.bound, table)
     for condition in plan.constant:

@@ -21,7 +21,7 @@ from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.operator import TrendOperator, batch_values
 from trellis.operators.trends.structure import TrendStructure
 from trellis.papers.contract import Meter, Stage
-from trellis.papers.registry import NAMED, Named
+from trellis.papers.registry import load
 from trellis.plan.plan import Plan
 
 T = TypeVar("T")
@@ -46,11 +46,6 @@ class NamedOperator(TrendOperator):
             return super()._make_structure()
         build = partial(_constructed, construction=construction, threads=self.threads)
         return TrendStructure(self.plan, self.events, self.threads, build)
-
-    @property
-    def named(self) -> Named:
-        """The algorithm."""
-        return NAMED[self.plan.algorithm]
 
     def stage(self, threads: int | None = None) -> Stage:
         """Return what the algorithm works on, with a new meter."""
@@ -97,7 +92,7 @@ class NamedOperator(TrendOperator):
         self.meter = stage.meter
         ranking = _Ranking(stage)
         number = 0
-        for found in self.named.load()(stage):
+        for found in load(self.plan.algorithm)(stage):
             number += len(found)
             if len(found):
                 groups = self.tasks.group[found.groups]

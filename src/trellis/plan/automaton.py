@@ -1,18 +1,21 @@
 """The automaton of a pattern: its states, and which variable leads from one to the next.
 
-A state is what remains to be matched. Reading an event as a variable leads to what remains after it (a partial
-derivative of the pattern), so SEQ, OR, AND and Kleene variables need no cases of their own further on. NOT leaves no
-trace but a guard on the transition, or on the acceptance, that crosses its place.
+It is the only form in which a pattern leaves the plan. A state is what remains to be matched. Reading an event as a
+variable leads to what remains after it (a partial derivative of the pattern), so SEQ, OR, AND and Kleene variables need
+no cases of their own further on. NOT leaves no trace but a guard on the transition, or on the acceptance, that crosses
+its place. Two views are read off it: the `links` between positions, and the `chain` of a fixed sequence.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
 from trellis.language import syntax as s
 
-MAX_STATES = 256
+MAX_STATES = 256  # of a pattern with AND, whose states multiply
+MOST_STATES = 4096  # of other patterns, which have hardly more than variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +37,88 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
-class Automaton:
-    """States are numbered from 0, the initial one; `complete` is False where there are too many to build all."""
+class Position:
+    """A variable of the pattern that takes events: one, or with `kleene` any number from one on."""
 
+    variable: str
+    kleene: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Which positions may follow one another, by their numbers, and what NOT forbids between them.
+
+    Attributes
+    ----------
+    steps
+        For two positions that may follow one another, the variables that must not occur in between.
+    firsts, lasts
+        The positions at which a match may begin and end.
+    before, after
+        The variables that must not occur before the first and after the last event.
+    """
+
+    steps: Mapping[tuple[int, int], tuple[str, ...]]
+    firsts: tuple[int, ...]
+    lasts: tuple[int, ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """The states of a pattern, numbered from 0, the initial one.
+
+    Attributes
+    ----------
+    positions
+        The variables in the order of the pattern, each once.
+    states, transitions, accepting
+        How many states there are, and what leads from one to the next and ends a match.
+    complete
+        Whether all states are there; False where they are too many.
+    concurrent
+        Whether some events may come in any order: AND.
+    repeated
+        Whether a variable stands at several places of the pattern.
+    """
+
+    positions: tuple[Position, ...]
     states: int
     transitions: tuple[Transition, ...]
     accepting: tuple[Acceptance, ...]
     complete: bool = True
+    concurrent: bool = False
+    repeated: bool = False
+
+    def links(self) -> Links | None:
+        """Return the steps between positions.
+
+        None for AND, for a variable at several places, and where NOT at an edge depends on the position there: then
+        positions alone do not tell what a match may go on with.
+        """
+        if self.concurrent or self.repeated or not self.complete:
+            return None
+        number = {position.variable: i for i, position in enumerate(self.positions)}
+        into: dict[int, set[int]] = {}
+        for transition in self.transitions:
+            into.setdefault(transition.target, set()).add(number[transition.variable])
+        steps = {(source, number[t.variable]): t.absent for t in self.transitions for source in into.get(t.source, ())}
+        firsts = {number[t.variable]: t.absent for t in self.transitions if t.source == 0}
+        lasts = {position: a.absent for a in self.accepting for position in into[a.state]}
+        before, after = set(firsts.values()), set(lasts.values())
+        if len(before) > 1 or len(after) > 1:
+            return None
+        return Links(dict(sorted(steps.items())), tuple(sorted(firsts)), tuple(sorted(lasts)), *before, *after)
+
+    def chain(self) -> tuple[tuple[str, ...], ...] | None:
+        """Return what NOT forbids before each position and after the last; None if these are not single events."""
+        links = self.links()
+        if links is None or any(position.kleene for position in self.positions):
+            return None
+        if list(links.steps) != [(i, i + 1) for i in range(len(self.positions) - 1)]:
+            return None
+        return (links.before, *links.steps.values(), links.after)
 
 
 # What remains of a pattern: a tuple of these, one after another.
@@ -64,6 +142,10 @@ _Step = tuple[str, tuple[str, ...], _Rest]  # variable, absent before it, what r
 
 def build_automaton(pattern: s.Pattern) -> Automaton:
     """Return the automaton of a pattern."""
+    leaves = list(_leaves(pattern))
+    positions = tuple(dict.fromkeys(leaves))
+    repeated = len(positions) < len(leaves)
+    concurrent = any(isinstance(node, s.And) for node in s.walk(pattern))
     start: _Rest = (pattern,)
     numbers: dict[_Rest, int] = {start: 0}
     queue = [start]
@@ -75,12 +157,23 @@ def build_automaton(pattern: s.Pattern) -> Automaton:
             accepting.append(Acceptance(numbers[state], absent))
         for variable, absent, rest in _steps(state):
             if rest not in numbers:
-                if len(numbers) >= MAX_STATES:
-                    return Automaton(len(numbers), tuple(transitions), tuple(accepting), complete=False)
+                if len(numbers) >= (MAX_STATES if concurrent else MOST_STATES):
+                    found = len(numbers), tuple(transitions), tuple(accepting)
+                    return Automaton(positions, *found, complete=False, concurrent=concurrent, repeated=repeated)
                 numbers[rest] = len(numbers)
                 queue.append(rest)
             transitions.append(Transition(numbers[state], variable, numbers[rest], absent))
-    return Automaton(len(numbers), tuple(dict.fromkeys(transitions)), tuple(dict.fromkeys(accepting)))
+    found = len(numbers), tuple(dict.fromkeys(transitions)), tuple(dict.fromkeys(accepting))
+    return Automaton(positions, *found, concurrent=concurrent, repeated=repeated)
+
+
+def _leaves(pattern: s.Node) -> Iterator[Position]:
+    """Yield the places at which the pattern takes events."""
+    if isinstance(pattern, s.Single | s.Kleene):
+        yield Position(pattern.var, isinstance(pattern, s.Kleene))
+    elif not isinstance(pattern, s.Absent):
+        for child in s.children(pattern):
+            yield from _leaves(child)
 
 
 def _steps(rest: _Rest) -> list[_Step]:

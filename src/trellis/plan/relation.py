@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from trellis.language.bound import Condition, Operation, Value, WindowKind, columns_of
 from trellis.language.schema import Kind
 from trellis.language.syntax import Report, Select, Which
-from trellis.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from trellis.plan.plan import Plan
 
 FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 WHOLE = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DURATION)

@@ -9,7 +9,8 @@ from trellis.errors import UsageError
 from trellis.language.binder import bind
 from trellis.language.parser import parse
 from trellis.language.printer import to_query_text
-from trellis.plan.plan import Plan, make_plan
+from trellis.plan.choice import make_plan
+from trellis.plan.plan import Plan
 
 
 def aggregate_plan(plan: Plan, items: Sequence[str]) -> Plan:
@@ -59,5 +60,5 @@ def limited_plan(plan: Plan, rows: int) -> Plan:
 
 def _rebound(plan: Plan, text: str) -> Plan:
     bound = plan.bound
-    made = make_plan(bind(parse(text), text, bound.schema, bound.given, str(bound.report)))
-    return replace(made, algorithm=plan.algorithm, settings=plan.settings)
+    again = bind(parse(text), text, bound.schema, bound.given, str(bound.report))
+    return make_plan(again, plan.algorithm, plan.settings)

@@ -16,9 +16,9 @@ from trellis.events.prepare import prepare
 from trellis.events.slice import Groups, Slice
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import to_query_text
+from trellis.make import make_operator
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, ListRequest
-from trellis.operators.make import make_operator
 from trellis.plan.plan import Plan
 from trellis.results.arrange import arrange, wanted_ranges
 from trellis.results.numbers import aggregate_rows, aggregate_schema, count_columns

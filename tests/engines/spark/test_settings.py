@@ -158,8 +158,8 @@ def test_a_session_in_another_time_zone(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
     environment = {"TZ": "America/New_York", "JAVA_HOME": str(find_java()), "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.engines.spark.test_settings", tmp_path], cwd=root, env={**os.environ, **environment},
-        capture_output=True, text=True, timeout=300, check=False,
+        [sys.executable, "-m", "tests.engines.spark.test_settings", tmp_path], cwd=root,
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
 

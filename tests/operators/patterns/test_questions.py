@@ -13,7 +13,6 @@ import pytest
 import trellis
 from trellis.errors import ListingRefused, TrellisError, UsageError
 from trellis.operators.patterns import structure
-from trellis.plan.positions import network_of
 
 N = 12
 TABLE = pa.table(
@@ -59,8 +58,8 @@ def test_results_come_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_ways_are_those_that_explain_tells() -> None:
-    chains = [network_of(detect(text).plan) for text in QUERIES]
-    assert [None if chain is None else chain.anchored for chain in chains] == [False, False, True, None, None, True]
+    graphs = [detect(text).plan.positions for text in QUERIES]
+    assert [None if graph is None else graph.anchored for graph in graphs] == [False, False, True, None, None, True]
 
 
 def test_rows_of_events_tell_their_variables(tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ import trellis
 from tests.cli.cases import run
 from trellis.errors import ListingRefused, TrellisError
 from trellis.operators.sequences.operator import SequenceOperator
-from trellis.plan.sequence import sequence_of
 
 N = 40
 RNG = np.random.default_rng(7)
@@ -84,7 +83,7 @@ def test_a_constant_goes_over_an_equality() -> None:
     text = "PATTERN T1;T2;T3 WHERE T1.name = T3.name AND T3.name = 'IBM' AND T1.price > T3.price"
     trends = detect(text)
     assert trends.operator.leaves.sizes[0] == TABLE["name"].to_pylist().count("IBM")
-    sequence = sequence_of(trends.plan)
+    sequence = trends.plan.sequence
     assert sequence is not None
     assert [condition.variables for condition in sequence.inferred] == [("T1",)]
 

@@ -30,7 +30,7 @@ QUERY_1 = """
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the operator of sequences answer, also where one of patterns would."""
-    monkeypatch.setattr("trellis.operators.make.looks_at_neighbours", _never)
+    monkeypatch.setattr("trellis.plan.positions._can_index", _never)
 
 
 @seed(7101)
@@ -141,8 +141,5 @@ def _operator(text: str, events: pa.Table, **options: Any) -> Any:
 
 def _unreduced(operator: Any) -> Any:
     from trellis.operators.sequences.candidates import Leaves
-    from trellis.plan.sequence import sequence_of
 
-    sequence = sequence_of(operator.plan)
-    assert sequence is not None
-    return Leaves(operator.plan, sequence, operator.events, reduce=False)
+    return Leaves(operator.plan, operator.plan.sequence, operator.events, reduce=False)

@@ -17,12 +17,12 @@ from trellis.events.sorting import column_of
 from trellis.events.variables import usable_events
 from trellis.language.bound import WindowKind
 from trellis.limits import refuse_rows
-from trellis.operators.contract import ListRequest
-from trellis.operators.sequences.candidates import Leaves, NotComparable
+from trellis.operators.contract import ListRequest, NotComparable
+from trellis.operators.sequences.candidates import Leaves
 from trellis.operators.sequences.operator import SequenceOperator
 from trellis.operators.sequences.structure import SequenceStructure
 from trellis.plan.plan import Plan
-from trellis.plan.sequence import Sequence, sequence_of
+from trellis.plan.sequence import FixedSequence
 from trellis.results.rows import RowMaker, row_schema
 
 NEW = "__arrived"
@@ -45,7 +45,7 @@ class Arrivals:
     def __init__(self, bind: Callable[[pa.Table], Plan], max_trends: int) -> None:
         self._bind, self.max_trends = bind, max_trends
         self.plan: Plan | None = None
-        self._sequence: Sequence | None = None
+        self._sequence: FixedSequence | None = None
         self._held: list[pa.Table] = []
         self._needed_last = 0  # events that were needed when those not needed were last dropped
         self._newest: Any = None
@@ -101,7 +101,7 @@ class Arrivals:
         return bool(usable.any())
 
     def _checked(self, plan: Plan) -> Plan:
-        sequence = sequence_of(plan)
+        sequence = plan.sequence
         if sequence is not None and sequence.absent[-1]:
             raise UsageError(
                 "NOT after the last event is known when no such event can come any more, and events are still to come",

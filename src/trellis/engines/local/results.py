@@ -18,8 +18,8 @@ from trellis.engines.options import RunOptions
 from trellis.errors import UsageError
 from trellis.events.prepare import Prepared, prepare, with_columns
 from trellis.limits import refuse_listing, refuse_rows
+from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, Operator
-from trellis.operators.make import make_operator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import arrange, checked_ranks, wanted_ranges

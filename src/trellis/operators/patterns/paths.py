@@ -16,7 +16,6 @@ from trellis.operators.patterns.report import reported
 from trellis.operators.patterns.search import Search
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
-from trellis.plan.positions import network_of
 
 Ints = NDArray[np.int64]
 
@@ -63,17 +62,16 @@ def plan_over_vertices(plan: Plan, bound: BoundQuery | None = None) -> Plan:
     `bound` is the query with what it aggregates of the vertices.
     """
     bound = replace(bound or plan.bound, report=Report.UNEXTENDABLE, select=Select.ANY, window=Window(WindowKind.WHOLE))
-    return replace(plan, bound=bound, adjacent=())
+    return replace(plan, bound=bound, adjacent=(), positions=None, sequence=None)
 
 
 def find_paths(plan: Plan, events: Slice, variables: Variables, first: int, last: int) -> Paths:
     """Return the results of the groups `[first, last)` of a slice."""
-    network = network_of(plan)
-    if network is not None:
+    if plan.positions is not None:
         from trellis.operators.patterns.positions import NotSeparable, PositionPaths  # late: it needs `Paths`
 
         with suppress(NotSeparable):
-            return PositionPaths(plan, network, events, variables, first, last).paths()
+            return PositionPaths(plan, plan.positions, events, variables, first, last).paths()
     found = [_of_group(plan, events, variables, group) for group in range(first, last)]
     begins = np.concatenate([[0], np.cumsum([len(one.events) for one in found])]).astype(np.int64)
     edges = np.concatenate([[0], np.cumsum([len(one.successors) for one in found])])

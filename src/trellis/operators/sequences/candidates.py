@@ -15,9 +15,10 @@ from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.sequence import walk as kernel
 from trellis.language.bound import Condition, columns_of
+from trellis.operators.contract import NotComparable
 from trellis.operators.patterns.positions import until_forbidden
 from trellis.plan.plan import Plan
-from trellis.plan.sequence import Sequence
+from trellis.plan.sequence import FixedSequence
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -41,10 +42,6 @@ class PairCondition:
         return [f"{name}.{c.name}" for c in columns_of(self.condition.value) if c.var == name]
 
 
-class NotComparable(Exception):
-    """A condition cannot be told by comparing two codes, on the events at hand."""
-
-
 class Leaves:
     """The candidates of each variable of a sequence, and the conditions between them.
 
@@ -52,7 +49,7 @@ class Leaves:
     """
 
     def __init__(
-        self, plan: Plan, sequence: Sequence, events: Slice, reduce: bool = True, ending: Flags | None = None
+        self, plan: Plan, sequence: FixedSequence, events: Slice, reduce: bool = True, ending: Flags | None = None
     ) -> None:
         self.names, self.number = sequence.variables, len(sequence.variables)
         usable = usable_events(plan.bound, plan.constant, events.columns, len(events))

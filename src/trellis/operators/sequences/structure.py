@@ -18,8 +18,8 @@ from trellis.operators.sequences.candidates import Leaves
 from trellis.operators.sequences.tree import PLAIN, SWITCHED, TILE, Tile, TreePlan
 from trellis.operators.sequences.walk import MatchTasks, Walker
 from trellis.operators.trends.tasks import length_bounds
+from trellis.plan.choice import CONDENSED
 from trellis.plan.plan import Plan
-from trellis.plan.sequence import CONDENSED, sequence_of
 
 EXACT = 2.0**53
 ADDRESSABLE = 1 << 63  # matches that begin at one event, at most, for one of them to be found by its rank
@@ -50,9 +50,8 @@ class SequenceStructure:
         counts: list[int] | None = None,
     ) -> None:  # fmt: skip
         self.plan, self.events, self.threads, self._known_counts = plan, events, threads, counts
-        sequence = sequence_of(plan)
-        assert sequence is not None
-        self.leaves = leaves or Leaves(plan, sequence, events)
+        assert plan.sequence is not None
+        self.leaves = leaves or Leaves(plan, plan.sequence, events)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Keep the counts; the candidates are found again where they are needed."""

@@ -11,7 +11,8 @@ from trellis.engines.spark.batch.results import SparkResults
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.sources.frames import described_events
 from trellis.events.source import EventSource
-from trellis.methods import JOIN, with_methods
+from trellis.methods import with_methods
+from trellis.plan.choice import JOIN
 from trellis.plan.plan import Plan
 
 

@@ -32,8 +32,8 @@ from trellis.events.sorting import repeated_rows
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
+from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, Operator
-from trellis.operators.make import make_operator
 from trellis.plan.plan import Plan
 from trellis.results.arrange import arrange, hidden_names, possible_ranges
 from trellis.results.numbers import aggregate_rows, count_rows

@@ -23,9 +23,9 @@ from trellis.engines.spark.ship.shared import load, save
 from trellis.engines.spark.split.rows import whole_groups
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing, result_size
+from trellis.make import make_operator
 from trellis.operators.batch import RankRange
 from trellis.operators.contract import ListRequest, Operator
-from trellis.operators.make import make_operator
 from trellis.plan.plan import Plan
 from trellis.results.arrange import possible_ranges
 from trellis.results.rows import RowMaker

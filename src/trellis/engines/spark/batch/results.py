@@ -43,12 +43,12 @@ from trellis.events.columns.ordering import sort_indices
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.io.results import check_target, whole_directory
 from trellis.language.bound import WindowKind
+from trellis.language.schema import Type
 from trellis.limits import can_be_searched, refuse_listing, refuse_rows
 from trellis.operators.aggregates import join
 from trellis.operators.trends.address import check_rank, named_group, sampled_ranks
-from trellis.papers.registry import NAMED
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
-from trellis.plan.sequence import partition_inside
+from trellis.plan.spec import NAMED
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import KEY, checked_ranks
 from trellis.results.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
@@ -170,7 +170,7 @@ class SparkResults(Results):
     @property
     def shuffle(self) -> str:
         """How many times Spark shuffles an event, and why."""
-        inside = [name for name, _ in partition_inside(self.plan)]
+        inside = [name for name, _ in _inner_partition(self.plan)]
         counted = f"; to count, by `{'`, `'.join(inside)}`, in which all events of a match are equal" if inside else ""
         return self._copies + counted
 
@@ -415,7 +415,7 @@ class SparkResults(Results):
         bound = self.plan.bound
         if bound.aggregates:
             return written_here(self.aggregates().to_arrow(), sink)
-        if not can_be_ranged(bound) or self.plan.algorithm in NAMED:
+        if not can_be_ranged(bound) or self.plan.operator.name == NAMED:
             self._refuse_too_many()
             read = self._scan(self.plan)
             return written(self._rows(read.split, in_order=False), sink, read)
@@ -487,12 +487,17 @@ def _sorted(rows: pa.Table, lead: int) -> pa.Table:
     return rows.take(pa.array(sort_indices(columns)))
 
 
+def _inner_partition(plan: Plan) -> tuple[tuple[str, Type], ...]:
+    """Return the columns in which all events of a match are equal, though the query does not say it in brackets."""
+    return () if plan.sequence is None else plan.sequence.partition
+
+
 def _partitioned_inside(plan: Plan) -> Plan:
     """Return a plan that counts with the columns in which all events of a match are equal as a partition.
 
     Tasks then share the events of a partition. The windows and partitions that are told are those of the query.
     """
-    inside = partition_inside(plan)
+    inside = _inner_partition(plan)
     return replace(plan, bound=replace(plan.bound, partition=(*plan.bound.partition, *inside))) if inside else plan
 
 

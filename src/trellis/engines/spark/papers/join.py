@@ -49,7 +49,7 @@ from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report
 from trellis.methods import SPARK
 from trellis.operators.trends.tasks import length_bounds
-from trellis.plan.plan import Plan, is_one_kleene
+from trellis.plan.plan import Plan
 from trellis.results.arrange import KEY
 from trellis.results.rows import lead_schema, output_type
 
@@ -63,7 +63,7 @@ class JoinedResults(SparkResults):
     """Results that are listed by joins; nothing else differs, but that `to_spark()` does all rounds at once."""
 
     def __init__(self, plan: Plan, frame: DataFrame, options: RunOptions) -> None:
-        if not is_one_kleene(plan.bound):
+        if not plan.one_kleene:
             raise UsageError(
                 "the algorithm `join` extends the paths of one Kleene variable, and this pattern has more",
                 "Leave the algorithm out.",

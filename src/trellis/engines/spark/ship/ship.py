@@ -13,11 +13,10 @@ from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 
-import trellis
 from trellis.engines.spark.session.session import temporary_directory
 from trellis.engines.spark.ship import unpack
 
-_ROOT = Path(trellis.__file__).parent
+_ROOT = Path(__file__).parents[3]  # the package
 _LEFT_OUT = ("__pycache__", "cli")
 _served: WeakSet[SparkSession] = WeakSet()
 
@@ -57,7 +56,7 @@ def package(directory: str | os.PathLike[str]) -> Path:
     """
     content = _zipped()
     digest = hashlib.sha256(content).hexdigest()[:12]
-    path = Path(directory) / f"trellis-{trellis.__version__}-{digest}.zip"
+    path = Path(directory) / f"trellis-{digest}.zip"
     with tempfile.NamedTemporaryFile(dir=directory, delete=False) as fresh:
         fresh.write(content)
     os.chmod(fresh.name, 0o644)

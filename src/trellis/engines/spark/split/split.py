@@ -31,7 +31,7 @@ from trellis.events.clock import FARTHEST, INT64, TOO_FAR, TOO_LONG, Clock
 from trellis.events.prepare import unordered
 from trellis.language.bound import BoundQuery, Condition, Operation, Value, WindowKind
 from trellis.language.schema import TYPE, Kind
-from trellis.plan.plan import Plan, is_one_kleene
+from trellis.plan.plan import Plan
 
 OTHER = "other"  # columns that only order rows of one id
 LONGEST = 4  # window batches have so many times the windows that hold an event: one event in four is copied
@@ -172,7 +172,7 @@ def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool, w
     assert schema is not None
     numbered = schema.event_id is None and not counting
     frame = with_positions(events, bound) if numbered else events.frame
-    several = not is_one_kleene(bound)
+    several = not plan.one_kleene
     early, late = ([], ()) if several else _early_and_late(plan)
     meets = _meets_some(plan, events) if several else _meets(bound, early, events)
     if not plan.keep_failing:
