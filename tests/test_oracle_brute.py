@@ -1,15 +1,17 @@
-"""The oracle's matcher against an even more naive one: all subsets of events times all bindings.
+"""The oracle against a definition that builds instead of reading: every match of every part, put together.
 
-Nothing is built step by step here. A sequence of (event, variable) pairs is a match if it has the pattern's
-shape, read off the variables' names, and meets every condition. Under skip-till-next no event in between may
-continue a prefix; what can continue one is found by trying all ways to complete it with imaginary events.
+The oracle reads sequences of pairs. Here the matches of a pattern are made from the matches of its parts, with no
+condition looked at before they are whole: a Kleene variable takes every rising sequence of events, SEQ and AND put
+together every choice from their parts, OR takes all of them. What a match so far is comes from the same matches, made
+over imaginary later events as well: it is what one of them begins with. Windows, partitions and REPORT have a second
+definition here too.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,80 +20,78 @@ from hypothesis import given, settings
 from tests.oracle import OracleOverflow, run
 from tests.oracle.conditions import Conjunct, compile_conjunct
 from tests.oracle.events import Event, read
-from tests.oracle.structure import absents, leaves
+from tests.oracle.structure import absents, leaves, variables
 from tests.strategies import Case, case, general_case
 from trellis.language import syntax as s
 from trellis.language.syntax import Which
 
 Pairs = tuple[tuple[Event, str], ...]
-IMAGINARY = "an imaginary event"
-OPEN = "the edge of the pattern"
+IMAGINARY = "an imaginary event, for the variable that is its id"
 
 
-# --- Shape ------------------------------------------------------------------------------------------------
+# --- Matches of a pattern -----------------------------------------------------------------------------------
 
 
-def alternatives(pattern: s.Pattern) -> list[s.Pattern]:
-    """List the patterns without OR that a pattern stands for."""
+@dataclass(frozen=True)
+class Match:
+    """Pairs in order, and each NOT with the events before and after it, None where there is none yet."""
+
+    pairs: Pairs
+    nots: tuple[tuple[s.Absent, Event | None, Event | None], ...] = ()
+
+    def between(self, before: Match | None, after: Match | None) -> Match:
+        """Close the gaps at the ends by the neighbours in a SEQ."""
+        left = before.pairs[-1][0] if before else None
+        right = after.pairs[0][0] if after else None
+        return replace(self, nots=tuple((absent, a or left, b or right) for absent, a, b in self.nots))
+
+
+def matches(pattern: s.Pattern, events: list[Event]) -> Iterator[Match]:
+    """Yield every match of a pattern, conditions and NOT apart."""
     if isinstance(pattern, s.Or):
-        return [one for arm in pattern.arms for one in alternatives(arm)]
-    if isinstance(pattern, s.Seq):
-        return [s.Seq(parts) for parts in itertools.product(*map(alternatives, pattern.parts))]
-    if isinstance(pattern, s.And):
-        return [s.And(arms) for arms in itertools.product(*map(alternatives, pattern.arms))]
-    return [pattern]
-
-
-def names(pattern: s.Node) -> set[str]:
-    return {leaf.var for leaf in leaves(pattern)}
-
-
-def own(pattern: s.Node, pairs: Pairs) -> Pairs:
-    return tuple(pair for pair in pairs if pair[1] in names(pattern))
-
-
-def has_type(event: Event, type_name: str | None) -> bool:
-    return type_name is None or event.type in (type_name, IMAGINARY)
-
-
-def has_shape(pattern: s.Pattern, pairs: Pairs) -> bool:
-    """Tell whether the pairs are a match of a pattern without OR, conditions and NOT apart."""
-    if isinstance(pattern, s.Single):
-        return len(pairs) == 1 and has_type(pairs[0][0], pattern.type)
-    if isinstance(pattern, s.Kleene):
-        rising = all(a.time < b.time for (a, _), (b, _) in itertools.pairwise(pairs))
-        return len(pairs) > 0 and rising and all(has_type(event, pattern.type) for event, _ in pairs)
-    if isinstance(pattern, s.And):
-        return all(has_shape(arm, own(arm, pairs)) for arm in pattern.arms)
-    assert isinstance(pattern, s.Seq)
-    parts = [part for part in pattern.parts if not isinstance(part, s.Absent)]
-    ordered = all(
-        a.time < b.time
-        for left, right in itertools.pairwise(parts)
-        for a, _ in own(left, pairs)
-        for b, _ in own(right, pairs)
-    )
-    return ordered and all(has_shape(part, own(part, pairs)) for part in parts)
-
-
-def gaps(pattern: s.Pattern, pairs: Pairs, after: Any, before: Any) -> Iterator[tuple[s.Absent, Any, Any]]:
-    """Yield each NOT of a matched pattern with the events before and after it."""
-    if isinstance(pattern, s.And):
         for arm in pattern.arms:
-            yield from gaps(arm, own(arm, pairs), after, before)
-    if isinstance(pattern, s.Seq):
-        for i, part in enumerate(pattern.parts):
-            earlier = [p for p in pattern.parts[:i] if not isinstance(p, s.Absent)]
-            later = [p for p in pattern.parts[i + 1 :] if not isinstance(p, s.Absent)]
-            left = max((e for e, _ in own(earlier[-1], pairs)), key=lambda e: e.time) if earlier else after
-            right = min((e for e, _ in own(later[0], pairs)), key=lambda e: e.time) if later else before
-            if isinstance(part, s.Absent):
-                yield part, left, right
-            else:
-                yield from gaps(part, own(part, pairs), left, right)
+            yield from matches(arm, events)
+    elif isinstance(pattern, s.And):
+        for arms in itertools.product(*(list(matches(arm, events)) for arm in pattern.arms)):
+            pairs = sorted((pair for arm in arms for pair in arm.pairs), key=lambda pair: pair[0].order)
+            if all(a is not b for (a, _), (b, _) in itertools.pairwise(pairs)):
+                yield Match(tuple(pairs), tuple(absent for arm in arms for absent in arm.nots))
+    elif isinstance(pattern, s.Seq):
+        positive = [part for part in pattern.parts if not isinstance(part, s.Absent)]
+        for parts in itertools.product(*(list(matches(part, events)) for part in positive)):
+            if all(a.pairs[-1][0].time < b.pairs[0][0].time for a, b in itertools.pairwise(parts)):
+                yield joined(pattern, list(parts))
+    else:
+        assert isinstance(pattern, s.Single | s.Kleene)
+        own = [event for event in events if pattern.type in (None, event.type) or is_imaginary(event)]
+        own = [event for event in own if not is_imaginary(event) or event.id == pattern.var]
+        for size in range(1, 1 + (1 if isinstance(pattern, s.Single) else len(own))):
+            for chosen in itertools.combinations(own, size):
+                if all(a.time < b.time for a, b in itertools.pairwise(chosen)):
+                    yield Match(tuple((event, pattern.var) for event in chosen))
 
 
-# --- One small world --------------------------------------------------------------------------------------
+def joined(pattern: s.Seq, parts: list[Match]) -> Match:
+    """Put the matches of a SEQ's parts one behind another, and its NOTs between them."""
+    nots: list[Any] = []
+    rest = iter([None, *parts, None])
+    before, after = next(rest), next(rest)
+    for part in pattern.parts:
+        if isinstance(part, s.Absent):
+            nots += Match((), ((part, None, None),)).between(before, after).nots
+        else:
+            here, after = after, next(rest)
+            assert here is not None
+            nots += here.between(before, after).nots
+            before = here
+    return Match(tuple(pair for part in parts for pair in part.pairs), tuple(nots))
+
+
+def is_imaginary(event: Event) -> bool:
+    return event.type == IMAGINARY
+
+
+# --- One small world ----------------------------------------------------------------------------------------
 
 
 class World:
@@ -99,133 +99,82 @@ class World:
 
     def __init__(self, query: s.Query, conjuncts: list[Conjunct], events: list[Event], span: Any) -> None:
         self.query, self.conjuncts, self.events, self.span = query, conjuncts, events, span
-        self.readings = alternatives(query.pattern)
         self.negated = {single.var for single in absents(query.pattern)}
 
-    def trends(self) -> list[Pairs]:
-        matches = [pairs for pairs in self.sequences() if self.is_match(pairs)]
-        if self.query.select is s.Select.NEXT:
-            return [pairs for pairs in matches if not self.skips_a_fitting_event(pairs)]
+    def trends(self) -> set[Pairs]:
+        found = {match.pairs for match in matches(self.query.pattern, self.events) if self.holds(match, whole=True)}
         if self.query.select is s.Select.CONTIGUOUS:
-            return [pairs for pairs in matches if not self.skips_an_event(pairs)]
-        return matches
+            return {pairs for pairs in found if not any(self.skipped(pairs))}
+        if self.query.select is s.Select.NEXT:
+            so_far = self.matches_so_far()
+            names = variables(self.query.pattern)
+            return {
+                pairs
+                for pairs in found
+                if not any((*start, (event, var)) in so_far for start, event in self.skipped(pairs) for var in names)
+            }
+        return found
 
-    def sequences(self) -> Iterator[Pairs]:
-        for size in range(1, len(self.events) + 1):
-            for events in itertools.combinations(self.events, size):
-                for variables in itertools.product(sorted(names(self.query.pattern)), repeat=size):
-                    yield tuple(zip(events, variables, strict=True))
+    def skipped(self, pairs: Pairs) -> Iterator[tuple[Pairs, Event]]:
+        """Yield each event that a match passes over, with what it had until then."""
+        places = [self.events.index(event) for event, _ in pairs]
+        for i, (a, b) in enumerate(itertools.pairwise(places)):
+            for event in self.events[a + 1 : b]:
+                yield pairs[: i + 1], event
 
-    def is_match(self, pairs: Pairs) -> bool:
+    def matches_so_far(self) -> set[Pairs]:
+        """Give what a match over real and then imaginary events begins with, as far as real events can tell."""
+        last = self.events[-1]
+        later = [
+            replace(last, time=last.time + i, order=last.order + i, id=var, type=IMAGINARY)
+            for i, var in enumerate(variables(self.query.pattern), 1)
+        ]
+        every = matches(self.query.pattern, [*self.events, *later])
+        return {real(match.pairs) for match in every if real(match.pairs) and self.holds(match, whole=False)}
+
+    def holds(self, match: Match, whole: bool) -> bool:
+        """Test span, conditions and NOTs as far as they speak of real events; edges only where the match is whole."""
+        pairs = real(match.pairs)
         if not self.in_span(pairs[0][0], pairs[-1][0]):
             return False
-        if not all(self.holds(c, pairs) for c in self.conjuncts if not c.variables & self.negated):
+        if False in (t for c in self.conjuncts if not c.variables & self.negated for t in truths(c, match.pairs)):
             return False
-        return any(self.fits(reading, pairs) for reading in self.readings)
-
-    def fits(self, reading: s.Pattern, pairs: Pairs) -> bool:
-        if {var for _, var in pairs} != names(reading) or not has_shape(reading, pairs):
-            return False
-        return not any(self.filled(gap, pairs) for gap in gaps(reading, pairs, OPEN, OPEN))
+        judged = [
+            n for n in match.nots if whole or (n[1] and n[2] and not is_imaginary(n[1]) and not is_imaginary(n[2]))
+        ]
+        return not any(self.filled(*each, match.pairs) for each in judged)
 
     def in_span(self, first: Event, last: Event) -> bool:
         return self.span is None or Fraction(last.time) - Fraction(first.time) <= self.span
 
-    def holds(self, conjunct: Conjunct, pairs: Pairs) -> bool:
-        """Test every combination; a conjunct that names an unbound variable is not applied."""
-        bound = {var: [event for event, name in pairs if name == var] for _, var in pairs}
-        if not conjunct.variables <= bound.keys():
-            return True
-        spots = {var: range(len(events)) for var, events in bound.items() if var in conjunct.variables}
-        for combination in itertools.product(*spots.values()):
-            at = dict(zip(spots, combination, strict=True))
-            chosen = [pick(reference, bound[reference[0]], at[reference[0]]) for reference in conjunct.references]
-            if "no such pair" not in chosen and conjunct.test(tuple(chosen)) is not True:
-                return False
-        return True
-
-    def filled(self, gap: tuple[s.Absent, Any, Any], pairs: Pairs) -> bool:
-        absent, left, right = gap
+    def filled(self, absent: s.Absent, left: Event | None, right: Event | None, pairs: Pairs) -> bool:
+        first, last = real(pairs)[0][0], real(pairs)[-1][0]
         for single, event in itertools.product(absent.events, self.events):
-            late = self.in_span(event, pairs[-1][0]) if left is OPEN else left.time < event.time
-            early = self.in_span(pairs[0][0], event) if right is OPEN else event.time < right.time
-            inside = late and early
-            if left is OPEN and right is not OPEN:
-                inside = inside and event.time < right.time
+            inside = left.time < event.time if left else self.in_span(event, last)
+            inside &= event.time < right.time if right else self.in_span(first, event)
             asked = [c for c in self.conjuncts if single.var in c.variables]
-            with_it = (*pairs, (event, single.var))
-            if inside and has_type(event, single.type) and all(self.holds(c, with_it) for c in asked):
+            known = (t for c in asked for t in truths(c, (*pairs, (event, single.var))))
+            if inside and single.type in (None, event.type) and all(known):
                 return True
         return False
 
-    # --- Policies ---
 
-    def skips_an_event(self, pairs: Pairs) -> bool:
-        places = [self.events.index(event) for event, _ in pairs]
-        return any(b - a > 1 for a, b in itertools.pairwise(places))
-
-    def skips_a_fitting_event(self, pairs: Pairs) -> bool:
-        for length in range(1, len(pairs)):
-            first, last = (self.events.index(pairs[i][0]) for i in (length - 1, length))
-            for event in self.events[first + 1 : last]:
-                if any(self.can_go_on((*pairs[:length], (event, var))) for var in names(self.query.pattern)):
-                    return True
-        return False
-
-    def can_go_on(self, prefix: Pairs) -> bool:
-        """Tell whether the prefix has the shape of a beginning, and meets what is bound."""
-        if not self.in_span(prefix[0][0], prefix[-1][0]):
-            return False
-        return any(self.can_go_on_as(reading, prefix) for reading in self.readings)
-
-    def can_go_on_as(self, reading: s.Pattern, prefix: Pairs) -> bool:
-        completions = list(self.completions(reading, prefix))
-        if not completions:
-            return False
-        growing = {var for whole in completions for _, var in whole[len(prefix) :]}
-        positive = [c for c in self.conjuncts if not c.variables & self.negated]
-        if not all(self.holds(c, prefix) for c in positive if decided(c, prefix, growing)):
-            return False
-        for absent, left, right in gaps(reading, completions[0], OPEN, OPEN):
-            real = all(bound is not OPEN and bound.type != IMAGINARY for bound in (left, right))
-            if not real or not self.all_known(absent, prefix, growing):
-                continue
-            if self.filled((absent, left, right), prefix):
-                return False
-        return True
-
-    def completions(self, reading: s.Pattern, prefix: Pairs) -> Iterator[Pairs]:
-        """Yield ways to complete a beginning; each variable need take at most one more event."""
-        if not {var for _, var in prefix} <= names(reading):
-            return
-        last = prefix[-1][0]
-        for size in range(len(names(reading)) + 1):
-            for variables in itertools.permutations(sorted(names(reading)), size):
-                more = [(replace(last, time=last.time + i + 1, type=IMAGINARY), v) for i, v in enumerate(variables)]
-                whole = (*prefix, *more)
-                if {var for _, var in whole} == names(reading) and has_shape(reading, whole):
-                    yield whole
-
-    def all_known(self, absent: s.Absent, prefix: Pairs, growing: set[str]) -> bool:
-        for single in absent.events:
-            for conjunct in self.conjuncts:
-                if single.var in conjunct.variables:
-                    for var, which, nth in conjunct.references:
-                        count = sum(name == var for _, name in prefix)
-                        picked = (which is Which.FIRST and count) or (which is Which.NTH and count >= (nth or 0))
-                        if var != single.var and var in growing and not picked:
-                            return False
-        return True
+def real(pairs: Pairs) -> Pairs:
+    return tuple(pair for pair in pairs if not is_imaginary(pair[0]))
 
 
-def decided(conjunct: Conjunct, prefix: Pairs, growing: set[str]) -> bool:
-    for var, which, nth in conjunct.references:
-        count = sum(name == var for _, name in prefix)
-        if count == 0:
-            return False
-        if var in growing and (which is Which.LAST or (which is Which.NTH and count < (nth or 0))):
-            return False
-    return True
+def truths(conjunct: Conjunct, pairs: Pairs) -> Iterable[bool | None]:
+    """Test every combination, None where one event is imaginary; a conjunct with an unbound variable is not applied."""
+    bound = {var: [event for event, name in pairs if name == var] for _, var in pairs}
+    if not conjunct.variables <= bound.keys():
+        return
+    spots = {var: range(len(bound[var])) for var in conjunct.variables}
+    for combination in itertools.product(*spots.values()):
+        at = dict(zip(spots, combination, strict=True))
+        chosen = [pick(reference, bound[reference[0]], at[reference[0]]) for reference in conjunct.references]
+        if "no such pair" not in chosen:
+            unknown = any(event is not None and is_imaginary(event) for event in chosen)
+            yield None if unknown else conjunct.test(tuple(chosen)) is True
 
 
 def pick(reference: Any, events: list[Event], place: int) -> Any:
@@ -234,12 +183,13 @@ def pick(reference: Any, events: list[Event], place: int) -> Any:
         if place == 0:
             return "no such pair"
         return events[place - 1] if which is Which.EARLIER else events[place]
-    if which is Which.NTH:
-        return events[nth - 1] if len(events) >= nth else None
-    return {Which.EACH: events[place], Which.FIRST: events[0], Which.LAST: events[-1]}[which]
+    if which is Which.NTH and len(events) < nth:
+        return events[-1] if is_imaginary(events[-1]) else None  # there may be as many of these as one likes
+    places = {Which.EACH: place, Which.FIRST: 0, Which.LAST: -1, Which.NTH: (nth or 0) - 1}
+    return events[places[which]]
 
 
-# --- Windows, partitions, report --------------------------------------------------------------------------
+# --- Windows, partitions, report ----------------------------------------------------------------------------
 
 
 def brute(drawn: Case) -> dict[tuple, set[tuple]]:
@@ -303,7 +253,7 @@ def partitions(events: list[Event], attributes: list[str]) -> list[list[Event]]:
     return list(groups.values())
 
 
-def complete(trends: list[Pairs], mode: s.Report) -> list[Pairs]:
+def complete(trends: set[Pairs], mode: s.Report) -> Iterable[Pairs]:
     if mode is s.Report.ANY:
         return trends
     return [trend for trend in trends if not any(beats(other, trend, mode) for other in trends)]
