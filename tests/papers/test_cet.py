@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trellis
 from tests.compare import OVERFLOW, detect, expected, plain_rows, rows_of
 from tests.papers.cet_cases import detected, run, stage_of
+from tests.profiles import examples
 from tests.strategies import Case, case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.language.syntax import Report, Select, Within
@@ -68,7 +69,7 @@ def assert_equal(drawn: Case, algorithms: Any) -> None:
             assert sorted(map(str, plain_rows(found))) == sorted(map(str, plain_rows(answer.rows)))
 
 
-QUIET = settings(max_examples=25, suppress_health_check=list(HealthCheck))
+QUIET = examples(25)
 
 
 @QUIET
@@ -84,7 +85,7 @@ def test_unextendable_equals_the_oracle(drawn: Case) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600)
 @given(st.sampled_from([Report.MAXIMAL, Report.UNEXTENDABLE]).flatmap(lambda r: st.tuples(st.just(r), cases(r))))
 def test_many_drawn_queries_equal_the_oracle(drawn: tuple[Report, Case]) -> None:
     assert_equal(drawn[1], CET if drawn[0] is Report.MAXIMAL else BOTH)

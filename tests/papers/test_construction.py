@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import trellis
 from tests.compare import detect
 from tests.papers.cases import CONSTRUCTIONS, named_cases
+from tests.profiles import examples
 from tests.strategies import Case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.operators.trends.graph import EventGraph, build_graph
@@ -36,7 +37,7 @@ def assert_equal(one: EventGraph, other: EventGraph) -> None:
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60)
 @given(named_cases(most=16, clauses=False))
 def test_constructions_agree(drawn: Case) -> None:
     try:

@@ -15,12 +15,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.oracle import OracleOverflow, run
 from tests.oracle.conditions import Conjunct, compile_conjunct
 from tests.oracle.events import Event, read
 from tests.oracle.structure import absents, leaves, variables
+from tests.profiles import examples
 from tests.strategies import Case, case, general_case
 from trellis.language import syntax as s
 from trellis.language.syntax import Which
@@ -283,19 +284,19 @@ def check(drawn: Case) -> None:
     assert actual == expected
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(general_case())
 def test_general_patterns(drawn: Case) -> None:
     check(drawn)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(general_case(nots=2))
 def test_patterns_with_many_nots(drawn: Case) -> None:
     check(drawn)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(case(most=6, across=True, clauses=False))
 def test_one_kleene_variable(drawn: Case) -> None:
     check(drawn)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.dataset as dataset
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, settings
 from pyspark.sql import SparkSession
 
 import trellis
@@ -121,8 +121,7 @@ def test_every_query_at_every_parallelism_equals_the_oracle(spark: SparkSession,
 
 
 @pytest.mark.slow
-@seed(20165)
-@settings(max_examples=60, suppress_health_check=list(HealthCheck), phases=[Phase.generate], database=None)
+@settings(max_examples=60)
 @given(drawn=case())
 def test_random_queries_equal_the_oracle(spark: SparkSession, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark, algorithm="join")
