@@ -35,8 +35,11 @@ def detect(
     if on_spark:
         from trellis.spark.trends import spark_trends
 
-        return spark_trends(query, data, spark=spark, make=_on_spark(methods), **options)
-    return local_trends(query, data, methods=methods, **options)
+        found: LocalTrends | SparkTrends = spark_trends(query, data, spark=spark, make=_on_spark(methods), **options)
+    else:
+        found = local_trends(query, data, methods=methods, **options)
+    found.inputs = [path for table in tables if _is_path(table) for path in _paths(table)]
+    return found
 
 
 def local_trends(

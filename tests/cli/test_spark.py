@@ -122,7 +122,7 @@ def test_bad_input_is_told_and_leaves_nothing(done: dict[str, Done], folder: Pat
 def test_ctrl_c_while_spark_writes(samples: Path, tmp_path: Path) -> None:
     asked = ("detect", ENDLESS, samples / "stock.parquet", *TWO, *UNBOUNDED, "--quiet", "--out", tmp_path / "out")
     process = start(*asked)
-    wait_for(lambda: any(tmp_path.glob(".out.*/*.parquet")), process)
+    wait_for(lambda: any(tmp_path.glob(".out.*/new/*.parquet")), process)
     os.killpg(process.pid, signal.SIGINT)
     printed = process.communicate(timeout=30)
     assert process.returncode == 130

@@ -103,7 +103,9 @@ def build(
 ) -> None:
     """Make an archive of events."""
     from trellis.archive import Archive
+    from trellis.io.places import check_apart
 
+    check_apart(archive, events)
     with progress(not json) as step, started(o.EngineOptions(engine, master, tuple(conf or ()))) as session:
         table = _events(step, session, events, time, {type}, input_format, time_format)
         made = Archive.build(

@@ -224,6 +224,11 @@ class EventOptions:
         return bool(self.paths or self.tables)
 
     @property
+    def named(self) -> list[str]:
+        """The paths, of all types."""
+        return [*self.paths, *(path for paths in self.tables.values() for path in paths)]
+
+    @property
     def described(self) -> str:
         """The paths, for a line of text."""
         named = [f"{name}={path}" for name, paths in self.tables.items() for path in paths]

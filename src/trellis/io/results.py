@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import uuid
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,61 +12,31 @@ import pyarrow.parquet as pq
 
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.io.json_text import json_lines, json_values, time_text
+from trellis.io.outputs import PLACE, claimed
 
 FORMATS = ("parquet", "csv", "json")
 ROW_GROUP = 1 << 25
 
 
-def check_target(path: str, format: str, overwrite: bool) -> None:
-    """Refuse an unknown format, and a directory that exists unless it may be replaced."""
+def check_format(format: str) -> None:
+    """Refuse an unknown format."""
     if format not in FORMATS:
         raise UsageError(
             f"there is no output format `{format}`", did_you_mean(format, FORMATS, f"Formats are {', '.join(FORMATS)}.")
         )
-    if "://" in path:
-        raise UsageError(
-            f"the output `{path}` is no directory of a file system", "Write there with trends.to_spark().write."
-        )
-    target = Path(path)
-    if target.exists() and not overwrite:
-        raise UsageError(
-            f"the output `{path}` exists", "Choose another one, or replace it with overwrite=True or --overwrite."
-        )
-    if target.exists() and not target.is_dir():
-        raise UsageError(f"the output `{path}` is a file", "Results are written into a directory.")
-
-
-@contextmanager
-def whole_directory(path: str, overwrite: bool) -> Iterator[Path]:
-    """Give a directory to write into, which takes the name `path` when all went well and vanishes when not."""
-    target = Path(path)
-    hidden = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}"
-    made = [parent for parent in target.parents if not parent.exists()]
-    try:
-        hidden.mkdir(parents=True)
-        yield hidden
-        if overwrite and target.exists():
-            shutil.rmtree(target)
-        hidden.rename(target)
-    except OSError as problem:
-        raise DataError(f"the output `{path}` cannot be written: {problem.strerror or problem}") from None
-    finally:
-        shutil.rmtree(hidden, ignore_errors=True)
-        for parent in made:
-            with suppress(OSError):  # one that holds the result stays
-                parent.rmdir()
 
 
 def write_results(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str, format: str = "parquet", overwrite: bool = False
-) -> None:
-    """Write record batches as one file in a directory, wholly or not at all."""
-    check_target(path, format, overwrite)
-    with whole_directory(path, overwrite) as directory:
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: PLACE, format: str = "parquet",
+    overwrite: bool = False, inputs: Iterable[PLACE] = (),
+) -> None:  # fmt: skip
+    """Write record batches as one file in a directory, wholly or not at all; see `trellis.io.outputs`."""
+    check_format(format)
+    with claimed(path, overwrite=overwrite, inputs=inputs) as output, output.replacing() as directory:
         try:
             write_file(batches, schema, directory / f"part-00000.{format}", format)
         except pa.ArrowException as problem:
-            raise DataError(f"the output `{path}` cannot be written: {problem}") from None
+            raise DataError(f"the output `{output.path}` cannot be written: {problem}") from None
 
 
 def write_file(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path, format: str) -> None:

@@ -138,6 +138,12 @@ def _is_hidden(name: str) -> bool:
 
 
 def _missing(path: Path) -> DataError:
+    aside = path.parent / f".{path.name}.trellis" / "old"  # see trellis.io.outputs
+    if aside.is_dir():
+        return DataError(
+            f"There is no file {path}: it was being replaced when a run was killed.",
+            f"What it was is in {aside}; the next run with --out {path} brings it back.",
+        )
     try:
         neighbours = os.listdir(path.parent)
     except OSError:

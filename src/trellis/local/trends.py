@@ -36,6 +36,7 @@ class LocalTrends:
     """What a query found, to be counted, listed, aggregated or written; nothing is listed before it is asked for."""
 
     engine = "local"
+    inputs: Sequence[str] = ()  # the paths of the events, which `write` leaves alone
 
     def __init__(self, plan: Plan, table: pa.Table, max_trends: int, on_bad_rows: str = "error") -> None:
         self.plan = plan
@@ -243,21 +244,21 @@ class LocalTrends:
             self._maker.schema.names
         )
 
-    def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
+    def write(self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False) -> None:
         """Write the results as files into a directory, wholly or not at all.
 
         Parameters
         ----------
         path
-            The directory; it must not exist unless `overwrite`.
+            The directory; it must not exist unless `overwrite`, and must be apart from the events.
         format
             `parquet`, `csv` (arrays are JSON fields) or `json` (one object a line).
         overwrite
-            Replace the directory.
+            Replace the directory, if Trellis wrote all that is in it.
         """
         from trellis.io.results import write_results
 
-        write_results(self.batches(), self.schema, path, format, overwrite)
+        write_results(self.batches(), self.schema, path, format, overwrite, self.inputs)
 
     def __repr__(self) -> str:
         return f"<trends of `{pattern_text(self.plan.bound.pattern)}` over {self._prepared.read:,} events, local>"

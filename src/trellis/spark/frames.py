@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -16,7 +17,7 @@ from trellis.columns.types import from_arrow, normalise
 from trellis.errors import UsageError
 from trellis.events import as_tables, check_names, refuse_type_column
 from trellis.language.schema import TIMESTAMP, TYPE, Kind, choose_time
-from trellis.spark.compile import time_column
+from trellis.spark.compile import SPARK_ERRORS, time_column
 from trellis.spark.read import read
 from trellis.spark.schema import parse_times
 from trellis.spark.session import get_session
@@ -51,6 +52,13 @@ class Events:
         other = copy(self)
         other.frame = self.frame.where(condition)
         return other
+
+
+def input_files(events: Events) -> list[str]:
+    """Return the files that a frame of events is read from, as addresses; none where Spark does not know them."""
+    with suppress(*SPARK_ERRORS):
+        return list(events.frame.inputFiles())
+    return []
 
 
 def read_frames(data: Any, spark: SparkSession | None, time: str | None) -> tuple[Frames, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -20,7 +21,8 @@ from trellis.algorithms.registry import NAMED
 from trellis.digits import number_of
 from trellis.errors import UsageError
 from trellis.events import with_common_types
-from trellis.io.results import check_target, whole_directory
+from trellis.io.outputs import claimed
+from trellis.io.results import check_format
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import pattern_text
 from trellis.language.schema import Schema, Table
@@ -31,7 +33,7 @@ from trellis.plan.sequence import partition_inside
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.spark import ranges
 from trellis.spark.failures import in_driver
-from trellis.spark.frames import Events, read_frames, union
+from trellis.spark.frames import Events, input_files, read_frames, union
 from trellis.spark.operate import PLACE, Work, fitted, for_spark, group_name, spark_type
 from trellis.spark.ranges import CountAndWrite, WriteRanges, can_be_ranged, surveyed
 from trellis.spark.rows import output_names, partition_name
@@ -57,6 +59,7 @@ class SparkTrends:
     """What a query found, to be counted, listed, aggregated or written; Spark works when an answer is asked for."""
 
     engine = "spark"
+    inputs: Sequence[str] = ()  # the paths of the events, which `write` leaves alone
     _sink = Sink
     _memory: int | None = None  # of a worker; None: as it finds it
 
@@ -351,20 +354,21 @@ class SparkTrends:
             last = output_names(len(schema) + 1)[-1]
             return fitted(frame.orderBy(last).drop(last).toArrow(), schema)
 
-    def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
+    def write(self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False) -> None:
         """Write the results as files into a directory, wholly or not at all.
 
         Parameters
         ----------
         path
-            The directory; it must not exist unless `overwrite`.
+            The directory; it must not exist unless `overwrite`, and must be apart from the events.
         format
             `parquet`, `csv` (arrays are JSON fields) or `json` (one object a line).
         overwrite
-            Replace the directory.
+            Replace the directory, if Trellis wrote all that is in it.
         """
-        check_target(path, format, overwrite)
-        with in_driver(), whole_directory(path, overwrite) as directory:
+        check_format(format)
+        claim = claimed(path, overwrite=overwrite, inputs=[*self.inputs, *input_files(self._events)])
+        with in_driver(), claim as output, output.replacing() as directory:
             sink = self._sink(str(directory.absolute()), format, _without_null(self.schema))
             sink.prepare()
             sink.commit(self._write_to(sink))
