@@ -35,6 +35,7 @@ def count(
     output: o.Out = None,
     format: o.Format = o.OutputFormat.PARQUET,
     overwrite: o.Overwrite = False,
+    raw_csv: o.RawCsv = False,
     progress: o.ShowProgress = True,
     quiet: o.Quiet = False,
     json: o.Json = False,
@@ -52,7 +53,7 @@ def count(
         o.pairs("--param", param),
         report_mode,
     )
-    run_count(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json))
+    run_count(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
 
 
 def run_count(asked: Asked, output: o.OutputOptions) -> None:
@@ -87,7 +88,7 @@ def _counted(
 
         rows = counted if aggregated is None else aggregated
         step("writing")
-        write_results(rows.to_batches(), rows.schema, target, output.format)
+        write_results(rows.to_batches(), rows.schema, target, output.format, raw_csv=output.raw_csv)
     step("summing up")
     summary = Summary(query_text(trends), trends.statistics, total_of(counted), clock.seconds, output.out)
     return summary, counted, aggregated

@@ -61,6 +61,7 @@ def detect(
     output: o.Out = None,
     format: o.Format = o.OutputFormat.PARQUET,
     overwrite: o.Overwrite = False,
+    raw_csv: o.RawCsv = False,
     progress: o.ShowProgress = True,
     quiet: o.Quiet = False,
     json: o.Json = False,
@@ -77,7 +78,7 @@ def detect(
         max_trends,
         Methods(algorithm, construction, anchors, memory_limit, optimizer),
     )
-    run_detect(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json))
+    run_detect(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
 
 
 def run_detect(asked: Asked, output: o.OutputOptions) -> None:
@@ -112,7 +113,7 @@ def _found(
             rows = trends.first(ROWS)
     if target is not None:
         step(f"writing {plural(size, 'result')}")
-        trends.write(target, format=output.format)
+        trends.write(target, format=output.format, raw_csv=output.raw_csv)
     step("summing up")
     return Summary(query_text(trends), trends.statistics, size, clock.seconds, output.out, found), rows
 

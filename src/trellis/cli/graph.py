@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import err, out, print_warning, progress
+from trellis.cli.console import err, line_writer, out, print_warning, progress
 from trellis.cli.show import number, plural, print_facts
 from trellis.errors import UsageError
 
@@ -142,9 +142,8 @@ def _output(shown: o.OutputOptions, files: list[str]) -> Iterator[Callable[[memo
     if shown.out is None:
         if shown.overwrite:
             raise UsageError("--overwrite is for --out", "Name the file to write with --out.")
+        yield line_writer()
         sys.stdout.flush()
-        yield lambda lines: sys.stdout.buffer.write(lines)
-        sys.stdout.buffer.flush()
         return
     from trellis.io.outputs import claimed
 

@@ -23,11 +23,13 @@ def claimed_target(output: OutputOptions, events: EventOptions) -> Iterator[Outp
     if output.out is None:
         if output.overwrite:
             raise UsageError("--overwrite is for --out", "Name the directory to write with --out.")
+        if output.raw_csv:
+            raise UsageError("--raw-csv is for --out", "Name the directory to write with --out.")
         yield None
         return
     from trellis.io.outputs import claimed
     from trellis.io.results import check_format
 
-    check_format(output.format)
+    check_format(output.format, output.raw_csv)
     with claimed(output.out, overwrite=output.overwrite, inputs=events.named) as target:
         yield target

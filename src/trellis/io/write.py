@@ -18,6 +18,7 @@ from trellis.io.arrow import Array, Chunked, pc, pcsv
 from trellis.io.failures import writing
 from trellis.io.formats import READ_ONLY, FileFormat, format_of, known_extensions
 from trellis.io.outputs import PLACE, Output, claimed
+from trellis.io.spreadsheets import guard_name, guard_text, is_text
 
 _ROWS = 64 * 1024
 _ESCAPES = [("\\", "\\\\"), ('"', '\\"')] + [(chr(c), f"\\u{c:04x}") for c in range(32)]
@@ -28,8 +29,8 @@ def write_table(table: pa.Table, path: PLACE, *, overwrite: bool = False) -> Pat
     """Write a table to a file whose extension tells the format.
 
     In CSV and JSON, times are ISO 8601, in UTC with a `Z` where they have a zone; a nested value is one JSON
-    field in CSV. In JSON, NaN and the infinities are written as Python and Spark read them: `NaN`,
-    `Infinity`.
+    field in CSV, and a text that a spreadsheet would take for a formula is guarded. In JSON, NaN and the
+    infinities are written as Python and Spark read them: `NaN`, `Infinity`.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ def _write_orc(table: pa.Table, stream: Any, _: FileFormat) -> None:
 
 def _write_csv(table: pa.Table, stream: Any, file_format: FileFormat) -> None:
     options = pcsv.WriteOptions(delimiter="\t" if file_format.name == "tsv" else ",")
-    pcsv.write_csv(_flat(_with_iso_times(table)), stream, options)
+    pcsv.write_csv(_flat(_with_iso_times(_guarded(table))), stream, options)
 
 
 def _write_json(table: pa.Table, stream: Any, _: FileFormat) -> None:
@@ -151,6 +152,12 @@ def iso_times(column: Chunked) -> Chunked:
         except pa.ArrowInvalid:
             continue
     return pc.strftime(column, format="%Y-%m-%dT%H:%M:%S" + ("" if zone is None else "Z"))
+
+
+def _guarded(table: pa.Table) -> pa.Table:
+    """Return a table whose texts a spreadsheet shows as they are."""
+    columns = [guard_text(column) if is_text(column.type) else column for column in table.columns]
+    return pa.table(columns, names=[guard_name(name) for name in table.column_names])
 
 
 def _flat(table: pa.Table) -> pa.Table:

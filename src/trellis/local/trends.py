@@ -244,7 +244,9 @@ class LocalTrends:
             self._maker.schema.names
         )
 
-    def write(self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False) -> None:
+    def write(
+        self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False
+    ) -> None:
         """Write the results as files into a directory, wholly or not at all.
 
         Parameters
@@ -255,10 +257,12 @@ class LocalTrends:
             `parquet`, `csv` (arrays are JSON fields) or `json` (one object a line).
         overwrite
             Replace the directory, if Trellis wrote all that is in it.
+        raw_csv
+            In CSV, write texts as they are, even those that a spreadsheet would take for formulas.
         """
         from trellis.io.results import write_results
 
-        write_results(self.batches(), self.schema, path, format, overwrite, self.inputs)
+        write_results(self.batches(), self.schema, path, format, overwrite, self.inputs, raw_csv)
 
     def __repr__(self) -> str:
         return f"<trends of `{pattern_text(self.plan.bound.pattern)}` over {self._prepared.read:,} events, local>"

@@ -15,7 +15,7 @@ from trellis.io.sources import expand
 from trellis.language.schema import choose_time
 from trellis.spark.compile import SPARK_ERRORS
 from trellis.spark.frames import Events
-from trellis.spark.read import read
+from trellis.spark.read import read, unguarded
 from trellis.spark.schema import parse_times
 
 FORMATS = ("parquet", "orc", "json", "csv", "tsv")
@@ -59,12 +59,15 @@ def read_stream(
         directory if "://" in directory else "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(directory))
     )
     frame = reader.format("csv" if kind == "tsv" else kind).load(path)
-    if not as_text and not (time_format is not None and isinstance(_type(declared, chosen), t.StringType)):
+    timed = as_text or (time_format is not None and isinstance(_type(declared, chosen), t.StringType))
+    guarded = {fld.name for fld in fields if kind in ("csv", "tsv") and isinstance(fld.dataType, t.StringType)}
+    if not timed and not guarded:
         return frame
     events = Events(frame)
-    columns = [
-        parse_times(events.column(n), time_format) if n == chosen else events.column(n) for n in events.types
-    ]  # fmt: skip
+    columns = [unguarded(events.column(n)) if n in guarded else events.column(n) for n in events.types]
+    if timed:
+        place = list(events.types).index(chosen)
+        columns[place] = parse_times(columns[place], time_format)
     return events.frame.select(*columns).toDF(*frame.columns)
 
 

@@ -354,7 +354,9 @@ class SparkTrends:
             last = output_names(len(schema) + 1)[-1]
             return fitted(frame.orderBy(last).drop(last).toArrow(), schema)
 
-    def write(self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False) -> None:
+    def write(
+        self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False
+    ) -> None:
         """Write the results as files into a directory, wholly or not at all.
 
         Parameters
@@ -365,11 +367,13 @@ class SparkTrends:
             `parquet`, `csv` (arrays are JSON fields) or `json` (one object a line).
         overwrite
             Replace the directory, if Trellis wrote all that is in it.
+        raw_csv
+            In CSV, write texts as they are, even those that a spreadsheet would take for formulas.
         """
-        check_format(format)
+        check_format(format, raw_csv)
         claim = claimed(path, overwrite=overwrite, inputs=[*self.inputs, *input_files(self._events)])
         with in_driver(), claim as output, output.replacing() as directory:
-            sink = self._sink(str(directory.absolute()), format, _without_null(self.schema))
+            sink = self._sink(str(directory.absolute()), format, _without_null(self.schema), raw_csv)
             sink.prepare()
             sink.commit(self._write_to(sink))
 
