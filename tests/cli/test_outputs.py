@@ -425,7 +425,7 @@ def test_python_leaves_its_inputs_alone(here: Path) -> None:
     events = here / "proj" / "in"
     for data in (str(events), [events / "prices.csv"]):
         trends = trellis.query(RISING).detect(data, engine="local", event_id="event_id")
-        with pytest.raises(UsageError, match="is the input|holds the input"):
+        with pytest.raises(UsageError, match=r"is the input|holds the input"):
             trends.write(str(events), overwrite=True)
     assert names_in(events) == ["prices.csv"]
     trends.write(here / "out", overwrite=True)
