@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -19,7 +20,8 @@ import trellis
 from tests.cli.cases import PRICES, RISING, assert_mistake, names_in, run, run_local, run_process, start
 from trellis.errors import UsageError
 from trellis.io.generate import generate_table
-from trellis.io.outputs import LIST, claimed, read_list
+from trellis.io.outputs import LIST, claimed, read_list, uncounted
+from trellis.io.sources import expand
 from trellis.io.write import write_table
 
 OUTPUT = [LIST, "part-00000.parquet"]
@@ -318,24 +320,65 @@ def whole(target: Path) -> str:
     """Return what an output holds; fail if it is not whole."""
     listed = read_list(target)
     assert listed is not None
-    assert sorted(names_in(target)) == sorted([LIST, *listed])
-    (text,) = {(target / name).read_text() for name in listed}
+    assert {*names_in(target)} - uncounted(target) - {f"{LIST}.tmp"} == {LIST, *listed}
+    (text,) = {source.path.read_text() for source in expand(target)}
     return text
+
+
+@pytest.fixture
+def overlay(tmp_path: Path) -> Iterator[Path]:
+    """A file system that does not rename the directory `out`, which holds an output."""
+    with claimed(tmp_path / "lower" / "out") as output, output.replacing() as directory:
+        (directory / "part-00000.json").write_text("the first")
+    places = [f"{name}dir={tmp_path / name}" for name in ("lower", "upper", "work")]
+    for name in ("upper", "work", "merged"):
+        (tmp_path / name).mkdir()
+    options = ",".join([*places, "redirect_dir=off"])
+    mounted = subprocess.run(
+        ["mount", "-t", "overlay", "-o", options, "overlay", tmp_path / "merged"], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("only root may mount an overlay")
+    try:
+        yield tmp_path / "merged"
+    finally:
+        subprocess.run(["umount", tmp_path / "merged"], check=True)
 
 
 @pytest.mark.parametrize("exchange", [True, False])
 def test_a_kill_before_any_step_leaves_a_whole_output(tmp_path: Path, exchange: bool) -> None:
-    target = tmp_path / "out"
-    with claimed(target) as output, output.replacing() as directory:
+    with claimed(tmp_path / "out") as output, output.replacing() as directory:
         (directory / "part-00000.json").write_text("the first")
-    held, absent = "the first", 0
+    assert_whole_whenever_killed(tmp_path / "out", exchange, 0 if exchange else 1)
+
+
+def test_a_kill_before_any_step_where_directories_are_not_renamed(overlay: Path) -> None:
+    with pytest.raises(OSError, match="cross-device"):
+        os.rename(overlay / "out", overlay / "other")
+    assert_whole_whenever_killed(overlay / "out", True, 0)
+
+
+def test_an_ordinary_rerun_where_directories_are_not_renamed(prices: Path, overlay: Path) -> None:
+    for _ in range(2):
+        done = run_local("detect", RISING, prices, "--out", overlay / "out", "--overwrite", "--format", "json")
+        assert done.code == 0, done.err
+        assert len(names_in(overlay / "out")) == 2
+        assert names_in(overlay) == ["out"]
+        again = run_local(
+            "count", "PATTERN R+ r[]", overlay / "out", "--time", "start_time", "--event-id", "rank", "--json"
+        )
+        assert json.loads(again.out)["events"] == 2
+
+
+def assert_whole_whenever_killed(target: Path, exchange: bool, most_absent: int) -> None:
+    """Kill replacements of an output before their first step, their second, and so on."""
+    held, absent = whole(target), 0
     for step in range(1000):
         text = f"the one of step {step}"
         done = killed_at(step, target, text, exchange)
         if target.exists():
             assert whole(target) in (held, text)
         else:
-            assert not exchange
             absent += 1
         with (
             pytest.warns(UserWarning, match="restored") if not target.exists() else contextlib.nullcontext(),
@@ -343,12 +386,13 @@ def test_a_kill_before_any_step_leaves_a_whole_output(tmp_path: Path, exchange: 
         ):
             assert whole(target) in (held, text)  # whatever happened, the next run finds one whole output
         held = whole(target)
-        assert names_in(tmp_path) == ["out"]
+        assert names_in(target) == sorted([LIST, *(read_list(target) or ())])
+        assert names_in(target.parent) == ["out"]
         if done:
             assert held == text
             break
     assert step > 20
-    assert absent == (0 if exchange else 1)
+    assert absent == most_absent
 
 
 @pytest.mark.slow

@@ -10,7 +10,9 @@ Who writes an output claims it first, before any work:
 A complete output holds a list of its files, `_trellis.json`. Another output is replaced only if it has such a list and
 nothing else lies in it, and only files on the list are removed. The new one and the old one change places in one step
 where the system can do that; elsewhere the old one is renamed aside for a moment, and a claim that finds it there
-gives it its name back. What a killed process leaves behind is removed by the next claim.
+gives it its name back. Where directories cannot be renamed at all, the new files go in beside the old ones, and the
+list switches from these to those in one step: it also names the files that do not count, which Trellis does not read.
+What a killed process leaves behind is removed by the next claim.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import ctypes
 import errno
 import json
 import os
+import secrets
 import shutil
 import stat
 import warnings
@@ -35,6 +38,7 @@ LIST, FORMAT, VERSION = "_trellis.json", "trellis output", 1
 PLACE = str | os.PathLike[str]
 _AT_FDCWD, _EXCHANGE = -100, 2
 _NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+_NO_RENAME = (errno.EXDEV, errno.EOPNOTSUPP)  # of directories, as in the lower layer of an overlay
 
 
 class Output(os.PathLike[str]):
@@ -139,6 +143,8 @@ class Output(os.PathLike[str]):
             )
         for left in (old, self._work / "next"):
             remove_listed(left)
+        if not self.is_file and self.target.is_dir() and not self.target.is_symlink():
+            remove_others(self.target)
 
     def _commit_file(self, new: Path) -> None:
         _sync(new)
@@ -155,10 +161,16 @@ class Output(os.PathLike[str]):
             _sync(self.target.parent)
             return
         check_replaceable(self.target, self.path)
-        if _exchanged(following, self.target):
-            os.rename(following, old)
-        else:
-            self._rename_aside(following, old)
+        try:
+            if _exchanged(following, self.target):
+                os.rename(following, old)
+            else:
+                self._rename_aside(following, old)
+        except OSError as problem:
+            if problem.errno not in _NO_RENAME:
+                raise
+            _switch(following, self.target)
+            return
         _sync(self.target.parent)
         remove_listed(old)
 
@@ -240,11 +252,11 @@ def write_list(directory: Path) -> None:
     save_list(directory, files)
 
 
-def save_list(directory: Path, files: dict[str, int]) -> None:
-    """Write a list of files and their sizes into their directory, in one step."""
+def save_list(directory: Path, files: Mapping[str, int], others: Iterable[str] = ()) -> None:
+    """Write a list of files and their sizes into their directory, in one step; `others` do not count."""
     hidden = directory / f"{LIST}.tmp"
     with hidden.open("w", encoding="utf-8") as file:
-        json.dump({"format": FORMAT, "version": VERSION, "files": files}, file, indent=1)
+        json.dump({"format": FORMAT, "version": VERSION, "files": dict(files), "others": list(others)}, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
     hidden.replace(directory / LIST)
@@ -259,6 +271,17 @@ def read_list(directory: Path) -> dict[str, int] | None:
     DataError
         If the list cannot be read, or is of a later Trellis.
     """
+    found = _read_list(directory)
+    return None if found is None else found[0]
+
+
+def uncounted(directory: Path) -> set[str]:
+    """Return the files of an output that do not count: it is being replaced, or a run that did so was killed."""
+    found = _read_list(directory)
+    return set() if found is None else found[1]
+
+
+def _read_list(directory: Path) -> tuple[dict[str, int], set[str]] | None:
     path = directory / LIST
     try:
         about: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -270,7 +293,7 @@ def read_list(directory: Path) -> dict[str, int] | None:
         raise DataError(f"{path} is no list of the files of an output", "Choose another output.") from None
     if about["version"] != VERSION:
         raise DataError(f"{path} is of another version of Trellis", "Choose another output.")
-    return {str(name): int(size) for name, size in about["files"].items()}
+    return {str(name): int(size) for name, size in about["files"].items()}, set(map(str, about.get("others", ())))
 
 
 def check_replaceable(directory: Path, named: str) -> None:
@@ -281,23 +304,24 @@ def check_replaceable(directory: Path, named: str) -> None:
     UsageError
         If there is.
     """
-    names = sorted(os.listdir(directory))
+    names = os.listdir(directory)
     if not names:
         return
-    listed = read_list(directory)
-    if listed is None:
+    found = _read_list(directory)
+    if found is None:
         raise UsageError(
             f"the output `{named}` has no list of files that Trellis wrote, {LIST}, and is not replaced",
             "Choose another one, or remove it yourself: what an earlier Trellis wrote has no such list.",
         )
-    for name in names:
+    listed, others = found
+    for name in sorted(set(names) - {LIST, f"{LIST}.tmp"}):
         about = os.lstat(directory / name)
-        if name != LIST and (name not in listed or not stat.S_ISREG(about.st_mode)):
+        if name not in (listed.keys() | others) or not stat.S_ISREG(about.st_mode):
             raise UsageError(
                 f"the output `{named}` holds `{name}`, which Trellis did not write, and is not replaced",
                 "Choose another one, or move that elsewhere.",
             )
-        if name != LIST and about.st_size != listed[name]:
+        if name in listed and about.st_size != listed[name]:
             raise UsageError(
                 f"the output `{named}` holds `{name}`, which was changed since Trellis wrote it, and is not replaced",
                 "Choose another one, or move that elsewhere.",
@@ -327,6 +351,33 @@ def remove_listed(directory: Path) -> None:
     for name in (f"{LIST}.tmp", LIST):
         (directory / name).unlink(missing_ok=True)
     directory.rmdir()
+
+
+def _switch(new: Path, target: Path) -> None:
+    """Put the files of an output beside those of another one, and have these count in their place."""
+    before, coming = read_list(target) or {}, read_list(new) or {}
+    token = secrets.token_hex(4)
+    names = {name: f"{Path(name).stem}-{token}{Path(name).suffix}" for name in coming}
+    save_list(target, before, names.values())
+    for name, fresh in names.items():
+        os.rename(new / name, target / fresh)
+    _sync(target)
+    save_list(target, {fresh: coming[name] for name, fresh in names.items()}, before)
+    remove_others(target)
+
+
+def remove_others(directory: Path) -> None:
+    """Remove the files of an output that do not count."""
+    listed = _read_list(directory)
+    if listed is None:
+        return
+    (directory / f"{LIST}.tmp").unlink(missing_ok=True)
+    if not listed[1]:
+        return
+    for name in listed[1]:
+        if os.path.basename(name) == name:
+            (directory / name).unlink(missing_ok=True)
+    save_list(directory, listed[0])
 
 
 def check_files(folder: Path, names: Iterable[str]) -> None:
