@@ -23,6 +23,7 @@ from trellis.io.generate import generate_table
 from trellis.io.outputs import LIST, claimed, read_list, uncounted
 from trellis.io.sources import expand
 from trellis.io.write import write_table
+from trellis.streams.outlet import RESULTS, Outlet
 
 OUTPUT = [LIST, "part-00000.parquet"]
 
@@ -460,6 +461,18 @@ def test_a_full_disk_leaves_an_old_file_whole(small_disk: Path) -> None:
     before = contents(small_disk)
     assert_mistake(run(*make, "--events", "100000"), "no space left on device")
     assert contents(small_disk) == before
+
+
+def test_a_stream_removes_no_files_of_others(tmp_path: Path) -> None:
+    theirs = [
+        "part-00000-0f2c1a3e-9c1d-4a53-8d7e-0a1b2c3d4e5f-c000.snappy.parquet",
+        "part-1-mine.csv",
+        "part-flush-mine",
+    ]
+    for name in (*theirs, f"part-000000003-0-{'0f' * 16}.parquet"):
+        (tmp_path / name).write_text("")
+    Outlet(tmp_path).prepare([RESULTS])
+    assert names_in(tmp_path) == ["_log", *theirs]  # what a killed batch wrote is gone
 
 
 # --- Python ------------------------------------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from trellis.io.places import check_place
 LIST, FORMAT, VERSION = "_trellis.json", "trellis output", 1
 PLACE = str | os.PathLike[str]
 _AT_FDCWD, _EXCHANGE = -100, 2
+_ATTEMPTS = 100
 _NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 _NO_RENAME = (errno.EXDEV, errno.EOPNOTSUPP)  # of directories, as in the lower layer of an overlay
 
@@ -111,22 +112,24 @@ class Output(os.PathLike[str]):
             ) from None
 
     def _locked(self) -> Lock:
-        while True:
-            self.target.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                self._work.mkdir()
-            about = os.lstat(self._work)
-            if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
-                raise UsageError(
-                    f"{self._work}, where Trellis writes first, is no directory of yours",
-                    "Remove it, or write elsewhere.",
-                )
-            try:
-                return Lock(self._work / "lock")
-            except FileNotFoundError:
-                continue  # the one before has just removed the directory
-            except Busy as busy:
-                raise UsageError(f"{busy} is writing the output `{self.path}`", "Wait for its end.") from None
+        for _ in range(_ATTEMPTS):
+            with suppress(FileNotFoundError):  # one that ends may just have removed the directory
+                return self._lock_once()
+        raise DataError(f"the output `{self.path}` cannot be locked: others write it again and again")
+
+    def _lock_once(self) -> Lock:
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            self._work.mkdir()
+        about = os.lstat(self._work)
+        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
+            raise UsageError(
+                f"{self._work}, where Trellis writes first, is no directory of yours", "Remove it, or write elsewhere."
+            )
+        try:
+            return Lock(self._work / "lock")
+        except Busy as busy:
+            raise UsageError(f"{busy} is writing the output `{self.path}`", "Wait for its end.") from None
 
     # --- Steps, each of which may be the last before a kill -----------------------------------------------------
 
