@@ -68,6 +68,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         ("../proj/in", "..", "is the working directory or holds it"),
         ("../proj/in", "../work", "is the working directory or holds it"),
         ("../proj/in", "../work/../work/.", "is the working directory or holds it"),
+        ("../proj/in", "", "the output has no name"),
         ("../proj/in", "/", "is the root of a file system"),
         ("../proj/in", "~", "is or holds the home directory"),
         ("../proj/in", "~/..", "is or holds the home directory"),

@@ -55,7 +55,6 @@ class Output(os.PathLike[str]):
 
     def __init__(self, path: PLACE, overwrite: bool, inputs: Iterable[PLACE], is_file: bool) -> None:
         self.path, self.is_file, self.overwrite = os.fspath(path), is_file, overwrite
-        inputs = tuple(inputs)
         if "://" in self.path:
             raise UsageError(
                 f"the output `{self.path}` is no place of a file system", "Write there with trends.to_spark().write."
@@ -68,7 +67,7 @@ class Output(os.PathLike[str]):
         try:
             with self._told():
                 self._recover()
-            _checked(path, inputs, is_file, overwrite)  # now that nobody else changes it
+            _checked(path, (), is_file, overwrite)  # now that nobody else changes it
         except BaseException:
             self.release()
             raise

@@ -10,8 +10,8 @@ import fnmatch
 import glob
 import os
 import pwd
-import stat
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -48,6 +48,8 @@ def check_place(path: str | os.PathLike[str], inputs: Iterable[str | os.PathLike
         If the output is a link, the root of a file system, a home, the working directory, or holds one of these; or
         if it is, holds or lies in an input.
     """
+    if not os.fspath(path):
+        raise UsageError("the output has no name", "Name one.")
     target = resolved(path)
     named = f"the output `{os.fspath(path)}`"
     if target.is_symlink():
@@ -131,13 +133,14 @@ def _local(name: str) -> str | None:
 def _with_links(place: str) -> Iterator[str]:
     """Yield a file or directory, and the links in the latter, which lead to what is read as well."""
     yield place
-    if not os.path.isdir(place):
-        return
-    for folder, subfolders, names in os.walk(place, followlinks=False):
-        for entry in (*subfolders, *names):
-            path = os.path.join(folder, entry)
-            if stat.S_ISLNK(os.lstat(path).st_mode):
-                yield path
+    folders = [place] if os.path.isdir(place) else []
+    while folders:
+        with suppress(OSError), os.scandir(folders.pop()) as entries:  # who reads says what cannot be read
+            for entry in entries:
+                if entry.is_symlink():
+                    yield entry.path
+                elif entry.is_dir():
+                    folders.append(entry.path)
 
 
 def _would_match(pattern: str, target: Path) -> bool:
