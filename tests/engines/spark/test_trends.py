@@ -382,14 +382,34 @@ def test_directories_that_exist(frame: DataFrame, tmp_path: Path) -> None:
         trends.write(str(out))
     with pytest.raises(UsageError, match="there is no output format `jsn`"):
         trends.write(str(tmp_path / "other"), "jsn")
+    with pytest.raises(UsageError, match="has no list of files that Trellis wrote"):
+        trends.write(str(out), overwrite=True)
+    (out / "old").rename(tmp_path / "old")
+    trends.write(str(out), overwrite=True)
+    before = sorted(p.name for p in tmp_path.rglob("*"))
     broken = detect(frame, "PATTERN E+ s[] WHERE s[i].x * 9223372036854775807 > s[i-1].x LIMIT 5")
     with pytest.raises(OverflowInCondition):
         broken.write(str(out), overwrite=True)
-    assert sorted(p.name for p in tmp_path.rglob("*")) == ["old", "out"]
+    assert sorted(p.name for p in tmp_path.rglob("*")) == before
     trends.write(str(out), overwrite=True)
     assert pq.read_table(out).num_rows == 3
-    assert not (out / "old").exists()
-    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["old", "out"]
+
+
+def test_what_a_frame_is_read_from_is_not_replaced(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    detect(frame, f"{RISING} LIMIT 30").write(str(first))
+    before = pq.read_table(first)
+    for data in (spark.read.parquet(str(first)), str(first)):
+        again = trellis.query("PATTERN R+ r[] LIMIT 1").detect(data, time="start_time", event_id="rank", spark=spark)
+        for place in (first, tmp_path):
+            with pytest.raises(UsageError, match=r"holds the input|is the input"):
+                again.write(str(place), overwrite=True)
+    with pytest.raises(UsageError, match="lies in the input"):
+        again.write(str(first / "second"))
+    assert pq.read_table(first).equals(before)
+    again.write(str(tmp_path / "second"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["first", "second"]
 
 
 # --- Sessions ---------------------------------------------------------------------------------------------------

@@ -222,11 +222,13 @@ class LocalResults(Results):
             self._maker.schema.names
         )
 
-    def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
+    def write(
+        self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False
+    ) -> None:
         """Write the results as files into a directory, wholly or not at all: see `Results.write`."""
         from trellis.io.results import write_results
 
-        write_results(self.batches(), self.schema, path, format, overwrite)
+        write_results(self.batches(), self.schema, path, format, overwrite, self.inputs, raw_csv)
 
 
 def _table(rows: pa.Table) -> ResultTable:
