@@ -19,6 +19,7 @@ from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.operators.contract import ListRequest
 from trellis.operators.sequences import tree as trees
 from trellis.operators.sequences.operator import SequenceOperator, TreeOperator
+from trellis.operators.sequences.structure import SequenceStructure
 
 QUERY_1 = """
     PATTERN T1;T2;T3
@@ -74,10 +75,10 @@ def test_conditions_are_evaluated_once_for_each_pair_of_groups() -> None:
         }
     )
     operator = _operator(QUERY_1.replace("T1;T2;T3", "SEQ(A T1, B T2, C T3)"), events, type="type")
-    operator = SequenceOperator(operator.plan, operator.events, leaves=_unreduced(operator))
+    structure = SequenceStructure(operator.plan, operator.events, leaves=_unreduced(operator))
     tests, found = {}, {}
     for way in (trees.PLAIN, trees.BY_VALUE):
-        tree = operator.structure.tree(way, "left", hashed=False)
+        tree = structure.tree(way, "left", hashed=False)
         (found[way],) = tree.matches()
         tests[way] = tree.root.tests
     assert tests == {trees.PLAIN: 8, trees.BY_VALUE: 2}

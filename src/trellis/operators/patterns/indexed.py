@@ -106,10 +106,9 @@ class IndexedPositions:
 
 
 def index_positions(plan: Plan, events: Slice, variables: Variables, threads: int = 1) -> IndexedPositions | None:
-    """Return the vertices of a slice on indexes, or None where edges are needed."""
+    """Return the vertices of a slice on indexes, or None where values allow no index."""
     graph = plan.positions
-    if graph is None or not graph.indexable:
-        return None
+    assert graph is not None
     usable = [variables.usable[position.variable] for position in graph.positions]
     lo, hi, group = _tasks(graph, events, usable)
     steps: dict[tuple[int, int], _Step] = {}

@@ -16,6 +16,7 @@ from trellis.operators.patterns.report import reported
 from trellis.operators.patterns.search import Search
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
+from trellis.plan.spec import SEARCH
 
 Ints = NDArray[np.int64]
 
@@ -67,7 +68,7 @@ def plan_over_vertices(plan: Plan, bound: BoundQuery | None = None) -> Plan:
 
 def find_paths(plan: Plan, events: Slice, variables: Variables, first: int, last: int) -> Paths:
     """Return the results of the groups `[first, last)` of a slice."""
-    if plan.positions is not None:
+    if plan.positions is not None and plan.operator.method != SEARCH:
         from trellis.operators.patterns.positions import NotSeparable, PositionPaths  # late: it needs `Paths`
 
         with suppress(NotSeparable):
