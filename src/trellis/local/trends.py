@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import UsageError
-from trellis.events.prepare import Prepared, prepare, with_columns
+from trellis.events.prepare import PreparedEvents, prepare, with_columns
 from trellis.language.printer import pattern_text
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.operators.contract import BestRequest, ListRequest
@@ -41,7 +41,7 @@ class LocalTrends:
     def __init__(self, plan: Plan, table: pa.Table, max_trends: int, on_bad_rows: str = "error") -> None:
         self.plan = plan
         self.max_trends = max_trends
-        self._prepared: Prepared = prepare(plan, table, on_bad_rows)
+        self._prepared: PreparedEvents = prepare(plan, table, on_bad_rows)
         self._operator = make_operator(plan, self._prepared.events, _usable_threads(None))
         self._maker = RowMaker(plan, self._prepared.events)
 

@@ -45,7 +45,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class PositionLinks:
     """Which positions may follow one another, by their numbers, and what NOT forbids between them.
 
     Attributes
@@ -91,7 +91,7 @@ class Automaton:
     concurrent: bool = False
     repeated: bool = False
 
-    def links(self) -> Links | None:
+    def links(self) -> PositionLinks | None:
         """Return the steps between positions.
 
         None for AND, for a variable at several places, and where NOT at an edge depends on the position there: then
@@ -109,7 +109,7 @@ class Automaton:
         before, after = set(firsts.values()), set(lasts.values())
         if len(before) > 1 or len(after) > 1:
             return None
-        return Links(dict(sorted(steps.items())), tuple(sorted(firsts)), tuple(sorted(lasts)), *before, *after)
+        return PositionLinks(dict(sorted(steps.items())), tuple(sorted(firsts)), tuple(sorted(lasts)), *before, *after)
 
     def chain(self) -> tuple[tuple[str, ...], ...] | None:
         """Return what NOT forbids before each position and after the last; None if these are not single events."""

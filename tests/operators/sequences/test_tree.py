@@ -141,6 +141,6 @@ def _operator(text: str, events: pa.Table, **options: Any) -> Any:
 
 
 def _unreduced(operator: Any) -> Any:
-    from trellis.operators.sequences.candidates import Leaves
+    from trellis.operators.sequences.candidates import SequenceCandidates
 
-    return Leaves(operator.plan, operator.plan.sequence, operator.events, reduce=False)
+    return SequenceCandidates(operator.plan, operator.plan.sequence, operator.events, reduce=False)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trellis.algorithms.cet.ground import Buffer, Ground
+from trellis.algorithms.cet.ground import Buffer, TwoWayGraph
 from trellis.kernels.cet_walk import STATE, walk
 from trellis.kernels.listing import SPARE
 from trellis.operators.batch import PathBatch
 
 
-def walked(ground: Ground, task: int, buffer: Buffer, backwards: bool) -> Iterator[PathBatch]:
+def walked(ground: TwoWayGraph, task: int, buffer: Buffer, backwards: bool) -> Iterator[PathBatch]:
     """Yield the trends of a window, found forwards over successors or backwards over predecessors."""
     lo, hi = int(ground.lo[task]), int(ground.hi[task])
     deepest = int(ground.extents[0][task])

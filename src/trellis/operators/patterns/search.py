@@ -47,7 +47,7 @@ class Match:
 
 
 @dataclass
-class Network:
+class MatchGraph:
     """Nodes in the order of their events; `successors` of a node are in the order (event, variable)."""
 
     events: list[int] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Network:
         return len(self.events)
 
 
-class Search:
+class MatchSearch:
     """Finds the matches among the events `[lo, hi)` of a slice, which are numbered from 0 here."""
 
     def __init__(self, plan: Plan, events: Slice, variables: Variables, lo: int, hi: int) -> None:
@@ -74,11 +74,11 @@ class Search:
         self.codes = variables.codes
         self.conditions = Conditions(bound, variables.conjuncts, events, lo, hi)
         self.late = [one for one in variables.conjuncts if one.late and one.absent is None]
-        self.network = Network()
+        self.network = MatchGraph()
         self._at: list[dict[tuple[int, Match], int]] = [{} for _ in range(self.size)]
         self._matches: list[Match] = []
 
-    def run(self) -> Network:
+    def run(self) -> MatchGraph:
         """Return the network."""
         empty = Match(frozenset({Branch(start(self.pattern))}), frozenset(), frozenset())
         begins: dict[int, list[tuple[int, Match]]] = {}

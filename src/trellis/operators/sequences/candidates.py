@@ -42,7 +42,7 @@ class PairCondition:
         return [f"{name}.{c.name}" for c in columns_of(self.condition.value) if c.var == name]
 
 
-class Leaves:
+class SequenceCandidates:
     """The candidates of each variable of a sequence, and the conditions between them.
 
     Without `reduce` those that can be in no match stay; `ending` tells which events may be the last of a match.
@@ -135,9 +135,9 @@ class Leaves:
         self._keep_only(earlier, keep)
         self._keep_only(later, keep_other)
 
-    def part(self, first: int, last: int, lo: int, hi: int) -> Leaves:
+    def part(self, first: int, last: int, lo: int, hi: int) -> SequenceCandidates:
         """Return some of the variables, with their candidates among the events `[lo, hi)`."""
-        other = object.__new__(Leaves)
+        other = object.__new__(SequenceCandidates)
         other.names, other.number = self.names[first : last + 1], last - first + 1
         other.later, other.until = self.later, self.until
         other.forbidden = [None, *self.forbidden[first + 1 : last + 1], None]
