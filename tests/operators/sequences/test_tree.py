@@ -126,6 +126,17 @@ def test_the_operator_is_the_one_named() -> None:
     assert type(_operator(QUERY_1, _prices(10))) is SequenceOperator
 
 
+@pytest.mark.parametrize("algorithm", ["tree", "condensed"])
+def test_other_output_of_a_tree_is_found_by_the_tree(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    trends, walked = (
+        trellis.query(QUERY_1).detect(_prices(40), time="time", algorithm=name) for name in (algorithm, "walk")
+    )
+    assert walked.count() > 3
+    wanted = walked.explode(), walked.top(3, by="T1.price")
+    monkeypatch.setattr(SequenceOperator, "list", None)  # the walk lists nothing
+    assert (trends.explode(), trends.top(3, by="T1.price")) == wanted
+
+
 def _same(some: Any) -> Any:
     return some
 

@@ -194,7 +194,7 @@ class TreeStructure(SequenceStructure):
     @cached_property
     def tree_plan(self) -> TreePlan:
         """The tree plan."""
-        return self.tree(SWITCHED if self.plan.algorithm == CONDENSED else PLAIN)
+        return self.tree(SWITCHED if self.plan.operator.method == CONDENSED else PLAIN)
 
     @cached_property
     def counts(self) -> list[int]:

@@ -112,8 +112,8 @@ class Listing(Generic[T]):
     """
 
     def __init__(
-        self, ground: TraversalInput, stretches: Stretches, make: Callable[[PathBatch], T], values: int, threads: int = 1,
-        compact: bool = False,
+        self, ground: TraversalInput, stretches: Stretches, make: Callable[[PathBatch], T], values: int,
+        threads: int = 1, compact: bool = False,
     ) -> None:  # fmt: skip
         self.ground, self.stretches, self.make, self.compact = ground, stretches, make, compact
         few = not len(stretches) or stretches.rows(0, 0, len(stretches)) <= FIRST_ROWS
