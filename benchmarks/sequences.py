@@ -259,7 +259,7 @@ def _whole(table: pa.Table, quick: bool) -> int:
 
 
 def _leaves(operator: Any, reduced: bool) -> SequenceCandidates:
-    return SequenceCandidates(operator.plan, operator.plan.sequence, operator.events, reduced)
+    return SequenceCandidates.find(operator.plan, operator.plan.sequence, operator.events, reduced)
 
 
 def _tree(operator: Any, way: str, reduced: bool, quick: bool) -> Timing:

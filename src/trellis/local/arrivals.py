@@ -133,7 +133,7 @@ class Arrivals:
         events = prepare(plan, self._together()).events
         new = events.columns[NEW].to_numpy(zero_copy_only=False)
         try:
-            leaves = SequenceCandidates(plan, self._sequence, events, ending=new)
+            leaves = SequenceCandidates.find(plan, self._sequence, events, ending=new)
         except NotComparable:
             raise DataError(
                 "a number that a condition computes is too large for 64 bits", "Compare smaller numbers."

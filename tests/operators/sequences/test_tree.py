@@ -154,4 +154,4 @@ def _operator(text: str, events: pa.Table, **options: Any) -> Any:
 def _unreduced(operator: Any) -> Any:
     from trellis.operators.sequences.candidates import SequenceCandidates
 
-    return SequenceCandidates(operator.plan, operator.plan.sequence, operator.events, reduce=False)
+    return SequenceCandidates.find(operator.plan, operator.plan.sequence, operator.events, reduce=False)

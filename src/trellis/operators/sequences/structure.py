@@ -51,7 +51,7 @@ class SequenceStructure:
     ) -> None:  # fmt: skip
         self.plan, self.events, self.threads, self._known_counts = plan, events, threads, counts
         assert plan.sequence is not None
-        self.leaves = leaves or SequenceCandidates(plan, plan.sequence, events)
+        self.leaves = leaves or SequenceCandidates.find(plan, plan.sequence, events)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Keep the counts; the candidates are found again where they are needed."""
