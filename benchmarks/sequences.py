@@ -16,7 +16,7 @@ import trellis
 from benchmarks import Peer, Row, Table, Timing, at_least, best_of, median_of, step
 from benchmarks.flink import found_by_flink
 from trellis.operators.sequences import tree as trees
-from trellis.operators.sequences.candidates import Leaves
+from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.structure import SequenceStructure
 
 # The command line freezes what is left when it ends, and DuckDB would complain that it leaks.
@@ -258,8 +258,8 @@ def _whole(table: pa.Table, quick: bool) -> int:
     return int(trellis.query(CROSSING.format(window=30 if quick else 90)).detect(table, time="ts").count())
 
 
-def _leaves(operator: Any, reduced: bool) -> Leaves:
-    return Leaves(operator.plan, operator.plan.sequence, operator.events, reduced)
+def _leaves(operator: Any, reduced: bool) -> SequenceCandidates:
+    return SequenceCandidates.find(operator.plan, operator.plan.sequence, operator.events, reduced)
 
 
 def _tree(operator: Any, way: str, reduced: bool, quick: bool) -> Timing:

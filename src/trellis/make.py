@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 
 from trellis.events.slice import Slice
 from trellis.operators.contract import NotComparable, Operator
@@ -17,11 +18,11 @@ def make_operator(plan: Plan, events: Slice, threads: int = 1) -> Operator:
     """Return the operator of a plan over a slice, or the one that the plan names for events that it cannot work on."""
     for spec in plan.operator.ways():
         with suppress(NotComparable):
-            return _load(spec.name)(plan, events, threads)
+            return operator_class(spec.name)(replace(plan, operator=spec), events, threads)
     raise AssertionError(f"no operator works on these events: {plan.operator}")
 
 
-def _load(name: str) -> Make:
+def operator_class(name: str) -> Make:
     """Return the class of an operator; late, since its kernels take their time."""
     if name == o.TRENDS:
         from trellis.operators.trends.operator import TrendOperator

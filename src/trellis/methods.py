@@ -12,7 +12,7 @@ from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.plan.choice import JOIN, OF_SEQUENCES, RANKS, with_algorithm
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan
-from trellis.plan.settings import Settings
+from trellis.plan.settings import AlgorithmSettings
 from trellis.plan.spec import AUTO
 
 SPARK = "spark"
@@ -50,10 +50,10 @@ class Methods:
     memory_limit: int | str | None = None
     optimizer: str = AUTO
 
-    def settings(self, max_trends: int = DEFAULT_MAX_TRENDS) -> Settings:
+    def settings(self, max_trends: int = DEFAULT_MAX_TRENDS) -> AlgorithmSettings:
         """Return what a plan says of it."""
         limit = None if self.memory_limit is None else size_in_bytes(self.memory_limit)
-        return Settings(self.anchors, limit, self.optimizer, self.construction, max_trends=max_trends)
+        return AlgorithmSettings(self.anchors, limit, self.optimizer, self.construction, max_trends=max_trends)
 
 
 def check_methods(methods: Methods, engine: str) -> None:

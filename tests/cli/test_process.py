@@ -31,7 +31,7 @@ def wait_for(happened: Callable[[], bool], process: subprocess.Popen[str]) -> No
 def test_a_signal_ends_it_and_leaves_nothing(samples: Path, tmp_path: Path, number: int, code: int, said: str) -> None:
     out = tmp_path / "out"
     process = start("detect", ENDLESS, samples / "stock.csv", "--engine", "local", *UNBOUNDED, "--out", out)
-    wait_for(lambda: bool(names_in(tmp_path)), process)
+    wait_for(lambda: any(tmp_path.glob(".out.*/new/*")), process)
     os.killpg(process.pid, number)
     printed = process.communicate(timeout=60)
     assert process.returncode == code

@@ -69,7 +69,6 @@ def count_windows(trades: list[Trade], size: int, slide: int, every: bool = Fals
 
 def counts_of(trends: Any) -> dict[int, int]:
     counts = trends.counts()
-    counts = counts if isinstance(counts, pa.Table) else counts.toArrow()
     midnight = dt.datetime(2013, 10, 7, tzinfo=UTC)
     return {
         (row["window_start"] - midnight) // dt.timedelta(milliseconds=1): int(row["count_text"])

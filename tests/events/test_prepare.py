@@ -19,7 +19,7 @@ import trellis
 from tests.profiles import examples
 from trellis.engines.local.results import LocalResults
 from trellis.errors import DataError, UsageError
-from trellis.events.prepare import Prepared, prepare, with_columns
+from trellis.events.prepare import PreparedEvents, prepare, with_columns
 from trellis.events.tables import schema_of
 from trellis.plan.plan import Plan, with_all_columns
 
@@ -213,7 +213,7 @@ def company(case: Case, x: Any, y: Any) -> bool:
     return bool(windows_of(x, case.window) & windows_of(y, case.window))
 
 
-def plainly(prepared: Prepared) -> Slow:
+def plainly(prepared: PreparedEvents) -> Slow:
     events = prepared.events
     groups = zip(events.groups.lo.tolist(), events.groups.hi.tolist(), events.groups.number.tolist(), strict=True)
     return Slow(
@@ -253,7 +253,7 @@ def comparable(value: Any) -> Any:
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
-def check_columns(prepared: Prepared, plan: Plan, expected: Slow) -> None:
+def check_columns(prepared: PreparedEvents, plan: Plan, expected: Slow) -> None:
     """The slice has the columns that the plan reads, and takes more where another plan asks for them."""
     assert set(prepared.events.columns) < set(plan.columns)
     for events in (prepared.events, with_columns(prepared, plan)):

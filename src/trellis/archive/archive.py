@@ -285,6 +285,7 @@ class Archive(Kept):
                 pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
                 params=params,
             )  # fmt: skip
+            _ = trends.statistics  # prepares the events, whose ids must not repeat
         except DataError as problem:
             if "on_bad_rows" not in (problem.hint or ""):
                 raise

@@ -24,6 +24,7 @@ from trellis.language.binder import bind
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.parser import parse
 from trellis.language.schema import Kind, Schema
+from trellis.plan.automaton import build_automaton
 
 POLICIES = {s.Select.ANY: Policy.ANY, s.Select.NEXT: Policy.NEXT, s.Select.CONTIGUOUS: Policy.CONTIGUOUS}
 REMEMBERED = 1024  # texts
@@ -122,7 +123,8 @@ class Asker:
         known = self._texts.pop(key, None)
         if known is None:
             bound = bind(parse(pattern), pattern, self.schema, params, None)
-            known = Text(bound, tuple(words_of(bound.pattern, {v.name: v.type for v in bound.variables})))
+            types = {variable.name: variable.type for variable in bound.variables}
+            known = Text(bound, tuple(words_of(build_automaton(bound.pattern), types)))
         self._texts[key] = known
         while len(self._texts) > REMEMBERED:
             del self._texts[next(iter(self._texts))]

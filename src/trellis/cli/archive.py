@@ -103,7 +103,9 @@ def build(
 ) -> None:
     """Make an archive of events."""
     from trellis.archive import Archive
+    from trellis.io.places import check_apart
 
+    check_apart(archive, events)
     with progress(not json) as step, started(o.EngineOptions(engine, master, tuple(conf or ()))) as session:
         table = _events(step, session, events, time, {type}, input_format, time_format)
         made = Archive.build(
@@ -155,9 +157,12 @@ def follow(
 ) -> None:
     """Append what arrives in a directory, by Structured Streaming: each batch once, also after a kill."""
     from trellis.archive import Archive
+    from trellis.io.places import check_apart
 
     kept = Archive.open(archive)
     about = kept.manifest
+    for place in (archive, checkpoint):
+        check_apart(place, [directory])
     with progress(not json) as step:
         step("starting spark")
     with started(o.EngineOptions(o.Engine.SPARK, master, tuple(conf or ()))) as session:

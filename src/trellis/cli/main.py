@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 import trellis
 from trellis.cli.archive import archive_app
 from trellis.cli.bench import bench
-from trellis.cli.console import DEBUG, debugging, err, give_up_stdout, print_error, print_warning
+from trellis.cli.console import DEBUG, debugging, err, give_up_stdout, message_of, print_error, print_warning
 from trellis.cli.count import count
 from trellis.cli.demo import demo
 from trellis.cli.detect import detect
@@ -65,7 +65,7 @@ def _code_of(work: Any) -> int:
         give_up_stdout()
         return WORKED
     except TrellisError as error:
-        return _told(str(error), MISTAKE)
+        return _told(message_of(error), MISTAKE)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             return _told(_unexpected(error), FAILED)
@@ -82,7 +82,7 @@ def _code_of(work: Any) -> int:
 
 def _told(message: str, code: int) -> int:
     if debugging():
-        traceback.print_exc()
+        err().print(traceback.format_exc())
     print_error(message)
     return code
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import err, out, progress
+from trellis.cli.console import ShownConsole, err, out, progress
 from trellis.cli.engine import started
 from trellis.cli.queries import read_query
 from trellis.cli.show import plural
@@ -141,6 +141,7 @@ def stream(
     master: o.Master = None,
     conf: o.Conf = None,
     format: o.Format = o.OutputFormat.PARQUET,
+    raw_csv: o.RawCsv = False,
     progress: o.ShowProgress = True,
     quiet: o.Quiet = False,
     json: o.Json = False,
@@ -151,6 +152,8 @@ def stream(
     it after the batch that runs.
     """
     *texts, directory = arguments
+    from trellis.io.results import check_format
+
     if not texts:
         raise UsageError("no query was given", "Write the queries first, then the directory of the events.")
     if flush and not available_now:
@@ -158,13 +161,14 @@ def stream(
     check_delay(watermark, "watermark")
     if max_ahead.lower() != "none":
         check_delay(max_ahead, "guard --max-ahead")
+    check_format(str(format), raw_csv)
     _check_places(directory, output, checkpoint)
     asked = _Asked(
         _named(texts), directory, schema, files_a_batch,
         {
             "out": output, "checkpoint": checkpoint, "watermark": watermark, "format": str(format),
             "available_now": available_now, "flush": flush, "keep_late": late,
-            "max_ahead": None if max_ahead.lower() == "none" else max_ahead,
+            "max_ahead": None if max_ahead.lower() == "none" else max_ahead, "raw_csv": raw_csv,
         },
         {
             "time": time, "type": type, "event_id": event_id, "params": o.pairs("--param", param),
@@ -230,7 +234,8 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
         except TrellisError as mistake:
             if len(asked.queries) == 1:
                 raise
-            raise UsageError(f"the query `{name}`: {mistake}") from None
+            mistake.what = f"in the query `{name}`: {mistake.what}"
+            raise
     with progress(shown.shows_progress) as step:
         step("starting spark")
     with started(engine) as session:
@@ -291,10 +296,9 @@ def _watched(stream: Stream, shown: o.OutputOptions) -> Iterator[Any]:
     if not shown.shows_progress or not sys.stderr.isatty():
         yield stream.states
         return
-    from rich.console import Console
     from rich.live import Live
 
-    with Live(live_table(stream), console=Console(file=sys.stderr), refresh_per_second=4) as live:
+    with Live(live_table(stream), console=ShownConsole(file=sys.stderr), refresh_per_second=4) as live:
         yield lambda: live.update(live_table(stream))
 
 

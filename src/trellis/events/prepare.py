@@ -52,7 +52,7 @@ class SortedTable:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedEvents:
     """The slice of a whole input.
 
     Attributes
@@ -79,7 +79,7 @@ class Prepared:
         return self.source.whole
 
 
-def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> Prepared:
+def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> PreparedEvents:
     """Check, filter, partition, sort and window a table of events."""
     read = table.num_rows
     table = _without_bad_rows(table, plan.bound, on_bad_rows)
@@ -91,10 +91,10 @@ def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> Prepared
         again = np.setdiff1d(np.arange(len(events)), first, assume_unique=True)
         repeated = table.take(pa.array(_places(events.rows, again)))
     dropped = read - table.num_rows + repeated.num_rows
-    return Prepared(_slice(plan.bound, kept), SortedTable(table, kept.rows), read, dropped, repeated)
+    return PreparedEvents(_slice(plan.bound, kept), SortedTable(table, kept.rows), read, dropped, repeated)
 
 
-def with_columns(prepared: Prepared, plan: Plan) -> Slice:
+def with_columns(prepared: PreparedEvents, plan: Plan) -> Slice:
     """Return the slice with all columns that a plan reads."""
     known = prepared.events.columns
     more = prepared.source.columns([name for name in plan.columns if name not in known])

@@ -55,3 +55,8 @@ class EventSource:
     def is_for_spark(self) -> bool:
         """Whether Spark runs the query unless the user says otherwise: some table is a Spark frame, or files."""
         return any(is_spark_frame(table) or paths_of(table) is not None for table in self.tables.values())
+
+    @property
+    def paths(self) -> list[str]:
+        """The files and directories that events are read from."""
+        return [path for table in self.tables.values() for path in paths_of(table) or ()]

@@ -15,13 +15,13 @@ from trellis.errors import TrellisError
 from trellis.events.slice import Ints, Slice
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
-from trellis.operators.trends.tasks import Tasks
+from trellis.operators.trends.tasks import TrendTasks
 from trellis.plan.plan import Plan
-from trellis.plan.settings import Settings
+from trellis.plan.settings import AlgorithmSettings
 
 REFERENCE = 8  # bytes of a reference to an event: the papers' unit
 
-__all__ = ["REFERENCE", "Algorithm", "Meter", "Settings", "Stage"]
+__all__ = ["REFERENCE", "Algorithm", "AlgorithmSettings", "Meter", "Stage"]
 
 
 class Meter:
@@ -81,9 +81,9 @@ class Stage:
 
     plan: Plan
     events: Slice
-    tasks: Tasks
+    tasks: TrendTasks
     build: Callable[[], EventGraph]
-    settings: Settings
+    settings: AlgorithmSettings
     meter: Meter = field(default_factory=lambda: Meter("none"))
 
     @cached_property

@@ -78,8 +78,7 @@ def _carried(plan: Plan) -> list[str]:
         of = [_named(var, which, nth, bound.variable(var).kleene) for var, which, nth in _references(condition.value)
               if var not in absent]  # fmt: skip
         found.append(f"{' and '.join(dict.fromkeys(of))} for `{condition.text}`")
-    nodes = list(s.walk(bound.pattern))
-    if any(isinstance(node, s.And) for node in nodes):
+    if plan.automaton.concurrent:
         found.append("the time of each arm of AND")
         found += [f"the last event of {c.variables[0]} for `{c.text}`" for c in plan.adjacent]
     if bound.window.kind is WindowKind.SPAN:

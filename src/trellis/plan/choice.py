@@ -21,7 +21,7 @@ from trellis.plan.plan import Plan, is_one_kleene, read_columns
 from trellis.plan.positions import position_graph
 from trellis.plan.relation import cost_text, index_text, relation_of
 from trellis.plan.sequence import fixed_sequence, sequence_texts
-from trellis.plan.settings import Settings
+from trellis.plan.settings import AlgorithmSettings
 from trellis.plan.spec import AUTO, OperatorSpec
 
 RANKS, JOIN = "ranks", "join"
@@ -32,7 +32,7 @@ OTHER = "Leave the algorithm out, or change the query."
 _UNCHOSEN = OperatorSpec("", "", "")
 
 
-def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: Settings | None = None) -> Plan:
+def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: AlgorithmSettings | None = None) -> Plan:
     """Return the plan of a bound query.
 
     Parameters
@@ -66,10 +66,10 @@ def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: Settings | Non
         sequence=fixed_sequence(automaton, bound, constant, other),
         operator=_UNCHOSEN,
     )
-    return with_algorithm(plan, algorithm, settings or Settings())
+    return with_algorithm(plan, algorithm, settings or AlgorithmSettings())
 
 
-def with_algorithm(plan: Plan, algorithm: str, settings: Settings) -> Plan:
+def with_algorithm(plan: Plan, algorithm: str, settings: AlgorithmSettings) -> Plan:
     """Return the plan with the operator of an algorithm.
 
     Raises

@@ -9,7 +9,7 @@ from trellis.language.schema import Kind
 from trellis.plan.automaton import Automaton
 from trellis.plan.positions import PositionGraph
 from trellis.plan.sequence import FixedSequence
-from trellis.plan.settings import Settings
+from trellis.plan.settings import AlgorithmSettings
 from trellis.plan.spec import OperatorSpec
 
 
@@ -56,7 +56,7 @@ class Plan:
         return self.operator.algorithm
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> AlgorithmSettings:
         """The settings of a named algorithm."""
         return self.operator.settings
 

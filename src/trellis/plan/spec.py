@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from trellis.plan.settings import Settings
+from trellis.plan.settings import AlgorithmSettings
 
 TRENDS, PATTERNS, SEQUENCES, TREE_PLAN, NAMED = "trends", "patterns", "sequences", "tree", "named"
 INDEX, EDGES, SEARCH = "index", "edges", "search"  # how trends and patterns are found
@@ -41,7 +41,7 @@ class OperatorSpec:
     reason: str
     how: Mapping[str, str] = field(default_factory=dict)
     algorithm: str = AUTO
-    settings: Settings = field(default_factory=Settings)
+    settings: AlgorithmSettings = field(default_factory=AlgorithmSettings)
     otherwise: OperatorSpec | None = None
     unless: str = ""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -32,11 +33,14 @@ class Results(ABC):
         The plan of the query.
     max_trends
         The bound on listing.
+    inputs
+        The paths of the events, which `write` leaves alone.
     """
 
     engine: ClassVar[str]
     plan: Plan
     max_trends: int
+    inputs: Sequence[str] = ()
 
     # --- Numbers ----------------------------------------------------------------------------------------------
 
@@ -159,17 +163,21 @@ class Results(ABC):
         """
 
     @abstractmethod
-    def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
+    def write(
+        self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False
+    ) -> None:
         """Write the results as files into a directory, wholly or not at all.
 
         Parameters
         ----------
         path
-            The directory; it must not exist unless `overwrite`.
+            The directory; it must not exist unless `overwrite`, and must be apart from the events.
         format
             `parquet`, `csv` (arrays are JSON fields) or `json` (one object per line).
         overwrite
-            Replace the directory.
+            Replace the directory, if Trellis wrote all that is in it.
+        raw_csv
+            In CSV, write texts as they are, even those that a spreadsheet would take for formulas.
         """
 
     def to_pandas(self) -> pandas.DataFrame:

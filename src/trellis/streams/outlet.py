@@ -28,7 +28,7 @@ RESULTS, WINDOWS, LATE, BAD, REPEATED = "results", "windows", "late", "bad", "re
 FOLDERS = {RESULTS: "", WINDOWS: "_windows", LATE: "_late", BAD: "_bad", REPEATED: "_repeated"}
 LOG = "_log"
 FLUSH = "flush"  # in place of a batch: what the end of the input decided
-PART = re.compile(r"part-([0-9]+|flush)-.*")
+PART = re.compile(r"part-([0-9]{9,}|flush)-[0-9]+(?:-[0-9a-f]+)?\.(?:parquet|csv|json|txt)")  # and no file of Spark's
 
 
 class Outlet:

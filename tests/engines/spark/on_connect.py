@@ -35,7 +35,7 @@ FULL = f"{RISING} AND [g] AND s.x < 10 WITHIN 20 s SLIDE 10 s RETURN s, s.ts, s.
 
 def rows(table: Any) -> list[dict[str, Any]]:
     """Make rows of either engine comparable."""
-    return plain_rows((table if isinstance(table, pa.Table) else table.toArrow()).to_pylist())
+    return plain_rows((table.toArrow() if hasattr(table, "toArrow") else table).to_pylist())
 
 
 def mistake(ask: Callable[[], Any]) -> TrellisError:

@@ -71,7 +71,7 @@ def assert_same(session: SparkSession, directory: Path, query: str, data: Any) -
     assert there.count() == here.count() > 20
     found = there.counts()
     assert not isinstance(found, pa.Table)
-    assert rows(found.toArrow()) == rows(here.counts())  # type: ignore[arg-type]
+    assert rows(found.to_arrow()) == rows(here.counts())  # type: ignore[arg-type]
     assert there.to_arrow().schema.equals(here.to_arrow().schema)
     assert rows(there.to_arrow()) == rows(here.to_arrow())
     for format in ("parquet", "csv", "json"):

@@ -27,6 +27,7 @@ from trellis.engines.local.results import LocalResults
 from trellis.engines.spark.batch.results import SparkResults
 from trellis.engines.spark.split import rows
 from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError, UsageError
+from trellis.results.table import ResultTable
 
 pytestmark = pytest.mark.spark
 
@@ -73,8 +74,8 @@ def here(text: str, table: Any = TABLE, **options: Any) -> LocalResults:
     return trends
 
 
-def plain_table(table: pa.Table | DataFrame) -> list[dict[str, Any]]:
-    return plain_rows((table if isinstance(table, pa.Table) else table.toArrow()).to_pylist())
+def plain_table(table: pa.Table | ResultTable) -> list[dict[str, Any]]:
+    return plain_rows(table.to_pylist())
 
 
 def mistake(ask: Callable[[], Any]) -> tuple[type[BaseException], str]:
@@ -113,9 +114,8 @@ def test_everything_else_that_is_asked(frame: DataFrame) -> None:
     items = ("count(*)", "sum(s.x)", "avg(s.y)", "max(s.k)", "min(length)", "sum(s.d)")
     assert plain_table(trends.aggregate(*items)) == plain_table(local.aggregate(*items))
     exploded = trends.explode()
-    assert exploded.columns == local.explode().column_names
-    ordered = exploded.orderBy("window_start", "g", "rank", "place")
-    assert plain_table(ordered) == plain_table(local.explode())
+    assert exploded.to_spark().columns == local.explode().column_names
+    assert plain_table(exploded) == plain_table(local.explode())
     with pytest.raises(UsageError, match="explode\\(\\) on Spark takes a query without ORDER BY"):
         detect(frame, f"{RISING} LIMIT 3").explode()
 
@@ -147,7 +147,7 @@ def test_frames(frame: DataFrame) -> None:
     assert [list(ids) for ids in trends.to_pandas()["events"]] == wanted
     assert trends.to_polars()["events"].to_list() == wanted
     assert [list(row["events"]) for row in trends.to_spark().collect()] == wanted
-    assert "60 events, on Spark" in repr(trends)
+    assert repr(trends) == "<results of `E+ s[]` on Spark>"
 
 
 # --- Inputs -----------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_types_that_spark_does_not_have(spark: SparkSession) -> None:
             "id": pa.array(range(n), pa.uint8()),
         }
     )
-    found = detect(table, RISING, engine="spark", spark=spark).explode().orderBy("rank", "place")
+    found = detect(table, RISING, engine="spark", spark=spark).explode()
     assert plain_table(found) == plain_table(here(RISING, table).explode())
     finer = table.set_column(0, "ts", pa.array([1_000, 2_001, 3_000], pa.int64()).cast(pa.timestamp("ns")))
     with pytest.raises(DataError, match="a timestamp is finer than microseconds"):
@@ -229,8 +229,7 @@ def test_tables_that_cannot_be_read_together(spark: SparkSession, frame: DataFra
 def test_types_that_differ_only_in_case(spark: SparkSession) -> None:
     table = pa.table({"ts": [1, 2], "x": [1, 2], "id": [1, 2], "kind": ["e", "F"]})
     with pytest.warns(UserWarning, match="no event has the type `E`, but some have `e`"):
-        trends = detect(table, RISING, type="kind", engine="spark", spark=spark)
-    assert trends.count() == 0
+        assert detect(table, RISING, type="kind", engine="spark", spark=spark).count() == 0
 
 
 def test_no_events(spark: SparkSession) -> None:
@@ -266,9 +265,9 @@ REPEATED = pa.table(
 
 @pytest.mark.parametrize(("table", "role"), [(BAD, "time"), (BAD.take([0, 3, 4]), "id")])
 def test_rows_without_a_readable_time_or_id(spark: SparkSession, table: pa.Table, role: str) -> None:
-    message = mistake(lambda: detect(table, RISING, engine="spark", spark=spark))
+    message = mistake(detect(table, RISING, engine="spark", spark=spark).count)
     assert message[0] is DataError
-    assert message[1].split(",")[0] == mistake(lambda: here(RISING, table))[1].split(",")[0]
+    assert message[1].split(",")[0] == mistake(here(RISING, table).count)[1].split(",")[0]
     assert f"no readable {role}" in message[1]
     trends = detect(table, RISING, engine="spark", spark=spark, on_bad_rows="drop")
     local = here(RISING, table, on_bad_rows="drop")
@@ -295,7 +294,7 @@ def test_repeated_ids(spark: SparkSession, text: str, dropped: int) -> None:
     assert trends.statistics["dropped"] == local.statistics["dropped"] == dropped
     if dropped:
         kind, said = mistake(lambda: detect(frame, text).count())
-        assert (kind, said.split(" (")[0]) == (DataError, mistake(lambda: here(text, REPEATED))[1].split(" (")[0])
+        assert (kind, said.split(" (")[0]) == (DataError, mistake(here(text, REPEATED).count)[1].split(" (")[0])
     else:
         assert detect(frame, text).to_arrow().equals(local.to_arrow())
 
@@ -383,14 +382,34 @@ def test_directories_that_exist(frame: DataFrame, tmp_path: Path) -> None:
         trends.write(str(out))
     with pytest.raises(UsageError, match="there is no output format `jsn`"):
         trends.write(str(tmp_path / "other"), "jsn")
+    with pytest.raises(UsageError, match="has no list of files that Trellis wrote"):
+        trends.write(str(out), overwrite=True)
+    (out / "old").rename(tmp_path / "old")
+    trends.write(str(out), overwrite=True)
+    before = sorted(p.name for p in tmp_path.rglob("*"))
     broken = detect(frame, "PATTERN E+ s[] WHERE s[i].x * 9223372036854775807 > s[i-1].x LIMIT 5")
     with pytest.raises(OverflowInCondition):
         broken.write(str(out), overwrite=True)
-    assert sorted(p.name for p in tmp_path.rglob("*")) == ["old", "out"]
+    assert sorted(p.name for p in tmp_path.rglob("*")) == before
     trends.write(str(out), overwrite=True)
     assert pq.read_table(out).num_rows == 3
-    assert not (out / "old").exists()
-    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["old", "out"]
+
+
+def test_what_a_frame_is_read_from_is_not_replaced(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:
+    first = tmp_path / "first"
+    detect(frame, f"{RISING} LIMIT 30").write(str(first))
+    before = pq.read_table(first)
+    for data in (spark.read.parquet(str(first)), str(first)):
+        again = trellis.query("PATTERN R+ r[] LIMIT 1").detect(data, time="start_time", event_id="rank", spark=spark)
+        for place in (first, tmp_path):
+            with pytest.raises(UsageError, match=r"holds the input|is the input"):
+                again.write(str(place), overwrite=True)
+    with pytest.raises(UsageError, match="lies in the input"):
+        again.write(str(first / "second"))
+    assert pq.read_table(first).equals(before)
+    again.write(str(tmp_path / "second"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["first", "second"]
 
 
 # --- Sessions ---------------------------------------------------------------------------------------------------
@@ -452,7 +471,7 @@ def test_more_rows_than_are_worked_on_at_once(spark: SparkSession) -> None:
     key = np.where(np.arange(n) % 4 > 0, 0, np.arange(n) // 12)
     table = pa.table({"ts": np.arange(n), "id": np.arange(n), "g": key, "x": (np.arange(n) * 7919) % 1000})
     text = f"{RISING} AND [g] SELECT contiguous"
-    found = detect(table, text, engine="spark", spark=spark).counts().toArrow()
+    found = detect(table, text, engine="spark", spark=spark).counts()
     assert found.equals(here(text, table).counts())
 
 
@@ -517,7 +536,7 @@ def test_names_that_mean_something_to_spark(spark: SparkSession, tmp_path: Path,
         detect(frame, ordered, **names).write(str(tmp_path / "ordered"))
         assert pq.read_table(tmp_path / "ordered").num_rows == 3
         exploded = trends.explode()
-        assert exploded.columns == local.explode().column_names
+        assert exploded.column_names == local.explode().column_names
         assert sorted(map(str, plain_table(exploded))) == sorted(map(str, plain_table(local.explode())))
         dropped = detect(frame, ODD_QUERY, **names, on_bad_rows="drop")
         assert dropped.to_arrow().equals(local.to_arrow())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.compare import assert_same, detect
 from tests.profiles import examples
 from tests.strategies import Case, chain_case, general_case
 from trellis.errors import OverflowInCondition
+from trellis.operators.batch import PathBatch
 from trellis.operators.contract import ListRequest
 
 
@@ -80,16 +82,11 @@ def test_results_found_by_rank_are_those_listed(drawn: Case) -> None:
         assert _paths([operator.at(group, range(count))]) == _paths(listed)
 
 
-def _paths(lots: list[Any]) -> list[Any]:
+def _paths(lots: list[PathBatch]) -> list[Any]:
     """Return the events, variables and rank of each result."""
     found = []
     for some in lots:
-        for begin, end, rank in zip([0, *some.ends[:-1]], some.ends, some.ranks, strict=True):
-            found.append(
-                (
-                    some.positions[begin:end].tolist(),
-                    getattr(some, "variables", some.positions)[begin:end].tolist(),
-                    rank,
-                )
-            )
+        variables = some.positions if some.variables is None else some.variables
+        for (begin, end), rank in zip(pairwise(some.offsets), some.ranks, strict=True):
+            found.append((some.positions[begin:end].tolist(), variables[begin:end].tolist(), rank))
     return found

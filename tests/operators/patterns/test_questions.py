@@ -77,6 +77,21 @@ def test_rows_of_events_tell_their_variables(tmp_path: Path) -> None:
         next(trends.batches(compact=True))
 
 
+@pytest.mark.parametrize("condition", ["FIRST(b).x < 7", "LAST(b).x > 3", "b[2].x > 3", "FIRST(b).x < LAST(b).x"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_compact_form_of_one_variable(condition: str, threads: int) -> None:
+    trends = detect(f"PATTERN B+ b[] WHERE b.x != NEXT(b).x AND {condition} REPORT any")
+    batches = list(trends.batches(compact=True, threads=threads))
+    assert sum(sum(batch["shared"].to_pylist()) for batch in batches) > 0
+    assert trellis.expand(pa.Table.from_batches(batches)).to_pylist() == trends.to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize("where", ["", "WHERE b.x > 3"])
+def test_single_events_have_no_compact_form(where: str) -> None:
+    with pytest.raises(UsageError, match="no compact form for a pattern of single events"):
+        next(detect(f"PATTERN B b {where}").batches(compact=True))
+
+
 def test_fixed_sequences_have_a_column_for_each_variable() -> None:
     trends = detect("PATTERN SEQ(A a, OR(B b, C c)) WHERE a.x > 5 AND b.x > a.x")
     assert trends.to_arrow().column_names[-3:] == ["a", "b", "c"]

@@ -67,8 +67,8 @@ def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Ca
         assert _rows(list(operator.list(ListRequest(ranges, _same)))) == wanted
         assert _rows(list(operator.list(ListRequest(ranges, _same, threads=3)))) == wanted
         patch.setattr(walk, "WORTH_THREADS", 0)
-        counted = walk.Walker(operator.leaves, operator._tasks, threads=3).count(0.0, 0.0)
-        assert counted.astype(int).tolist() == operator._task_counts
+        counted = walk.Walker(operator.leaves, operator.structure.tasks, threads=3).count(0.0, 0.0)
+        assert counted.astype(int).tolist() == operator.structure.task_counts
 
 
 @examples(100)
@@ -78,7 +78,7 @@ def test_a_sweep_counts_what_the_walk_does(always: None, drawn: Case) -> None:
         operator = detect(drawn).operator
     except OverflowInCondition:
         return
-    walker = walk.Walker(operator.leaves, operator._tasks)
+    walker = walk.Walker(operator.leaves, operator.structure.tasks)
     if walker._star is None:
         return
     walked = walker.count(0.0, 0.0)

@@ -20,6 +20,7 @@ from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.operators.contract import ListRequest
 from trellis.operators.sequences import tree as trees
 from trellis.operators.sequences.operator import SequenceOperator, TreeOperator
+from trellis.operators.sequences.structure import SequenceStructure
 
 QUERY_1 = """
     PATTERN T1;T2;T3
@@ -73,10 +74,10 @@ def test_conditions_are_evaluated_once_for_each_pair_of_groups() -> None:
         }
     )
     operator = _operator(QUERY_1.replace("T1;T2;T3", "SEQ(A T1, B T2, C T3)"), events, type="type")
-    operator = SequenceOperator(operator.plan, operator.events, leaves=_unreduced(operator))
+    structure = SequenceStructure(operator.plan, operator.events, leaves=_unreduced(operator))
     tests, found = {}, {}
     for way in (trees.PLAIN, trees.BY_VALUE):
-        tree = operator.structure.tree(way, "left", hashed=False)
+        tree = structure.tree(way, "left", hashed=False)
         (found[way],) = tree.matches()
         tests[way] = tree.root.tests
     assert tests == {trees.PLAIN: 8, trees.BY_VALUE: 2}
@@ -124,6 +125,17 @@ def test_the_operator_is_the_one_named() -> None:
     assert type(_operator(QUERY_1, _prices(10))) is SequenceOperator
 
 
+@pytest.mark.parametrize("algorithm", ["tree", "condensed"])
+def test_other_output_of_a_tree_is_found_by_the_tree(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    trends, walked = (
+        trellis.query(QUERY_1).detect(_prices(40), time="time", algorithm=name) for name in (algorithm, "walk")
+    )
+    assert walked.count() > 3
+    wanted = walked.explode(), walked.top(3, by="T1.price")
+    monkeypatch.setattr(SequenceOperator, "list", None)  # the walk lists nothing
+    assert (trends.explode(), trends.top(3, by="T1.price")) == wanted
+
+
 def _same(some: Any) -> Any:
     return some
 
@@ -139,6 +151,6 @@ def _operator(text: str, events: pa.Table, **options: Any) -> Any:
 
 
 def _unreduced(operator: Any) -> Any:
-    from trellis.operators.sequences.candidates import Leaves
+    from trellis.operators.sequences.candidates import SequenceCandidates
 
-    return Leaves(operator.plan, operator.plan.sequence, operator.events, reduce=False)
+    return SequenceCandidates.find(operator.plan, operator.plan.sequence, operator.events, reduce=False)

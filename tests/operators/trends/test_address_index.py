@@ -16,16 +16,16 @@ from tests.profiles import examples
 from trellis.kernels.unrank import by_index
 from trellis.operators.ranks import Ranks
 from trellis.operators.trends import address
-from trellis.operators.trends.address import IndexAddresses, Paths, Window
+from trellis.operators.trends.address import IndexAddresses, Paths, TaskInput
 
 
-def follows(window: Window, x: int, y: int) -> bool:
+def follows(window: TaskInput, x: int, y: int) -> bool:
     if not (window.usable[x] and window.usable[y] and y >= window.later[x]):
         return False
     return any(f[x] <= window.place[y] < e[x] for f, e in zip(window.firsts, window.lasts, strict=True))
 
 
-def paths_from(window: Window, path: list[int]) -> Iterator[list[int]]:
+def paths_from(window: TaskInput, path: list[int]) -> Iterator[list[int]]:
     """All paths that go on from one, in the order of ranks."""
     if window.every or window.ends[path[-1]]:
         yield path
@@ -34,7 +34,7 @@ def paths_from(window: Window, path: list[int]) -> Iterator[list[int]]:
             yield from paths_from(window, [*path, y])
 
 
-def all_paths(window: Window) -> list[list[int]]:
+def all_paths(window: TaskInput) -> list[list[int]]:
     found = []
     for x in range(len(window)):
         if window.starts[x]:
@@ -47,7 +47,7 @@ def lists(paths: Paths) -> list[list[int]]:
     return [part.tolist() for part in np.split(events, ends[:-1])] if len(ends) else []
 
 
-def random_window(seed: int, ranges: int) -> Window:
+def random_window(seed: int, ranges: int) -> TaskInput:
     """A window with ties in time and vertex, events that follow nothing or that nothing follows, and unusable ones."""
     rng = np.random.default_rng(seed)
     n, vertices = int(rng.integers(1, 13)), int(rng.integers(1, 7))
@@ -59,7 +59,7 @@ def random_window(seed: int, ranges: int) -> Window:
         cuts[-1] = vertices
     usable, every, single = rng.random(n) < 0.9, bool(rng.random() < 0.3), bool(rng.random() < 0.2)
     begin, firsts, lasts = int(rng.integers(0, 3)), tuple(cuts[0::2]), tuple(cuts[1::2])
-    window = Window(begin, vertices, later, place, firsts, lasts, usable, usable, usable, every)
+    window = TaskInput(begin, vertices, later, place, firsts, lasts, usable, usable, usable, every)
     edges = np.array([[follows(window, x, y) for y in range(n)] for x in range(n)])
     starts, ends = usable & ~edges.any(axis=0), usable & ~edges.any(axis=1)
     if every:
@@ -104,10 +104,10 @@ def test_a_rank_that_is_too_high_has_no_trend() -> None:
     assert lists(addresses.trends(Ranks.of([0, len(wanted), len(wanted) + 5]))) == [wanted[0], [], []]
 
 
-def rising(n: int) -> Window:
+def rising(n: int) -> TaskInput:
     """Each event may be followed by all later ones: 2**n - 1 trends, if they may begin and end anywhere."""
     place, ok = np.arange(n, dtype=np.int32), np.ones(n, np.bool_)
-    return Window(0, n, np.arange(1, n + 1), place, (place + 1,), (np.full(n, n, np.int32),), ok, ok, ok, True)
+    return TaskInput(0, n, np.arange(1, n + 1), place, (place + 1,), (np.full(n, n, np.int32),), ok, ok, ok, True)
 
 
 def members(rank: int, n: int) -> list[int]:
@@ -154,7 +154,7 @@ def test_blocks_are_passed_over() -> None:
     first = np.minimum(2 * price + 1, vertices).astype(np.int32)
     last, ok = np.full(n, vertices, np.int32), np.ones(n, np.bool_)
     later = np.searchsorted(times, times, side="right")
-    window = Window(0, vertices, later, price.astype(np.int32), (first,), (last,), ok, ok, ok, True)
+    window = TaskInput(0, vertices, later, price.astype(np.int32), (first,), (last,), ok, ok, ok, True)
     heaviest = np.zeros(vertices + 1, object)  # how many trends begin at a price, at the times that have been passed
     begins = np.zeros(n, object)
     for x in range(n - 1, -1, -1):

@@ -18,7 +18,7 @@ from trellis.events.variables import usable_events
 from trellis.language.bound import WindowKind
 from trellis.limits import refuse_rows
 from trellis.operators.contract import ListRequest, NotComparable
-from trellis.operators.sequences.candidates import Leaves
+from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.operator import SequenceOperator
 from trellis.operators.sequences.structure import SequenceStructure
 from trellis.plan.plan import Plan
@@ -133,7 +133,7 @@ class Arrivals:
         events = prepare(plan, self._together()).events
         new = events.columns[NEW].to_numpy(zero_copy_only=False)
         try:
-            leaves = Leaves(plan, self._sequence, events, ending=new)
+            leaves = SequenceCandidates.find(plan, self._sequence, events, ending=new)
         except NotComparable:
             raise DataError(
                 "a number that a condition computes is too large for 64 bits", "Compare smaller numbers."

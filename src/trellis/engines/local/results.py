@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trellis.engines.options import RunOptions
 from trellis.errors import UsageError
-from trellis.events.prepare import Prepared, prepare, with_columns
+from trellis.events.prepare import PreparedEvents, prepare, with_columns
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, Operator
@@ -51,11 +51,11 @@ class LocalResults(Results):
         self.plan = plan
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
-        self._prepare: Callable[[], Prepared] = partial(prepare, plan, table, self.options.on_bad_rows)
+        self._prepare: Callable[[], PreparedEvents] = partial(prepare, plan, table, self.options.on_bad_rows)
         self._make_operator: Callable[[], Operator] = self._first_operator
 
     @cached_property
-    def _prepared(self) -> Prepared:
+    def _prepared(self) -> PreparedEvents:
         """The events, checked, sorted and cut into groups."""
         return self._prepare()
 
@@ -222,11 +222,13 @@ class LocalResults(Results):
             self._maker.schema.names
         )
 
-    def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
+    def write(
+        self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False
+    ) -> None:
         """Write the results as files into a directory, wholly or not at all: see `Results.write`."""
         from trellis.io.results import write_results
 
-        write_results(self.batches(), self.schema, path, format, overwrite)
+        write_results(self.batches(), self.schema, path, format, overwrite, self.inputs, raw_csv)
 
 
 def _table(rows: pa.Table) -> ResultTable:

@@ -29,7 +29,7 @@ from trellis.operators.patterns.variables import Variables
 from trellis.operators.trends.index import AttributeIndex, Parts, index_adjacency
 from trellis.operators.trends.operator import TrendOperator
 from trellis.operators.trends.structure import GivenStructure
-from trellis.operators.trends.tasks import Tasks
+from trellis.operators.trends.tasks import TrendTasks
 from trellis.plan.plan import Plan
 from trellis.plan.positions import PositionGraph
 
@@ -106,10 +106,9 @@ class IndexedPositions:
 
 
 def index_positions(plan: Plan, events: Slice, variables: Variables, threads: int = 1) -> IndexedPositions | None:
-    """Return the vertices of a slice on indexes, or None where edges are needed."""
+    """Return the vertices of a slice on indexes, or None where values allow no index."""
     graph = plan.positions
-    if graph is None or not graph.indexable:
-        return None
+    assert graph is not None
     usable = [variables.usable[position.variable] for position in graph.positions]
     lo, hi, group = _tasks(graph, events, usable)
     steps: dict[tuple[int, int], _Step] = {}
@@ -128,7 +127,7 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     begins = laid_out.begins
     first, behind = begins[lo], begins[hi]  # of the vertices of an event those that begin a match come first
     number = np.arange(len(lo))
-    tasks = Tasks(first, behind, first, group, number, graph.span, every=False)
+    tasks = TrendTasks(first, behind, first, group, number, graph.span, every=False)
     if events.begins is not None:
         tasks = tasks.chosen(events.begins[lo])
     codes = np.array([variables.codes[position.variable] for position in graph.positions])

@@ -13,9 +13,10 @@ from trellis.events.slice import Slice
 from trellis.language.bound import BoundQuery, Window, WindowKind
 from trellis.language.syntax import Report, Select
 from trellis.operators.patterns.report import reported
-from trellis.operators.patterns.search import Search
+from trellis.operators.patterns.search import MatchSearch
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
+from trellis.plan.spec import SEARCH
 
 Ints = NDArray[np.int64]
 
@@ -67,7 +68,7 @@ def plan_over_vertices(plan: Plan, bound: BoundQuery | None = None) -> Plan:
 
 def find_paths(plan: Plan, events: Slice, variables: Variables, first: int, last: int) -> Paths:
     """Return the results of the groups `[first, last)` of a slice."""
-    if plan.positions is not None:
+    if plan.positions is not None and plan.operator.method != SEARCH:
         from trellis.operators.patterns.positions import NotSeparable, PositionPaths  # late: it needs `Paths`
 
         with suppress(NotSeparable):
@@ -87,7 +88,7 @@ def find_paths(plan: Plan, events: Slice, variables: Variables, first: int, last
 
 def _of_group(plan: Plan, events: Slice, variables: Variables, group: int) -> Paths:
     lo, hi = int(events.groups.lo[group]), int(events.groups.hi[group])
-    search = Search(plan, events, variables, lo, hi)
+    search = MatchSearch(plan, events, variables, lo, hi)
     network = search.run()
     if events.begins is not None:
         network.starts = [node for node in network.starts if events.begins[lo + network.events[node]]]

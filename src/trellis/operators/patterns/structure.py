@@ -26,6 +26,7 @@ from trellis.operators.trends.operator import TrendOperator
 from trellis.operators.trends.structure import GivenStructure
 from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan
+from trellis.plan.spec import INDEX
 
 EVENTS_AT_ONCE = 1 << 17  # of the groups whose paths are held together, before it is known how many edges they have
 EDGES_AT_ONCE = 1 << 24  # of the groups whose paths are held together, as those before them have them
@@ -125,6 +126,8 @@ class PatternStructure:
     @cached_property
     def indexed(self) -> IndexedPositions | None:
         """The attribute indexes of the pattern's steps, or None where edges are needed."""
+        if self.plan.operator.method != INDEX:
+            return None
         return index_positions(self.plan, self.events, self.variables, self.threads)
 
     @cached_property

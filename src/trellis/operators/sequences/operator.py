@@ -26,7 +26,7 @@ from trellis.operators.aggregates import Aggregates, Sum
 from trellis.operators.batch import PathBatch, RankRange, rank_labels
 from trellis.operators.contract import Counts, ListRequest, Operator, state_of
 from trellis.operators.exact import SMALL, reconstruct
-from trellis.operators.sequences.candidates import Leaves
+from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.structure import ADDRESSABLE, SequenceStructure, TreeStructure
 from trellis.operators.sequences.tree import drawn
 from trellis.operators.sequences.walk import NONE
@@ -74,7 +74,7 @@ class SequenceOperator(Operator):
         return type(self)(plan, events, self.threads, self.structure)
 
     @property
-    def leaves(self) -> Leaves:
+    def leaves(self) -> SequenceCandidates:
         """The candidates of each variable, and the conditions between them."""
         return self.structure.leaves
 

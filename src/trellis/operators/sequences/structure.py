@@ -14,7 +14,7 @@ from trellis.events.slice import Slice
 from trellis.language.bound import WindowKind
 from trellis.operators.exact import reconstruct
 from trellis.operators.patterns.positions import next_of
-from trellis.operators.sequences.candidates import Leaves
+from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.tree import PLAIN, SWITCHED, TILE, Tile, TreePlan
 from trellis.operators.sequences.walk import MatchTasks, Walker
 from trellis.operators.trends.tasks import length_bounds
@@ -46,12 +46,12 @@ class SequenceStructure:
     """
 
     def __init__(
-        self, plan: Plan, events: Slice, threads: int = 1, leaves: Leaves | None = None,
+        self, plan: Plan, events: Slice, threads: int = 1, leaves: SequenceCandidates | None = None,
         counts: list[int] | None = None,
     ) -> None:  # fmt: skip
         self.plan, self.events, self.threads, self._known_counts = plan, events, threads, counts
         assert plan.sequence is not None
-        self.leaves = leaves or Leaves(plan, plan.sequence, events)
+        self.leaves = leaves or SequenceCandidates.find(plan, plan.sequence, events)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Keep the counts; the candidates are found again where they are needed."""
@@ -194,7 +194,7 @@ class TreeStructure(SequenceStructure):
     @cached_property
     def tree_plan(self) -> TreePlan:
         """The tree plan."""
-        return self.tree(SWITCHED if self.plan.algorithm == CONDENSED else PLAIN)
+        return self.tree(SWITCHED if self.plan.operator.method == CONDENSED else PLAIN)
 
     @cached_property
     def counts(self) -> list[int]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError
 from trellis.kernels.sequence import tree as joins
 from trellis.kernels.sequence import walk as kernel
-from trellis.operators.sequences.candidates import Leaves, PairCondition
+from trellis.operators.sequences.candidates import PairCondition, SequenceCandidates
 from trellis.operators.sequences.walk import MatchTasks, Walker
 
 Ints = NDArray[np.int64]
@@ -34,7 +34,7 @@ MOST_ROWS = 50_000_000  # of a node in one tile
 
 
 @dataclass
-class Node:
+class TreeNode:
     """A node of a tree plan: the variables `first` to `last`, and what was seen there.
 
     Attributes
@@ -55,8 +55,8 @@ class Node:
 
     first: int
     last: int
-    left: Node | None = None
-    right: Node | None = None
+    left: TreeNode | None = None
+    right: TreeNode | None = None
     terms: tuple[str, ...] = ()
     estimate: float = 0.0
     rows: int = 0
@@ -66,7 +66,7 @@ class Node:
     condensed: int = 0
     tiles: int = 0
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[TreeNode]:
         """Yield this node and all below it, leaves first."""
         for child in (self.left, self.right):
             if child is not None:
@@ -126,27 +126,27 @@ class TreePlan:
         event that begins none, and for every event the first one that is too late for a match that begins there.
     """
 
-    leaves: Leaves
+    leaves: SequenceCandidates
     way: str = SWITCHED
     shape: str = "best"
     hashed: bool = True
     tiles: list[Tile] = field(default_factory=list)
-    root: Node = field(init=False)
+    root: TreeNode = field(init=False)
 
     def __post_init__(self) -> None:
         """Choose the tree."""
         number = self.leaves.number
-        cost: dict[tuple[int, int], tuple[float, Node]] = {}
+        cost: dict[tuple[int, int], tuple[float, TreeNode]] = {}
         for width in range(number):
             for first in range(number - width):
                 last = first + width
                 estimate = self._estimates[first, last]
                 if not width:
-                    cost[first, last] = (estimate, Node(first, last, estimate=estimate))
+                    cost[first, last] = (estimate, TreeNode(first, last, estimate=estimate))
                     continue
                 cuts = {"best": range(first, last), "left": [last - 1], "right": [first]}[self.shape]
                 below, cut = min((cost[first, c][0] + cost[c + 1, last][0], c) for c in cuts)
-                node = Node(first, last, cost[first, cut][1], cost[cut + 1, last][1], estimate=estimate)
+                node = TreeNode(first, last, cost[first, cut][1], cost[cut + 1, last][1], estimate=estimate)
                 cost[first, last] = (estimate + below, node)
         self.root = cost[0, number - 1][1]
         for node in self.root.walk():
@@ -171,7 +171,7 @@ class TreePlan:
         tasks = MatchTasks(first, limits[events[first]], none, none)
         return float(Walker(part, tasks).count(0.0, 0.0).sum())
 
-    def _outer(self, node: Node) -> list[tuple[PairCondition, int]]:
+    def _outer(self, node: TreeNode) -> list[tuple[PairCondition, int]]:
         """Return the conditions between a node and what is outside, each with its variable inside."""
         found = []
         for condition in self.leaves.conditions:
@@ -180,7 +180,7 @@ class TreePlan:
                 found.append((condition, condition.earlier if inside[0] else condition.later))
         return found
 
-    def _terms(self, node: Node) -> tuple[str, ...]:
+    def _terms(self, node: TreeNode) -> tuple[str, ...]:
         names = [name for condition, v in self._outer(node) for name in condition.terms(v, self.leaves.names)]
         return tuple(dict.fromkeys(names))
 
@@ -206,7 +206,7 @@ class TreePlan:
             events = np.stack([self.leaves.of_variable[v][rows.table[v]] for v in range(self.leaves.number)])
             yield events[:, np.lexsort(events[::-1])].astype(np.int32)
 
-    def _run(self, node: Node, tile: tuple[int, int, int], limits: Ints, counting: bool) -> _Rows:
+    def _run(self, node: TreeNode, tile: tuple[int, int, int], limits: Ints, counting: bool) -> _Rows:
         """Return the rows of a node; where only their number counts, those that no node above can tell apart as one."""
         if node.left is None:
             lo, hi, first_end = tile
@@ -214,7 +214,7 @@ class TreePlan:
         rows, _ = self._joined(node, tile, limits, counting)
         return self._merged(node, rows) if counting else rows
 
-    def _leaf(self, node: Node, lo: int, hi: int) -> _Rows:
+    def _leaf(self, node: TreeNode, lo: int, hi: int) -> _Rows:
         events = self.leaves.of_variable[node.first]
         begin, end = np.searchsorted(events, [lo, hi])
         node.rows += int(end - begin)
@@ -222,7 +222,7 @@ class TreePlan:
         here = events[begin:end]
         return _Rows(np.arange(begin, end).reshape(1, -1), here, here, np.ones(len(here)))
 
-    def _joined(self, node: Node, tile: tuple[int, int, int], limits: Ints, counting: bool) -> tuple[_Rows, float]:
+    def _joined(self, node: TreeNode, tile: tuple[int, int, int], limits: Ints, counting: bool) -> tuple[_Rows, float]:
         """Join the children of a node; return the rows (of the root, if they are not only counted) and their weight."""
         assert node.left is not None
         assert node.right is not None
@@ -268,7 +268,7 @@ class TreePlan:
         )  # fmt: skip
         return rows.taken(np.argsort(rows.starts, kind="stable")), weight
 
-    def _sides(self, node: Node, left: _Rows, right: _Rows) -> tuple[_Sides, Ints]:
+    def _sides(self, node: TreeNode, left: _Rows, right: _Rows) -> tuple[_Sides, Ints]:
         """Return the codes that the conditions of a node compare, and which rows of the left have a partner by key."""
         assert node.left is not None
         cut = node.left.last
@@ -294,7 +294,7 @@ class TreePlan:
     # --- Groups -----------------------------------------------------------------------------------------------
 
     def _groups(
-        self, node: Node, sides: _Sides, left: _Rows, right: _Rows, after: Ints, until: Ints
+        self, node: TreeNode, sides: _Sides, left: _Rows, right: _Rows, after: Ints, until: Ints
     ) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints, Ints], Ints] | None:
         """Return the groups of both sides, or None where it does not pay to make them."""
         assert node.left is not None
@@ -316,7 +316,7 @@ class TreePlan:
             by_code = np.searchsorted(found[1][0][0], np.arange(len(sides.by_code)))
         return found[0], found[1], by_code
 
-    def _merged(self, node: Node, rows: _Rows) -> _Rows:
+    def _merged(self, node: TreeNode, rows: _Rows) -> _Rows:
         """Return one row for all that agree in first and last event and in what conditions above ask."""
         if self.way == PLAIN or node.last - node.first < 2:  # two events are told by the first and the last
             return rows
@@ -382,7 +382,7 @@ def _grouped(codes: Ints) -> tuple[Ints, Ints, Ints]:
     return np.ascontiguousarray(codes[:, order[first]]), np.append(first, len(order)), order
 
 
-def drawn(node: Node, names: tuple[str, ...], ran: bool, depth: int = 0) -> list[str]:
+def drawn(node: TreeNode, names: tuple[str, ...], ran: bool, depth: int = 0) -> list[str]:
     """Return the tree as lines of text: the parts of each node below it."""
     inside = ";".join(names[node.first : node.last + 1])
     terms = f"  terms {', '.join(node.terms)}" if node.terms else ""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from trellis.kernels.sequence import walk as kernel
 from trellis.kernels.sequence.sweep import sweep
 from trellis.operators.exact import LARGE, SMALL
-from trellis.operators.sequences.candidates import Leaves
+from trellis.operators.sequences.candidates import SequenceCandidates
 
 Ints = NDArray[np.int64]
 WORTH_THREADS = 1 << 12  # first events from which several threads count
@@ -57,7 +57,7 @@ class MatchTasks:
 class Walker:
     """Counts and lists the matches of tasks."""
 
-    def __init__(self, leaves: Leaves, tasks: MatchTasks, threads: int = 1) -> None:
+    def __init__(self, leaves: SequenceCandidates, tasks: MatchTasks, threads: int = 1) -> None:
         self.leaves, self.tasks, self.threads = leaves, tasks, threads
         self._walks = local()
 

@@ -28,7 +28,7 @@ from trellis.operators.batch import PathBatch
 from trellis.operators.ranks import Ranks, draw
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex
-from trellis.operators.trends.tasks import NO_BOUND, Tasks, length_bounds
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
@@ -56,7 +56,7 @@ class Addresses(Protocol):
 
 
 @dataclass(frozen=True)
-class Window:
+class TaskInput:
     """The events of a task as `trellis.kernels.unrank.by_index` takes them; `begin` is the first in the slice."""
 
     begin: int
@@ -74,7 +74,7 @@ class Window:
         return len(self.place)
 
 
-def window_of(index: AttributeIndex, tasks: Tasks, task: int) -> Window | None:
+def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> TaskInput | None:
     """Return a task on the index; None where successors are not ranges of vertices."""
     shape, part = index.shape, int(index.parts.of_task[tasks.number[task]])
     if isinstance(shape, passes.Pairs):
@@ -86,7 +86,7 @@ def window_of(index: AttributeIndex, tasks: Tasks, task: int) -> Window | None:
     if tasks.single:
         starts = np.arange(hi - lo) == 0
         ends[: max(0, first_end - lo)] = False
-    return Window(
+    return TaskInput(
         lo, int(index.parts.width[part]), np.minimum(index.events.later[here], hi) - lo,
         shape.place[lo + offset : hi + offset], firsts, lasts, usable & (starts | (tasks.every and not tasks.single)),
         usable & ends, usable.copy(), tasks.every,
@@ -114,7 +114,7 @@ class IndexAddresses:
     for each event of the trends.
     """
 
-    def __init__(self, window: Window, total: int, threads: int = 1) -> None:
+    def __init__(self, window: TaskInput, total: int, threads: int = 1) -> None:
         self.window, self.threads = window, threads
         bits = 63 - len(window).bit_length()
         room, limbs = _limbs(total, bits)
@@ -186,7 +186,7 @@ class GraphAddresses:
     """
 
     def __init__(
-        self, events: Slice, graph: EventGraph, tasks: Tasks, task: int, bits: int, having: tuple[LengthBound, ...]
+        self, events: Slice, graph: EventGraph, tasks: TrendTasks, task: int, bits: int, having: tuple[LengthBound, ...]
     ) -> None:
         least, most = length_bounds(having)
         self.limbs = bits // by_edges.LIMB + 2
@@ -229,7 +229,7 @@ class AddressBook:
     """The trends of a slice by group and rank; what makes a task addressable is kept, up to a bound."""
 
     def __init__(
-        self, events: Slice, tasks: Tasks, index: AttributeIndex | None, graph: Callable[[], EventGraph],
+        self, events: Slice, tasks: TrendTasks, index: AttributeIndex | None, graph: Callable[[], EventGraph],
         having: tuple[LengthBound, ...], sizes: Callable[[], Sequence[int]], threads: int,
     ) -> None:  # fmt: skip
         """Take, besides what there is, the number of trends of each task."""

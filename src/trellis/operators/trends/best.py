@@ -14,9 +14,9 @@ from trellis.kernels.best.ranks import ranks_of
 from trellis.language.bound import BoundQuery, Ordering, OutputKind
 from trellis.limits import is_extreme
 from trellis.operators.batch import PathBatch
-from trellis.operators.trends.keys import Flags, Keys, make_keys
-from trellis.operators.trends.search import Lanes, Links, Search, Space, in_rank_order, longest_path
-from trellis.operators.trends.tasks import NO_BOUND, Tasks, length_bounds
+from trellis.operators.trends.keys import Flags, OrderKeys, make_keys
+from trellis.operators.trends.search import BestSearch, Lanes, Links, Space, in_rank_order, longest_path
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 
 MOST_NODES = 1 << 24  # of one task, about 1 GB
 MOST_PATHS = 1 << 27  # that can be searched
@@ -33,7 +33,7 @@ def may_be_worthwhile(number: int, total: int) -> bool:
 class BestTrends:
     """Searches the best trends of a slice."""
 
-    def __init__(self, bound: BoundQuery, events: Slice, links: Links, tasks: Tasks) -> None:
+    def __init__(self, bound: BoundQuery, events: Slice, links: Links, tasks: TrendTasks) -> None:
         self.events = events
         self.orderings = tuple(o for o in bound.order_by if o.output.kind is not OutputKind.CONSTANT)
         least, most = length_bounds(bound.having)
@@ -82,9 +82,9 @@ class BestTrends:
             paths = self._best(self.orderings, np.arange(len(tasks)), bucket, limit, self.events.usable, ())
         return None if paths is None else self._ranked(in_rank_order(paths), values)
 
-    def _search(self, orderings: Sequence[Ordering], ok: Flags, required: Sequence[Flags]) -> Search | None:
+    def _search(self, orderings: Sequence[Ordering], ok: Flags, required: Sequence[Flags]) -> BestSearch | None:
         keys = make_keys(orderings, self.events, ok, self.space.longest)
-        search = None if keys is None else Search(self.space, keys, ok, required)
+        search = None if keys is None else BestSearch(self.space, keys, ok, required)
         return None if search is None or search.size > MOST_NODES or not search.served else search
 
     def _best(
@@ -142,7 +142,7 @@ class BestTrends:
         wanted = np.unique(of_task)
         if tasks.single:  # a rank counts the trends of the group that start earlier
             wanted = np.flatnonzero(np.isin(tasks.group, tasks.group[wanted]))
-        counting = Search(self.space, Keys(), self.events.usable)
+        counting = BestSearch(self.space, OrderKeys(), self.events.usable)
         counts = np.empty(counting.size, np.uint64) if links.counts is None else links.counts()
         ranks = ranks_of(
             counting.tasks(Lanes(wanted, 0 * wanted, wanted)), tasks.group[wanted],

@@ -25,7 +25,7 @@ from trellis.kernels.count.algebra import Shortest
 from trellis.kernels.events.partitions import later_times, world_ends
 from trellis.kernels.index import vertices
 from trellis.language.syntax import Report, Select
-from trellis.operators.trends.tasks import Tasks
+from trellis.operators.trends.tasks import TrendTasks
 from trellis.plan.plan import Plan
 
 Small = NDArray[np.int32]
@@ -85,7 +85,7 @@ class AttributeIndex:
     events: passes.Events
     parts: Parts
 
-    def tasks(self, tasks: Tasks) -> passes.Tasks:
+    def tasks(self, tasks: TrendTasks) -> passes.Tasks:
         """Return tasks, all or some of those that the index was built for, as the passes take them."""
         part = self.parts.of_task[tasks.number]
         parts = self.parts

@@ -30,7 +30,7 @@ from trellis.kernels.list import pruned as pruned_kernel
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.stretches import BEYOND, CLIPPED, Stretches
-from trellis.operators.trends.tasks import NO_BOUND, Tasks
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
 BLOCK_VALUES = 1 << 19  # of all blocks of a task: they are to stay in a cache
 FIRST_ROWS = 1 << 14  # of a part, before it is known how long trends are
@@ -42,11 +42,11 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Ground:
+class TraversalInput:
     """What is walked over: tasks of a graph, the lengths that HAVING allows, and a way to a path by group and rank."""
 
     events: Slice
-    tasks: Tasks
+    tasks: TrendTasks
     graph: EventGraph
     least: int
     most: int
@@ -112,8 +112,8 @@ class Listing(Generic[T]):
     """
 
     def __init__(
-        self, ground: Ground, stretches: Stretches, make: Callable[[PathBatch], T], values: int, threads: int = 1,
-        compact: bool = False,
+        self, ground: TraversalInput, stretches: Stretches, make: Callable[[PathBatch], T], values: int,
+        threads: int = 1, compact: bool = False,
     ) -> None:  # fmt: skip
         self.ground, self.stretches, self.make, self.compact = ground, stretches, make, compact
         few = not len(stretches) or stretches.rows(0, 0, len(stretches)) <= FIRST_ROWS

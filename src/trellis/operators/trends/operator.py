@@ -21,7 +21,7 @@ from trellis.operators.trends.count import Counter
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex
 from trellis.operators.trends.structure import TrendStructure
-from trellis.operators.trends.tasks import Tasks, length_bounds
+from trellis.operators.trends.tasks import TrendTasks, length_bounds
 from trellis.plan.plan import Plan
 
 # Counting has to start fast: what else can be asked is imported where it is, since its kernels take their time.
@@ -93,7 +93,7 @@ class TrendOperator(Operator):
         return self.structure.index
 
     @property
-    def tasks(self) -> Tasks:
+    def tasks(self) -> TrendTasks:
         """What is counted and walked together."""
         return self.structure.tasks
 
@@ -133,7 +133,7 @@ class TrendOperator(Operator):
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """Yield what is made of the trends with given ranks, in bounded batches; threads list parts of any task."""
-        from trellis.operators.trends.listing import Ground, Listing
+        from trellis.operators.trends.listing import Listing, TraversalInput
         from trellis.operators.trends.stretches import Stretches
 
         few = request.rows <= MOST_PICKED and not request.compact
@@ -146,7 +146,7 @@ class TrendOperator(Operator):
                 raise
             return self._picked(request)
         least, most = length_bounds(self.plan.bound.having)
-        ground = Ground(self.events, self.tasks, graph, least, most, self._path)
+        ground = TraversalInput(self.events, self.tasks, graph, least, most, self._path)
         stretches = Stretches(self.tasks, self.structure.task_sizes, request.ranges)
         values = self._values(request.positions_only)
         return iter(Listing(ground, stretches, request.make, values, request.threads, request.compact))

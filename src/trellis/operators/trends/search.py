@@ -16,8 +16,8 @@ from trellis.kernels.best.ranks import rank_order
 from trellis.kernels.event_graph.edges import ANY
 from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.graph import EventGraph
-from trellis.operators.trends.keys import Flags, Keys, Word
-from trellis.operators.trends.tasks import NO_BOUND, Tasks
+from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
 MOST_MEANS = 1 << 21  # paths that are compared by their means
 Suffixes = Callable[[Ints, Ints, int], tuple[Ints, Flags]]
@@ -140,7 +140,7 @@ class Space:
     """Where is searched: links, tasks, and the lengths that trends may have, of which none is above `longest`."""
 
     links: Links
-    tasks: Tasks
+    tasks: TrendTasks
     least: int
     most: int
     longest: int
@@ -177,12 +177,12 @@ class Lanes:
         return len(self.number)
 
 
-class Search:
+class BestSearch:
     """Searches paths by some keys, of events that may be used, with one of each set of events that is required."""
 
-    def __init__(self, space: Space, keys: Keys, ok: Flags, required: Sequence[Flags] = ()) -> None:
+    def __init__(self, space: Space, keys: OrderKeys, ok: Flags, required: Sequence[Flags] = ()) -> None:
         self.space, self.keys, self.ok = space, keys, ok
-        self.words = keys.words or (Word(nodes.HIGH, 1),)
+        self.words = keys.words or (OrderWord(nodes.HIGH, 1),)
         self.signs = np.array([w.sign for w in self.words], np.int64)
         self.streams = 1 if keys.counted is None else space.longest + 1
         nth = max((w.nth[0] for w in self.words if w.nth is not None), default=0)
@@ -225,7 +225,7 @@ class Search:
                 ties[part] = last, limit - len(better)
         return PathBatch.concat([*kept, self._tied(found, ties)] if ties else kept)
 
-    def candidates(self, tasks: Ints, bucket: Ints, limit: int) -> Candidates | None:
+    def candidates(self, tasks: Ints, bucket: Ints, limit: int) -> BestCandidates | None:
         """Return the best paths of each bucket by their words alone: of each stream, where there are several."""
         each = np.tile(np.arange(self.streams), len(tasks))
         lanes = Lanes(np.repeat(tasks, self.streams), each, np.repeat(bucket, self.streams))
@@ -243,7 +243,7 @@ class Search:
         found = paths_of_tasks(events, paths[:, words + kernel.PATH_END], lanes.number[lane])
         rows = np.flatnonzero(paths[:, words + kernel.WANTED])
         kept = room if len(tasks) == 1 else None
-        return Candidates(self, lanes, found.take(rows), lane[rows], paths[rows, :words], best, kept)
+        return BestCandidates(self, lanes, found.take(rows), lane[rows], paths[rows, :words], best, kept)
 
     def _enumerate(
         self, lanes: Lanes, order: Ints, bucket: Ints, limit: int, room: Ints
@@ -269,7 +269,7 @@ class Search:
                 return events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
             growing[asked] = _larger(growing[asked], int(state[kernel.NEEDED]))
 
-    def _tied(self, found: Candidates, ties: dict[int, tuple[int, int]]) -> PathBatch:
+    def _tied(self, found: BestCandidates, ties: dict[int, tuple[int, int]]) -> PathBatch:
         """Return the first paths in rank order that are shown as good as the last one of a bucket: so many as miss."""
         lanes, apart = found.lanes, self.streams > 1
         missing = np.zeros(lanes.bucket[-1] + 1, np.int64)
@@ -360,8 +360,8 @@ class Search:
 
 def longest_path(space: Space, ok: Flags) -> int:
     """Return the length of the longest path of any task, whatever lengths are allowed."""
-    keys = Keys((Word(nodes.HIGH, 1, each=np.ones(len(ok), np.int64)),))
-    search = Search(Space(space.links, space.tasks, 1, NO_BOUND, space.widest), keys, ok)
+    keys = OrderKeys((OrderWord(nodes.HIGH, 1, each=np.ones(len(ok), np.int64)),))
+    search = BestSearch(Space(space.links, space.tasks, 1, NO_BOUND, space.widest), keys, ok)
     every = np.arange(len(space.tasks))
     lanes = Lanes(every, 0 * every, every)
     lengths = kernel.best_of_tasks(search.tasks(lanes), space.links.arrays, search.shape, search.room())[:, 0]
@@ -402,13 +402,13 @@ def _first_of_buckets(paths: PathBatch, bucket: Ints, numbers: Ints) -> Ints:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class BestCandidates:
     """The best paths by words: the lane that each was found in, and its words.
 
     The best of all lanes is there where it was looked for, the best suffixes where there is but one task.
     """
 
-    search: Search = field(repr=False)
+    search: BestSearch = field(repr=False)
     lanes: Lanes
     paths: PathBatch
     lane: Ints

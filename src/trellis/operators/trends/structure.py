@@ -12,7 +12,7 @@ from trellis.operators.contract import state_of
 from trellis.operators.trends.count import Counter, GraphRelation
 from trellis.operators.trends.graph import EventGraph, build_graph
 from trellis.operators.trends.index import AttributeIndex, build_index
-from trellis.operators.trends.tasks import Tasks, length_bounds, make_tasks, with_first_ends
+from trellis.operators.trends.tasks import TrendTasks, length_bounds, make_tasks, with_first_ends
 from trellis.plan.plan import Plan
 
 # Counting has to start fast: what else can be asked is imported where it is, since its kernels take their time.
@@ -69,7 +69,7 @@ class TrendStructure:
         return build_index(self.plan, self.events, tasks.lo, tasks.hi, tasks.single, self.threads)
 
     @cached_property
-    def tasks(self) -> Tasks:
+    def tasks(self) -> TrendTasks:
         """What is counted and walked together."""
         tasks = make_tasks(self.plan, self.events)
         if not tasks.single:
@@ -123,7 +123,7 @@ class GivenStructure(TrendStructure):
 
     def __init__(
         self, plan: Plan, events: Slice, threads: int = 1, *, graph: EventGraph | None = None,
-        index: AttributeIndex | None = None, tasks: Tasks | None = None,
+        index: AttributeIndex | None = None, tasks: TrendTasks | None = None,
     ) -> None:  # fmt: skip
         super().__init__(plan, events, threads)
         self._given = graph, index, tasks
@@ -154,6 +154,6 @@ class GivenStructure(TrendStructure):
         return self._given[1]
 
     @cached_property
-    def tasks(self) -> Tasks:
+    def tasks(self) -> TrendTasks:
         """The tasks that were given, or those of the slice."""
         return super().tasks if self._given[2] is None else self._given[2]

@@ -11,7 +11,7 @@ import numpy as np
 from trellis.events.slice import Ints
 from trellis.kernels.papers.cet import cuts as kernel
 from trellis.kernels.papers.cet.grow import sizes
-from trellis.papers.cet.ground import MOST_REFERENCES, Ground
+from trellis.papers.cet.ground import MOST_REFERENCES, TwoWayGraph
 from trellis.papers.cet.plans import Costs, Problem, Window
 from trellis.papers.contract import REFERENCE, Stage
 
@@ -31,7 +31,7 @@ class Partition:
     finer: Callable[[], Partition] | None = None
 
 
-def partitions(stage: Stage, ground: Ground) -> Iterator[Partition]:
+def partitions(stage: Stage, ground: TwoWayGraph) -> Iterator[Partition]:
     """Yield the partitions of a stage, each with the problem of planning it."""
     limit = stage.settings.memory_limit
     limit = MOST_REFERENCES * REFERENCE if limit is None else limit
@@ -47,7 +47,7 @@ def partitions(stage: Stage, ground: Ground) -> Iterator[Partition]:
         yield replace(_partition(ground, tasks, begin + 1 + np.flatnonzero(allowed), limit), finer=finer)
 
 
-def _partition(ground: Ground, tasks: Ints, cuts: Ints, limit: int) -> Partition:
+def _partition(ground: TwoWayGraph, tasks: Ints, cuts: Ints, limit: int) -> Partition:
     """Return a partition in pieces between given cuts and the borders of windows."""
     forced = np.unique(np.concatenate([ground.lo[tasks], ground.hi[tasks]]))
     bounds = np.union1d(forced, cuts)
@@ -55,7 +55,7 @@ def _partition(ground: Ground, tasks: Ints, cuts: Ints, limit: int) -> Partition
     return Partition(tasks, bounds, _problem(ground, tasks, bounds, inner, limit))
 
 
-def _problem(ground: Ground, tasks: Ints, bounds: Ints, forced: list[int], limit: int) -> Problem:
+def _problem(ground: TwoWayGraph, tasks: Ints, bounds: Ints, forced: list[int], limit: int) -> Problem:
     lo, hi = ground.lo[tasks], ground.hi[tasks]
     bases = np.concatenate([[0], np.cumsum(hi - lo)])
     counted = bases[-1] <= MOST_COUNTED

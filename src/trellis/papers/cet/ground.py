@@ -23,7 +23,7 @@ Places = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Ground:
+class TwoWayGraph:
     """The event graph of a stage: successors the earliest first, predecessors the latest first."""
 
     offsets: Ints
@@ -51,11 +51,11 @@ class Ground:
         return longest, edges
 
 
-def ground_of(stage: Stage) -> Ground:
+def ground_of(stage: Stage) -> TwoWayGraph:
     """Return the graph of a stage in both directions."""
     graph, tasks = stage.graph, stage.tasks
     offsets, before = predecessors(graph.offsets, graph.successors)
-    return Ground(graph.offsets, graph.successors, offsets, before, stage.events.usable, tasks.lo, tasks.hi)
+    return TwoWayGraph(graph.offsets, graph.successors, offsets, before, stage.events.usable, tasks.lo, tasks.hi)
 
 
 class Buffer:

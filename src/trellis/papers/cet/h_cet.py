@@ -16,7 +16,7 @@ from trellis.kernels.list.blocks import SPARE
 from trellis.kernels.papers.cet.join import DEEPEST, STATE, join
 from trellis.operators.batch import PathBatch
 from trellis.papers.cet.graphlets import Partition, partitions
-from trellis.papers.cet.ground import Buffer, Ground, ground_of
+from trellis.papers.cet.ground import Buffer, TwoWayGraph, ground_of
 from trellis.papers.cet.optimizer import OPTIMIZERS
 from trellis.papers.cet.plans import Choice, NoPlan, Problem
 from trellis.papers.cet.pool import Pool
@@ -37,7 +37,7 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
     yield from execute(stage, ground, list(planned(stage, ground)))
 
 
-def execute(stage: Stage, ground: Ground, plans: Sequence[tuple[Partition, Choice]]) -> Iterator[PathBatch]:
+def execute(stage: Stage, ground: TwoWayGraph, plans: Sequence[tuple[Partition, Choice]]) -> Iterator[PathBatch]:
     """Yield the trends of all windows by given plans."""
     pool = Pool(ground, len(stage.events), stage.meter)
     graphlet_of = np.zeros(len(stage.events), np.int64)
@@ -59,7 +59,7 @@ def execute(stage: Stage, ground: Ground, plans: Sequence[tuple[Partition, Choic
 
 
 def _joined(
-    stage: Stage, ground: Ground, task: int, pool: Pool, graphlet_of: Ints, buffer: Buffer, graphlets: int
+    stage: Stage, ground: TwoWayGraph, task: int, pool: Pool, graphlet_of: Ints, buffer: Buffer, graphlets: int
 ) -> Iterator[PathBatch]:
     """Yield the trends of a window whose graphlets are all stored."""
     lo, hi, current = int(ground.lo[task]), int(ground.hi[task]), REFERENCE * int(ground.extents[0][task])
@@ -80,7 +80,7 @@ def _joined(
     stage.meter.release(current)
 
 
-def planned(stage: Stage, ground: Ground) -> Iterator[tuple[Partition, Choice]]:
+def planned(stage: Stage, ground: TwoWayGraph) -> Iterator[tuple[Partition, Choice]]:
     """Yield the partitions with the plan that the optimizer chooses for each.
 
     Where no plan of atomic graphlets fits the limit, cuts may be at any time: open graphlets can be joined at any cut,

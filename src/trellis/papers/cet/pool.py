@@ -8,7 +8,7 @@ import numpy as np
 
 from trellis.kernels.list.blocks import SPARE
 from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
-from trellis.papers.cet.ground import Ground
+from trellis.papers.cet.ground import TwoWayGraph
 from trellis.papers.contract import REFERENCE, Meter
 
 
@@ -18,7 +18,7 @@ class Pool:
     From `laters[x]` on they begin with an event that has a predecessor in the graphlet too.
     """
 
-    def __init__(self, ground: Ground, events: int, meter: Meter) -> None:
+    def __init__(self, ground: TwoWayGraph, events: int, meter: Meter) -> None:
         self.ground, self.meter = ground, meter
         self.values, self.ends = np.empty(0, np.int32), np.empty(0, np.int64)
         self.begins, self.laters, self.stops = np.zeros((3, events), np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
 from trellis.operators.batch import PathBatch
-from trellis.papers.cet.ground import Ground, check_size, ground_of, split
+from trellis.papers.cet.ground import TwoWayGraph, check_size, ground_of, split
 from trellis.papers.contract import REFERENCE, Stage
 
 
@@ -31,7 +31,7 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
         stage.meter.release(stored)
 
 
-def _sizes(ground: Ground, task: int) -> tuple[float, float, float, float]:
+def _sizes(ground: TwoWayGraph, task: int) -> tuple[float, float, float, float]:
     lo, hi = int(ground.lo[task]), int(ground.hi[task])
     found: tuple[float, float, float, float] = sizes(lo, hi, False, ground.ok, *ground.after, *ground.behind)
     return found

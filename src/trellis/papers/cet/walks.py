@@ -9,10 +9,10 @@ import numpy as np
 from trellis.kernels.list.blocks import SPARE
 from trellis.kernels.papers.cet.walk import STATE, walk
 from trellis.operators.batch import PathBatch
-from trellis.papers.cet.ground import Buffer, Ground
+from trellis.papers.cet.ground import Buffer, TwoWayGraph
 
 
-def walked(ground: Ground, task: int, buffer: Buffer, backwards: bool) -> Iterator[PathBatch]:
+def walked(ground: TwoWayGraph, task: int, buffer: Buffer, backwards: bool) -> Iterator[PathBatch]:
     """Yield the trends of a window, found forwards over successors or backwards over predecessors."""
     lo, hi = int(ground.lo[task]), int(ground.hi[task])
     deepest = int(ground.extents[0][task])

@@ -160,14 +160,14 @@ def test_every_index_is_that_of_the_kernels(spark: SparkSession, op: str, compar
 def compare_indexes(spark: SparkSession, condition: str) -> None:
     """Compare vertices, edges, starts and ends of each group, as Spark and as the kernels build them."""
     trends = joined(spark, f"PATTERN E+ s[] WHERE [g] AND {condition} WITHIN 12 SLIDE 12", 40)
-    found = index_on_spark(trends._split).toArrow().sort_by("event")
+    found = index_on_spark(trends._lazy()).toArrow().sort_by("event")
     group_of = found["event"].to_numpy() >> 32
     assert len(np.unique(group_of)) > 5
     for group in np.unique(group_of).tolist():
         rows = found.filter(pa.array(group_of == group))
         graph = graph_of(TrendOperator(trends.plan, make_slice(trends.plan, rows)))
         base = group << 32
-        wanted = graph.rows(rows.select(trends._split.rows.columns), Used(base, base, group))
+        wanted = graph.rows(rows.select(trends._lazy().rows.columns), Used(base, base, group))
         assert [described(row, base + (1 << 32)) for row in rows.to_pylist()] == [
             described(row, base + len(graph)) for row in wanted.to_pylist()
         ]
@@ -198,7 +198,7 @@ def test_rows_are_written_and_exploded(spark: SparkSession, tmp_path: Path) -> N
     trends.write(str(tmp_path / "out"))
     written = dataset.dataset(tmp_path / "out").to_table()
     assert rows_in_order(written) == rows_in_order(usual.to_arrow())
-    assert rows_in_order(trends.explode().toArrow()) == rows_in_order(usual.explode().toArrow())
+    assert rows_in_order(trends.explode().to_arrow()) == rows_in_order(usual.explode().to_arrow())
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
@@ -34,14 +35,15 @@ from trellis.engines.spark.batch.ranges import CountAndWrite, WriteRanges, can_b
 from trellis.engines.spark.batch.scan import Scan, SourceFacts, lazy_split, scan
 from trellis.engines.spark.batch.sink import TOLD, Sink, WriteRows, Written, told
 from trellis.engines.spark.session.failures import in_driver
-from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.sources.frames import Events, input_files
 from trellis.engines.spark.split.rows import output_names, partition_name
 from trellis.engines.spark.split.split import Split, copies, windows_at_once
 from trellis.errors import UsageError
 from trellis.events.clock import Clock
 from trellis.events.columns.ordering import sort_indices
 from trellis.events.columns.types import from_arrow, normalise
-from trellis.io.results import check_target, whole_directory
+from trellis.io.outputs import claimed
+from trellis.io.results import check_format
 from trellis.language.bound import WindowKind
 from trellis.language.schema import Type
 from trellis.limits import can_be_searched, refuse_listing, refuse_rows
@@ -402,11 +404,14 @@ class SparkResults(Results):
         table = found.sort_by(PLACE).drop_columns(PLACE)
         return ResultTable(lambda: table)
 
-    def write(self, path: str, format: str = "parquet", overwrite: bool = False) -> None:
+    def write(
+        self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False
+    ) -> None:
         """Write the results as files into a directory, wholly or not at all: see `Results.write`."""
-        check_target(path, format, overwrite)
-        with in_driver(), whole_directory(path, overwrite) as directory:
-            sink = self._sink(str(directory.absolute()), format, _without_null(self.schema))
+        check_format(format, raw_csv)
+        claim = claimed(path, overwrite=overwrite, inputs=[*self.inputs, *input_files(self._events)])
+        with in_driver(), claim as output, output.replacing() as directory:
+            sink = self._sink(str(directory.absolute()), format, _without_null(self.schema), raw_csv)
             sink.prepare()
             sink.commit(self._write_to(sink))
 

@@ -7,13 +7,11 @@ windows and partitions they met.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as f
 
@@ -28,6 +26,7 @@ from trellis.language.bound import BoundQuery
 from trellis.plan.plan import Plan
 
 BAD_ROW = "an event has no readable time or id"
+HINT = "Fix it, or leave such rows out with on_bad_rows='drop' or --on-bad-rows drop."
 BEFORE, AFTER = "before", "after"  # rows before and after repeated ids are left out
 
 
@@ -138,11 +137,18 @@ def scan(plan: Plan, events: Events, drop: bool, length: int, counting: bool = F
 
 
 def lazy_split(plan: Plan, events: Events, drop: bool, length: int) -> Split:
-    """Return the rows of a plan for a frame that users run themselves: bad rows end it, or are left out."""
-    bound = plan.bound
+    """Return the rows of a plan for a frame that users run themselves: bad rows end it, or are left out.
+
+    Nothing is observed, so that Spark can skip by the conditions what cannot be in a result; a bad row among that is
+    not seen.
+    """
     if drop:
-        return split(plan, _readable_only(bound, events), drop, length)
-    return split(plan, events.watched("trellis", [_refusal(bound, events)]), drop, length)
+        return split(plan, _readable_only(plan.bound, events), drop, length)
+
+    def guard(name: str, column: Column) -> Column:
+        return f.when(readable(events, name), column).otherwise(raise_data_error(BAD_ROW, HINT))
+
+    return split(plan, events, drop, length, guard=guard)
 
 
 def readable(events: Events, name: str) -> Column:
@@ -172,7 +178,7 @@ def _readable_only(bound: BoundQuery, events: Events) -> Events:
 
 def _refusal(bound: BoundQuery, events: Events) -> Column:
     """Return an observed number that is never told: a bad row raises, whatever the rest of the plan does with it."""
-    raised = f.when(~_all_readable(bound, events), raise_data_error(BAD_ROW, "Fix it, or use on_bad_rows='drop'."))
+    raised = f.when(~_all_readable(bound, events), raise_data_error(BAD_ROW, HINT))
     return f.max(raised).alias("refused")
 
 
@@ -201,11 +207,6 @@ def _warn_of_types(bound: BoundQuery, row: dict[str, Any]) -> None:
 
 def _metrics(seen: Observation) -> dict[str, Any]:
     """Return what was observed; nothing where Spark saw that no row can come and did not run that part."""
-    with suppress(PySparkException, Exception):
+    with suppress(Exception):  # py4j's and Spark's own assertion
         return dict(seen.get)
     return {}
-
-
-def names_of(columns: Sequence[tuple[str, Any]]) -> list[str]:
-    """Return the names of partition attributes."""
-    return [name for name, _ in columns]

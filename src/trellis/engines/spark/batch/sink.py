@@ -45,6 +45,7 @@ class Sink:
     directory: str
     format: str
     schema: pa.Schema
+    raw_csv: bool = False
 
     def prepare(self) -> None:
         """Leave a sign for the tasks; in the driver."""
@@ -66,7 +67,7 @@ class Sink:
         file = Path(self.directory) / name
         try:
             if counted.peek():
-                write_file(counted, self.schema, file, self.format)
+                write_file(counted, self.schema, file, self.format, self.raw_csv)
         except BaseException as problem:
             with suppress(OSError):
                 file.unlink(missing_ok=True)
@@ -92,7 +93,7 @@ class Sink:
         for number, file in enumerate(kept):
             (directory / file.name).rename(directory / f"part-{number:05d}.{self.format}")
         if not kept:
-            write_file([], self.schema, directory / f"part-00000.{self.format}", self.format)
+            write_file([], self.schema, directory / f"part-00000.{self.format}", self.format, self.raw_csv)
 
 
 class _Counted:

@@ -40,7 +40,7 @@ from trellis.language.bound import Operation, Value, WindowKind, columns_of
 from trellis.language.schema import Kind
 from trellis.language.syntax import Report, Select, Which
 from trellis.plan.plan import Plan
-from trellis.plan.relation import Comparison, Relation, relation_of
+from trellis.plan.relation import NeighbourComparison, Relation, relation_of
 
 SEGMENT, POINT, NUMBER, WIDTH, BASE, OWNER = "segment", "point", "number", "width", "base", "owner"
 GIVES, TAKES, VALUE, CUT, KIND = "gives", "takes", "value", "cut", "kind"
@@ -96,7 +96,7 @@ class _Construction:
     def __init__(self, rows: Split) -> None:
         self.bound, self.rows = rows.plan.bound, rows.rows
         self.relation: Relation = relation_of(rows.plan.adjacent)
-        self.order: Comparison | None = next((order[0] for order in self.relation.orders), None)
+        self.order: NeighbourComparison | None = next((order[0] for order in self.relation.orders), None)
         self.keys = len(self.relation.keys)
         self._columns = row_names(rows.plan)
 
@@ -247,7 +247,7 @@ def _key(place: int) -> str:
 # --- Values that compare ----------------------------------------------------------------------------------------
 
 
-def _alike(compared: Comparison, column: Callable[[Value], Column]) -> tuple[Column, Column]:
+def _alike(compared: NeighbourComparison, column: Callable[[Value], Column]) -> tuple[Column, Column]:
     """Return both sides of a comparison as columns of one type, which sort and equal one another as they should."""
     sides = compared.later, compared.earlier
     kinds = {side.type.kind for side in sides}

@@ -33,7 +33,7 @@ from trellis.kernels.count import passes
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex, Parts
 from trellis.operators.trends.operator import TrendOperator
-from trellis.operators.trends.tasks import Tasks
+from trellis.operators.trends.tasks import TrendTasks
 from trellis.plan.plan import Plan
 
 EVENT, VERTEX, TO, LATER, NEAREST, STARTS = "event", "vertex", "to", "later", "nearest", "starts"
@@ -241,7 +241,7 @@ def _starts(operator: TrendOperator, latest: Ints, parts: Parts | None) -> tuple
     )  # fmt: skip
 
 
-def _possible_starts(tasks: Tasks) -> tuple[Ints, Ints]:
+def _possible_starts(tasks: TrendTasks) -> tuple[Ints, Ints]:
     """Return pairs of a task and an event of it: the first one where all trends of the task start there."""
     sizes = np.ones(len(tasks), np.int64) if tasks.single else tasks.hi - tasks.lo
     task = np.repeat(np.arange(len(tasks)), sizes)

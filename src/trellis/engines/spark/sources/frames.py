@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from trellis.engines.spark.session.session import get_session
 from trellis.engines.spark.ship.ship import ship
 from trellis.engines.spark.sources.read import read
 from trellis.engines.spark.sources.schema import from_spark, parse_times
-from trellis.engines.spark.split.compile import time_column
+from trellis.engines.spark.split.compile import SPARK_ERRORS, time_column
 from trellis.errors import UsageError
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.source import EventSource, is_spark_frame, paths_of
@@ -58,6 +59,13 @@ class Events:
         other = copy(self)
         other.frame = self.frame.where(condition)
         return other
+
+
+def input_files(events: Events) -> list[str]:
+    """Return the files that a frame of events is read from, as addresses; none where Spark does not know them."""
+    with suppress(*SPARK_ERRORS):
+        return list(events.frame.inputFiles())
+    return []
 
 
 def read_frames(source: EventSource, spark: SparkSession | None, time: str | None) -> tuple[Frames, str]:

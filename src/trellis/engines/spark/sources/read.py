@@ -38,6 +38,7 @@ from trellis.io import read as local
 from trellis.io.failures import reading
 from trellis.io.formats import format_of
 from trellis.io.sources import Paths, Source, expand, open_source
+from trellis.io.spreadsheets import GUARD, GUARDED, unguard_name
 
 _CORRUPT = "_trellis_corrupt"
 _FIELD = "_trellis_field"
@@ -351,7 +352,7 @@ def _header(source: Source) -> list[str]:
             raise DataError(f"{source.path} cannot be read as {kind}: {error}.") from None
     if names is None:
         raise DataError(f"{source.path} is empty: no header.", "A CSV file begins with a line of column names.")
-    named = [name or f"_c{i}" for i, name in enumerate(names)]
+    named = [unguard_name(name) or f"_c{i}" for i, name in enumerate(names)]
     for name, times in Counter(named).items():
         if times > 1:
             raise DataError(f"The header of {source.path} names `{name}` {times} times.", "Rename one of them.")
@@ -407,7 +408,12 @@ def _csv_part(job: _Job, names: Sequence[str], files: list[str], multi_line: boo
 
 
 def _csv_text(name: str) -> Column:
-    return f.replace(_column(name), f.lit(_EMPTY), f.lit(""))
+    return unguarded(f.replace(_column(name), f.lit(_EMPTY), f.lit("")))
+
+
+def unguarded(text: Column) -> Column:
+    """Take guards against formulas away from a text of CSV; see `trellis.io.spreadsheets`."""
+    return f.when(text.startswith(GUARD), f.regexp_replace(text, GUARDED, "$1")).otherwise(text)
 
 
 def _csv_column(job: _Job, name: str, found: _Found | None) -> Column:

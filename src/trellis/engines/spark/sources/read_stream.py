@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from trellis.engines.spark.sources.frames import Events
-from trellis.engines.spark.sources.read import read
+from trellis.engines.spark.sources.read import read, unguarded
 from trellis.engines.spark.sources.schema import parse_times
 from trellis.engines.spark.split.compile import SPARK_ERRORS
 from trellis.errors import DataError, UsageError
@@ -59,12 +59,15 @@ def read_stream(
         directory if "://" in directory else "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(directory))
     )
     frame = reader.format("csv" if kind == "tsv" else kind).load(path)
-    if not as_text and not (time_format is not None and isinstance(_type(declared, chosen), t.StringType)):
+    timed = as_text or (time_format is not None and isinstance(_type(declared, chosen), t.StringType))
+    guarded = {fld.name for fld in fields if kind in ("csv", "tsv") and isinstance(fld.dataType, t.StringType)}
+    if not timed and not guarded:
         return frame
     events = Events(frame)
-    columns = [
-        parse_times(events.column(n), time_format) if n == chosen else events.column(n) for n in events.types
-    ]  # fmt: skip
+    columns = [unguarded(events.column(n)) if n in guarded else events.column(n) for n in events.types]
+    if timed:
+        place = list(events.types).index(chosen)
+        columns[place] = parse_times(columns[place], time_format)
     return events.frame.select(*columns).toDF(*frame.columns)
 
 

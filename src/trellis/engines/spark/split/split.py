@@ -34,15 +34,20 @@ from trellis.language.schema import TYPE, Kind
 from trellis.plan.plan import Plan
 
 OTHER = "other"  # columns that only order rows of one id
-LONGEST = 4  # window batches have so many times the windows that hold an event: one event in four is copied
+LONGEST = 5  # window batches have so many times the windows that hold an event: one event in five is copied
 
 
 Watch = Callable[[DataFrame, str], DataFrame]
+Guard = Callable[[str, Column], Column]
 
 
 def as_it_is(frame: DataFrame, moment: str) -> DataFrame:
     """Watch nothing."""
     return frame
+
+
+def _unguarded(name: str, column: Column) -> Column:
+    return column
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,7 @@ def _shuffle_keys(bound: BoundQuery) -> list[str]:
 
 def split(
     plan: Plan, events: Events, drop_repeated: bool = False, length: int = 1, counting: bool = False,
-    watch: Watch = as_it_is,
+    watch: Watch = as_it_is, guard: Guard | None = None,
 ) -> Split:  # fmt: skip
     """Return the rows of a plan over events whose times and ids are all readable.
 
@@ -116,11 +121,15 @@ def split(
         Whether events are only counted, so that they need no numbers where they have no ids.
     watch
         Is given the rows `before` and `after` repeated ids are left out, and returns what goes on in their place.
+    guard
+        Is given the columns of times and ids by name, and returns those that raise where one is not readable.
     """
     bound = plan.bound
     schema = bound.schema
     assert schema is not None
-    single = rows = _narrowed(plan, events, drop_repeated and schema.event_id is not None, counting, watch)
+    single = rows = _narrowed(
+        plan, events, drop_repeated and schema.event_id is not None, counting, watch, guard or _unguarded
+    )
     if bound.window.kind is WindowKind.SLIDING:
         clock = Clock(bound.window, schema.time_type)
         first, last = _windows(f.col(TIME), clock)
@@ -165,7 +174,7 @@ def row_names(plan: Plan) -> dict[str, str]:
     return names | {n: r for n, r in row_roles(plan.bound).items() if n in names or r != ID}
 
 
-def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool, watch: Watch) -> DataFrame:
+def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool, watch: Watch, guard: Guard) -> DataFrame:
     """Return the rows before windows multiply them."""
     bound = plan.bound
     schema = bound.schema
@@ -182,9 +191,11 @@ def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool, w
         partition_value(events.column(n), kind.kind).alias(partition_name(i))
         for i, (n, kind) in enumerate(bound.partition)
     ]
-    columns.append(time_number(events.column(schema.time), bound).alias(TIME))
+    columns.append(guard(schema.time, time_number(events.column(schema.time), bound)).alias(TIME))
     if schema.event_id is not None or numbered:
-        columns.append(f.col(ID) if schema.event_id is None else events.column(schema.event_id).alias(ID))
+        columns.append(
+            f.col(ID) if schema.event_id is None else guard(schema.event_id, events.column(schema.event_id)).alias(ID)
+        )
     if plan.keep_failing:
         columns.append((f.coalesce(meets, f.lit(False)) if meets is not None else f.lit(True)).alias(USABLE))
     rows = frame.select(*columns, *(_all_in_order(events) if drop_repeated else []))

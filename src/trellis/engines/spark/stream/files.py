@@ -29,6 +29,7 @@ class Filing:
     places: Mapping[str, str]
     format: str
     large: int = DIRECT_BYTES
+    raw_csv: bool = False
 
     def write(self, kind: str, query: str, batch: str, batches: Iterable[pa.RecordBatch]) -> tuple[str, int]:
         """Write a file, and return its name and its rows. It counts when the log of the outlet names it."""
@@ -39,7 +40,7 @@ class Filing:
         file = Path(self.places[query]) / FOLDERS[kind] / name
         counted = _Counted(first, batches, schema)
         try:
-            write_file(counted, schema, file, self.format)
+            write_file(counted, schema, file, self.format, self.raw_csv)
         except BaseException as problem:
             file.unlink(missing_ok=True)
             if isinstance(problem, OSError):

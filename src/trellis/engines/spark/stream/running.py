@@ -224,6 +224,7 @@ class Options:
     flush: bool = False
     keep_late: bool = False
     max_ahead: str | None = AHEAD
+    raw_csv: bool = False
 
 
 @dataclass
@@ -295,12 +296,16 @@ class Stream:
             for name, family in self.families.items():
                 self.running[name] = self._start(name, family)
 
+    def _filing(self, outlets: Mapping[str, Outlet]) -> Filing:
+        """Return where and how tasks write."""
+        return Filing(_places(outlets), self.options.format, raw_csv=self.options.raw_csv)
+
     def _start(self, name: str, family: Family) -> Any:
         keys, options = self.checkpoint.buckets[name], self.options
         one = family.standing[0]
         settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
         outlets = {each.name: self.outlets[each.name] for each in family.standing}
-        found = found_in(family, self.events, settings, Filing(_places(outlets), options.format))
+        found = found_in(family, self.events, settings, self._filing(outlets))
         writer = found.writeStream.foreachBatch(
             lambda frame, batch: self._write(frame, batch_name(batch), outlets, name)
         )
@@ -312,7 +317,7 @@ class Stream:
         for outlet in outlets.values():
             if not outlet.has(batch):
                 outlet.remove_uncommitted(batch)
-        work = WriteFound(Filing(_places(outlets), self.options.format), batch, self.options.keep_late)
+        work = WriteFound(self._filing(outlets), batch, self.options.keep_late)
         files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
         taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
         files = [file for file in files if file["kind"] != TAKEN]
