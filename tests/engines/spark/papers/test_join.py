@@ -246,12 +246,11 @@ def test_several_variables_are_refused(spark: SparkSession) -> None:
         joined(spark, "PATTERN SEQ(E a, E+ b[])")
 
 
-def test_a_graph_that_is_too_large_to_be_broadcast_is_refused(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trellis.engines.spark.papers.join.MOST_EDGES", 29)
+def test_a_graph_that_is_too_large_to_be_broadcast_is_refused(spark: SparkSession) -> None:
+    trends = joined(spark, f"PATTERN E+ s[] WHERE {EQUALITY}")
+    trends.most_edges = 29
     with pytest.raises(UsageError, match=r"30 events .* no more than 29"):
-        joined(spark, f"PATTERN E+ s[] WHERE {EQUALITY}").to_spark()
+        trends.to_spark()
 
 
 @pytest.mark.parametrize(
