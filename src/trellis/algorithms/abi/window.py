@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from trellis.algorithms.abi.graph import PARALLEL, AbiGraph, Values, build
 from trellis.algorithms.contract import REFERENCE, Stage
+from trellis.events.slice import Ints
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.papers.abi import edges as edge_kernel
 from trellis.kernels.papers.abi import join as join_kernel
 from trellis.language.syntax import Report
-from trellis.trends.slice import Ints
 
 Flags = NDArray[np.bool_]
 FIRST_TRIED, FACTOR = 16, 4  # anchors that are tried where none are asked for, and how many times more the next time
