@@ -11,7 +11,7 @@ from trellis.algorithms.cet.ground import MOST_REFERENCES, split
 from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.errors import TrellisError
 from trellis.kernels.papers.cet import baseline as kernel
-from trellis.kernels.papers.cet.walk import predecessors
+from trellis.kernels.papers.cet.graph import predecessors
 from trellis.language.syntax import Report
 from trellis.operators.trends.graph import EventGraph, build_graph
 

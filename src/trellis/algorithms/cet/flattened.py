@@ -12,8 +12,8 @@ from trellis.algorithms.cet.baseline import compatible
 from trellis.algorithms.cet.ground import BATCH_VALUES, Places, check_size, ground_of
 from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.kernels.papers.abi.breadth import count_longer
+from trellis.kernels.papers.cet.graph import longest_paths
 from trellis.kernels.papers.cet.levels import direct_flags, lengthen
-from trellis.kernels.papers.cet.walk import longest_paths
 from trellis.operators.trends.graph import EventGraph
 
 Flags = NDArray[np.bool_]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.errors import TrellisError
 from trellis.events.slice import Ints
-from trellis.kernels.list.blocks import SPARE
-from trellis.kernels.papers.cet.walk import longest_paths, predecessors
+from trellis.kernels.list.wide import SPARE
+from trellis.kernels.papers.cet.graph import longest_paths, predecessors
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name
 BATCH_ROWS = 1 << 16
@@ -66,7 +66,8 @@ class Buffer:
         self._renew()
 
     def _renew(self) -> None:
-        self.values, self.ends = np.empty(self._size + SPARE, np.int32), np.empty(BATCH_ROWS, np.int32)
+        self.values, self.offsets = np.empty(self._size + SPARE, np.int32), np.empty(BATCH_ROWS + SPARE, np.int32)
+        self.ends = self.offsets[1:]
 
     def found(self, task: int, rows: int, used: int) -> Found:
         """Return the trends that were written."""

@@ -18,7 +18,7 @@ from trellis.algorithms.cet.plans import Choice, NoPlan, Problem
 from trellis.algorithms.cet.pool import Pool
 from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.events.slice import Ints
-from trellis.kernels.list.blocks import SPARE
+from trellis.kernels.list.wide import SPARE
 from trellis.kernels.papers.cet.join import DEEPEST, STATE, join
 
 SHOWN = 12  # graphlets of a plan that `explain` names one by one

@@ -8,7 +8,7 @@ import numpy as np
 
 from trellis.algorithms.cet.ground import Ground
 from trellis.algorithms.contract import REFERENCE, Meter
-from trellis.kernels.list.blocks import SPARE
+from trellis.kernels.list.wide import SPARE
 from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
 
 

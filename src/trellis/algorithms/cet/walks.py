@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from trellis.algorithms.cet.ground import Buffer, Ground
-from trellis.algorithms.contract import Found
-from trellis.kernels.list.blocks import SPARE
-from trellis.kernels.papers.cet.walk import STATE, walk
+from trellis.algorithms.contract import Found, Stage
+from trellis.kernels.list import walk as kernel
 
 
-def walked(ground: Ground, task: int, buffer: Buffer, backwards: bool) -> Iterator[Found]:
+def walked(stage: Stage, ground: Ground, task: int, buffer: Buffer, backwards: bool) -> Iterator[Found]:
     """Yield the trends of a window, found forwards over successors or backwards over predecessors."""
-    lo, hi = int(ground.lo[task]), int(ground.hi[task])
-    deepest = int(ground.extents[0][task])
-    state, places = np.zeros(STATE, np.int64), np.empty(deepest, np.int64)
-    nodes = np.empty(deepest + SPARE, np.int32)
-    state[0] = lo
-    ways = (*ground.behind, *ground.after) if backwards else (*ground.after, *ground.behind)
-    over = False
-    while not over:
-        rows, used, over = walk(
-            state, nodes, places, lo, hi, ground.ok, *ways, backwards, buffer.values, buffer.ends
-        )  # fmt: skip
-        if rows:
-            yield buffer.found(task, rows, used)
+    first, last = stage.may_start(task), stage.may_end(task)
+    marks = kernel.WalkMarks(last, first, True) if backwards else kernel.WalkMarks(first, last, False)
+    edges = ground.behind if backwards else ground.after
+    graph = kernel.WalkGraph(ground.lo, ground.hi, ground.lo, False, False, *edges, stage.graph.latest, ground.ok)
+    state, ranges = kernel.walk_of_task(task, int(ground.extents[0][task]))
+    while not state.state[kernel.RANGE]:
+        rows = kernel.WalkRows(buffer.values, buffer.offsets, None)
+        kernel.fill(state, ranges, graph, None, None, marks, rows)
+        number, used = state.state[kernel.ROWS : kernel.VALUES + 1].tolist()
+        if number:
+            yield buffer.found(task, number, used)

@@ -12,7 +12,8 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _ends(x, hi, first_end, every, offsets, successors):
+def may_end(x, hi, first_end, every, offsets, successors):
+    """Whether a path of the task `[.., hi)` may end at event `x`."""
     if every:
         return True
     if offsets[x] < offsets[x + 1] and successors[offsets[x]] < hi:
@@ -21,22 +22,13 @@ def _ends(x, hi, first_end, every, offsets, successors):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _starts(x, lo, single, every, ok, latest):
+def may_start(x, lo, single, every, ok, latest):
+    """Whether a path of the task `[lo, ..)` may start at event `x`."""
     if not ok[x]:
         return False
     if single:
         return x == lo
     return every or latest[x] < lo
-
-
-@njit(cache=True, nogil=True)
-def _add_logs(a, b):
-    if a == -np.inf:
-        return b
-    if b == -np.inf:
-        return a
-    high, low = (a, b) if a > b else (b, a)
-    return high + np.log2(1.0 + np.exp2(low - high))
 
 
 @njit(cache=True, nogil=True)
@@ -52,7 +44,7 @@ def members(shortest, longest, lo, hi, first_end, single, every, offsets, succes
         reached = np.zeros((size, places), np.bool_)
         left = np.zeros((size, places), np.bool_)
         for x in range(lo[task], hi[task]):
-            if _starts(x, lo[task], single, every, ok, latest):
+            if may_start(x, lo[task], single, every, ok, latest):
                 reached[x - lo[task], 0] = True
             for i in range(offsets[x], offsets[x + 1]):
                 if successors[i] >= hi[task]:
@@ -66,7 +58,7 @@ def members(shortest, longest, lo, hi, first_end, single, every, offsets, succes
         for x in range(hi[task] - 1, lo[task] - 1, -1):
             if not ok[x]:
                 continue
-            if _ends(x, hi[task], first_end[task], every, offsets, successors):
+            if may_end(x, hi[task], first_end[task], every, offsets, successors):
                 left[x - lo[task], 0] = True
             for i in range(offsets[x], offsets[x + 1]):
                 if successors[i] >= hi[task]:

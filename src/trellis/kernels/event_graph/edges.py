@@ -10,11 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least
+
 ANY, NEXT, CONTIGUOUS = 0, 1, 2
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _passes(x, y, above, below, differ_next, differ_prev):
+def passes(x, y, above, below, differ_next, differ_prev):
+    """Whether the codes of a later event `y` allow it to follow `x`."""
     for j in range(above.shape[0]):
         if above[j, y] <= below[j, x]:
             return False
@@ -23,17 +26,6 @@ def _passes(x, y, above, below, differ_next, differ_prev):
         if a < 0 or b < 0 or a == b:
             return False
     return True
-
-
-@njit(cache=True, nogil=True)
-def _first_at_least(values, lo, hi, bound):
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if values[middle] < bound:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
 
 
 @njit(cache=True, nogil=True)
@@ -92,11 +84,11 @@ def edges_of_rows(
             if keyed:
                 if key_prev[x] >= 0:
                     run_end = key_runs[key_prev[x] + 1]
-                    i = _first_at_least(by_key, key_runs[key_prev[x]], run_end, first)
+                    i = first_at_least(by_key, key_runs[key_prev[x]], run_end, first)
                     while i < run_end and by_key[i] < last:
                         y = by_key[i]
                         i += 1
-                        if takes[y] and _passes(x, y, above, below, differ_next, differ_prev):
+                        if takes[y] and passes(x, y, above, below, differ_next, differ_prev):
                             if filling:
                                 successors[total + degree] = y
                             degree += 1
@@ -109,7 +101,7 @@ def edges_of_rows(
                     _write_marked(first, marks, successors[total : total + degree])
             else:
                 for y in range(first, last):
-                    if takes[y] and _passes(x, y, above, below, differ_next, differ_prev):
+                    if takes[y] and passes(x, y, above, below, differ_next, differ_prev):
                         if filling:
                             successors[total + degree] = y
                         degree += 1

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least
+
 BEGINS, ENDS, GOES_ON, INNER, DENIED = 1, 2, 4, 8, 16
 
 
@@ -109,7 +111,7 @@ def _reach(graph, worlds, w, carried, every, flags, visited):
     number, at = 0, 0
     v = lo
     if only >= 0:
-        at = np.searchsorted(inner, lo)
+        at = first_at_least(inner, 0, inner.shape[0], lo)
     while v < hi:
         if may_begin[v] and times[v] <= earliest and (every or not flags[v] & INNER):
             flags[v] |= BEGINS

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least_in, grown
 from trellis.kernels.maximal.bisection import NO_CEILING
 
 CHUNK = 512  # events that are looked at together
@@ -26,14 +27,7 @@ def _follows(x, y, above, below):
 @njit(cache=True, nogil=True)
 def _step(front, size, below, bound):
     """Return how many of a staircase have a first `below` under the bound."""
-    lo, hi = 0, size
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if below[0, front[middle]] < bound:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
+    return first_at_least_in(front, below[0], 0, size, bound)
 
 
 @njit(cache=True, nogil=True)
@@ -115,9 +109,7 @@ def scanned_edges(strands, after, limit, above, below, transitive, degrees, cap)
         for x in range(strands[strand], strands[strand + 1]):
             last = min(limit[x], strands[strand + 1])
             if found + last - x > successors.shape[0]:
-                grown = np.empty(2 * successors.shape[0] + last - x, np.int32)
-                grown[:found] = successors[:found]
-                successors = grown
+                successors = grown(successors, found, 2 * successors.shape[0] + last - x)
             degrees[x] = _scan(x, last, after, above, below, transitive, front, waiting, successors[found:])
             found += degrees[x]
             if found > cap:

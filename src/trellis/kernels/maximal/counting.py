@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least
 from trellis.kernels.maximal.bisection import (
     LEAF,
     NO_CEILING,
@@ -53,13 +54,7 @@ def _bounds_of_leaf(lo, hi, first, above, below, floor, ceiling):
 @njit(cache=True, nogil=True)
 def _first_code(keys, lo, hi, bound):
     """Return the first place in sorted `keys` whose code is at least `bound`."""
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if code_of(keys[middle]) < bound:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
+    return first_at_least(keys, lo, hi, np.int64(bound) << 32)  # a code is the upper half of its key
 
 
 @njit(cache=True, nogil=True)

@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least
+
 LANES = 64
 
 
@@ -107,17 +109,6 @@ def _sweep(begin, owned, end, lane, first, after, key_next, key_prev, local, arr
 
 
 @njit(cache=True, nogil=True)
-def _first_at_least(values, lo, hi, bound):
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if values[middle] < bound:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
-
-
-@njit(cache=True, nogil=True)
 def runs(after, back, limit, key_prev, key_runs, by_key):
     """Return where the direct successors of each event begin and end in `by_key`.
 
@@ -128,8 +119,8 @@ def runs(after, back, limit, key_prev, key_runs, by_key):
     for x in range(n):
         key = key_prev[x]
         if key >= 0:
-            begins[x] = _first_at_least(by_key, key_runs[key], key_runs[key + 1], after[x])
-            ends[x] = _first_at_least(by_key, begins[x], key_runs[key + 1], min(back[x], limit[x]))
+            begins[x] = first_at_least(by_key, key_runs[key], key_runs[key + 1], after[x])
+            ends[x] = first_at_least(by_key, begins[x], key_runs[key + 1], min(back[x], limit[x]))
     return begins, ends
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import ONE, lowest_bit
 from trellis.kernels.maximal.bisection import (
     LEAF,
     NO_CEILING,
@@ -28,10 +29,6 @@ from trellis.kernels.maximal.bisection import (
 )
 
 STRETCH = 256  # a stretch owns at least so many events
-DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # times a power of two: six high bits that tell which
-BIT = np.empty(64, np.int64)
-for _bit in range(64):
-    BIT[(int(DE_BRUIJN) << _bit & 2**64 - 1) >> 58] = _bit
 
 
 @njit(cache=True, nogil=True)
@@ -215,16 +212,15 @@ def _sort_by_bits(values, words):
     low = high = np.int64(values[0])
     for value in values:
         low, high = min(low, value), max(high, value)
-        words[value >> 6] |= np.uint64(1) << np.uint64(value & 63)
+        words[value >> 6] |= ONE << np.uint64(value & 63)
     place = 0
     for i in range(low >> 6, (high >> 6) + 1):
         word = words[i]
         words[i] = 0
         while word:
-            last = word & (~word + np.uint64(1))
-            values[place] = (i << 6) + BIT[(last * DE_BRUIJN) >> np.uint64(58)]
+            values[place] = (i << 6) + lowest_bit(word)
             place += 1
-            word ^= last
+            word &= word - ONE
 
 
 @njit(cache=True, nogil=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least_in
 from trellis.kernels.sequence.walk import EQUAL, GREATER
 
 
@@ -23,18 +24,6 @@ def _accepts(kinds, left, a, right, b):
         elif left[c, a] == right[c, b]:
             return False
     return True
-
-
-@njit(cache=True, nogil=True)
-def _first_from(starts, rows, low, high, event):
-    """Return the first place of rows by first event that does not begin before an event."""
-    while low < high:
-        middle = (low + high) >> 1
-        if starts[rows[middle]] < event:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @njit(cache=True, nogil=True)
@@ -54,7 +43,7 @@ def join_pairs(
         low, high = 0, rows.shape[0]
         if keyed:
             low, high = by_code[left[0, a]], by_code[left[0, a] + 1]
-        for i in range(_first_from(starts, rows, low, high, after[a]), high):
+        for i in range(first_at_least_in(rows, starts, low, high, after[a]), high):
             b = rows[i]
             if starts[b] >= until[a]:
                 break
@@ -93,7 +82,7 @@ def join_groups(
             for i in range(begins[g], begins[g + 1]):
                 a = members[i]
                 for j in range(
-                    _first_from(starts, right_members, right_begins[h], right_begins[h + 1], after[a]),
+                    first_at_least_in(right_members, starts, right_begins[h], right_begins[h + 1], after[a]),
                     right_begins[h + 1],
                 ):
                     b = right_members[j]
@@ -115,6 +104,6 @@ def pairs_in_reach(left, after, until, starts, rows, by_code):
         low, high = 0, rows.shape[0]
         if keyed:
             low, high = by_code[left[0, a]], by_code[left[0, a] + 1]
-        first = _first_from(starts, rows, low, high, after[a])
-        total += max(0, _first_from(starts, rows, first, high, until[a]) - first)
+        first = first_at_least_in(rows, starts, low, high, after[a])
+        total += max(0, first_at_least_in(rows, starts, first, high, until[a]) - first)
     return total

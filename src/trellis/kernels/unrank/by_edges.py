@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from trellis.kernels.count.paths import _ends, _starts
-from trellis.kernels.unrank.by_index import grown
+from trellis.kernels.arrays import grown
+from trellis.kernels.count.paths import may_end, may_start
 
 LIMB = 32
 ENDLESS = 1 << 62  # a longest length of this or more is none
@@ -32,7 +32,7 @@ def suffix_counts(lo, hi, first_end, every, offsets, successors, ok, limbs):
         if not ok[x]:
             continue
         here = counts[x - lo]
-        if _ends(x, hi, first_end, every, offsets, successors):
+        if may_end(x, hi, first_end, every, offsets, successors):
             here[0] = np.uint64(1)
         for i in range(offsets[x], offsets[x + 1]):
             if successors[i] >= hi:
@@ -53,7 +53,7 @@ def layered_counts(lo, hi, first_end, every, offsets, successors, ok, limbs, len
                 continue
             here = counts[length, x - lo]
             if length == 0:
-                if _ends(x, hi, first_end, every, offsets, successors):
+                if may_end(x, hi, first_end, every, offsets, successors):
                     here[0] = np.uint64(1)
                 continue
             for i in range(offsets[x], offsets[x + 1]):
@@ -104,7 +104,7 @@ def _unrank(
     """Write the path with a rank into `path` and return its length, or 0 if the rank is too high; `rank` is used up."""
     x = -1
     for start in range(lo, lo + 1 if single else hi):
-        if _starts(start, lo, single, every, ok, latest):
+        if may_start(start, lo, single, every, ok, latest):
             _completions(number, start - lo, 0, counts, layers, least, most)
             if not _take(rank, number):
                 x = start
@@ -115,7 +115,7 @@ def _unrank(
     while True:
         path[depth] = x
         depth += 1
-        if least <= depth <= most and _ends(x, hi, first_end, every, offsets, successors):
+        if least <= depth <= most and may_end(x, hi, first_end, every, offsets, successors):
             number[:] = np.uint64(0)
             number[0] = np.uint64(1)
             if not _take(rank, number):
@@ -147,8 +147,8 @@ def unrank(ranks, lo, hi, first_end, single, every, offsets, successors, latest,
             rank, lo, hi, first_end, single, every, offsets, successors, latest, ok, counts, layers, least, most,
             number, path,
         )  # fmt: skip
-        while used + length > events.shape[0]:
-            events = grown(events)
+        if used + length > events.shape[0]:
+            events = grown(events, used, 2 * (used + length))
         for j in range(length):
             events[used + j] = path[j]
         used += length

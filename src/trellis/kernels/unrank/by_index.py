@@ -17,6 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least, grown
+
 BITS = 61
 MASK = (1 << BITS) - 1
 SHIFT = 10
@@ -157,18 +159,6 @@ def start_heads(starts, counts):
 
 
 @njit(cache=True, nogil=True)
-def first_at_least(values, begin, end, wanted):
-    """Return the first position from `begin` on with a value not below the one wanted, in rising values."""
-    while begin < end:
-        middle = (begin + end) >> 1
-        if values[middle] < wanted:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@njit(cache=True, nogil=True)
 def _less(size, rest, heads, row):
     """Return whether a number is less than that of a row."""
     carry = 0
@@ -261,15 +251,6 @@ def _find_next(y, limbs, low, high, rest, spare, place, slots, vertices, sums):
 
 
 @njit(cache=True, nogil=True)
-def grown(values):
-    """Return an array of twice the size with the same values at its beginning."""
-    larger = np.empty(2 * values.shape[0], np.int32)
-    for i in range(values.shape[0]):  # a slice on the left takes Numba seconds to compile
-        larger[i] = values[i]
-    return larger
-
-
-@njit(cache=True, nogil=True)
 def take_one(rest):
     """Subtract 1 from a number unless it is 0, and return whether it was."""
     for k in range(rest.shape[0]):
@@ -295,7 +276,7 @@ def locate(ranks, limbs, later, place, firsts, lasts, starts, ends, every, slots
         x = _find_start(limbs, rest, spare, starts, slots, sums, heads)
         while x < n:
             if used == events.shape[0]:
-                events = grown(events)
+                events = grown(events, used, 2 * used)
             events[used] = x
             used += 1
             if take_one(rest) if every else ends[x]:

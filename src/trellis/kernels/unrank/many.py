@@ -23,9 +23,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from trellis.kernels.unrank.by_index import BITS, MASK, grown, take_one
+from trellis.kernels.arrays import ONE, first_at_least, grown
+from trellis.kernels.unrank.by_index import BITS, MASK, take_one
 
-ONE, HALF, SIGN = np.uint64(1), np.uint64(32), np.uint64(63)
+HALF, SIGN = np.uint64(32), np.uint64(63)
 LOW = (1 << 32) - 1
 
 
@@ -127,18 +128,6 @@ def _halve(tree, h, y, counts, summed, limbs):
 
 
 @njit(cache=True, nogil=True)
-def _first_at_least(values, begin, end, wanted):
-    """Return the first place with a value not below the one wanted; places are unsigned, which makes loops quicker."""
-    while begin < end:
-        middle = (begin + end) >> ONE
-        if values[middle] < wanted:
-            begin = middle + ONE
-        else:
-            end = middle
-    return begin
-
-
-@njit(cache=True, nogil=True)
 def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, limbs, amount, cuts):
     """Ask the waiting from `begin` on whether they go to the node of level h; those who do are added to the bound.
 
@@ -158,9 +147,9 @@ def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, limbs, 
                 low, high = firsts[r][np.uint64(x)], lasts[r][np.uint64(x)]
                 a = b = node_end
                 if low < high and node < node_end:
-                    a = _first_at_least(vertices, node, node_end, low)
+                    a = np.uint64(first_at_least(vertices, node, node_end, low))
                     if high <= vertices[node_end - ONE]:
-                        b = _first_at_least(vertices, a, node_end, high)
+                        b = np.uint64(first_at_least(vertices, a, node_end, high))
                 cuts[r] = (a - node) | (b - node) << HALF
                 for k in range(size):
                     amount[k] += sums[a, k] - sums[b, k]
@@ -305,8 +294,9 @@ def travel(ranks, limbs, order, later, place, firsts, lasts, starts, ends, every
                 source[source_end, k] = first_rest[gone, k]
             source_end += ONE
             gone += 1
-        while log_end + source_end - begin > log.shape[0]:
-            log, log_at = grown(log), grown(log_at)
+        needed = log_end + source_end - begin
+        if needed > log.shape[0]:
+            log, log_at = grown(log, log_end, 2 * np.int64(needed)), grown(log_at, log_end, 2 * np.int64(needed))
         log_end, held_end = _arrive(
             y, source, begin, source_end, log, log_at, log_end, held, held_end, firsts, limbs, every, ends[y]
         )

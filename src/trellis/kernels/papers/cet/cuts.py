@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least
 from trellis.kernels.papers.cet.grow import HUGE, is_entry
 
 EDGES, UPDATES, KEPT, GROWN, VISITS, COSTS = range(6)
@@ -100,7 +101,7 @@ def graphlet_costs(
             if offsets[x] < offsets[x + 1]:
                 last = successors[offsets[x + 1] - 1]
                 if last < bounds[stop]:  # an exit only of graphlets that end before its last successor
-                    piece = np.searchsorted(bounds, last, side="right") - 1
+                    piece = first_at_least(bounds, 0, bounds.shape[0], last + 1) - 1
                     gone[piece - first] += named[x - u]
             if ok[x]:
                 for w in range(lo.shape[0]):

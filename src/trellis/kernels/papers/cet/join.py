@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from trellis.kernels.list.blocks import SPARE, copy_wide
+from trellis.kernels.list.wide import SPARE, copy_wide
 
 CURSOR, DEPTH, DEEPEST, TOTAL, STATE = range(5)
 FRESH = -1
