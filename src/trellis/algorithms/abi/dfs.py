@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trellis.algorithms.contract import REFERENCE, Found, Stage
+from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.list import walk as kernel
 from trellis.kernels.list.wide import SPARE
 
@@ -16,7 +17,7 @@ VALUES, ROWS = 1 << 18, 1 << 16  # of a batch
 def extract(stage: Stage) -> Iterator[Found]:
     """Yield all trends of a stage; what is stored is one path."""
     tasks, edges = stage.tasks, stage.graph
-    graph = kernel.WalkGraph(
+    graph = TaskGraph(
         tasks.lo, tasks.hi, tasks.lo, False, tasks.every, edges.offsets, edges.successors, edges.latest,
         stage.events.usable,
     )  # fmt: skip

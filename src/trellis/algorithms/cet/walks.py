@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from trellis.algorithms.cet.ground import Buffer, Ground
 from trellis.algorithms.contract import Found, Stage
+from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.list import walk as kernel
 
 
@@ -14,7 +15,7 @@ def walked(stage: Stage, ground: Ground, task: int, buffer: Buffer, backwards: b
     first, last = stage.may_start(task), stage.may_end(task)
     marks = kernel.WalkMarks(last, first, True) if backwards else kernel.WalkMarks(first, last, False)
     edges = ground.behind if backwards else ground.after
-    graph = kernel.WalkGraph(ground.lo, ground.hi, ground.lo, False, False, *edges, stage.graph.latest, ground.ok)
+    graph = TaskGraph(ground.lo, ground.hi, ground.lo, False, False, *edges, stage.graph.latest, ground.ok)
     state, ranges = kernel.walk_of_task(task, int(ground.extents[0][task]))
     while not state.state[kernel.RANGE]:
         rows = kernel.WalkRows(buffer.values, buffer.offsets, None)

@@ -15,7 +15,7 @@ from numba import njit
 
 from trellis.kernels.arrays import ONE, lowest_bit, ones
 
-# Said aloud, since a caller that does without (see `debs_tables.lean`) would pass that on.
+# Said aloud, since a caller that does without (see `trellis.kernels.papers.debs2016.tables.lean`) would pass that on.
 counted = njit(cache=True, nogil=True, _nrt=True)
 
 

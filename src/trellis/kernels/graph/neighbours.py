@@ -1,4 +1,4 @@
-"""What vertex programs do to the lists of neighbours that numbers alone do not: h-index and common members."""
+"""Kernels of vertex programs over lists of neighbours: h-index and common members."""
 
 from __future__ import annotations
 

@@ -174,8 +174,8 @@ def make_ready(graph, task, wanted, blocks, shared):
 
     Parameters
     ----------
-    graph : WalkGraph
-        The traversal input; see `trellis.kernels.list.walk`.
+    graph : TaskGraph
+        The traversal input; see `trellis.kernels.count.paths`.
     task : int
         The task; `blocks.ready` becomes this.
     wanted : uint64

@@ -31,36 +31,6 @@ SKIP, LEFT = range(2)
 ENDLESS = 1 << 62  # more rows than are ever listed
 
 
-class WalkGraph(NamedTuple):
-    """The traversal input of a walk: tasks, and the event graph that they share.
-
-    Attributes
-    ----------
-    lo, hi, first_end : int64 (tasks,)
-        The events of each task, and the first of them with which a path may end.
-    single, every : bool
-        Whether paths start at `lo` alone; whether they start and end anywhere.
-    offsets : int64 (events + 1,)
-        Where the successors of each event begin.
-    successors : int32 (edges,)
-        The successors of each event, in rising order.
-    latest : int64 (events,)
-        The latest predecessor of each event, or -1.
-    usable : bool (events,)
-        Whether an event may be on a path.
-    """
-
-    lo: np.ndarray
-    hi: np.ndarray
-    first_end: np.ndarray
-    single: bool
-    every: bool
-    offsets: np.ndarray
-    successors: np.ndarray
-    latest: np.ndarray
-    usable: np.ndarray
-
-
 class WalkRanges(NamedTuple):
     """Rank ranges: the paths of the task `task[i]` from rank `first[i]` on, `size[i]` of them.
 
@@ -125,7 +95,7 @@ class WalkRows(NamedTuple):
 
 def _shared_of(blocks):
     """Return what the rows of blocks share, or None: Numba then knows which of both it is."""
-    raise NotImplementedError
+    return None if blocks is None else blocks.shared
 
 
 @overload(_shared_of)
@@ -267,7 +237,7 @@ def fill(walk, ranges, graph, blocks, limits, marks, rows):
         Where the walk stands; zeros at first.
     ranges : WalkRanges
         What is listed; with `limits` or `marks` every first rank is 0.
-    graph : WalkGraph
+    graph : TaskGraph
         What is walked over.
     blocks : PathBlocks or None
         Room for what makes a task ready; without it nothing can be skipped.

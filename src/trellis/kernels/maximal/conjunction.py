@@ -83,13 +83,13 @@ def _put(front, size, y, below):
 
 
 @njit(cache=True, nogil=True)
-def scanned_edges(strands, after, limit, above, below, transitive, degrees, cap):
+def scanned_edges(partitions, after, limit, above, below, transitive, degrees, cap):
     """Return the direct edges as successors, those of each event in time order; `degrees` becomes their numbers.
 
     Parameters
     ----------
-    strands
-        Where the strands begin, between which there are no edges.
+    partitions
+        Where the key partitions begin, between which there are no edges.
     after, limit
         For each event the first one later, and the first one that it may not be followed by.
     above, below
@@ -105,9 +105,9 @@ def scanned_edges(strands, after, limit, above, below, transitive, degrees, cap)
     front, waiting = np.empty(longest + 1, np.int64), np.empty(longest, np.int64)
     successors = np.empty(1 << 16, np.int32)
     found = 0
-    for strand in range(strands.shape[0] - 1):
-        for x in range(strands[strand], strands[strand + 1]):
-            last = min(limit[x], strands[strand + 1])
+    for partition in range(partitions.shape[0] - 1):
+        for x in range(partitions[partition], partitions[partition + 1]):
+            last = min(limit[x], partitions[partition + 1])
             if found + last - x > successors.shape[0]:
                 successors = grown(successors, found, 2 * successors.shape[0] + last - x)
             degrees[x] = _scan(x, last, after, above, below, transitive, front, waiting, successors[found:])

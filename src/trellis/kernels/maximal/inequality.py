@@ -5,7 +5,7 @@ See `trellis.kernels.maximal.bisection` for what a direct edge is. Across a midd
 top, and taken out when one is found whose floor has been passed: it can be reached directly by no later one either.
 What is left from the top down to the ceiling is an edge each.
 
-Events come as strands (worlds, or worlds split by a key), each in time order; edges never leave a strand.
+Events come as key partitions (or whole partitions, where there is no key), each in time order; edges never leave one.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from trellis.kernels.maximal.bisection import (
     split,
 )
 
-STRETCH = 256  # a stretch owns at least so many events
+TILE = 256  # a tile owns at least so many events
 
 
 @njit(cache=True, nogil=True)
-def stretches(strands, limit):
-    """Cut strands into stretches, so that the cost depends on how far edges may go and not on the length of a strand.
+def tiles(partitions, limit):
+    """Cut key partitions into tiles, so that the cost depends on how far edges may go and not on the length of one.
 
-    No edge of `x` goes to `limit[x]` or beyond, which never falls within a strand. Return rows (begin, owned, end): the
-    edges of the events from `begin` to `owned` all end before `end`.
+    No edge of `x` goes to `limit[x]` or beyond, which never falls within a key partition. Return rows (begin, owned,
+    end): the edges of the events from `begin` to `owned` all end before `end`.
     """
-    found = np.empty((limit.shape[0] // STRETCH + strands.shape[0], 3), np.int64)
+    found = np.empty((limit.shape[0] // TILE + partitions.shape[0], 3), np.int64)
     count = 0
-    for strand in range(strands.shape[0] - 1):
-        begin, last = strands[strand], strands[strand + 1]
+    for partition in range(partitions.shape[0] - 1):
+        begin, last = partitions[partition], partitions[partition + 1]
         while begin < last:
-            owned = min(last, max(limit[begin], begin + STRETCH))
+            owned = min(last, max(limit[begin], begin + TILE))
             end = max(owned, limit[owned - 1])
             if last - begin <= 2 * (end - begin):
                 owned = end = last
@@ -149,14 +149,14 @@ def _across(
 
 @njit(cache=True, nogil=True)
 def direct_edges(rows, first, after, above, below, limit, cursor, successors, cap):
-    """Count or write the direct edges of stretches; return how many were looked at: more than `cap` if it gave up.
+    """Count or write the direct edges of tiles; return how many were looked at: more than `cap` if it gave up.
 
     Parameters
     ----------
     rows
-        The stretches, as `stretches` gives them.
+        The tiles, as `tiles` gives them.
     first, after
-        For each event the first one of its time (in its strand) and the first one later.
+        For each event the first one of its time (in its key partition) and the first one later.
     above, below
         The codes, as `trellis.kernels.maximal.bisection.rank_codes` makes them.
     limit

@@ -415,7 +415,7 @@ def fill(candidates, tasks, t, skip, walk, out, rows, size):
 
 
 @njit(cache=True, nogil=True)
-def locate(candidates, tasks, t, rank, cut, walk, scratch, out):
+def unrank_match(candidates, tasks, t, rank, cut, walk, scratch, out):
     """Write the events of the match of a task that has a rank among those of the task; numbers are below 2**64."""
     events, later, pool, at = candidates.events, candidates.later, walk.pool, walk.at
     low, used = walk.low, candidates.events.shape[0]

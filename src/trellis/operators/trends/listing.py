@@ -25,10 +25,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
+from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.list import walk as kernel
 from trellis.kernels.list.blocks import TASK, PathBlocks, make_ready
 from trellis.kernels.list.lengths import LengthLimits
-from trellis.kernels.list.walk import WalkGraph, WalkRanges, WalkRows, WalkState
+from trellis.kernels.list.walk import WalkRanges, WalkRows, WalkState
 from trellis.kernels.list.wide import SPARE
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.stretches import BEYOND, CLIPPED, Stretches
@@ -60,10 +61,10 @@ class Ground:
         return self.least > 1 or self.most < NO_BOUND
 
     @property
-    def arrays(self) -> WalkGraph:
+    def arrays(self) -> TaskGraph:
         """The arrays as kernels take them."""
         tasks, graph = self.tasks, self.graph
-        return WalkGraph(
+        return TaskGraph(
             tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every,
             graph.offsets, graph.successors, graph.latest, self.events.usable,
         )  # fmt: skip

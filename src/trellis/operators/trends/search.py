@@ -13,7 +13,7 @@ from trellis.events.slice import Ints
 from trellis.kernels.best import nodes
 from trellis.kernels.best import search as kernel
 from trellis.kernels.best.ranks import rank_order
-from trellis.kernels.event_graph.edges import ANY
+from trellis.kernels.event_graph.edges import EdgeCodes
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.keys import Flags, Keys, Word
 from trellis.operators.trends.tasks import NO_BOUND, Tasks
@@ -68,7 +68,7 @@ def together(parts: Sequence[Paths]) -> Paths:
 class Links:
     """How events follow one another, in the form of `trellis.kernels.best.nodes`.
 
-    Where there are too many edges to list (`codes`: see `kernels.event_graph.edges.edges_of_rows`), the search needs to
+    Where there are too many edges to list (`codes`), the search needs to
     be told, for all events of its one task, the value of the best suffix and which events have any (`suffixes`, from
     what each event gives, what it gives at the end of a trend, and whether more or less is better: 1, -1), and the
     number of suffixes up to 2**64 - 1 (`counts`).
@@ -78,22 +78,19 @@ class Links:
     successors: NDArray[np.int32]
     nearest: Ints
     latest: Ints
-    policy: int = ANY
-    codes: tuple[np.ndarray, ...] = ()
+    codes: EdgeCodes | None = None
     suffixes: Suffixes | None = None
     counts: SuffixCounts | None = None
 
     @property
     def lazy(self) -> bool:
         """Whether successors are found when they are asked for."""
-        return bool(self.codes)
+        return self.codes is not None
 
     @property
-    def arrays(self) -> nodes.Listed | nodes.Sought:
+    def arrays(self) -> nodes.Listed | EdgeCodes:
         """What the kernels take."""
-        if self.lazy:
-            return nodes.Sought(self.policy, *self.codes)
-        return nodes.Listed(self.offsets, self.successors)
+        return nodes.Listed(self.offsets, self.successors) if self.codes is None else self.codes
 
 
 def links_of(graph: EventGraph) -> Links:

@@ -19,7 +19,7 @@ def forbidden_cuts(lo, hi, offsets, successors, before_offsets, before):
     """Return for each place from `lo` to `hi` whether an edge over it forbids a cut.
 
     An edge may be cut only if it runs from an event without successor before the cut to one without predecessor behind
-    it (the CET paper's Definition 6, mended). So an event with several successors forbids cuts between its first and
+    it (the CET paper's Definition 6, corrected). So an event with several successors forbids cuts between its first and
     its last one, and one with several predecessors those between them.
     """
     change = np.zeros(hi - lo + 2, np.int64)

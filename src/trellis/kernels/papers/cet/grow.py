@@ -1,7 +1,7 @@
-"""T-CET: all partial trends of a stretch of events, breadth first, each event extending those of its predecessors.
+"""T-CET: all partial trends of a range of events, breadth first, each event extending those of its predecessors.
 
-A partial trend goes from an *entry* of the stretch, an event without predecessor in it, to an event of it. It is kept
-for good at an *exit*, an event without successor in the stretch. In an open stretch events with a predecessor before it
+A partial trend goes from an *entry* of the range, an event without predecessor in it, to an event of it. It is kept
+for good at an *exit*, an event without successor in the range. In an open range events with a predecessor before it
 are entries too, and those with a successor behind it exits, so that it can be joined with others.
 """
 
@@ -15,7 +15,7 @@ HUGE = 1e300  # larger numbers of trends are not told apart
 
 @njit(cache=True, nogil=True, inline="always")
 def is_entry(x, u, is_open, ok, before_offsets, before):
-    """Whether trends of the stretch that begins at `u` may begin with an event; predecessors are the latest first."""
+    """Whether trends of the range that begins at `u` may begin with an event; predecessors are the latest first."""
     if not ok[x]:
         return False
     a, b = before_offsets[x], before_offsets[x + 1]
@@ -24,7 +24,7 @@ def is_entry(x, u, is_open, ok, before_offsets, before):
 
 @njit(cache=True, nogil=True, inline="always")
 def is_exit(x, v, is_open, ok, offsets, successors):
-    """Whether trends of the stretch that ends before `v` may end with an event; successors are the earliest first."""
+    """Whether trends of the range that ends before `v` may end with an event; successors are the earliest first."""
     if not ok[x]:
         return False
     a, b = offsets[x], offsets[x + 1]
@@ -59,7 +59,7 @@ def grow(u, v, is_open, ok, before_offsets, before, values, ends, used, row, fir
 
     Row `r` ends at `ends[r]` and begins where the row before it ends, the first at `used`; those of event x are
     `first_row[x - u]` to before `first_row[x - u + 1]`. From `later_row[x - u]` on they begin with an event that has a
-    predecessor in the stretch, and is an entry only because it has another one before it.
+    predecessor in the range, and is an entry only because it has another one before it.
     """
     begin, base = used, row
     for x in range(u, v):

@@ -1,6 +1,6 @@
 """Joining the stored partial trends of graphlets to trends, depth first, from the last graphlet of a window backwards.
 
-Graphlets are stretches of events that follow one another. The partial trends that end at an event are rows of one pool;
+Graphlets are ranges of events that follow one another. The partial trends that end at an event are rows of one pool;
 one is joined with those that end at a predecessor, in an earlier graphlet, of the event that it begins with.
 """
 
