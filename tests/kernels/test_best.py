@@ -44,15 +44,20 @@ class Case:
         state = np.zeros(search.STATE_SIZE, np.int64)
         state[[search.TURN, search.READY]] = -1
         best, found = np.empty((N, 2), np.int64), np.empty(N + 1, np.int32)
-        given = state, np.arange(2), np.zeros(2, int), self.tasks, self.links, self.shape, False, best
+        given = state, np.arange(2), np.zeros(2, int), self.tasks, self.links, self.shape, False
         events, paths = np.empty(500, np.int32), np.empty((200, 4), np.int64)
         if kernel is search.best_paths:
             heaps, kept, stack = np.empty((N, 4), np.int64), np.empty(*between, np.int64), np.empty(N, np.int64)
             suffixes, slots = np.empty((500, 4), np.int64), np.empty((500, 3), np.int64)
-            assert kernel(*given, found, heaps, suffixes, slots, stack, kept, events, paths) == search.DONE
+            room = search.SearchRoom(best, found, heaps, stack, kept, suffixes, slots, events, paths)
+            assert kernel(*given, room) == search.DONE
         else:
-            scratch = np.zeros(1, int), found, np.empty(500, int), np.empty((N, 2), int), np.empty((N, 1), int)
-            assert kernel(*given, *between, *scratch, events, paths) == search.DONE
+            marks, sofar, waiting = np.empty((N, 2), int), np.empty((N, 1), int), np.empty(500, int)
+            bounds = search.ValueBounds(*between, np.zeros(1, int))
+            assert (
+                kernel(*given, bounds, search.BetweenRoom(best, found, marks, sofar, waiting, events, paths))
+                == search.DONE
+            )
         paths = paths[: state[search.PATHS]]
         rows = naive.ragged(events, paths[:, 1 + search.PATH_END])
         wanted = paths[:, 1 + search.WANTED] if kernel is search.best_paths else np.ones(len(paths))

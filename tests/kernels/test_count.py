@@ -35,7 +35,7 @@ class Relation:
         keys, low = rng.integers(-1, 3, N).astype(np.int32), rng.integers(0, 3, (2, N)).astype(np.int32)
         low[1] += 3
         high = low + rng.integers(0, 4, (2, N)).astype(np.int32)
-        high[0] = np.minimum(high[0], 3)
+        high[0], high[1] = np.minimum(high[0], 3), np.minimum(high[1], 6)
         self.width = 6
         graph = {
             "edges": lambda x, y: code[y] > code[x],

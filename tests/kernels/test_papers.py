@@ -137,19 +137,19 @@ def test_the_graph_backwards_and_its_longest_paths(seed: int) -> None:
 def test_partial_trends_grow_and_exits_are_kept(seed: int) -> None:
     graph_, ok, (u, v) = random_graph(seed, N, 0.3), np.ones(N, np.bool_), (2, 10)
     forwards = arrays_of(graph_)
-    backwards = graph.predecessors(*forwards)
+    both = graph.TwoWayGraph(*forwards, *graph.predecessors(*forwards), ok)
     inside = [[y for y in row if u <= y < v] if u <= x < v else [] for x, row in enumerate(graph_)]
     entries = [x for x in range(u, v) if not any(x in inside[w] for w in range(u, v))]
     partial = [p for p in naive.paths_of_task(inside, u, v, every=True) if p[0] in entries]
     whole = [p for p in partial if not inside[p[-1]]]
     sizes = [len(partial), sum(map(len, partial)), len(whole), sum(map(len, whole))]
-    assert list(grow.sizes(u, v, False, ok, *forwards, *backwards)) == sizes
+    assert list(grow.sizes(u, v, False, both)) == sizes
     values, ends = np.zeros(sizes[1], np.int32), np.zeros(sizes[0], np.int64)
     first_row, later_row = np.zeros(v - u + 1, int), np.zeros(v - u, int)
-    grow.grow(u, v, False, ok, *backwards, values, ends, 0, 0, first_row, later_row)
+    grow.grow(u, v, False, both, values, ends, 0, 0, first_row, later_row)
     assert sorted(naive.ragged(values, ends)) == sorted(partial)
     begins, laters, stops = np.zeros((3, N), int)
-    kept = grow.keep_exits(u, v, False, ok, *forwards, values, ends, 0, 0, first_row, later_row, begins, laters, stops)
+    kept = grow.keep_exits(u, v, False, both, values, ends, 0, 0, first_row, later_row, begins, laters, stops)
     assert kept == (sizes[3], sizes[2])
     assert sorted(naive.ragged(values, ends[: kept[1]])) == sorted(whole)
 
@@ -179,6 +179,7 @@ def test_cuts_and_numbers_of_paths(seed: int) -> None:
     graph_, ok = random_graph(seed, N, 0.15), np.ones(N, np.bool_)
     forwards = arrays_of(graph_)
     backwards = graph.predecessors(*forwards)
+    both = graph.TwoWayGraph(*forwards, *backwards, ok)
     before = naive.ragged(backwards[1], backwards[0][1:])
     forbidden = [
         any(
@@ -188,10 +189,10 @@ def test_cuts_and_numbers_of_paths(seed: int) -> None:
         )
         for b in range(N + 1)
     ]
-    assert cuts.forbidden_cuts(0, N, *forwards, *backwards).tolist() == forbidden
+    assert cuts.forbidden_cuts(0, N, both).tolist() == forbidden
     lo, hi = np.array([0, 3]), np.array([9, N])
     bases = np.array([0, 9, 18])
-    to, on = cuts.paths_of_windows(lo, hi, bases, ok, *forwards, *backwards)
+    to, on = cuts.paths_of_windows(lo, hi, bases, both)
     for w, (a, b) in enumerate(zip(lo.tolist(), hi.tolist(), strict=True)):
         trends = naive.paths_of_task(graph_, a, b)
         for x in range(a, b):

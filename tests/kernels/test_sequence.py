@@ -165,8 +165,9 @@ def test_joins_of_partial_matches(seed: int, hashed: bool) -> None:
         by_code = np.searchsorted(right[0][order], np.arange(4))
     out = np.zeros((2, 100), int)
     found, total, _ = tree.join_pairs(
-        kinds, left, after, until, weights, right, starts, ends, right_weights, order, by_code, *out
-    )
+        kinds, left, tree.LeftRows(after, until, weights), right, tree.RightRows(starts, ends, right_weights), order,
+        by_code, *out,
+    )  # fmt: skip
     assert (sorted(zip(*out[:, :found].tolist(), strict=True)), total) == (wanted, weight)
     looked = sum(reaches(a, b) and (not hashed or left[0, a] == right[0, b]) for a in range(rows) for b in range(rows))
     assert tree.pairs_in_reach(left, after, until, starts, order, by_code) == looked
@@ -176,9 +177,8 @@ def test_joins_of_partial_matches(seed: int, hashed: bool) -> None:
         members = [[i for i in range(rows) if tuple(side[:, i].tolist()) == one] for one in distinct]
         groups.append((np.array(distinct).T.copy(), np.cumsum([0, *map(len, members)]), np.concatenate(members)))
     codes = np.searchsorted(groups[1][0][0], np.arange(4)) if hashed else np.empty(0, int)
-    (codes_left, begins, members), (codes_right, right_begins, right_members) = groups
     found, total, _ = tree.join_groups(
-        kinds, codes_left, begins, members, after, until, weights, codes_right, right_begins, right_members, starts,
-        ends, right_weights, codes, *out,
+        kinds, tree.RowGroups(*groups[0]), tree.LeftRows(after, until, weights), tree.RowGroups(*groups[1]),
+        tree.RightRows(starts, ends, right_weights), codes, *out,
     )  # fmt: skip
     assert (sorted(zip(*out[:, :found].tolist(), strict=True)), total) == (wanted, weight)

@@ -42,7 +42,7 @@ def partitions(stage: Stage, ground: Ground) -> Iterator[Partition]:
     for tasks in np.split(order, cuts) if len(order) else []:
         begin, end = int(ground.lo[tasks[0]]), int(ground.hi[tasks].max())
         between = times[begin + 1 : end] != times[begin : end - 1]
-        allowed = between & ~kernel.forbidden_cuts(begin, end, *ground.after, *ground.behind)[1:-1]
+        allowed = between & ~kernel.forbidden_cuts(begin, end, ground.both)[1:-1]
         finer = partial(_partition, ground, tasks, begin + 1 + np.flatnonzero(between), limit)
         yield replace(_partition(ground, tasks, begin + 1 + np.flatnonzero(allowed), limit), finer=finer)
 
@@ -59,18 +59,17 @@ def _problem(ground: Ground, tasks: Ints, bounds: Ints, forced: list[int], limit
     lo, hi = ground.lo[tasks], ground.hi[tasks]
     bases = np.concatenate([[0], np.cumsum(hi - lo)])
     counted = bases[-1] <= MOST_COUNTED
-    ways = (*ground.after, *ground.behind)
     if not counted:  # plans are then told apart by what they store, and by the steps inside graphlets
         bases = bases[:1]
     lo_counted, hi_counted = (lo, hi) if counted else (lo[:0], hi[:0])
-    forwards, backwards = kernel.paths_of_windows(lo_counted, hi_counted, bases, ground.ok, *ways)
+    forwards, backwards = kernel.paths_of_windows(lo_counted, hi_counted, bases, ground.both)
 
     def costs_from(first: int, stop: int) -> Costs:
         holding = np.flatnonzero((lo_counted <= bounds[first]) & (hi_counted >= bounds[stop]))
         costs = np.empty((stop - first, kernel.COSTS))
         number = kernel.graphlet_costs(
             bounds, first, stop, limit / REFERENCE, lo_counted[holding], hi_counted[holding], bases[holding],
-            forwards, backwards, ground.ok, *ways, costs,
+            forwards, backwards, ground.both, costs,
         )  # fmt: skip
         return costs[: max(number, 1)]
 
@@ -78,6 +77,6 @@ def _problem(ground: Ground, tasks: Ints, bounds: Ints, forced: list[int], limit
     longest = ground.extents[0][tasks].tolist()
     windows = []
     for task, first, stop, most in zip(tasks.tolist(), starts, stops, longest, strict=True):
-        _, _, trends, named = sizes(int(ground.lo[task]), int(ground.hi[task]), False, ground.ok, *ways)
+        _, _, trends, named = sizes(int(ground.lo[task]), int(ground.hi[task]), False, ground.both)
         windows.append(Window(first, stop, most, max(trends, 1.0), named / max(trends, 1.0)))
     return Problem(np.diff(bounds).tolist(), forced, windows, costs_from, limit)

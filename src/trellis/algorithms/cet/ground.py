@@ -12,7 +12,7 @@ from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.errors import TrellisError
 from trellis.events.slice import Ints
 from trellis.kernels.list.wide import SPARE
-from trellis.kernels.papers.cet.graph import longest_paths, predecessors
+from trellis.kernels.papers.cet.graph import TwoWayGraph, longest_paths, predecessors
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name
 BATCH_ROWS = 1 << 16
@@ -42,6 +42,11 @@ class Ground:
     def behind(self) -> tuple[Ints, Places]:
         """Offsets and predecessors."""
         return self.before_offsets, self.before
+
+    @property
+    def both(self) -> TwoWayGraph:
+        """The graph in both directions, as kernels take it."""
+        return TwoWayGraph(*self.after, *self.behind, self.ok)
 
     @cached_property
     def extents(self) -> tuple[Ints, Ints]:

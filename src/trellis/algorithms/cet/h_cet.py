@@ -19,7 +19,7 @@ from trellis.algorithms.cet.pool import Pool
 from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.events.slice import Ints
 from trellis.kernels.list.wide import SPARE
-from trellis.kernels.papers.cet.join import DEEPEST, STATE, join
+from trellis.kernels.papers.cet.join import DEEPEST, STATE, JoinWalk, StoredTrends, join
 
 SHOWN = 12  # graphlets of a plan that `explain` names one by one
 
@@ -66,13 +66,12 @@ def _joined(
     state[0] = lo
     at, rows, places = np.empty((3, graphlets), np.int64)
     tail = np.empty(int(ground.extents[0][task]) + SPARE, np.int32)
+    walk = JoinWalk(state, at, rows, places, tail)
+    stored = StoredTrends(pool.values, pool.ends, pool.begins, pool.laters, pool.stops, graphlet_of)
     stage.meter.hold(current)
     over = False
     while not over:
-        found, used, over = join(
-            state, at, rows, places, tail, lo, hi, ground.ok, *ground.after, *ground.behind, graphlet_of, pool.begins,
-            pool.laters, pool.stops, pool.values, pool.ends, buffer.values, buffer.ends,
-        )  # fmt: skip
+        found, used, over = join(walk, lo, hi, ground.both, stored, buffer.values, buffer.ends)
         if found:
             yield buffer.found(task, found, used)
     assert REFERENCE * state[DEEPEST] <= current

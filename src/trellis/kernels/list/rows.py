@@ -14,49 +14,16 @@ from trellis.kernels.list.wide import EIGHT, ONE, SIXTEEN, ZERO, copy_raised, co
 
 
 @njit(inline="always")
-def _rows_8(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number):
-    """Write rows of a prefix of up to 8 events and suffixes of up to 16, `wide` the longest of them."""
-    w, s, j, o, d = uintp(used), uintp(at), uintp(first), uintp(row), uintp(depth)
-    stop, wider = j + uintp(number), wide > 8
-    while j < stop:
-        put_eight(values, w, read_eight(nodes, ZERO))
-        w += d
-        put_eight(values, w, read_eight(block, s))
-        if wider:
-            put_eight(values, w + EIGHT, read_eight(block, s + EIGHT))
-        length = uintp(lengths[j])
-        w, s, j, o = w + length, s + length, j + ONE, o + ONE
-        offsets[o] = w
-    return np.int64(w)
-
-
-@njit(inline="always")
-def _rows_16(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number):
-    """Write rows of a prefix of up to 16 events and suffixes of up to 16, `wide` the longest of them."""
-    w, s, j, o, d = uintp(used), uintp(at), uintp(first), uintp(row), uintp(depth)
-    stop, wider = j + uintp(number), wide > 8
-    while j < stop:
-        put_eight(values, w, read_eight(nodes, ZERO))
-        put_eight(values, w + EIGHT, read_eight(nodes, EIGHT))
-        w += d
-        put_eight(values, w, read_eight(block, s))
-        if wider:
-            put_eight(values, w + EIGHT, read_eight(block, s + EIGHT))
-        length = uintp(lengths[j])
-        w, s, j, o = w + length, s + length, j + ONE, o + ONE
-        offsets[o] = w
-    return np.int64(w)
-
-
-@njit(inline="always")
-def _rows_24(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number):
+def _short_rows(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number):
     """Write rows of a prefix of up to 24 events and suffixes of up to 16, `wide` the longest of them."""
     w, s, j, o, d = uintp(used), uintp(at), uintp(first), uintp(row), uintp(depth)
-    stop, wider = j + uintp(number), wide > 8
+    stop, wider, second, third = j + uintp(number), wide > 8, depth > 8, depth > 16
     while j < stop:
         put_eight(values, w, read_eight(nodes, ZERO))
-        put_eight(values, w + EIGHT, read_eight(nodes, EIGHT))
-        put_eight(values, w + SIXTEEN, read_eight(nodes, SIXTEEN))
+        if second:
+            put_eight(values, w + EIGHT, read_eight(nodes, EIGHT))
+        if third:
+            put_eight(values, w + SIXTEEN, read_eight(nodes, SIXTEEN))
         w += d
         put_eight(values, w, read_eight(block, s))
         if wider:
@@ -83,13 +50,8 @@ def _rows_of_any_length(values, used, offsets, row, nodes, depth, block, at, len
 @njit(inline="always")
 def write_rows(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number):
     """Write `number` rows of a block behind a prefix; return how many values there are then."""
-    if wide <= 16:
-        if depth <= 8:
-            return _rows_8(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number)
-        if depth <= 16:
-            return _rows_16(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number)
-        if depth <= 24:
-            return _rows_24(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number)
+    if wide <= 16 and depth <= 24:
+        return _short_rows(values, used, offsets, row, nodes, depth, wide, block, at, lengths, first, number)
     return _rows_of_any_length(values, used, offsets, row, nodes, depth, block, at, lengths, first, number)
 
 

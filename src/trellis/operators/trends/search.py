@@ -285,9 +285,10 @@ class Search:
         }
         while True:
             suffixes, slots, events, paths = growing.values()
+            given = kernel.SearchRoom(room, self.space.successors(), heaps, stack, kept, suffixes, slots, events, paths)
             asked = kernel.best_paths(
                 state, order, bucket, self.tasks(lanes), self.space.links.arrays, self.shape, self.space.links.lazy,
-                room, self.space.successors(), heaps, suffixes, slots, stack, kept, events, paths,
+                given,
             )  # fmt: skip
             if asked == kernel.DONE:
                 return events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
@@ -322,7 +323,8 @@ class Search:
         state[[kernel.TURN, kernel.READY]] = -1
         widest, words = self.space.widest, len(self.words)
         room = self.room() if known is None else known
-        taken, marks = np.zeros(len(limit), np.int64), np.empty((widest, 2), np.int64)
+        bounds = kernel.ValueBounds(low, high, limit, np.zeros(len(limit), np.int64))
+        marks = np.empty((widest, 2), np.int64)
         growing: dict[int, NDArray[Any]] = {
             kernel.MORE_WAITING: np.empty(256, np.int64),
             kernel.MORE_EVENTS: np.empty(256, np.int32),
@@ -331,9 +333,10 @@ class Search:
         sofar = np.empty((widest, words), np.int64)
         while True:
             waiting, events, paths = growing.values()
+            given = kernel.BetweenRoom(room, self.space.successors(), marks, sofar, waiting, events, paths)
             asked = kernel.paths_between(
-                state, order, part, self.tasks(lanes), self.space.links.arrays, self.shape, known is not None, room,
-                low, high, limit, taken, self.space.successors(), waiting, marks, sofar, events, paths,
+                state, order, part, self.tasks(lanes), self.space.links.arrays, self.shape, known is not None, bounds,
+                given,
             )  # fmt: skip
             if asked == kernel.DONE:
                 break

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+
+
+class TwoWayGraph(NamedTuple):
+    """The event graph forwards, the earliest successor first, and backwards, the latest predecessor first.
+
+    `offsets` and `before_offsets` are int64 (events + 1,), `successors` and `before` int32 (edges,), `usable` is bool
+    (events,): whether an event may be on a trend.
+    """
+
+    offsets: np.ndarray
+    successors: np.ndarray
+    before_offsets: np.ndarray
+    before: np.ndarray
+    usable: np.ndarray
 
 
 @njit(cache=True, nogil=True)
