@@ -17,6 +17,10 @@ found, stack : int32 (events,), int64 (events,)
     Scratch for the successors of an event, and for the nodes of a path.
 order, bucket : int64 (tasks,)
     The tasks in the order they are looked at, and the bucket that each competes in.
+tasks, links, shape
+    Which tasks are searched, how events follow one another, and what paths are compared by: see `nodes`.
+begins, ends : int64 (paths,)
+    Where paths begin and end in `events`.
 
 Invariants: among equal values the path that ends comes first, then the one whose next event is earlier. Kernels that
 need more room say so and are called again. Cost: one step for each edge of a task, then log(degree) for each event of

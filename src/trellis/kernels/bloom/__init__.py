@@ -20,6 +20,10 @@ first, last, number, out : int32 or int64 (leaves,)
     For each start the earliest and the last end of a chain and how many ends there are; -1 without one.
 forbidden : int32 (blocks - 1, leaves)
     The first leaf from one on that may hold what is forbidden before the next block.
+marks, reached, other : bool (leaves,)
+    Leaves on some chain; leaves that chains from one start reach with a block, and scratch for the next.
+only_first : bool
+    Whether only chains to the first end count.
 
 Invariants: a filter never denies what was put in, so chains leave out no match. Cost: k bitmaps for each item and tile;
 chains are one pass over the leaves for each set, `clear_rows` up to the square of the reach. Source: own, after the

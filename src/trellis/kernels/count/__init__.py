@@ -18,6 +18,10 @@ weights : uint64 (weights, events)
     Residues below the prime.
 found : bool (events,)
     Which events lie on a path.
+t : int
+    The number of the task.
+latest, ok : int64 (events,), bool (events,)
+    The latest predecessor, -1 without one, and whether an event is usable.
 
 Invariants: what was added is never taken away again, so floats keep their precision. Cost for n events of a task:
 `Edges` one step for each edge; `Keys` n; `Tails` and `Ranges` n log v for v vertices; `Pairs` n log^2 n. Source: own,

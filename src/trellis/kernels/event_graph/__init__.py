@@ -22,6 +22,14 @@ vertex_of : int32 (positions, events)
     The vertex of an event at a position.
 flags : uint8 (vertices,), visited : int64 (vertices,), number_of : int64 (vertices,)
     Scratch; `flags` are 0 before and after.
+above, below, differ_next, differ_prev : int64 (conditions, events)
+    Codes of conditions: see `edges.EdgeCodes`.
+carried, every
+    Conditions on the first event of a match (`positions.Carried`), and whether matches need not be unextendable.
+out_events, out_positions, out_offsets, out_targets
+    The graph that is written: vertices with their events and positions, and successors as above.
+offset, event_offset, arrivals, base : int64 (parts,), (parts,), (vertices,), (parts,)
+    Of the index of one step and of all: where a part begins, the arrival of each vertex, and what is added.
 
 Invariants: successors rise; an edge leads to a later time. Cost: `edges_of_rows` looks at each pair of an event and one
 of its key within reach, `reduce_columns` at edges * columns / 64 words, `measure` and `write` at the edges of each

@@ -14,6 +14,8 @@ offsets, values, out : int64 (segments + 1,), (values,), (segments,)
     Segments of values; for each one result.
 set_offsets, members, own_offsets, own_members : int64
     Sets as ragged lists, each rising.
+worker, workers : int
+    Which of how many searches of one graph this is.
 
 Invariants: `rows` are symmetric and have no loops. Cost: branch and bound, exponential in the worst case; `h_index` one
 step for each value, `common_members` the shorter of merging and looking up. Source: own, with the usual bounds by

@@ -22,6 +22,8 @@ key_next, key_prev, local : int64 (events,), (events,), (keys,)
     Keys from 0; -1 where an event cannot follow, or be followed. `local` is -1 before and after.
 cursor : int64 (events,)
     Where the next successor of an event goes.
+keys, values, into_keys, into_values : int64 (events,)
+    Two sorted neighbours of packed pairs, and where they are merged.
 
 Cost for n events: `inequality` n log n and the edges; `counting` n log^2 n; `equality` n steps for each 64 keys of a
 tile; `difference` n and the edges; `conjunction` the pairs in reach in the worst case. Source: own. See

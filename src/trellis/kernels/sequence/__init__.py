@@ -22,6 +22,14 @@ rows, by_code : int64 (right rows,), int64 (codes + 1,)
     Right rows by first event, or by the code of the first condition and then by first event.
 begins, members : int64 (groups + 1,), (rows,)
     The rows of each group of equal codes, by first event.
+others : int64 (candidates of a later variable,)
+    Their events. `size` is the number of codes.
+candidates, tasks, walk
+    See the named tuples of `walk`; `t` is the number of a task, `cut` the last variable with a condition behind it.
+zero, modulus, weights, none
+    The kind of numbers, and the prime they are taken modulo, or 0; uint64 (candidates,); the value without a match.
+out, rows, size, skip
+    int32 (variables, columns), the columns to write, and how many matches to leave out first.
 
 Invariants: a list of candidates is in the order of events. Cost: the walk takes one step for each binding up to the
 last variable with a condition; `sweep` log n for each candidate times the cube of the number of variables. Source: own;

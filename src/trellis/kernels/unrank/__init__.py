@@ -15,6 +15,8 @@ before : uint64 (edges of the window,)
     How many paths leave the source of an edge before it.
 path_ends : int64 (paths,)
     Where each path ends.
+log, log_at : int32 (values,)
+    The cursors that arrive, and at which events, in time order; `shift` is added to events.
 
 Invariants: `counts` hold the number of all paths from starts exactly; an event with more lies on none of these. Cost
 for n events and paths of length m: `by_edges` one step for each edge that is passed; `by_index` m * (n / 1024 + 1024)

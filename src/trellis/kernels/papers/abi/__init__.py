@@ -18,6 +18,8 @@ joints, runs : int64 (events + 1,), (runs, 2)
     The runs of sub-sequences that may be joined behind an event: first, and the one after the last.
 weight : int64 (sub-sequences + 1,)
     How many trends begin with the sub-sequences before each.
+later_here, first_here, last_here : int64 (events of the window,)
+    The first event of a later time, and the vertices that to-edges lead to.
 
 Cost: building event by event takes log m steps for each cut among m vertices, by a skip list, and all at once n log n;
 extraction takes a step for each event of a partial trend. Source: the ABI paper: dynamic construction and Algorithm 1

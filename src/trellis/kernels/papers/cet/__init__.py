@@ -18,6 +18,10 @@ lo, hi, bases : int64 (windows,), (windows,), (windows + 1,)
     Windows, and where what belongs to each begins in `forwards` and `backwards`, float64 (bases[-1],).
 bounds, costs : int64 (pieces + 1,), float64 (pieces, 6)
     Where pieces begin, and the costs of graphlets; see the constants of `cuts`.
+most, most_steps : int
+    Bounds of Algorithm 1: events stored, and steps taken.
+rows, whole, is_direct, longer, longer_whole : int32 (rows, length), bool (rows,), bool (edges,), and both one longer
+    Sequences of one length, whether they can begin a result, direct edges, and the sequences with one event more.
 
 Cost: T-CET stores every partial trend, M-CET one path, H-CET what its graphlets keep. Source: the CET paper: Algorithm
 1 (`baseline`), T-CET (`grow`), H-CET (`join`), Definition 6 corrected (`cuts`); M-CET and SASE walk with

@@ -2,8 +2,10 @@
 
 Arrays
 ------
-*_data : uint8 (bytes,)
-    Whole lines of a source.
+data, posts_data, comments_data, likes_data, friendships_data : uint8 (bytes,)
+    Whole lines of a source; `kind` says of which.
+feed : lines.LineFeed
+    Where each source is read, the arrays that follow.
 at, promises : int64 (sources,)
     Where to go on in each source, and a time before which no line of it will come any more.
 events, sources : int64 (sources, EVENT_FIELDS), (sources, SOURCE_FIELDS)
@@ -16,7 +18,7 @@ live, tier, top, scores : int64 (room,), (room,), (k + SPARE,), (SCORES,)
     Rows that take part, those above the threshold, the best in order, and a histogram.
 *_ids, friends, pairs : int64 (rows, 2), (rows, 3)
     Hash tables of ids and of pairs; the number of rows is a power of two.
-names, texts, shown, out : uint8 (room,)
+names, texts, labels, shown, out : uint8 (room,)
     Stores of bytes, what was shown last, and the output.
 bars : int64 (7,)
     Scratch.
