@@ -25,16 +25,10 @@ def _follows(x, y, above, below):
 
 
 @njit(cache=True, nogil=True)
-def _step(front, size, below, bound):
-    """Return how many of a staircase have a first `below` under the bound."""
-    return first_at_least_in(front, below[0], 0, size, bound)
-
-
-@njit(cache=True, nogil=True)
-def _beyond(front, size, y, above, below):
-    """Whether `y` may follow something in the front."""
+def _beyond(front, size, y, above, below, lowest):
+    """Whether `y` may follow something in the front; `lowest` is the first row of `below`."""
     if above.shape[0] == 2:
-        under = _step(front, size, below, above[0, y])
+        under = first_at_least_in(front, lowest, 0, size, above[0, y])
         return under > 0 and below[1, front[under - 1]] < above[1, y]
     i = 0
     while i < size and not _follows(front[i], y, above, below):
@@ -51,10 +45,10 @@ def _undercuts(y, other, below):
 
 
 @njit(cache=True, nogil=True)
-def _put(front, size, y, below):
+def _put(front, size, y, below, lowest):
     """Put `y` into the front unless something undercuts it; take out what it undercuts. Return the new size."""
     if below.shape[0] == 2:
-        at = _step(front, size, below, below[0, y])
+        at = first_at_least_in(front, lowest, 0, size, lowest[y])
         if at > 0 and below[1, front[at - 1]] <= below[1, y]:
             return size
         if at < size and _undercuts(front[at], y, below):
@@ -157,7 +151,7 @@ def _mark_by_two(begin, end, x, above, below, front, size, marks):
 def _scan(x, last, after, above, below, transitive, front, waiting, successors):
     """Write the direct successors of an event; return how many."""
     marks = np.zeros(CHUNK, np.uint8)
-    eights = marks.view(np.uint64)
+    eights, lowest = marks.view(np.uint64), below[0]
     size = held = found = 0
     for begin in range(after[x], last, CHUNK):
         end = min(begin + CHUNK, last)
@@ -171,9 +165,9 @@ def _scan(x, last, after, above, below, transitive, front, waiting, successors):
                     continue
                 if held and after[waiting[0]] != after[y]:
                     for i in range(held):
-                        size = _put(front, size, waiting[i], below)
+                        size = _put(front, size, waiting[i], below, lowest)
                     held = 0
-                direct = not _beyond(front, size, y, above, below)
+                direct = not _beyond(front, size, y, above, below, lowest)
                 if direct:
                     successors[found] = y
                     found += 1
