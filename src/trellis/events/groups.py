@@ -31,7 +31,7 @@ def make_groups(
         until = (
             clock.span_ends(times, bounds)
             if bound.window.kind is WindowKind.SPAN
-            else kernel.world_ends(bounds, len(times))
+            else kernel.partition_ends(bounds, len(times))
         )
         return Groups(bounds[:-1], bounds[1:], np.zeros(len(bounds) - 1, np.int64)), until
     first, last = windows or clock.windows(times)

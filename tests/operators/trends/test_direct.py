@@ -107,7 +107,7 @@ def test_more_events_than_one_stretch(shape: str, span: int | None) -> None:
     stage.orders = [(value, [(">" if shape != "equal" else ">=", value)])]
     if span is not None:
         slice_ = stage.slice()
-        assert len(kernel.stretches(slice_.bounds, slice_.until)) > 1
+        assert len(kernel.tiles(slice_.bounds, slice_.until)) > 1
     assert found(stage, Method.HALVES) == stage.reduced()
 
 

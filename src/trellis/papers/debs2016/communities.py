@@ -35,6 +35,7 @@ from trellis.kernels.papers.debs2016.communities import (
     USER_COLUMNS,
     USERS,
     WAY,
+    CommunityState,
     run_communities,
 )
 from trellis.kernels.papers.debs2016.lines import TEXT_SIZE
@@ -117,12 +118,8 @@ class Communities(Engine):
         return int(numbers[SEARCHES]), int(numbers[STEPS])
 
     def _call(self, out: Bytes) -> int:
-        s = self.state
-        return run_communities(
-            *self.buffers, s["at"], s["events"], s["read"], s["promises"], s["numbers"], s["users"], s["edges"],
-            s["comments"], s["likes"], s["live"], s["tier"], s["scores"], s["top"], s["shown"], s["shown_sizes"],
-            s["user_ids"], s["comment_ids"], s["friends"], s["pairs"], s["texts"], s["candidates"], s["bars"], out,
-        )  # fmt: skip
+        state = CommunityState(*(self.state[name] for name in CommunityState._fields))
+        return run_communities(*self.buffers, self._feed(), state, out)
 
     def _grow(self) -> None:
         state, numbers = self.state, self.state["numbers"]

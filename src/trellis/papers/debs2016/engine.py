@@ -33,6 +33,7 @@ from trellis.kernels.papers.debs2016.lines import (
     STAMPED,
     TAKEN,
     WAITS,
+    LineFeed,
 )
 from trellis.kernels.papers.debs2016.tables import FREE, refill, refill_pairs
 
@@ -163,6 +164,11 @@ class Engine:
 
     def _call(self, out: Bytes) -> int:
         raise NotImplementedError
+
+    def _feed(self) -> LineFeed:
+        """Where each source is read, as the kernels take it."""
+        state = self.state
+        return LineFeed(state["at"], state["events"], state["read"], state["promises"], state["bars"])
 
     def _grow(self) -> None:
         raise NotImplementedError

@@ -27,6 +27,7 @@ from trellis.kernels.papers.debs2016.posts import (
     TO_DEAD_POSTS,
     UNKNOWN_COMMENTS,
     UNKNOWN_POSTS,
+    PostState,
     pack_names,
     run_posts,
 )
@@ -93,12 +94,7 @@ class Posts(Engine):
         return int(self.state["numbers"][TO_DEAD_POSTS])
 
     def _call(self, out: Bytes) -> int:
-        s = self.state
-        return run_posts(
-            *self.buffers, s["at"], s["events"], s["read"], s["promises"], s["numbers"], s["posts"], s["items"],
-            s["cursors"], s["due"], s["live"], s["tier"], s["scores"], s["top"], s["shown"], s["post_ids"],
-            s["comment_ids"], s["pairs"], s["names"], s["bars"], out,
-        )  # fmt: skip
+        return run_posts(*self.buffers, self._feed(), PostState(*(self.state[name] for name in PostState._fields)), out)
 
     def _grow(self) -> None:
         numbers = self.state["numbers"]
