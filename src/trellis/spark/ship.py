@@ -14,8 +14,9 @@ from weakref import WeakSet
 from pyspark.sql import SparkSession
 
 import trellis
+from trellis import caches
+from trellis.caches import temporary_directory
 from trellis.spark import unpack
-from trellis.spark.session import temporary_directory
 
 _ROOT = Path(trellis.__file__).parent
 _LEFT_OUT = ("__pycache__", "cli")
@@ -69,7 +70,8 @@ def _zipped() -> bytes:
     """Return the archive; the same bytes for the same files."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(zipfile.ZipInfo("trellis/__init__.py"), Path(unpack.__file__).read_bytes())
+        for name, module in (("__init__", unpack), ("caches", caches)):
+            archive.writestr(zipfile.ZipInfo(f"trellis/{name}.py"), Path(str(module.__file__)).read_bytes())
         for path in sorted(_ROOT.rglob("*")):
             name = path.relative_to(_ROOT)
             if path.is_file() and not set(name.parts) & set(_LEFT_OUT):
