@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from trellis.arguments import whole_number
 from trellis.errors import UsageError
 from trellis.language.binder import bind
 from trellis.language.parser import parse
@@ -100,6 +101,7 @@ class Query:
         """
         from trellis.run import detect
 
+        max_trends = whole_number(max_trends, "max_trends")
         return detect(
             self, data, time=time, type=type, event_id=event_id, params=params, report_mode=report_mode,
             methods=Methods(algorithm, construction, anchors, memory_limit, optimizer), max_trends=max_trends,
@@ -143,6 +145,7 @@ class Query:
         """
         from trellis.spark.streaming import detect_stream
 
+        max_trends = whole_number(max_trends, "max_trends")
         return detect_stream(
             self, frame, time=time, type=type, event_id=event_id, watermark=watermark, params=params,
             report_mode=report_mode, max_trends=max_trends, on_bad_rows=on_bad_rows, table=table, max_ahead=max_ahead,
@@ -165,6 +168,7 @@ class Query:
         """
         from trellis.run import arrivals
 
+        max_trends = whole_number(max_trends, "max_trends")
         return arrivals(self, time=time, type=type, event_id=event_id, params=params, max_trends=max_trends)
 
     def __str__(self) -> str:

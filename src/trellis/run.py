@@ -8,7 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trellis.errors import UsageError, did_you_mean
-from trellis.events import as_tables, schema_of, union, with_readable_times
+from trellis.events import Tables, as_tables, schema_of, union, with_readable_times
+from trellis.language.schema import choose_time
 from trellis.local.trends import LocalTrends
 from trellis.methods import JOIN, Methods, check_methods, with_methods
 from trellis.plan.plan import Plan
@@ -58,11 +59,11 @@ def arrivals(
     """Return what takes events as they arrive."""
     from trellis.local.arrivals import Arrivals
 
-    def bind(events: Any) -> Plan:
-        tables, named = with_readable_times(as_tables(events), time)
+    def bind(tables: Tables) -> Plan:
+        named = choose_time(tables[None].column_names, time)
         return query.plan(schema_of(tables, named, type, event_id), params, None)
 
-    return Arrivals(bind, max_trends)
+    return Arrivals(bind, time, max_trends)
 
 
 def history_on_spark() -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trellis.digits import Count
 from trellis.errors import UsageError
 from trellis.language.printer import pattern_text
 from trellis.limits import refuse_listing, refuse_rows
@@ -22,6 +23,7 @@ from trellis.operators import make_operator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.trends.arrange import arrange, checked_ranks, wanted_ranges
+from trellis.trends.named import ANY, lead_rows, named_group
 from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
 from trellis.trends.output import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
 
@@ -66,7 +68,7 @@ class LocalTrends:
 
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""
-        return sum(self._counts)
+        return Count(sum(self._counts))
 
     def counts(self) -> pa.Table:
         """Return the number of results of each window and partition that has any; nothing is listed."""
@@ -158,6 +160,13 @@ class LocalTrends:
         assert isinstance(frame, polars.DataFrame)
         return frame
 
+    def to_spark(self) -> Any:
+        """Say how results that were found in this process become a data frame of Spark's."""
+        raise UsageError(
+            "these results are in this process, not on Spark",
+            "Use spark.createDataFrame(trends.to_arrow()), or find them there with detect(..., engine='spark').",
+        )
+
     def aggregate(self, *items: str) -> pa.Table:
         """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
         return self._variant(aggregate_plan(self.plan, items)).aggregates()
@@ -200,9 +209,9 @@ class LocalTrends:
         """The groups that have a result, and what tells their windows and partitions."""
         filled = np.array([g for g, count in enumerate(self._counts) if count], np.int64)
         lead = pa.Table.from_arrays(self._maker.lead(filled), schema=pa.schema(lead_schema(self.plan.bound)))
-        return filled, lead.to_pylist() if lead.num_columns else [{}] * len(filled)
+        return filled, lead_rows(lead) if lead.num_columns else [{}] * len(filled)
 
-    def trend(self, rank: int, window: Any = None, partition: Any = None) -> pa.Table:
+    def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> pa.Table:
         """Return the result with a rank, without those before it.
 
         Parameters
@@ -210,11 +219,12 @@ class LocalTrends:
         rank
             The rank in its window and partition, from 0; of any size.
         window
-            The start of the window, where there are several.
+            The start of the window, where there are several; moments also as text, without a zone in UTC.
         partition
-            The values of the partition's attributes, one alone or several in a tuple, where there are several.
+            The values of the partition's attributes, one alone or several in a tuple, where there are several. None is
+            NULL.
         """
-        from trellis.trends.address import check_rank, named_group  # late, as in `sample`: counting goes without
+        from trellis.trends.address import check_rank  # late, as in `sample`: counting goes without
 
         filled, rows = self._filled
         group = int(filled[named_group(self.plan.bound, rows, window, partition)])

@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.columns.ordering import rank_codes
+from trellis.columns.types import plain_value
 from trellis.errors import TrellisError
 from trellis.language.bound import BoundQuery, Output, WindowKind
 from trellis.limits import warn_of_all
@@ -245,7 +246,8 @@ class SequenceOperator:
         place = {int(code): i for i, code in enumerate(codes.tolist())}
         found = [len(codes) - b if greatest else b for b in best.tolist()]
         return [
-            None if b >= MISSING else column[place[code]].as_py() for b, code in zip(best.tolist(), found, strict=True)
+            None if b >= MISSING else plain_value(column[place[code]])
+            for b, code in zip(best.tolist(), found, strict=True)
         ]
 
     # --- Results ----------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from trellis.spark.split import group_keys, row_names
 from trellis.trends.arrange import arrange, hidden_names, possible_ranges
 from trellis.trends.clock import Clock
 from trellis.trends.grouping import make_groups
+from trellis.trends.named import lead_rows
 from trellis.trends.numbers import aggregate_rows, count_rows
 from trellis.trends.output import RowMaker, lead_schema, one_zero
 from trellis.trends.slice import Ints, Slice
@@ -205,7 +206,7 @@ def _pick(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.Record
     """Give the trends with certain ranks, with the places that they have in the result."""
     groups = np.arange(len(operator.events.groups))
     lead = pa.Table.from_arrays(maker.lead(groups), schema=pa.schema(lead_schema(work.plan.bound)))
-    rows = lead.to_pylist() if lead.num_columns else [{}] * len(groups)
+    rows = lead_rows(lead) if lead.num_columns else [{}] * len(groups)
     for group, row in enumerate(rows):
         picked = work.picks.get(group_name(row), ())
         if picked:
@@ -216,7 +217,7 @@ def _pick(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.Record
 
 def group_name(row: Mapping[str, Any]) -> str:
     """Return a text that tells groups apart by what the columns for window and partition hold."""
-    return repr([value.isoformat() if hasattr(value, "isoformat") else value for value in row.values()])
+    return repr(list(row.values()))
 
 
 ANSWERS = {"total": _total, "count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "pick": _pick}

@@ -70,8 +70,8 @@ def _zipped() -> bytes:
     """Return the archive; the same bytes for the same files."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, module in (("__init__", unpack), ("caches", caches)):
-            archive.writestr(zipfile.ZipInfo(f"trellis/{name}.py"), Path(str(module.__file__)).read_bytes())
+        for first, module in (("__init__", unpack), ("caches", caches)):
+            archive.writestr(zipfile.ZipInfo(f"trellis/{first}.py"), Path(str(module.__file__)).read_bytes())
         for path in sorted(_ROOT.rglob("*")):
             name = path.relative_to(_ROOT)
             if path.is_file() and not set(name.parts) & set(_LEFT_OUT):

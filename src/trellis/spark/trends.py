@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.window import Window as Over
 
 from trellis.algorithms.registry import NAMED
-from trellis.digits import number_of
+from trellis.digits import Count, number_of
 from trellis.errors import UsageError
 from trellis.events import with_common_types
 from trellis.io.results import check_target, whole_directory
@@ -38,10 +38,11 @@ from trellis.spark.rows import output_names, partition_name
 from trellis.spark.schema import from_spark
 from trellis.spark.sink import TOLD, Sink, WriteRows, Written, told
 from trellis.spark.split import Split, copies, number_repeated, split, time_number, windows_at_once
-from trellis.trends.address import check_rank, named_group, sampled_ranks
+from trellis.trends.address import check_rank, sampled_ranks
 from trellis.trends.aggregate import join
 from trellis.trends.arrange import KEY
 from trellis.trends.clock import Clock
+from trellis.trends.named import ANY, lead_rows, named_group
 from trellis.trends.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
 from trellis.trends.output import chosen, exploded_schema, lead_schema, output_type, row_schema
 
@@ -107,7 +108,7 @@ class SparkTrends:
         if bound.window.kind is not WindowKind.SLIDING:
             return "each event once"
         clock = Clock(bound.window, bound.schema.time_type)
-        if clock.size <= clock.slide:
+        if not clock.overlaps:
             return "each event once: windows do not overlap"
         held = float(clock.size) / float(clock.slide)
         return (
@@ -135,7 +136,7 @@ class SparkTrends:
 
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""
-        return self._total
+        return Count(self._total)
 
     def counts(self) -> DataFrame:
         """Return the number of results of each window and partition that has any; nothing is listed."""
@@ -319,7 +320,7 @@ class SparkTrends:
                 if batch.num_rows:
                     yield from fitted(pa.Table.from_batches([batch]), wanted).to_batches()
 
-    def trend(self, rank: int, window: Any = None, partition: Any = None) -> pa.Table:
+    def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> pa.Table:
         """Return the result with a rank, without those before it; see `LocalTrends.trend`."""
         rows, counts = self._group_rows()
         group = named_group(self.plan.bound, rows, window, partition)
@@ -336,7 +337,7 @@ class SparkTrends:
         with in_driver():
             table = fitted(self.counts().toArrow(), count_schema(self.plan.bound))
         lead = table.select(range(table.num_columns - 2))
-        rows = lead.to_pylist() if lead.num_columns else [{} for _ in range(table.num_rows)]
+        rows = lead_rows(lead) if lead.num_columns else [{} for _ in range(table.num_rows)]
         return rows, [number_of(text) for text in table.column(table.num_columns - 1).to_pylist()]
 
     def _picked(self, rows: list[dict[str, Any]], chosen: Mapping[int, Sequence[int]]) -> pa.Table:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from trellis.columns.ordering import rank_codes
+from trellis.columns.types import plain_value
 from trellis.language.bound import Output
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
@@ -141,7 +142,7 @@ def _extremes(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
             best.append(None)
             continue
         place = codes[events].argmin() if output.function == "MIN" else codes[events].argmax()
-        best.append(column[int(events[place])].as_py())
+        best.append(plain_value(column[int(events[place])]))
     return best
 
 

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from trellis.arguments import whole_number
 from trellis.errors import UsageError, did_you_mean
-from trellis.graphs.debs.engine import SMALLEST, Bytes, Engine, empty_table
+from trellis.graphs.debs.engine import MOST_SHOWN, SMALLEST, Bytes, Engine, empty_table
 from trellis.kernels.debs_communities import (
     CLIQUE,
     COMMENT_COLUMNS,
@@ -76,10 +77,7 @@ class Communities(Engine):
 
     def __init__(self, k: int, d: int, community: str = "clique", *, as_published: bool = False) -> None:
         super().__init__(NUMBERS)
-        if k < 1:
-            raise UsageError(f"k is {k}", "Show at least one comment.")
-        if d < 0:
-            raise UsageError(f"d is {d}", "Let comments take part for some seconds.")
+        k, d = whole_number(k, "k", 1, MOST_SHOWN), whole_number(d, "d")
         if community not in COMMUNITIES:
             hint = did_you_mean(community, COMMUNITIES, f"Known: {', '.join(COMMUNITIES)}.")
             raise UsageError(f"`{community}` is no kind of community", hint)

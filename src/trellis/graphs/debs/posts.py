@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from trellis.arguments import whole_number
 from trellis.errors import UsageError, did_you_mean
-from trellis.graphs.debs.engine import SMALLEST, Bytes, Engine, empty_table
+from trellis.graphs.debs.engine import MOST_SHOWN, SMALLEST, Bytes, Engine, empty_table
 from trellis.kernels.debs_lines import NEVER, TEXT_SIZE
 from trellis.kernels.debs_posts import (
     CHANGES,
@@ -63,8 +64,7 @@ class Posts(Engine):
 
     def __init__(self, k: int = 3, changes: str = "exact") -> None:
         super().__init__(NUMBERS)
-        if k < 1:
-            raise UsageError(f"k is {k}", "Show at least one post.")
+        k = whole_number(k, "k", 1, MOST_SHOWN)
         if changes not in CHANGES_OF:
             hint = did_you_mean(changes, CHANGES_OF, f"Known: {', '.join(CHANGES_OF)}.")
             raise UsageError(f"`{changes}` is no way to see changes", hint)
