@@ -57,11 +57,23 @@ def print_warning(message: object) -> None:
     err().print(Text.assemble(("warning: ", "bold yellow"), str(message)))
 
 
+_doing: list[str] = []
+
+
+def _remember(what: str) -> None:
+    _doing[:] = [what]
+
+
+def doing() -> str | None:
+    """Return what is being done, or was when it failed, if that is known."""
+    return _doing[0] if _doing else None
+
+
 @contextmanager
 def progress(wanted: bool) -> Iterator[Step]:
     """Give a function that tells what is being done now; on a terminal a line shows it, with the time it takes."""
     if not wanted or not _is_terminal(sys.stderr):
-        yield lambda _: None
+        yield _remember
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -70,7 +82,12 @@ def progress(wanted: bool) -> Iterator[Step]:
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         with Progress(*columns, console=Console(file=file), transient=True) as shown:
             task = shown.add_task("starting", total=None)
-            yield lambda what: shown.update(task, description=what)
+
+            def show(what: str) -> None:
+                _remember(what)
+                shown.update(task, description=what)
+
+            yield show
 
 
 @contextmanager
