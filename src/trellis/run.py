@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trellis.errors import UsageError, did_you_mean
-from trellis.events import Tables, as_tables, schema_of, union, with_readable_times
+from trellis.events.tables import Tables, as_tables, schema_of, union, with_readable_times
 from trellis.language.schema import choose_time
 from trellis.local.trends import LocalTrends
 from trellis.methods import JOIN, Methods, check_methods, with_methods

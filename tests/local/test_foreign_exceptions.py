@@ -17,8 +17,8 @@ import trellis
 from tests.cli.cases import run_process
 from trellis.digits import Count, digits_of, number_of
 from trellis.errors import DataError, ListingRefused, UsageError
+from trellis.events import groups as grouping
 from trellis.graphs import debs
-from trellis.trends import grouping
 
 RISING = "PATTERN E+ s[] WHERE s[i].x > s[i-1].x"
 TABLE = pa.table({"ts": range(6), "id": range(6), "x": range(6)})

@@ -17,14 +17,14 @@ from pyspark.sql import functions as f
 
 import trellis
 from trellis.errors import TrellisError, UsageError
-from trellis.events import schema_of
+from trellis.events.clock import Clock
+from trellis.events.tables import schema_of
 from trellis.language.bound import Window, WindowKind
 from trellis.language.schema import DOUBLE
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.local.trends import LocalTrends
 from trellis.spark import split
 from trellis.spark.trends import SparkTrends
-from trellis.trends.clock import Clock
 
 pytestmark = pytest.mark.spark
 

@@ -18,8 +18,8 @@ from trellis.archive.leaves import Answer, Asked, Found, Ints, Leaves, Policy, R
 from trellis.archive.questions import Question
 from trellis.archive.store import Manifest
 from trellis.archive.words import Word, words_of
-from trellis.columns.windows import DoubleWindows
 from trellis.errors import UsageError, did_you_mean
+from trellis.events.columns.windows import DoubleWindows
 from trellis.language import syntax as s
 from trellis.language.binder import bind
 from trellis.language.bound import BoundQuery, WindowKind

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trellis.archive.filters import Filters
 from trellis.archive.words import Names, Word
-from trellis.columns.windows import DoubleWindows
+from trellis.events.columns.windows import DoubleWindows
 
 Ints = NDArray[np.int64]
 Small = NDArray[np.int32]

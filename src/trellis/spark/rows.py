@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.columns.ordering import group_codes
-from trellis.columns.types import from_arrow, normalise
 from trellis.errors import DataError
+from trellis.events.columns.ordering import group_codes
+from trellis.events.columns.types import from_arrow, normalise
 from trellis.memory import free_memory
 
 STRETCH, TIME, ID, USABLE = "stretch", "time", "id", "usable"
