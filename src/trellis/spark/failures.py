@@ -50,8 +50,8 @@ def in_task() -> Iterator[None]:
     except TrellisError as error:
         raise TaskMistake(f"{error} TRELLIS[{_packed(error)}]") from None
     except MemoryError as problem:
-        error = exhausted(problem, "a Python worker of Spark's")
-        raise TaskMistake(f"{error} TRELLIS[{_packed(error)}]") from None
+        lacked = exhausted(problem, "a Python worker of Spark's")
+        raise TaskMistake(f"{lacked} TRELLIS[{_packed(lacked)}]") from None
 
 
 @contextmanager
