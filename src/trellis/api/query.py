@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from trellis.arguments import whole_number
 from trellis.errors import UsageError
 from trellis.language.binder import bind
 from trellis.language.parser import parse
@@ -145,6 +146,7 @@ class Query:
         """
         from trellis.engines.spark.stream.running import detect_stream
 
+        max_trends = whole_number(max_trends, "max_trends")
         return detect_stream(
             self, frame, time=time, type=type, event_id=event_id, watermark=watermark, params=params,
             report_mode=report_mode, max_trends=max_trends, on_bad_rows=on_bad_rows, table=table, max_ahead=max_ahead,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from trellis.arguments import whole_number
 from trellis.errors import UsageError
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.methods import Methods
@@ -44,6 +45,7 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.on_bad_rows not in ("error", "drop"):
             raise UsageError(f"on_bad_rows is `{self.on_bad_rows}`", "It is `error` or `drop`.")
+        whole_number(self.max_trends, "max_trends")
 
     @property
     def drops_bad_rows(self) -> bool:

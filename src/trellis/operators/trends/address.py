@@ -6,15 +6,15 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import accumulate
 from threading import Lock
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trellis.arguments import whole_number
 from trellis.digits import number_text
 from trellis.errors import TrellisError, UsageError
 from trellis.events.slice import Ints, Slice
@@ -22,9 +22,7 @@ from trellis.kernels.count import passes
 from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.unrank import by_edges, by_index, many
 from trellis.kernels.unrank.by_index import IndexWindow
-from trellis.language.bound import BoundQuery
 from trellis.language.syntax import LengthBound
-from trellis.language.times import EPOCH, parse_timestamp
 from trellis.operators.batch import PathBatch
 from trellis.operators.ranks import Ranks, draw
 from trellis.operators.trends.graph import EventGraph
@@ -279,41 +277,11 @@ def shares(ranks: Ranks, ends: Sequence[int]) -> Iterator[tuple[int, Ranks]]:
 
 def sampled_ranks(counts: Sequence[int], number: int, seed: int) -> dict[int, Ranks]:
     """Draw results of consecutive groups of these sizes; return the ranks drawn of each group that has any."""
+    number, seed = whole_number(number, "the number of a sample"), whole_number(seed, "the seed", None)
     return dict(shares(draw(sum(counts), number, seed), list(accumulate(counts))))
 
 
 # --- What users name --------------------------------------------------------------------------------------------
-
-
-def named_group(bound: BoundQuery, rows: Sequence[Mapping[str, Any]], window: Any, partition: Any) -> int:
-    """Return which of the rows that tell window and partition is the one that was named."""
-    names = [name for name, _ in bound.partition]
-    if isinstance(partition, Mapping):
-        partition = tuple(partition.get(n) for n in names)
-    wanted = partition if isinstance(partition, tuple) else (partition,)
-    window = _as_moment(window)
-    found = [
-        i
-        for i, row in enumerate(rows)
-        if (window is None or row.get("window_start") == window)
-        and (partition is None or tuple(row[n] for n in names) == wanted)
-    ]
-    if len(found) == 1:
-        return found[0]
-    what = f"{len(found):,} windows and partitions fit" if found else "no window and partition with a result fits"
-    raise UsageError(f"{what}; a rank belongs to one", "Name it with window= (its start) and partition= (its values).")
-
-
-def _as_moment(window: Any) -> Any:
-    """Return the start of a window as results have it: text and times without a zone are in UTC."""
-    if hasattr(window, "to_pydatetime"):
-        window = window.to_pydatetime()
-    elif type(window).__module__ == "numpy":
-        window = window.astype("datetime64[us]").item() if window.dtype.kind == "M" else window.item()
-    if isinstance(window, str):
-        micros = parse_timestamp(window)
-        return window if micros is None else EPOCH + timedelta(microseconds=micros)
-    return window.replace(tzinfo=UTC) if isinstance(window, datetime) and window.tzinfo is None else window
 
 
 def check_rank(rank: int, count: int) -> None:

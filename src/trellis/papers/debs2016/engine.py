@@ -42,6 +42,7 @@ Bytes = npt.NDArray[np.uint8]
 Write = Callable[[memoryview], object]
 
 OUTPUT_BYTES = 1 << 16
+MOST_SHOWN = 1_000_000  # results of a line
 SMALLEST = 16  # rows of an array that grows
 LINE_BYTES = 110  # of a post or a comment, about
 MOST_EXPECTED = 1 << 22  # rows of a table that is made before it is needed
