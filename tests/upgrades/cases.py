@@ -1,4 +1,4 @@
-"""What the fixtures of earlier versions hold: the events, the queries, and how their directories are packed and unpacked.
+"""What the fixtures of earlier versions hold: events, queries, and how their directories are packed and unpacked.
 
 Checkpoints hold absolute paths, of Spark's and of ours. They are replaced by `PLACE` when a directory is packed, and by
 the directory in which it now lies when it is unpacked; modification times stay as they were.

@@ -208,17 +208,20 @@ class _Asked:
 
 def _named(texts: list[str]) -> dict[str, Query]:
     """Return the queries by the names of their files; texts are called `query`, `query-2` and so on."""
+    from trellis.streams.outlet import check_query_names
+
     found: dict[str, Query] = {}
+    names: list[str] = []
     for text in texts:
         query = read_query(text)
         is_file = len(text) < 4096 and "\n" not in text and Path(text).is_file()
         name = base = Path(text).stem if is_file else "query"
         number = 2
-        while name in found:
-            if is_file:
-                raise UsageError(f"two queries are called `{name}`", "Rename one of the files.")
+        while not is_file and name.casefold() in {one.casefold() for one in names}:
             name, number = f"{base}-{number}", number + 1
+        names.append(name)
         found[name] = query
+    check_query_names(names)
     return found
 
 

@@ -17,10 +17,12 @@ from pyspark.sql import DataFrame
 
 from trellis.archive.archive import Archive
 from trellis.errors import DataError, TrellisError, UsageError
+from trellis.io.durable import write_whole
 from trellis.language.schema import Type
 from trellis.spark.failures import in_driver, in_task, mistake_in
 from trellis.spark.history import quoted
 from trellis.streams.delays import delay_of
+from trellis.streams.lock import StreamLock, is_unused
 
 ABOUT = "archive.json"
 
@@ -65,9 +67,11 @@ class Following:
         self.name = _name_of(self.checkpoint, Path(archive).absolute())
         self.batches = self.events = 0
         self.running: Any = None
+        self._alone = StreamLock()
 
     def start(self) -> None:
         """Start to read and append."""
+        self._alone.take(self.checkpoint, f"the checkpoint {self.checkpoint}")
         writer = self.frame.writeStream.foreachBatch(self._append)
         writer = writer.option("checkpointLocation", str(self.checkpoint / "spark"))
         with in_driver():
@@ -98,6 +102,7 @@ class Following:
         while self.running.isActive and self.running.status["isTriggerActive"]:
             self.running.awaitTermination(0.02)
         self.running.stop()
+        self._alone.release()
 
 
 def _delay(text: str | int, time: Type) -> Any:
@@ -108,16 +113,14 @@ def _delay(text: str | int, time: Type) -> Any:
 def _name_of(checkpoint: Path, archive: Path) -> str:
     """Return the name of the stream whose checkpoint it is; a new one gets one."""
     about = checkpoint / ABOUT
-    hidden = about.with_suffix(".tmp")
     if not about.exists():
-        if checkpoint.exists() and (not checkpoint.is_dir() or any(path != hidden for path in checkpoint.iterdir())):
+        if not is_unused(checkpoint):
             raise UsageError(
                 f"{checkpoint} is no checkpoint of `trellis archive follow`",
                 "Name an empty directory, or one that it made.",
             )
         checkpoint.mkdir(parents=True, exist_ok=True)
-        hidden.write_text(json.dumps({"stream": uuid.uuid4().hex, "archive": str(archive)}), encoding="utf-8")
-        hidden.replace(about)
+        write_whole(about, json.dumps({"stream": uuid.uuid4().hex, "archive": str(archive)}))
     try:
         told = json.loads(about.read_text(encoding="utf-8"))
         name, place = told["stream"], told["archive"]

@@ -19,6 +19,7 @@ from trellis.spark.read import read
 from trellis.spark.schema import parse_times
 
 FORMATS = ("parquet", "orc", "json", "csv", "tsv")
+FILE_AGE = "100000d"  # Spark passes over files that are older than the newest by more than this, in silence
 
 
 def read_stream(
@@ -50,7 +51,7 @@ def read_stream(
     chosen = choose_time([fld.name for fld in declared.fields], time)
     as_text = kind in ("csv", "tsv") and _type(declared, chosen) == t.TimestampType()
     fields = [t.StructField(x.name, t.StringType() if as_text and x.name == chosen else x.dataType) for x in declared]
-    reader = session.readStream.schema(t.StructType(fields))
+    reader = session.readStream.schema(t.StructType(fields)).option("maxFileAge", FILE_AGE)
     if kind in ("csv", "tsv"):
         reader = reader.option("header", True).option("sep", "\t" if kind == "tsv" else ",").option("escape", '"')
     if files_a_batch is not None:
