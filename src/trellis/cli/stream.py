@@ -234,6 +234,7 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
             if len(asked.queries) == 1:
                 raise
             raise UsageError(f"the query `{name}`: {mistake}") from None
+    _check_free(asked)
     with progress(shown.shows_progress) as step:
         step("starting spark")
     with started(engine) as session:
@@ -265,6 +266,16 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
         _print_end(stream, shown, perf_counter() - begun)
     if stop.is_set():
         raise KeyboardInterrupt
+
+
+def _check_free(asked: _Asked) -> None:
+    """Refuse places that another process has at work; the stream itself makes sure of that when it starts."""
+    from trellis.streams.lock import check_free
+    from trellis.streams.outlet import LOG
+
+    check_free(Path(asked.options["checkpoint"]), f"the checkpoint {asked.options['checkpoint']}")
+    for output in (Path(asked.options["out"], name) for name in ("", *asked.queries)):
+        check_free(output / LOG, f"the output {output}")
 
 
 @contextmanager

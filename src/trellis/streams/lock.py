@@ -43,6 +43,14 @@ def _release(held: list[Lock]) -> None:
         held.pop().release()
 
 
+def check_free(directory: Path, what: str) -> None:
+    """Refuse a directory that is locked, and lock none: a second start is told at once so, before all work."""
+    if (directory / LOCK).exists():
+        lock = StreamLock()
+        lock.take(directory, what)
+        lock.release()
+
+
 def is_unused(directory: Path) -> bool:
     """Return whether a directory is not there, or holds no more than what a start that was killed leaves behind."""
     if not directory.exists():
