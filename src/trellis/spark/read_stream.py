@@ -34,7 +34,7 @@ def read_stream(
     session
         The session.
     directory
-        The directory; or one elsewhere, such as `s3a://bucket/events/`, with a schema.
+        The directory, and those in it; or one elsewhere, such as `s3a://bucket/events/`, with a schema.
     schema
         Names and types as Spark writes them, `ts TIMESTAMP, price DOUBLE`; without it the files that are there tell.
     input_format
@@ -56,6 +56,8 @@ def read_stream(
         reader = reader.option("header", True).option("sep", "\t" if kind == "tsv" else ",").option("escape", '"')
     if files_a_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_a_batch)
+    if "://" not in directory and not _has_partitions(directory):
+        reader = reader.option("recursiveFileLookup", True)  # what lies deeper would be passed over, too
     path = (
         directory if "://" in directory else "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(directory))
     )
@@ -89,6 +91,11 @@ def _kind(directory: str, input_format: str | None) -> str:
 
 def _has_files(directory: str) -> bool:
     return any(not name.startswith((".", "_")) for name in os.listdir(directory))
+
+
+def _has_partitions(directory: str) -> bool:
+    """Return whether there are directories such as `day=1`, from whose names Spark takes a column."""
+    return any("=" in entry.name and entry.is_dir() for entry in os.scandir(directory))
 
 
 def _declared(schema: str) -> t.StructType:

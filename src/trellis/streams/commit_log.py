@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -120,13 +120,19 @@ class CommitLog:
     def entries(self) -> list[Entry]:
         """Return the log, in the order of batches, as it was at one moment."""
         for _ in range(OVERTAKEN):
-            names = self._listed()
             try:
-                joined = [entry for one in names.segments for entry in self._segment(one)]
-                return joined + [_read_entry(self._path(batch)) for batch in names.single]
+                return list(self.one_by_one())
             except FileNotFoundError:  # joined, or taken back, since it was looked at
                 continue
         raise DataError(f"the log {self.directory} changes faster than it is read")
+
+    def one_by_one(self) -> Iterator[Entry]:
+        """Yield the entries in the order of batches; for the process that writes, as others may be overtaken."""
+        names = self._listed()
+        for one in names.segments:
+            yield from self._segment(one)
+        for batch in names.single:
+            yield _read_entry(self._path(batch))
 
     def is_empty(self) -> bool:
         """Return whether no batch is in the log; or there is no log."""

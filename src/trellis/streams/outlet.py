@@ -90,31 +90,27 @@ class Outlet:
 
     def _remove_uncommitted(self) -> None:
         """Remove files that no log names; refuse to go on if files are not there that it names."""
-        named = set(self._named())
+        named = {path for entry in self.log.one_by_one() for path in _places(entry["files"])}
         there = set(self._parts())
-        missing = sorted(str(path) for path in named - there)
+        missing = sorted(named - there)
         if missing:
             raise DataError(
                 f"the log of {self.directory} names {missing[0]}, which is not there"
                 + (f", and {len(missing) - 1} other files" if missing[1:] else ""),
                 "Put it back; or begin anew, with another checkpoint and another output.",
             )
-        for path in there - named:
-            path.unlink(missing_ok=True)
+        for place in there - named:
+            (self.directory / place).unlink(missing_ok=True)
 
-    def _named(self) -> Iterator[Path]:
-        for entry in self.log.entries():
-            yield from self._paths(entry["files"])
-
-    def _parts(self) -> Iterator[Path]:
+    def _parts(self) -> Iterator[str]:
         for folder in FOLDERS.values():
             with suppress(FileNotFoundError):
                 for name in os.listdir(self.directory / folder):
                     if PART.fullmatch(name):
-                        yield self.directory / folder / name
+                        yield os.path.join(folder, name)
 
     def _paths(self, files: Mapping[str, Sequence[str]]) -> list[Path]:
-        return [self.directory / FOLDERS[kind] / name for kind, names in files.items() for name in names]
+        return [self.directory / place for place in _places(files)]
 
     # --- Batches ------------------------------------------------------------------------------------------------
 
@@ -138,6 +134,11 @@ class Outlet:
         for folder in {path.parent for path in self._paths(files)}:
             sync_directory(folder)
         self.log.commit(batch, files, numbers)
+
+
+def _places(files: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield where files of each kind lie in the output."""
+    return (os.path.join(FOLDERS[kind], name) for kind, names in files.items() for name in names)
 
 
 def batch_name(number: int) -> str:
