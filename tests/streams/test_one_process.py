@@ -140,7 +140,7 @@ def test_part_files_are_on_the_disk_before_the_log_names_them(tmp_path: Path, mo
         (["_late"], "cannot be called `_late`"),
         (["_bad"], "cannot be called `_bad`"),
         (["_Repeated"], "cannot be called `_Repeated`"),
-        (["part-000000001-0"], "cannot be called `part-000000001-0`"),
+        (["part-000000001-0.csv"], "cannot be called `part-000000001-0.csv`"),
         (["rising", "Rising"], "the queries `rising` and `Rising` differ in case only"),
         (["a/rising", "b/rising"], "two queries are called `rising`"),
     ],
