@@ -44,13 +44,13 @@ def detect(query: Query, data: Any, options: RunOptions, engine: str | None = No
         from trellis.engines.spark.batch.detect import detect as detect_there
 
         check_methods(options.methods, "spark")
-        found: Results = detect_there(query.plan, source, options, spark)
+        found: Results = detect_there(query, source, options, spark)
         found.inputs = source.paths
         return found
     from trellis.engines.local.detect import detect as detect_here
 
     check_methods(options.methods, "local")
-    found = detect_here(query.plan, source, options)
+    found = detect_here(query, source, options)
     found.inputs = source.paths
     return found
 

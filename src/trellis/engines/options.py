@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from trellis.arguments import whole_number
 from trellis.errors import UsageError
+from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.methods import Methods
+from trellis.plan.plan import Plan
+
+
+class Plannable(Protocol):
+    """A query, as engines see it: it makes the plan for the columns of their events."""
+
+    def plan(
+        self, schema: Schema | None = None, params: Mapping[str, Any] | None = None, report_mode: str | None = None
+    ) -> Plan:
+        """Return the plan for events of a schema."""
 
 
 @dataclass(frozen=True, kw_only=True)
