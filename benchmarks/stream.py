@@ -82,8 +82,6 @@ def streamed(spark: Any, text: str, files: list[pa.Table], params: dict[str, Any
         options = Options(f"{folder}/out", f"{folder}/checkpoint", "1 s", available_now=True)
         run = RunOptions(time="ts", event_id="id", params=params)
         stream = Stream(spark, {"q": trellis.query(text)}, frame, options, run)
-            spark, {"q": trellis.query(text)}, frame, options, RunOptions(time="ts", event_id="id", params=params)
-        )
         stream.start()
         while not stream.wait(0.5):
             step(f"stream: batch {stream.totals.batches + 1} of {len(files)}, {stream.totals.results:,} results")

@@ -17,9 +17,9 @@ FILES = sorted(SOURCE.rglob("*.py"))
 
 # The rooms of the house and the modules at the top, from the ground up: each imports only what stands before it.
 LAYERS = (
-    "errors", "digits", "providers", "caches", "memory", "arguments", "kernels", "language", "limits", "plan", "methods",
-    "events", "operators",
-    "papers", "make", "results", "io", "graphs", "archive", "streams", "engines", "api", "trellis", "report", "cli",
+    "errors", "digits", "providers", "caches", "memory", "arguments", "kernels", "language", "limits", "plan",
+    "methods", "events", "operators", "papers", "make", "results", "io", "graphs", "archive", "streams", "engines",
+    "api", "trellis", "report", "cli",
 )  # fmt: skip
 
 WITHOUT_DATA = {"numpy", "pyarrow", "pyspark", "numba", "pandas", "polars"}
