@@ -42,5 +42,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
-        if item.path.parent.name in ("trends", "patterns", "local", "data", "papers"):
+        if item.path.parent.name in ("trends", "patterns", "local", "data", "papers", "kernels"):
             item.add_marker(pytest.mark.xdist_group("kernels"))

@@ -83,7 +83,11 @@ class Matcher:
         )
 
     def _in_span(self, first: Event, last: Event) -> bool:
-        return self.span is None or exact(last.time) - exact(first.time) <= self.span
+        if self.span is None:
+            return True
+        if isinstance(last.time, float):
+            return last.time - first.time <= float(self.span)
+        return exact(last.time) - exact(first.time) <= self.span
 
     def _holds(self, reading: Reading) -> bool:
         """Tell whether every condition holds; those that name a variable which the reading lacks are not applied."""

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 from trellis.engines.options import RunOptions
 from trellis.errors import UsageError, did_you_mean
 from trellis.events.source import EventSource
+from trellis.language.schema import choose_time
 from trellis.methods import check_methods
 
 if TYPE_CHECKING:
     from trellis.api.query import Query
     from trellis.engines.local.arrivals import Arrivals
+    from trellis.plan.plan import Plan
     from trellis.results.results import Results
 
 ENGINES = ("local", "spark")
@@ -42,13 +44,13 @@ def detect(query: Query, data: Any, options: RunOptions, engine: str | None = No
         from trellis.engines.spark.batch.detect import detect as detect_there
 
         check_methods(options.methods, "spark")
-        found: Results = detect_there(query.plan, source, options, spark)
+        found: Results = detect_there(query, source, options, spark)
         found.inputs = source.paths
         return found
     from trellis.engines.local.detect import detect as detect_here
 
     check_methods(options.methods, "local")
-    found = detect_here(query.plan, source, options)
+    found = detect_here(query, source, options)
     found.inputs = source.paths
     return found
 
@@ -56,9 +58,13 @@ def detect(query: Query, data: Any, options: RunOptions, engine: str | None = No
 def arrivals(query: Query, options: RunOptions) -> Arrivals:
     """Return the operator that takes events of a query as they arrive."""
     from trellis.engines.local.arrivals import Arrivals
-    from trellis.engines.local.detect import bound_plan
+    from trellis.events.tables import Tables, schema_of
 
-    return Arrivals(lambda events: bound_plan(query.plan, EventSource.of(events), options)[0], options.max_trends)
+    def bind(tables: Tables) -> Plan:
+        time = choose_time(tables[None].column_names, options.time)
+        return query.plan(schema_of(tables, time, options.type, options.event_id), options.params, None)
+
+    return Arrivals(bind, options.time, options.max_trends)
 
 
 class LocalEngine:

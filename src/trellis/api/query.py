@@ -143,12 +143,14 @@ class Query:
         max_ahead
             An event that is farther ahead of the clock on the wall does not move the watermark; None for no guard.
         """
+        from trellis.engines.options import RunOptions
         from trellis.engines.spark.stream.running import detect_stream
 
-        return detect_stream(
-            self, frame, time=time, type=type, event_id=event_id, watermark=watermark, params=params,
-            report_mode=report_mode, max_trends=max_trends, on_bad_rows=on_bad_rows, table=table, max_ahead=max_ahead,
+        run = RunOptions(
+            time=time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
+            on_bad_rows=on_bad_rows,
         )  # fmt: skip
+        return detect_stream(self, frame, run, watermark=watermark, table=table, max_ahead=max_ahead)
 
     def arrivals(
         self, *, time: str | None = None, type: str | None = None, event_id: str,

@@ -15,7 +15,7 @@ from trellis.archive.decay import coarsened, dropped
 from trellis.archive.events import Told, fitted, in_order
 from trellis.archive.exact import POSITION, Exact, Reader, needed
 from trellis.archive.growing import Plan, number_too_late, settle, split_newest
-from trellis.archive.kept import Kept
+from trellis.archive.kept import Current, Kept
 from trellis.archive.leaves import Answer
 from trellis.archive.store import Manifest, read_manifest, remove_unnamed, swap_manifest, writing
 from trellis.errors import DataError, UsageError, did_you_mean
@@ -24,7 +24,7 @@ from trellis.events.tables import as_tables
 from trellis.providers import provided
 
 
-class Archive(Kept):
+class Archive(Current):
     """A history on disk; make one with `Archive.build`, go on with `Archive.open`."""
 
     # --- Making one -------------------------------------------------------------------------------------------
@@ -224,7 +224,8 @@ class Archive(Kept):
             if name not in known:
                 hint = did_you_mean(name, known, f"Options are {', '.join(known)}; exact answers are those of `find`.")
                 raise UsageError(f"`exists` has no option `{name}`", hint)
-        return self.asker.exists(self.asker.text(pattern, params), Options(**options))
+        given = Options(**options)
+        return self._asked(lambda kept: kept.asker.exists(kept.asker.text(pattern, params), given))
 
     def find(
         self, pattern: str, *, policy: str | None = None, same_leaf: str = "maybe", begin: Any = None, end: Any = None,
@@ -268,29 +269,30 @@ class Archive(Kept):
             policy, same_leaf, begin, end, first, last, within_events, level, starts, pairs, minimal, limit
         )
         if not exact:
-            return self.asker.find(self.asker.text(pattern, params), options)
+            return self._asked(lambda kept: kept.asker.find(kept.asker.text(pattern, params), options))
         if options != Options():
             raise UsageError(
                 "an exact answer is that of the query itself", "Write SELECT, and conditions on the time, in the query."
             )
-        return self._exact(pattern, params)
+        return self._asked(lambda kept: _exact(kept, pattern, params))
 
-    def _exact(self, pattern: str, params: Mapping[str, Any] | None) -> Exact:
-        manifest, asker = self.manifest, self.asker
-        chosen, with_gaps = needed(asker, asker.text(pattern, params))
-        reader = Reader(self.directory, manifest, self.held, self.checked)
-        table = reader.rows(asker, chosen, with_gaps)
-        try:
-            trends = provided("local engine").detect(
-                pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
-                params=params,
-            )  # fmt: skip
-            _ = trends.statistics  # prepares the events, whose ids must not repeat
-        except DataError as problem:
-            if "on_bad_rows" not in (problem.hint or ""):
-                raise
-            raise DataError(problem.what, "Build the archive of events whose ids do not repeat.") from None
-        return Exact(trends, int(asker.contents.entries["events"][chosen].sum()), reader.read, len(self))
+
+def _exact(kept: Kept, pattern: str, params: Mapping[str, Any] | None) -> Exact:
+    manifest, asker = kept.manifest, kept.asker
+    chosen, with_gaps = needed(asker, asker.text(pattern, params))
+    reader = Reader(kept.directory, manifest, kept.held, kept.checked)
+    table = reader.rows(asker, chosen, with_gaps)
+    try:
+        trends = provided("local engine").detect(
+            pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
+            params=params,
+        )  # fmt: skip
+        _ = trends.statistics  # prepares the events, whose ids must not repeat
+    except DataError as problem:
+        if "on_bad_rows" not in (problem.hint or ""):
+            raise
+        raise DataError(problem.what, "Build the archive of events whose ids do not repeat.") from None
+    return Exact(trends, int(asker.contents.entries["events"][chosen].sum()), reader.read, len(kept))
 
 
 def _table(data: Any) -> pa.Table:

@@ -138,5 +138,5 @@ def whole_tile(slices: Slices) -> Slices:
 def ones(filters: Slices) -> Ints:
     """Return the number of bits that are set in filters."""
     out = np.zeros(len(filters), np.int64)
-    kernel.ones(np.ascontiguousarray(filters), out)
+    kernel.count_bits(np.ascontiguousarray(filters), out)
     return out

@@ -52,8 +52,7 @@ class Question:
         near, far = (begin, end) if self.asked.reading is Reading.NO else (end, begin)
         if within.slide is None:
             return np.searchsorted(far, near + within.size, side="right") - 1
-        bound = near // within.slide * within.slide + within.size
-        return np.searchsorted(far, bound, side="left") - 1
+        return np.searchsorted(far, within.last_ends(near), side="left") - 1
 
     def simple(self) -> Answer:
         """Return whether it happened: a `no` is certain."""

@@ -107,11 +107,23 @@ def line_writer() -> Callable[[memoryview], object]:
     return lambda lines: sys.stdout.write(shown(decoder.decode(bytes(lines))))
 
 
+_doing: list[str] = []
+
+
+def _remember(what: str) -> None:
+    _doing[:] = [what]
+
+
+def doing() -> str | None:
+    """Return what is being done, or was when it failed, if that is known."""
+    return _doing[0] if _doing else None
+
+
 @contextmanager
 def progress(wanted: bool) -> Iterator[Step]:
     """Give a function that tells what is being done now; on a terminal a line shows it, with the time it takes."""
     if not wanted or not _is_terminal(sys.stderr):
-        yield lambda _: None
+        yield _remember
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -120,7 +132,12 @@ def progress(wanted: bool) -> Iterator[Step]:
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
         with Progress(*columns, console=ShownConsole(file=file), transient=True) as bar:
             task = bar.add_task("starting", total=None)
-            yield lambda what: bar.update(task, description=shown_in_line(what))
+
+            def show(what: str) -> None:
+                _remember(what)
+                bar.update(task, description=shown_in_line(what))
+
+            yield show
 
 
 @contextmanager

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from trellis.arguments import whole_number
 from trellis.errors import UsageError
+from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.methods import Methods
+from trellis.plan.plan import Plan
+
+
+class Plannable(Protocol):
+    """A query, as engines see it: it makes the plan for the columns of their events."""
+
+    def plan(
+        self, schema: Schema | None = None, params: Mapping[str, Any] | None = None, report_mode: str | None = None
+    ) -> Plan:
+        """Return the plan for events of a schema."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +56,7 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.on_bad_rows not in ("error", "drop"):
             raise UsageError(f"on_bad_rows is `{self.on_bad_rows}`", "It is `error` or `drop`.")
+        whole_number(self.max_trends, "max_trends")
 
     @property
     def drops_bad_rows(self) -> bool:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from trellis.errors import UsageError
 from trellis.language.printer import pattern_text
 from trellis.plan.plan import Plan
+from trellis.results.named import ANY
 from trellis.results.numbers import aggregate_schema
 from trellis.results.rows import row_schema
 from trellis.results.table import ResultTable, polars_frame
@@ -86,7 +87,7 @@ class Results(ABC):
         """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
 
     @abstractmethod
-    def trend(self, rank: int, window: Any = None, partition: Any = None) -> ResultTable:
+    def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> ResultTable:
         """Return the result with a rank, without those before it.
 
         Parameters
@@ -94,9 +95,10 @@ class Results(ABC):
         rank
             The rank in its window and partition, from 0; of any size.
         window
-            The start of the window, where there are several.
+            The start of the window, where there are several; moments also as text, without a zone in UTC.
         partition
-            The values of the partition's attributes, one alone or several in a tuple, where there are several.
+            The values of the partition's attributes, one alone or several in a tuple, where there are several. None is
+            NULL.
         """
 
     @abstractmethod

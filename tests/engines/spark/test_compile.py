@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+import trellis
 from tests.oracle.conditions import both, compare, either, like, opposite
 from tests.oracle.values import absolute, arithmetic, negative
 from trellis.engines.spark.sources.schema import from_spark
@@ -290,10 +291,21 @@ def test_what_spark_would_round_is_not_compiled() -> None:
         compile_condition(operation("<", narrow, real), lambda c: f.col(c.name))
 
 
-def test_a_decimal_wider_than_told_is_refused(spark: SparkSession) -> None:
-    frame = spark.range(1).select(f.lit("1.5").cast("decimal(20,4)").alias("c"))
-    with pytest.raises(PySparkException, match="wider than"):
-        frame.select(compile_condition(column(t.DecimalType(18, 4)), lambda c: f.col(c.name))).collect()
+def test_conditions_on_rows_of_this_process_compile(spark: SparkSession, capfd: pytest.CaptureFixture[str]) -> None:
+    """Spark filters rows that it holds itself by generated code, before it has simplified anything."""
+    row = (Decimal("1.50"), Decimal(2), dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.datetime(2024, 1, 1))
+    frame = spark.createDataFrame([row], "d decimal(10,2), e decimal(38,10), t timestamp, n timestamp_ntz")
+    columns = {field.name: from_spark(field.dataType) for field in frame.schema.fields}
+    spark.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
+    try:
+        for text in ("s.d > 0.3", "s.e = 2", "s.d + s.d > 1.5", "s.t > '2023-01-01'", "s.n > '2023-01-01'"):
+            schema = Schema((Table(None, columns),), "t", None, None)
+            (condition,) = trellis.query(f"PATTERN E+ s[] WHERE {text}").plan(schema).constant
+            column_ = compile_condition(condition.value, lambda c: frame[c.name])
+            assert frame.where(column_).count() == 1
+    finally:
+        spark.conf.unset("spark.sql.codegen.factoryMode")
+    assert "CompileException" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

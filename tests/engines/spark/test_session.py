@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from trellis.engines.spark.session import session as module
-from trellis.engines.spark.session.session import cache_dir, find_java, get_session, stop_session
+from trellis.engines.spark.session.session import find_java, get_session, stop_session
 from trellis.errors import UsageError
 
 pytestmark = pytest.mark.spark
@@ -90,15 +90,6 @@ def test_the_remembered_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     assert find_java() == tmp_path / "jdk"
-
-
-def test_cache_dir(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_dir("numba") == tmp_path / "trellis" / "numba"
-    blocked = tmp_path / "file"
-    blocked.write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
-    assert cache_dir("numba").is_dir()
 
 
 SCRIPT = """

@@ -75,3 +75,17 @@ def test_a_local_session_is_sent_nothing(spark: SparkSession) -> None:
     ship(spark)
     assert sys.path == before
     assert not [name for name in spark.sparkContext._python_includes or () if name.startswith("trellis")]
+
+
+def test_a_package_that_others_may_have_written_is_not_imported(tmp_path: Path, python: Path) -> None:
+    archive = package(tmp_path)
+    cache, here = tmp_path / "cache", tmp_path / "here"
+    here.mkdir()
+    for sent in (cache / "trellis" / "sent", here / "trellis-sent"):
+        planted = sent / archive.stem / unpack.PACKAGE / "trellis"
+        planted.mkdir(parents=True)
+        (planted / "__init__.py").write_text("raise SystemExit('planted')")
+        sent.chmod(0o777)
+    found = imported_by(python, archive, here, XDG_CACHE_HOME=str(cache))
+    assert not found.is_relative_to(tmp_path)
+    assert not found.exists(), "it went away with the process"

@@ -5,18 +5,25 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 import trellis
 from trellis.engines.local.results import LocalResults
 from trellis.engines.spark.batch.results import SparkResults
+from trellis.engines.spark.split.split import _windows as split_windows
 from trellis.errors import TrellisError, UsageError
+from trellis.events.clock import Clock
 from trellis.events.tables import schema_of
+from trellis.language.bound import Window, WindowKind
+from trellis.language.schema import DOUBLE
 
 pytestmark = pytest.mark.spark
 
@@ -170,3 +177,34 @@ def test_an_id_may_return_in_another_window_of_a_stretch(spark: SparkSession) ->
     again = pa.table({"ts": [0, 5, 7, 31], "id": [1, 2, 1, 3], "x": [1, 2, 3, 4]})
     with pytest.raises(TrellisError, match="the id `1` in the column `id` occurs twice in one window"):
         query.detect(spark.createDataFrame(again), event_id="id").count()
+
+
+@pytest.mark.parametrize(
+    ("size", "slide"),
+    [("0.1", "0.1"), ("0.7", "0.3"), ("0.30000000000000004", "0.1"), ("1e300", "1e300"), ("3", "1"), ("2e-30", "1e-30"),
+     ("12345678.0000001", "12345678.0000001")],
+)  # fmt: skip
+def test_windows_over_doubles_are_those_of_the_clock(spark: SparkSession, size: str, slide: str) -> None:
+    window = Window(WindowKind.SLIDING, Decimal(size), Decimal(slide))
+    clock = Clock(window, DOUBLE)
+    dice = np.random.default_rng(1)
+    numbers = np.concatenate([np.arange(-50, 450), dice.integers(-(2**48), 2**48, 100)])
+    bounds = np.concatenate([clock.starts(numbers), clock.ends(numbers)])
+    bounds = bounds[np.abs(bounds) < 1e307]
+    times = np.concatenate([bounds, np.nextafter(bounds, -np.inf), np.nextafter(bounds, np.inf)])
+    frame = spark.createDataFrame(pa.table({"t": times}))
+    first, last = (column.alias(name) for name, column in zip("fl", split_windows(f.col("t"), clock), strict=True))
+    found = frame.select("t", first, last).toArrow()
+    for name, wanted in zip("fl", clock.windows(found["t"].to_numpy()), strict=True):
+        assert found[name].to_pylist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("slide", ["0.1", "0.025"])
+def test_every_time_is_in_one_window_of_those_that_do_not_overlap(spark: SparkSession, slide: str) -> None:
+    times = [float(Decimal(slide) * k) for k in range(450)]
+    table = pa.table({"ts": times, "id": range(450)})
+    text = f"PATTERN E+ s[] REPORT any WITHIN {slide} SLIDE {slide}"
+    wanted = trellis.query(text).detect(table, event_id="id")
+    found = trellis.query(text).detect(spark.createDataFrame(table), event_id="id")
+    assert found.count() == wanted.count() == 450
+    assert found.to_arrow()["window_start"].to_pylist() == wanted.to_arrow()["window_start"].to_pylist() == times

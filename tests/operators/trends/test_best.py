@@ -18,10 +18,11 @@ from tests.compare import assert_same, plain_rows
 from tests.strategies import Case, arrow_table
 from trellis.engines.local.results import LocalResults
 from trellis.events.adjacency import encode
+from trellis.kernels.event_graph.edges import ANY
 from trellis.language.parser import parse
 from trellis.operators.trends import best, operator
 from trellis.operators.trends.best import BestTrends
-from trellis.operators.trends.graph import _kernel_arrays
+from trellis.operators.trends.graph import edge_codes
 from trellis.operators.trends.search import Links, links_of
 
 KEYS = [
@@ -263,9 +264,9 @@ def lazy_links(trends: LocalResults) -> Links:
             number[i] = (1 if every or not after[i] else 0) + sum(number[j] for j in after[i])
         return np.array([min(x, 2**64 - 1) for x in number], np.uint64)
 
-    codes = _kernel_arrays(events, encode(trends.plan.adjacent, events.columns, events.usable))
+    codes = edge_codes(events, encode(trends.plan.adjacent, events.columns, events.usable), ANY)
     none = np.zeros(0, np.int64)
-    return Links(none, none.astype(np.int32), links.nearest, links.latest, 0, codes, suffixes, counts)
+    return Links(none, none.astype(np.int32), links.nearest, links.latest, codes, suffixes, counts)
 
 
 @pytest.mark.parametrize("keys", ["LENGTH DESC", "LENGTH", "SUM(s.v) DESC", "SUM(s.x)", "LAST(s).x DESC", "FIRST(s).v"])

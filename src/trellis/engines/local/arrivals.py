@@ -14,6 +14,7 @@ from trellis.events.adjacency import meets_condition
 from trellis.events.clock import Clock
 from trellis.events.prepare import prepare
 from trellis.events.sorting import column_of
+from trellis.events.tables import Tables, as_tables, with_readable_times
 from trellis.events.variables import usable_events
 from trellis.language.bound import WindowKind
 from trellis.limits import refuse_rows
@@ -38,14 +39,17 @@ class Arrivals:
     ----------
     bind
         Makes the plan from the first batch of events.
+    time
+        The column of times, where it is named.
     max_trends
         The bound on the matches that one batch completes.
     """
 
-    def __init__(self, bind: Callable[[pa.Table], Plan], max_trends: int) -> None:
-        self._bind, self.max_trends = bind, max_trends
+    def __init__(self, bind: Callable[[Tables], Plan], time: str | None, max_trends: int) -> None:
+        self._bind, self._time, self.max_trends = bind, time, max_trends
         self.plan: Plan | None = None
         self._sequence: FixedSequence | None = None
+        self._fields = pa.schema([])
         self._held: list[pa.Table] = []
         self._needed_last = 0  # events that were needed when those not needed were last dropped
         self._newest: Any = None
@@ -55,34 +59,71 @@ class Arrivals:
         """How many events are held: at most twice as many as can be in a match with later ones, and the last batch."""
         return sum(table.num_rows for table in self._held)
 
-    def take(self, events: pa.Table) -> pa.Table:
+    def take(self, events: Any) -> pa.Table:
         """Take the next events, in any order among themselves; return the matches that they complete, without ranks.
+
+        Parameters
+        ----------
+        events
+            An Arrow table, or a pandas or polars frame, with the columns and types of the first one.
 
         Raises
         ------
         DataError
-            If an event is earlier than one that came in an earlier batch.
+            If an event is earlier than one that came in an earlier batch, a column is missing or has other values, or
+            an id comes again. Such a batch is left out as a whole; later ones are taken as if it had not come.
         """
-        if self.plan is None:
-            self.plan = self._checked(self._bind(events))
+        before = vars(self).copy()
+        try:
+            return self._take(events)
+        except BaseException:
+            vars(self).update(before)  # a batch that is refused leaves nothing behind
+            raise
+
+    def _take(self, events: Any) -> pa.Table:
+        table = self._read(events)
         plan = self.plan
+        assert plan is not None
         assert plan.bound.schema is not None
-        if not events.num_rows:
+        if not table.num_rows:
             return row_schema(plan.bound).empty_table()
         clock = Clock(plan.bound.window, plan.bound.schema.time_type)
-        times = clock.numbers(self._times(events))
+        times = clock.numbers(self._times(table))
         if self._newest is not None and times.min() < self._newest:
             raise DataError(
                 "an event is earlier than one of an earlier batch", "Hold events back until none before them can come."
             )
         self._newest = times.max()
-        self._held.append(events.append_column(NEW, pa.repeat(True, events.num_rows)))
-        found = self._completed() if self._may_end(events) else row_schema(plan.bound).empty_table()
-        self._held[-1] = events.append_column(NEW, pa.repeat(False, events.num_rows))
+        self._held = [*self._held, table.append_column(NEW, pa.repeat(True, table.num_rows))]
+        found = self._completed() if self._may_end(table) else row_schema(plan.bound).empty_table()
+        self._held[-1] = table.append_column(NEW, pa.repeat(False, table.num_rows))
         if self.held > 2 * self._needed_last:
             self._held = [self._needed(self._together(), clock)]
             self._needed_last = self.held
         return found
+
+    def _read(self, events: Any) -> pa.Table:
+        """Return the columns of a batch that the query reads, in the types that the first batch has."""
+        given = as_tables(events)
+        if None not in given:
+            raise UsageError("a batch is one table of events", "Give one, with a column that tells the types.")
+        if self.plan is None:
+            tables, _ = with_readable_times(given, self._time)
+            self.plan = self._checked(self._bind(tables))
+            schema = self.plan.bound.schema
+            assert schema is not None
+            roles = {schema.time, schema.event_id, schema.type_column, *self.plan.columns}
+            self._fields = pa.schema([field for field in tables[None].schema if field.name in roles])
+            return tables[None].select(self._fields.names)
+        for name in self._fields.names:
+            if name not in given[None].column_names:
+                raise DataError(
+                    f"a batch has no column `{name}`, which earlier ones have", "Give each batch the same columns."
+                )
+        assert self.plan.bound.schema is not None
+        table = with_readable_times(given, self.plan.bound.schema.time)[0][None].select(self._fields.names)
+        columns = [_like(table[field.name], field) for field in self._fields]
+        return pa.Table.from_arrays(columns, schema=self._fields)
 
     def _together(self) -> pa.Table:
         return pa.concat_tables(self._held, promote_options="permissive") if len(self._held) > 1 else self._held[0]
@@ -167,3 +208,14 @@ class Arrivals:
         if times.null_count:
             prepare(self.plan, events)
         return times
+
+
+def _like(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """Return a column in the type that it has in the first batch."""
+    try:
+        return column.cast(field.type)
+    except pa.ArrowException:
+        raise DataError(
+            f"the column `{field.name}` of a batch is {column.type}, and of earlier ones {field.type}",
+            "Give each batch the same types.",
+        ) from None

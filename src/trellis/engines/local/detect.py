@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
 from trellis.engines.local.results import LocalResults
-from trellis.engines.options import RunOptions
+from trellis.engines.options import Plannable, RunOptions
 from trellis.events.source import EventSource, is_spark_frame, paths_of
 from trellis.events.tables import as_tables, schema_of, union, with_readable_times
 from trellis.methods import with_methods
 from trellis.plan.plan import Plan
 
-MakePlan = Callable[..., Plan]  # of a schema, parameters and a report mode: `Query.plan`
 
-
-def detect(make_plan: MakePlan, source: EventSource, options: RunOptions) -> LocalResults:
+def detect(query: Plannable, source: EventSource, options: RunOptions) -> LocalResults:
     """Return the results of a query over events that are brought into this process."""
-    plan, table = bound_plan(make_plan, source, options)
+    plan, table = bound_plan(query, source, options)
     return LocalResults(with_methods(plan, options.methods, options.max_trends), table, options)
 
 
-def bound_plan(make_plan: MakePlan, source: EventSource, options: RunOptions) -> tuple[Plan, pa.Table]:
+def bound_plan(query: Plannable, source: EventSource, options: RunOptions) -> tuple[Plan, pa.Table]:
     """Return the plan of a query for the columns that events have, and the events as one table."""
     given = {name: _in_this_process(table, options.time) for name, table in source.tables.items()}
     tables, time = with_readable_times(as_tables(given.get(None, given)), options.time)
-    plan = make_plan(schema_of(tables, time, options.type, options.event_id), options.params, options.report_mode)
+    plan = query.plan(schema_of(tables, time, options.type, options.event_id), options.params, options.report_mode)
     return plan, union(tables)
 
 

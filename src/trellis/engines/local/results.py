@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trellis.digits import Count
 from trellis.engines.options import RunOptions
 from trellis.errors import UsageError
 from trellis.events.prepare import PreparedEvents, prepare, with_columns
@@ -23,6 +24,7 @@ from trellis.operators.contract import BestRequest, ListRequest, Operator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
+from trellis.results.named import ANY, lead_rows, named_group
 from trellis.results.numbers import aggregate_rows, count_rows
 from trellis.results.results import Results
 from trellis.results.rows import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
@@ -93,7 +95,7 @@ class LocalResults(Results):
 
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""
-        return sum(self._counts)
+        return Count(sum(self._counts))
 
     def counts(self) -> ResultTable:
         """Return the number of results of each window and partition that has any; nothing is listed."""
@@ -194,14 +196,11 @@ class LocalResults(Results):
         """The groups that have a result, and what tells their windows and partitions."""
         filled = np.array([g for g, count in enumerate(self._counts) if count], np.int64)
         lead = pa.Table.from_arrays(self._maker.lead(filled), schema=pa.schema(lead_schema(self.plan.bound)))
-        return filled, lead.to_pylist() if lead.num_columns else [{}] * len(filled)
+        return filled, lead_rows(lead) if lead.num_columns else [{}] * len(filled)
 
-    def trend(self, rank: int, window: Any = None, partition: Any = None) -> ResultTable:
+    def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> ResultTable:
         """Return the result with a rank, without those before it: see `Results.trend`."""
-        from trellis.operators.trends.address import (  # late, as in `sample`: counting goes without
-            check_rank,
-            named_group,
-        )
+        from trellis.operators.trends.address import check_rank  # late, as in `sample`: counting goes without
 
         filled, rows = self._filled
         group = int(filled[named_group(self.plan.bound, rows, window, partition)])

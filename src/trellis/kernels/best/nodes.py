@@ -1,4 +1,4 @@
-"""What a search for paths goes through: values as rows of words, nodes, and their successors.
+"""Nodes of the k-best search: events in states, their values as rows of words, and their successors.
 
 A value is a row of words, compared word by word, each in its direction. Words add up along a path (a sum too wide for
 one word has more of them, `LOW` ones that carry into the one before), or keep the least or the greatest. What a path
@@ -30,31 +30,14 @@ MAY_END, PLACE = range(2)  # columns of states, behind the words that a path giv
 
 
 class Listed(NamedTuple):
-    """Successors as lists."""
+    """Successors as lists; where there are too many, `trellis.kernels.event_graph.edges.EdgeCodes` finds them."""
 
     offsets: np.ndarray
     successors: np.ndarray
 
 
-class Sought(NamedTuple):
-    """Successors that are found one event at a time: what `trellis.kernels.event_graph.edges.edges_of_rows` takes."""
-
-    policy: int
-    later: np.ndarray
-    until: np.ndarray
-    gives: np.ndarray
-    takes: np.ndarray
-    key_prev: np.ndarray
-    key_runs: np.ndarray
-    by_key: np.ndarray
-    above: np.ndarray
-    below: np.ndarray
-    differ_next: np.ndarray
-    differ_prev: np.ndarray
-
-
 class Shape(NamedTuple):
-    """What paths are made of and compared by.
+    """The events of paths, the words that they are compared by, and the automaton of what they have met.
 
     `events`, `gives` (anywhere, first, last: a row of words an event), kinds and signs of the words, `nth` (place in
     the path, word) with what an event gives there, then the automaton: steps, first states of each stream, `ending`.
@@ -230,10 +213,7 @@ def _find_successors(x, hi, links, found):
         return listed
 
     def sought(x, hi, links, found):
-        total = edges_of_rows(
-            x, x + 1, links.policy, links.later, links.until, links.gives, links.takes, links.key_prev, links.key_runs,
-            links.by_key, links.above, links.below, links.differ_next, links.differ_prev, np.empty(1, np.int64), found,
-        )  # fmt: skip
+        total = edges_of_rows(x, x + 1, links, np.empty(1, np.int64), found)
         number = 0
         while number < total and found[number] < hi:
             number += 1

@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
+from trellis.kernels.arrays import saturating_sum
 from trellis.kernels.best.nodes import (
     USABLE,
     event_of,
@@ -16,8 +17,6 @@ from trellis.kernels.best.nodes import (
     start_node,
     state_of,
 )
-
-FULL = np.uint64(2**64 - 1)  # a count of this many or more
 
 
 @njit(cache=True, nogil=True)
@@ -57,14 +56,8 @@ def rank_order(events, ends, tasks):
 
 
 @njit(cache=True, nogil=True)
-def _sum(a, b):
-    total = a + b
-    return FULL if total < b else total
-
-
-@njit(cache=True, nogil=True)
 def _suffix_counts(task, tasks, links, shape, counts):
-    """Count the paths that go on from every node of a task, up to `FULL`."""
+    """Count the paths that go on from every node of a task, at most 2**64 - 1."""
     lo, hi, states = tasks.lo[task], tasks.hi[task], shape.step.shape[0]
     for x in range(hi - 1, lo - 1, -1):
         for state in range(states):
@@ -77,7 +70,7 @@ def _suffix_counts(task, tasks, links, shape, counts):
                         break
                     z = next_node(state, links.successors[i], lo, shape)
                     if z >= 0:
-                        total = _sum(total, counts[z])
+                        total = saturating_sum(total, counts[z])
             counts[(x - lo) * states + state] = total
 
 
@@ -99,13 +92,13 @@ def _counts_before(x, node, task, tasks, links, shape, counts, found, total):
     lo = tasks.lo[task]
     last, state = event_of(node, lo, shape), state_of(node, shape)
     if may_end(last, state, task, tasks, shape):
-        total = _sum(total, np.uint64(1))
+        total = saturating_sum(total, np.uint64(1))
     for i in range(find_successors(last, tasks.hi[task], links, found)):
         if found[i] >= x:
             break
         z = next_node(state, found[i], lo, shape)
         if z >= 0:
-            total = _sum(total, counts[z])
+            total = saturating_sum(total, counts[z])
     return total
 
 
@@ -148,7 +141,7 @@ def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, count
                 while cursor < x:
                     z = start_node(cursor, task, tasks, shape)
                     if z >= 0:
-                        ahead[0] = _sum(ahead[0], counts[z])
+                        ahead[0] = saturating_sum(ahead[0], counts[z])
                     cursor += 1
                 ahead[1] = ahead[0]
                 nodes[0] = start_node(x, task, tasks, shape)
@@ -156,5 +149,5 @@ def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, count
         if tasks.single:
             z = start_node(tasks.lo[task], task, tasks, shape)
             if z >= 0:
-                before = _sum(before, counts[z])
+                before = saturating_sum(before, counts[z])
     return ranks

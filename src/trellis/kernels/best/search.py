@@ -11,6 +11,8 @@ Kernels that need more room say so and are called again; all they know is in `st
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 from numba.extending import overload
@@ -371,29 +373,46 @@ def _advance(start, suffix, task, tasks, links, shape, best, limit, found, heaps
         state[SUFFIXES] += 1
 
 
+class SearchRoom(NamedTuple):
+    """Room of the search for the best paths; see the page of the package for shapes.
+
+    `best` and `heaps` have room for the nodes of the largest task, `found` and `stack` for as many events, `kept` for
+    the paths that are wanted of each bucket. `suffixes`, `slots`, `events` and `paths` grow. In the end `events` has
+    the paths one after another and `paths` their values, ends and tasks, and whether they are among the best of their
+    buckets (others were until better ones came).
+    """
+
+    best: np.ndarray
+    found: np.ndarray
+    heaps: np.ndarray
+    stack: np.ndarray
+    kept: np.ndarray
+    suffixes: np.ndarray
+    slots: np.ndarray
+    events: np.ndarray
+    paths: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def best_paths(
-    state, order, bucket, tasks, links, shape, given, best, found, heaps, suffixes, slots, stack, kept, events, paths
-):  # fmt: skip
-    """Find the best paths of each bucket of tasks, as many as `kept` has room for.
+def best_paths(state, order, bucket, tasks, links, shape, given, room):
+    """Find the best paths of each bucket of tasks, as many as `room.kept` has room for.
 
     Parameters
     ----------
-    state
+    state : int64 (STATE_SIZE,)
         `state[TURN]` and `state[READY]` are -1 at first, the rest is 0; the kernel goes on with it when it is called
         again with more room of what it returned (`MORE_...`), for `state[NEEDED]` rows; until it returns `DONE`.
-    order
+    order, bucket : int64 (tasks,)
         Which tasks to look at: those of a bucket together, those with the best paths first, those of one base together.
-    given
-        Whether `best` holds the best suffixes of the (one) base already, with `UNKNOWN` steps or `NOWHERE`.
-    best, heaps
-        Room for the nodes of the largest task.
-    found, stack
-        Room for as many events.
-    suffixes, slots, events, paths
-        What grows. In the end `events` has the paths one after another and `paths` their values, ends and tasks, and
-        whether they are among the best of their buckets (others were until better ones came).
+    tasks, links, shape
+        What is searched; see `trellis.kernels.best.nodes`.
+    given : bool
+        Whether `room.best` holds the best suffixes of the (one) base already, with `UNKNOWN` steps or `NOWHERE`.
+    room : SearchRoom
+        What is worked on.
     """
+    best, found, heaps, stack, kept = room.best, room.found, room.heaps, room.stack, room.kept
+    suffixes, slots, events, paths = room.suffixes, room.slots, room.events, room.paths
     width, signs = shape.kinds.shape[0], shape.signs
     limit = kept.shape[0]
     while True:
@@ -465,18 +484,60 @@ DEPTH, WAITING = ROOT, ROOT_SIZE
 MORE_WAITING = MORE_SLOTS
 
 
+class ValueBounds(NamedTuple):
+    """Of each bucket the values that paths are between, how many are wanted, and how many there are so far.
+
+    `low` and `high` are int64 (buckets, words), `limit` and `taken` int64 (buckets,).
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    limit: np.ndarray
+    taken: np.ndarray
+
+
+class BetweenRoom(NamedTuple):
+    """Room of the search between values.
+
+    Attributes
+    ----------
+    best, found, events, paths
+        As in `SearchRoom`.
+    waiting : int64 (room,)
+        Nodes to go to, those of the deepest place of the path last and in reverse; grows.
+    marks : int64 (events, 2)
+        How many waited before each place of the path was reached, and its event.
+    sofar : int64 (events, words)
+        What the path up to each place gives.
+    """
+
+    best: np.ndarray
+    found: np.ndarray
+    marks: np.ndarray
+    sofar: np.ndarray
+    waiting: np.ndarray
+    events: np.ndarray
+    paths: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def paths_between(
-    state, order, bucket, tasks, links, shape, given, best, low, high, limit, taken, found, waiting, marks, sofar,
-    events, paths,
-):  # fmt: skip
+def paths_between(state, order, bucket, tasks, links, shape, given, bounds, room):
     """List, in rank order of each task, the paths that are at least as good as `low[bucket]` and not as `high[bucket]`.
 
-    At most `limit[bucket]` paths of a bucket of tasks are listed, `taken[bucket]` are so far; every branch that is
-    entered leads to a path as good as `low`. `waiting` holds nodes to go to, those of the deepest place of the path
-    last and in reverse; `marks` how many waited before each place was reached, and its event; `sofar` what the path up
-    to it gives. The rest is as in `best_paths`.
+    Every branch that is entered leads to a path as good as `low`.
+
+    Parameters
+    ----------
+    state, order, bucket, tasks, links, shape, given
+        As `best_paths` takes them.
+    bounds : ValueBounds
+        Which paths are listed of each bucket, and how many.
+    room : BetweenRoom
+        What is worked on.
     """
+    low, high, limit, taken = bounds.low, bounds.high, bounds.limit, bounds.taken
+    best, found, marks, sofar, waiting = room.best, room.found, room.marks, room.sofar, room.waiting
+    events, paths = room.events, room.paths
     width, kinds, signs = shape.kinds.shape[0], shape.kinds, shape.signs
     here = np.empty((1, width), np.int64)
     while True:

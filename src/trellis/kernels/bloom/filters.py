@@ -12,10 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import ONE, ones
+
 TILE = 4096  # leaves
 WORDS = TILE // 64  # of a bitmap over them
 ODD = np.uint64(0x9E3779B97F4A7C15)
-ONE, SIX, SIXTY_THREE = np.uint64(1), np.uint64(6), np.uint64(63)
 
 
 @njit(cache=True, nogil=True)
@@ -186,13 +187,10 @@ def slice_filters(filters, slices):
 
 
 @njit(cache=True, nogil=True)
-def ones(filters, out):
-    """Count the bits of filters."""
+def count_bits(filters, out):
+    """Count the bits that are set in each filter, a row of words."""
     for i in range(filters.shape[0]):
         total = 0
         for j in range(filters.shape[1]):
-            word = filters[i, j]
-            while word:
-                word &= word - ONE
-                total += 1
+            total += ones(filters[i, j])
         out[i] = total

@@ -1,4 +1,4 @@
-"""What is added up along paths: numbers as floats, logarithms or residues; shortest and longest lengths.
+"""Algebras of the passes: numbers of paths as floats, logarithms or residues; shortest and longest lengths.
 
 A pass over events (`trellis.kernels.count.passes`) is written once and compiled for each algebra. `gather` takes up the
 value of one more successor, `settle` ends that, `add` joins two settled values, and `step` gives the value of an event

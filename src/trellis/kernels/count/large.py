@@ -14,19 +14,12 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
+from trellis.kernels.arrays import ones
+
 BLOCK = 1 << 16  # events of a block: its tree has 2 MB
 SHIFT = 4
 BUCKET = 1 << SHIFT  # with a block's tree at most 64 residues below 2**58 are added before a remainder is taken
 PRIMES, BITS = 3, 58  # the primes are a little below 2**BITS
-
-
-@register_jitable
-def _ones(bits):
-    """Return the number of bits that are set."""
-    bits = bits - ((bits >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    bits = (bits & np.uint64(0x3333333333333333)) + ((bits >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @register_jitable
@@ -82,7 +75,7 @@ def count_large(primes, shape, events, tasks, t, block):
             if w >= 0:
                 held[w >> 6] |= one << np.uint64(w & 63)
         for w in range(held.shape[0]):
-            before[w + 1] = before[w] + _ones(held[w])
+            before[w + 1] = before[w] + ones(held[w])
         inside = np.int64(before[held.shape[0]])
         tree[:inside] = 0
         # What later blocks have, of all buckets from one on.
@@ -95,9 +88,9 @@ def count_large(primes, shape, events, tasks, t, block):
             at = y - start
             v = np.int64(place[y + offset])
             if v >= 0:
-                own[at] = before[v >> 6] + _ones(held[v >> 6] & ((one << np.uint64(v & 63)) - one))
+                own[at] = before[v >> 6] + ones(held[v >> 6] & ((one << np.uint64(v & 63)) - one))
             v = np.int64(first[y + offset] if first[y + offset] < last[y + offset] else width)
-            after[at] = before[v >> 6] + _ones(held[v >> 6] & ((one << np.uint64(v & 63)) - one))
+            after[at] = before[v >> 6] + ones(held[v >> 6] & ((one << np.uint64(v & 63)) - one))
             b = (v >> SHIFT) + 1
             r0, r1, r2, rf = above[b, 0], above[b, 1], above[b, 2], above_f[b, 3]
             for w in range(v, min(b << SHIFT, width)):

@@ -29,12 +29,12 @@ from trellis.kernels.count.algebra import add, gather, settle, step
 
 FEW = 24  # events whose pairs are simply tried
 SERVE, CROSS, MERGE = range(3)  # what divide and conquer has to do
-LANES = 8  # tasks that go through the events together; written out, so that they become wide loads and stores
+ABREAST = 8  # tasks that go through the events together; written out, so that they become wide loads and stores
 SETTLE = 32  # values that are gathered before they are settled
 
 
 class Events(NamedTuple):
-    """What is known of each event: the first of a later time, first successor and last predecessor, if it is usable."""
+    """Of each event the first of a later time, its first successor and last predecessor, and whether it is usable."""
 
     later: np.ndarray
     nearest: np.ndarray
@@ -438,43 +438,44 @@ def count(algebra, shape, events, tasks):
 
 
 @njit(cache=True, nogil=True)
-def count_lanes(algebra, shape, events, tasks):
-    """Return what `count` does for tasks of the shape `Tails`, `LANES` tasks of one part at a time.
+def count_abreast(algebra, shape, events, tasks):
+    """Return what `count` does for tasks of the shape `Tails`, `ABREAST` tasks of one part at a time.
 
-    The tasks of a part follow one another with rising `lo` and `hi`; each node of the tree is a row of lanes.
+    The tasks of a part follow one another with rising `lo` and `hi`; each node of the tree is a row of columns, one for
+    each task.
     """
     totals = np.full(tasks.lo.shape[0], algebra.zero)
     width = tasks.width.max() if tasks.width.shape[0] else 0
-    tree = np.empty((width, LANES), totals.dtype)
+    tree = np.empty((width, ABREAST), totals.dtype)
     t = 0
     while t < tasks.lo.shape[0]:
         behind = t + 1
-        most = min(tasks.lo.shape[0], t + LANES)
+        most = min(tasks.lo.shape[0], t + ABREAST)
         # Parts can begin at the same event, and can have the same offset, but not both.
         while behind < most and tasks.part[behind] == tasks.part[t] and tasks.offset[behind] == tasks.offset[t]:
             behind += 1
         tree[: tasks.width[t]] = algebra.zero
-        _pass_lanes(algebra, shape, events, tasks, t, behind, tree, totals)
+        _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals)
         t = behind
     return totals
 
 
 @njit(cache=True, nogil=True)
-def _pass_lanes(algebra, shape, events, tasks, t, behind, tree, totals):
-    offset, lanes, every, single = tasks.offset[t], behind - t, tasks.every, tasks.single
+def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
+    offset, columns, every, single = tasks.offset[t], behind - t, tasks.every, tasks.single
     los, his, first_ends = tasks.lo[t:behind], tasks.hi[t:behind], tasks.first_end[t:behind]
     nearest, latest, usable, later = events.nearest, events.latest, events.usable, events.later
     place, first, last, own, own_end = shape.place, shape.first, shape.last, shape.own, shape.own_end
     lo, x = tasks.lo[t], tasks.hi[behind - 1] - 1
     inner_lo, inner_hi = tasks.lo[behind - 1], tasks.hi[t]
-    row = np.full(LANES, algebra.zero)
-    rows = np.full((16, LANES), algebra.zero)
+    row = np.full(ABREAST, algebra.zero)
+    rows = np.full((16, ABREAST), algebra.zero)
     while x >= lo:
         begin = x
         while begin > lo and later[begin - 1] == later[x]:
             begin -= 1
         if x - begin >= rows.shape[0]:
-            rows = np.full((x - begin + 1, LANES), algebra.zero)
+            rows = np.full((x - begin + 1, ABREAST), algebra.zero)
         for y in range(begin, x + 1):
             v = y + offset
             end = np.int64(last[v])
@@ -492,9 +493,9 @@ def _pass_lanes(algebra, shape, events, tasks, t, behind, tree, totals):
                 r7 = gather(algebra, r7, tree[node, 7])
                 i &= i - 1
             at = y - begin
-            inside = lanes == LANES and inner_lo <= y and nearest[y] < inner_hi and not every
+            inside = columns == ABREAST and inner_lo <= y and nearest[y] < inner_hi and not every
             if inside and (y > inner_lo if single else latest[y] >= inner_lo):
-                # In the range of every lane, where none of them starts or ends.
+                # In the range of every column, where none of them starts or ends.
                 rows[at, 0] = settle(algebra, r0)
                 rows[at, 1] = settle(algebra, r1)
                 rows[at, 2] = settle(algebra, r2)
@@ -512,7 +513,7 @@ def _pass_lanes(algebra, shape, events, tasks, t, behind, tree, totals):
             row[5] = r5
             row[6] = r6
             row[7] = r7
-            for z in range(lanes):
+            for z in range(columns):
                 value = algebra.zero
                 if usable[y] and los[z] <= y < his[z]:
                     may_end = every or (nearest[y] >= his[z] and y >= first_ends[z])

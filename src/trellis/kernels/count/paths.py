@@ -7,12 +7,45 @@ if `every`), and ends at an event without successor in it that is not before `fi
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 
+class TaskGraph(NamedTuple):
+    """The traversal input of kernels that go over listed edges: tasks, and the event graph that they share.
+
+    Attributes
+    ----------
+    lo, hi, first_end : int64 (tasks,)
+        The events of each task, and the first of them with which a path may end.
+    single, every : bool
+        Whether paths start at `lo` alone; whether they start and end anywhere.
+    offsets : int64 (events + 1,)
+        Where the successors of each event begin.
+    successors : int32 (edges,)
+        The successors of each event, in rising order.
+    latest : int64 (events,)
+        The latest predecessor of each event, or -1.
+    usable : bool (events,)
+        Whether an event may be on a path.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    first_end: np.ndarray
+    single: bool
+    every: bool
+    offsets: np.ndarray
+    successors: np.ndarray
+    latest: np.ndarray
+    usable: np.ndarray
+
+
 @njit(cache=True, nogil=True, inline="always")
-def _ends(x, hi, first_end, every, offsets, successors):
+def may_end(x, hi, first_end, every, offsets, successors):
+    """Whether a path of the task `[.., hi)` may end at event `x`."""
     if every:
         return True
     if offsets[x] < offsets[x + 1] and successors[offsets[x]] < hi:
@@ -21,7 +54,8 @@ def _ends(x, hi, first_end, every, offsets, successors):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _starts(x, lo, single, every, ok, latest):
+def may_start(x, lo, single, every, ok, latest):
+    """Whether a path of the task `[lo, ..)` may start at event `x`."""
     if not ok[x]:
         return False
     if single:
@@ -30,29 +64,21 @@ def _starts(x, lo, single, every, ok, latest):
 
 
 @njit(cache=True, nogil=True)
-def _add_logs(a, b):
-    if a == -np.inf:
-        return b
-    if b == -np.inf:
-        return a
-    high, low = (a, b) if a > b else (b, a)
-    return high + np.log2(1.0 + np.exp2(low - high))
-
-
-@njit(cache=True, nogil=True)
-def members(shortest, longest, lo, hi, first_end, single, every, offsets, successors, latest, ok, found):
+def members(graph, shortest, longest, found):
     """Set `found` for the events of each task that lie on a path of length `shortest` to `longest`.
 
     `reached[x, j]`: x can be the event number j + 1 of a path; `left[x, j]`: j + 1 events, x included, can follow to an
     end. Lengths beyond what the bounds tell apart are kept in the last place.
     """
+    lo, hi, first_end, single, every = graph.lo, graph.hi, graph.first_end, graph.single, graph.every
+    offsets, successors, latest, ok = graph.offsets, graph.successors, graph.latest, graph.usable
     for task in range(lo.shape[0]):
         size = hi[task] - lo[task]
         places = min(size, max(1, shortest if longest > size else longest))
         reached = np.zeros((size, places), np.bool_)
         left = np.zeros((size, places), np.bool_)
         for x in range(lo[task], hi[task]):
-            if _starts(x, lo[task], single, every, ok, latest):
+            if may_start(x, lo[task], single, every, ok, latest):
                 reached[x - lo[task], 0] = True
             for i in range(offsets[x], offsets[x + 1]):
                 if successors[i] >= hi[task]:
@@ -66,7 +92,7 @@ def members(shortest, longest, lo, hi, first_end, single, every, offsets, succes
         for x in range(hi[task] - 1, lo[task] - 1, -1):
             if not ok[x]:
                 continue
-            if _ends(x, hi[task], first_end[task], every, offsets, successors):
+            if may_end(x, hi[task], first_end[task], every, offsets, successors):
                 left[x - lo[task], 0] = True
             for i in range(offsets[x], offsets[x + 1]):
                 if successors[i] >= hi[task]:

@@ -7,14 +7,54 @@ code (NULL, NaN) matches nothing.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-ANY, NEXT, CONTIGUOUS = 0, 1, 2
+from trellis.kernels.arrays import first_at_least
+
+ANY, NEXT, CONTIGUOUS = 0, 1, 2  # selection policies
+
+
+class EdgeCodes(NamedTuple):
+    """The conditions on pairs of events, as codes of the events.
+
+    Attributes
+    ----------
+    policy : int
+        Which of the events that may follow do: `ANY`, the `NEXT` one, or only a `CONTIGUOUS` one.
+    later, until : int64 (events,)
+        The first event that is later, and the first one that is never in a trend with an event.
+    gives, takes : bool (events,)
+        Whether an event may be followed, and may follow.
+    key_prev : int64 (events,)
+        The key that a successor must have; -1: none can follow. Empty where no key is asked for.
+    key_runs, by_key : int64 (keys + 1,), (events,)
+        The events with key `k` are `by_key[key_runs[k]:key_runs[k + 1]]`, in rising order; empty where none is asked.
+    above, below : int64 (conditions, events)
+        `above[j, y] > below[j, x]` is asked of every edge from x to y.
+    differ_next, differ_prev : int64 (conditions, events)
+        `differ_next[j, y] != differ_prev[j, x]`, and neither below 0, is asked too.
+    """
+
+    policy: int
+    later: np.ndarray
+    until: np.ndarray
+    gives: np.ndarray
+    takes: np.ndarray
+    key_prev: np.ndarray
+    key_runs: np.ndarray
+    by_key: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+    differ_next: np.ndarray
+    differ_prev: np.ndarray
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _passes(x, y, above, below, differ_next, differ_prev):
+def passes(x, y, above, below, differ_next, differ_prev):
+    """Whether the codes of a later event `y` allow it to follow `x`."""
     for j in range(above.shape[0]):
         if above[j, y] <= below[j, x]:
             return False
@@ -23,17 +63,6 @@ def _passes(x, y, above, below, differ_next, differ_prev):
         if a < 0 or b < 0 or a == b:
             return False
     return True
-
-
-@njit(cache=True, nogil=True)
-def _first_at_least(values, lo, hi, bound):
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if values[middle] < bound:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
 
 
 @njit(cache=True, nogil=True)
@@ -64,16 +93,23 @@ def _write_marked(first, marks, successors):
 
 
 @njit(cache=True, nogil=True)
-def edges_of_rows(
-    begin, end, policy, later, until, gives, takes, key_prev, key_runs, by_key, above, below, differ_next, differ_prev,
-    degrees, successors,
-):  # fmt: skip
-    """Find the successors of the events `begin` to `end`.
+def edges_of_rows(begin, end, codes, degrees, successors):
+    """Find the successors of the events `begin` to before `end`; return how many there are.
 
-    With an empty `successors` only `degrees` is filled (and its sum returned); otherwise the successors are written one
-    after another. `key_runs` is empty where no key is asked for; else the events with key `k` are
-    `by_key[key_runs[k]:key_runs[k + 1]]`.
+    Parameters
+    ----------
+    begin, end : int
+        The events.
+    codes : EdgeCodes
+        What may follow what.
+    degrees : int64 (end - begin,)
+        Becomes the number of successors of each event.
+    successors : int32 (edges,)
+        Gets the successors one after another, in rising order for each event; where it is empty they are only counted.
     """
+    policy, later, until, gives, takes = codes.policy, codes.later, codes.until, codes.gives, codes.takes
+    key_prev, key_runs, by_key = codes.key_prev, codes.key_runs, codes.by_key
+    above, below, differ_next, differ_prev = codes.above, codes.below, codes.differ_next, codes.differ_prev
     filling = successors.shape[0] > 0
     keyed = key_runs.shape[0] > 0
     longest = 0
@@ -92,11 +128,11 @@ def edges_of_rows(
             if keyed:
                 if key_prev[x] >= 0:
                     run_end = key_runs[key_prev[x] + 1]
-                    i = _first_at_least(by_key, key_runs[key_prev[x]], run_end, first)
+                    i = first_at_least(by_key, key_runs[key_prev[x]], run_end, first)
                     while i < run_end and by_key[i] < last:
                         y = by_key[i]
                         i += 1
-                        if takes[y] and _passes(x, y, above, below, differ_next, differ_prev):
+                        if takes[y] and passes(x, y, above, below, differ_next, differ_prev):
                             if filling:
                                 successors[total + degree] = y
                             degree += 1
@@ -109,7 +145,7 @@ def edges_of_rows(
                     _write_marked(first, marks, successors[total : total + degree])
             else:
                 for y in range(first, last):
-                    if takes[y] and _passes(x, y, above, below, differ_next, differ_prev):
+                    if takes[y] and passes(x, y, above, below, differ_next, differ_prev):
                         if filling:
                             successors[total + degree] = y
                         degree += 1
@@ -163,7 +199,7 @@ def latest_predecessors(offsets, successors):
 def reduce_columns(row, column, end, offsets, successors, read, kept, reach):
     """Drop the edges into the events from `column` to `end` that have a detour; return how many words were joined.
 
-    The columns of a world are taken from the first to the last, and all events from `row` on that have an edge into
+    The columns of a partition are taken from the first to the last, and all events from `row` on that have an edge into
     them. `kept[x]` edges of `x` are known to have no detour and are moved to the front of its row; the others begin at
     `read[x]`. `reach` has a row an event from `row` on and a bit a column.
     """

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least
+
 BEGINS, ENDS, GOES_ON, INNER, DENIED = 1, 2, 4, 8, 16
 
 
@@ -55,7 +57,7 @@ class Graph(NamedTuple):
     inner: np.ndarray
 
 
-class Worlds(NamedTuple):
+class MatchRanges(NamedTuple):
     """Ranges of vertices in which results are found by themselves.
 
     None begins after `earliest` or ends before `latest`. With `only` from 0 on, results begin at this vertex alone.
@@ -69,7 +71,7 @@ class Worlds(NamedTuple):
 
 
 class Carried(NamedTuple):
-    """What is asked of an event and the first one of the match, as codes of the events.
+    """Conditions on an event and the first one of the match, as codes of the events.
 
     Condition `j` of a kind is asked of position `asked[kind, j]`. Of `keys` the former code must equal the latter, of
     `above` it must be greater than that of `below`, of `differ` they must be different; -1 or the lowest number: never.
@@ -101,15 +103,15 @@ def _allows(carried, position, event, anchor):
 
 
 @njit(cache=True, nogil=True)
-def _reach(graph, worlds, w, carried, every, flags, visited):
-    """Set the flags of the vertices that a result of a world may reach; return how many, in order, were visited."""
-    lo, hi, only, earliest = worlds.lo[w], worlds.hi[w], worlds.only[w], worlds.earliest[w]
+def _reach(graph, ranges, w, carried, every, flags, visited):
+    """Set the flags of the vertices that a result of a range may reach; return how many, in order, were visited."""
+    lo, hi, only, earliest = ranges.lo[w], ranges.hi[w], ranges.only[w], ranges.earliest[w]
     offsets, targets, times, may_begin, inner = graph.offsets, graph.targets, graph.times, graph.may_begin, graph.inner
     events, positions = graph.events, graph.positions
     number, at = 0, 0
     v = lo
     if only >= 0:
-        at = np.searchsorted(inner, lo)
+        at = first_at_least(inner, 0, inner.shape[0], lo)
     while v < hi:
         if may_begin[v] and times[v] <= earliest and (every or not flags[v] & INNER):
             flags[v] |= BEGINS
@@ -134,11 +136,11 @@ def _reach(graph, worlds, w, carried, every, flags, visited):
 
 
 @njit(cache=True, nogil=True)
-def _mark(graph, worlds, w, carried, every, flags, visited):
-    """Set the flags of the vertices that lie on a result of a world; return how many were visited."""
-    hi, latest = worlds.hi[w], worlds.latest[w]
+def _mark(graph, ranges, w, carried, every, flags, visited):
+    """Set the flags of the vertices that lie on a result of a range; return how many were visited."""
+    hi, latest = ranges.hi[w], ranges.latest[w]
     offsets, targets, times, may_end = graph.offsets, graph.targets, graph.times, graph.may_end
-    number = _reach(graph, worlds, w, carried, every, flags, visited)
+    number = _reach(graph, ranges, w, carried, every, flags, visited)
     for k in range(number - 1, -1, -1):
         v = visited[k]
         if flags[v] & (BEGINS | INNER):
@@ -163,13 +165,13 @@ def _copies(flag):
 
 
 @njit(cache=True, nogil=True)
-def measure(graph, worlds, carried, every, flags, visited):
-    """Return for each world how many vertices and edges its results take; `flags` are 0, and are so again."""
+def measure(graph, ranges, carried, every, flags, visited):
+    """Return for each range how many vertices and edges its results take; `flags` are 0, and are so again."""
     offsets, targets = graph.offsets, graph.targets
-    sizes = np.zeros((worlds.lo.shape[0], 2), np.int64)
-    for w in range(worlds.lo.shape[0]):
-        number = _mark(graph, worlds, w, carried, every, flags, visited)
-        hi = worlds.hi[w]
+    sizes = np.zeros((ranges.lo.shape[0], 2), np.int64)
+    for w in range(ranges.lo.shape[0]):
+        number = _mark(graph, ranges, w, carried, every, flags, visited)
+        hi = ranges.hi[w]
         vertices = edges = 0
         for k in range(number):
             v = visited[k]
@@ -192,18 +194,18 @@ def measure(graph, worlds, carried, every, flags, visited):
 
 @njit(cache=True, nogil=True)
 def write(
-    graph, worlds, carried, every, flags, visited, number_of, out_events, out_positions, out_offsets, out_targets
+    graph, ranges, carried, every, flags, visited, number_of, out_events, out_positions, out_offsets, out_targets
 ):
-    """Write the vertices and edges of the worlds' results; `number_of` is scratch, a number a vertex.
+    """Write the vertices and edges of the results of the ranges; `number_of` is scratch, a number a vertex.
 
-    Return for each world whether two of one event come next after a vertex, or at the beginning.
+    Return for each range whether two of one event come next after a vertex, or at the beginning.
     """
     offsets, targets, events, positions = graph.offsets, graph.targets, graph.events, graph.positions
-    ambiguous = np.zeros(worlds.lo.shape[0], np.bool_)
+    ambiguous = np.zeros(ranges.lo.shape[0], np.bool_)
     vertex = edge = 0
-    for w in range(worlds.lo.shape[0]):
-        number = _mark(graph, worlds, w, carried, every, flags, visited)
-        hi, at, first = worlds.hi[w], vertex, -1
+    for w in range(ranges.lo.shape[0]):
+        number = _mark(graph, ranges, w, carried, every, flags, visited)
+        hi, at, first = ranges.hi[w], vertex, -1
         for k in range(number):
             v = visited[k]
             if flags[v]:

@@ -13,41 +13,24 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Said aloud, since a caller that does without (see `debs_tables.lean`) would pass that on.
+from trellis.kernels.arrays import ONE, lowest_bit, ones
+
+# Said aloud, since a caller that does without (see `trellis.kernels.papers.debs2016.tables.lean`) would pass that on.
 counted = njit(cache=True, nogil=True, _nrt=True)
-
-_ONE, _TWO, _FOUR, _TOP_BYTE = np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(56)
-_HALVES, _QUARTERS, _NIBBLES = (np.uint64(x) for x in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F))
-_BYTES = np.uint64(0x0101010101010101)
-
-
-@counted
-def ones(word):
-    """Return the number of bits that are set."""
-    word -= (word >> _ONE) & _HALVES
-    word = (word & _QUARTERS) + ((word >> _TWO) & _QUARTERS)
-    word = (word + (word >> _FOUR)) & _NIBBLES
-    return np.int64((word * _BYTES) >> _TOP_BYTE)
-
-
-@counted
-def _lowest(word):
-    """Return the place of the lowest bit that is set."""
-    return ones((word & (~word + _ONE)) - _ONE)
 
 
 @counted
 def connect(rows, a, b):
     """Make two vertices neighbours."""
-    rows[a, b >> 6] |= _ONE << np.uint64(b & 63)
-    rows[b, a >> 6] |= _ONE << np.uint64(a & 63)
+    rows[a, b >> 6] |= ONE << np.uint64(b & 63)
+    rows[b, a >> 6] |= ONE << np.uint64(a & 63)
 
 
 @counted
 def disconnect(rows, a, b):
     """Make two vertices strangers."""
-    rows[a, b >> 6] &= ~(_ONE << np.uint64(b & 63))
-    rows[b, a >> 6] &= ~(_ONE << np.uint64(a & 63))
+    rows[a, b >> 6] &= ~(ONE << np.uint64(b & 63))
+    rows[b, a >> 6] &= ~(ONE << np.uint64(a & 63))
 
 
 @counted
@@ -55,7 +38,7 @@ def all_of(number, words):
     """Return the set of the first vertices."""
     found = np.zeros(words, np.uint64)
     for v in range(number):
-        found[v >> 6] |= _ONE << np.uint64(v & 63)
+        found[v >> 6] |= ONE << np.uint64(v & 63)
     return found
 
 
@@ -69,8 +52,8 @@ def peel(rows, chosen, least):
     for w in range(words):
         rest = chosen[w]
         while rest:
-            v = (w << 6) + _lowest(rest)
-            rest &= rest - _ONE
+            v = (w << 6) + lowest_bit(rest)
+            rest &= rest - ONE
             left += 1
             for x in range(words):
                 degrees[v] += ones(rows[v, x] & chosen[x])
@@ -82,12 +65,12 @@ def peel(rows, chosen, least):
         v = gone[i]
         i += 1
         left -= 1
-        chosen[v >> 6] &= ~(_ONE << np.uint64(v & 63))
+        chosen[v >> 6] &= ~(ONE << np.uint64(v & 63))
         for w in range(words):
             rest = rows[v, w] & chosen[w]
             while rest:
-                u = (w << 6) + _lowest(rest)
-                rest &= rest - _ONE
+                u = (w << 6) + lowest_bit(rest)
+                rest &= rest - ONE
                 degrees[u] -= 1
                 if degrees[u] == least - 1:
                     gone[number] = u
@@ -107,8 +90,8 @@ def _colour(rows, chosen, least, order, colours, uncoloured, same):
         left = False
         for w in range(words):
             while same[w]:
-                bit = same[w] & (~same[w] + _ONE)
-                v = (w << 6) + ones(bit - _ONE)
+                bit = same[w] & (~same[w] + ONE)
+                v = (w << 6) + lowest_bit(bit)
                 uncoloured[w] &= ~bit
                 same[w] &= ~bit
                 for x in range(w, words):
@@ -162,7 +145,7 @@ def search(rows, chosen, known, most, inside, shared, steps):
         v = order[depth, j]
         at[depth] = j - 1
         steps[0] += 1
-        sets[depth, v >> 6] &= ~(_ONE << np.uint64(v & 63))
+        sets[depth, v >> 6] &= ~(ONE << np.uint64(v & 63))
         if depth + 1 > known:
             known = depth + 1
             shared[0] = max(known + inside, shared[0])
@@ -197,12 +180,12 @@ def search_as_published(rows, chosen, known, most, steps):
         for w in range(words):
             sum_ += ones(sets[depth, w])
             if v < 0 and untried[depth, w]:
-                v = (w << 6) + _lowest(untried[depth, w])
+                v = (w << 6) + lowest_bit(untried[depth, w])
         if v < 0 or depth + sum_ <= known or known >= most:
             depth -= 1
             continue
         steps[0] += 1
-        untried[depth, v >> 6] &= ~(_ONE << np.uint64(v & 63))
+        untried[depth, v >> 6] &= ~(ONE << np.uint64(v & 63))
         known = max(known, depth + 1)
         if known >= most:
             break
@@ -220,9 +203,9 @@ def _prune(rows, chosen, known):
     for w in range(rows.shape[1]):
         rest = chosen[w]
         while rest:
-            bit = rest & (~rest + _ONE)
+            bit = rest & (~rest + ONE)
             rest &= ~bit
-            v = (w << 6) + ones(bit - _ONE)
+            v = (w << 6) + lowest_bit(bit)
             degree = 0
             for x in range(rows.shape[1]):
                 degree += ones(rows[v, x])

@@ -1,9 +1,11 @@
-"""What vertex programs do to the lists of neighbours that numbers alone do not: h-index and common members."""
+"""Kernels of vertex programs over lists of neighbours: h-index and common members."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+from trellis.kernels.arrays import first_at_least
 
 SKEWED = 16  # times as long: from here on members of the shorter list are looked up in the longer one
 
@@ -34,7 +36,7 @@ def _shared(a, b):
     found = 0
     if b.shape[0] > SKEWED * a.shape[0]:
         for value in a:
-            place = np.searchsorted(b, value)
+            place = first_at_least(b, 0, b.shape[0], value)
             if place < b.shape[0] and b[place] == value:
                 found += 1
         return found

@@ -7,12 +7,84 @@ vertices. Cuts divide the values of a segment: vertex j holds the values above e
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 
+class IndexParts(NamedTuple):
+    """The parts of an index: the events `begin[p]` to before `end[p]`, of which x stands at `x + offset[p]`.
+
+    All are int64 (parts,); `width` is the number of attribute vertices of each part, once that is known.
+    """
+
+    begin: np.ndarray
+    end: np.ndarray
+    offset: np.ndarray
+    width: np.ndarray
+
+
+class KeySegments(NamedTuple):
+    """The segments of keys, numbered in each part: see `segments_of_keys`.
+
+    `own` and `target` are int32 (places,): the segment of an event and of its successors, -1 for none; both are empty
+    where there is no key. `number` is int64 (parts,): how many segments there are.
+    """
+
+    own: np.ndarray
+    target: np.ndarray
+    number: np.ndarray
+
+
+class SortedCuts(NamedTuple):
+    """Values and cuts of the events, sorted part by part: see `spread`.
+
+    Attributes
+    ----------
+    values, value_bounds : int32 (entries,), int64 (parts + 1,)
+        The events of each part by rising value, and where those of each part begin.
+    cuts, cut_bounds : int32 (entries,), int64 (parts + 1,)
+        The entries of each part by rising cut: e is the first cut of event e, or the second one of event e - n.
+    value, cut : int64 (events,), int64 (events,) or (2 * events,)
+        The value of each event and the cut of each entry.
+    """
+
+    values: np.ndarray
+    value_bounds: np.ndarray
+    cuts: np.ndarray
+    cut_bounds: np.ndarray
+    value: np.ndarray
+    cut: np.ndarray
+
+
+class VertexPlaces(NamedTuple):
+    """The vertices of events and of their successors, for each place of an index.
+
+    All are int32 (places,), but `at_cut` is (1 or 2, places).
+
+    Attributes
+    ----------
+    place
+        The vertex of each event, -1 for none.
+    own_begin, own_end
+        The vertices of the segment of each event.
+    at_cut
+        For each cut of an event the first vertex above it.
+    target_begin, target_end
+        The vertices of the segment of the successors of each event; empty where it has none.
+    """
+
+    place: np.ndarray
+    own_begin: np.ndarray
+    own_end: np.ndarray
+    at_cut: np.ndarray
+    target_begin: np.ndarray
+    target_end: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def make_parts(lo, hi, world_end, least):
+def make_parts(lo, hi, partition_end, least):
     """Join tasks, sorted by (lo, hi), to parts of at most twice the first task's size, or of `least` events.
 
     Return the part of each task, and begin, end and offset of each part.
@@ -24,7 +96,7 @@ def make_parts(lo, hi, world_end, least):
     used = np.int64(0)
     t = 0
     while t < tasks:
-        near = min(world_end[lo[t]] if lo[t] < world_end.shape[0] else hi[t], max(hi[t], lo[t] + least // 2))
+        near = min(partition_end[lo[t]] if lo[t] < partition_end.shape[0] else hi[t], max(hi[t], lo[t] + least // 2))
         most = max(lo[t] + max(2 * (hi[t] - lo[t]), least), hi[t])
         begin[parts], end[parts] = lo[t], hi[t]
         first = t
@@ -157,17 +229,27 @@ def place_cuts(entries, sorted_cut, shift, at_cut):
 
 
 @njit(cache=True, nogil=True)
-def cut_values(
-    begin_of, end_of, offset, gives, keyed, own, target, number, values, value_bounds, cuts, cut_bounds, value, cut, n,
-    place, own_begin, own_end, at_cut, target_begin, target_end,
-):  # fmt: skip
-    """Lay out the vertices of all parts.
+def cut_values(parts, segments, ordered, gives, keyed, n, out):
+    """Lay out the attribute vertices of all parts; return how many each part has.
 
-    `values` holds the events of each part by rising `value`, `cuts` the entries of each part by rising `cut`: entry e
-    is the first cut of event e, or the second of event e - n. Set for each event its vertex and its own segment, for
-    each cut (row) and event the first vertex above it, and the segment of the event's successors. Return the number of
-    vertices of each part.
+    Parameters
+    ----------
+    parts, segments, ordered : IndexParts, KeySegments, SortedCuts
+        What is laid out; `parts.width` is not read.
+    gives : bool (events,)
+        Whether an event may be followed.
+    keyed : bool
+        Whether there is a key; else every part is one segment.
+    n : int
+        The number of events.
+    out : VertexPlaces
+        What is filled; -1 (`place`) and 0 (the rest) at first.
     """
+    begin_of, end_of, offset = parts.begin, parts.end, parts.offset
+    own, target, number = segments.own, segments.target, segments.number
+    values, value_bounds, cuts, cut_bounds = ordered.values, ordered.value_bounds, ordered.cuts, ordered.cut_bounds
+    value, cut, place, at_cut = ordered.value, ordered.cut, out.place, out.at_cut
+    own_begin, own_end, target_begin, target_end = out.own_begin, out.own_end, out.target_begin, out.target_end
     width = np.zeros(number.shape[0], np.int64)
     for p in range(number.shape[0]):
         part_values, part_cuts = values[value_bounds[p] : value_bounds[p + 1]], cuts[cut_bounds[p] : cut_bounds[p + 1]]
@@ -213,12 +295,14 @@ def cut_values(
 
 
 @njit(cache=True, nogil=True)
-def neighbours_of_tails(begin, end, offset, width, later, place, first, last, own, target_begin, nearest, latest):
+def neighbours_of_tails(parts, later, shape, target_begin, nearest, latest):
     """Set `nearest` and `latest` of an event that has a successor or a predecessor in its part to the event itself.
 
     That is enough where each part is one window: two scans, with the highest vertex so far of each segment, and then
-    the lowest that follows an event.
+    the lowest that follows an event. `shape` is `trellis.kernels.count.passes.Tails`; see `latest_of_ranges`.
     """
+    begin, end, offset, width = parts.begin, parts.end, parts.offset, parts.width
+    place, first, last, own = shape.place, shape.first, shape.last, shape.own
     most = width.max() if width.shape[0] else 0
     highest = lowest = np.empty(most, np.int32)
     for p in range(begin.shape[0]):
@@ -253,12 +337,14 @@ def neighbours_of_tails(begin, end, offset, width, later, place, first, last, ow
 
 
 @njit(cache=True, nogil=True)
-def neighbours_of_keys(begin, end, offset, width, later, place, first, nearest, latest):
+def neighbours_of_keys(parts, later, shape, nearest, latest):
     """Lower `nearest` to the first successor, and raise `latest` to the last predecessor, of each event of the parts.
 
     For successors that share one vertex: two scans, with the first event so far of each vertex, and then the last one
-    that it follows.
+    that it follows. `shape` is `trellis.kernels.count.passes.Keys`; see `latest_of_ranges`.
     """
+    begin, end, offset, width = parts.begin, parts.end, parts.offset, parts.width
+    place, first = shape.place, shape.first
     next_ = last = np.empty(width.max() if width.shape[0] else 0, np.int64)
     for p in range(begin.shape[0]):
         next_[: width[p]] = nearest.shape[0]
@@ -288,8 +374,10 @@ def neighbours_of_keys(begin, end, offset, width, later, place, first, nearest, 
 
 
 @njit(cache=True, nogil=True)
-def latest_of_tails(begin, end, offset, width, later, place, first, last, own, target_begin, latest):
+def latest_of_tails(parts, later, shape, target_begin, latest):
     """Raise `latest` to the last predecessor of each event of the parts, where ranges are tails of segments."""
+    begin, end, offset, width = parts.begin, parts.end, parts.offset, parts.width
+    place, first, last, own = shape.place, shape.first, shape.last, shape.own
     tree = np.empty(width.max() if width.shape[0] else 0, np.int64)
     for p in range(begin.shape[0]):
         tree[: width[p]] = -1
@@ -315,8 +403,22 @@ def latest_of_tails(begin, end, offset, width, later, place, first, last, own, t
 
 
 @njit(cache=True, nogil=True)
-def latest_of_ranges(begin, end, offset, width, later, place, first, last, latest):
-    """Raise `latest` to the last predecessor of each event of the parts, whatever the ranges are."""
+def latest_of_ranges(parts, later, shape, latest):
+    """Raise `latest` to the last predecessor of each event of the parts, whatever the ranges are.
+
+    Parameters
+    ----------
+    parts : IndexParts
+        The parts.
+    later : int64 (events,)
+        The first event of a later time.
+    shape : trellis.kernels.count.passes.Ranges
+        Where events and their successors stand in the index.
+    latest : int64 (events,)
+        What is raised; -1 at first.
+    """
+    begin, end, offset, width = parts.begin, parts.end, parts.offset, parts.width
+    place, first, last = shape.place, shape.first, shape.last
     tree = np.empty(2 * width.max() if width.shape[0] else 0, np.int64)
     for p in range(begin.shape[0]):
         tree[: 2 * width[p]] = -1

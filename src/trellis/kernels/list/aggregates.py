@@ -74,7 +74,7 @@ def _add_exactly(partials, n, x):
 
 @njit(cache=True, nogil=True)
 def _subtract_product(partials, n, x, count):
-    """Take x * count off the sum of partials, exactly: a count has few bits, so halves of x times it are exact."""
+    """Take x * count off the sum of partials, exactly: a count has few bits, so both parts of x times it are exact."""
     split = x * 134217729.0
     high = split - (split - x)
     n = _add_exactly(partials, n, -high * count)

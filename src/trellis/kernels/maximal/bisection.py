@@ -1,4 +1,4 @@
-"""Events halved in time again and again: what a direct edge across a middle needs to know of either half.
+"""Time bisection: events are halved by time again and again, and a direct edge across a middle is found from bounds.
 
 `y` may follow `x` where `above[y] > below[x]` and `y` is strictly later; no order is asked of the two codes of one
 event. The edge from `x` to `z` is direct where no event between them has `above > below[x]` and `below < above[z]`: one
@@ -14,7 +14,7 @@ and those in the half of `z` by another,
 so that the direct edges across the middle are the pairs with `floor[z] <= below[x] < above[z] <= ceiling[x]`.
 
 A half is kept in two orders, each of two arrays of packed pairs: by `above` (code and event; floor and below) and by
-`below` (code and event; ceiling and above). Floors and ceilings of a whole follow from those of its halves in
+`below` (code and event; ceiling and above). Floors and ceilings of a whole follow from those of its two parts in
 one pass over the orders, so that n events take n log n steps. Among equal codes the later event comes first.
 """
 

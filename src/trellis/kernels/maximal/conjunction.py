@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least_in, grown
 from trellis.kernels.maximal.bisection import NO_CEILING
 
 CHUNK = 512  # events that are looked at together
@@ -24,23 +25,10 @@ def _follows(x, y, above, below):
 
 
 @njit(cache=True, nogil=True)
-def _step(front, size, below, bound):
-    """Return how many of a staircase have a first `below` under the bound."""
-    lo, hi = 0, size
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if below[0, front[middle]] < bound:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
-
-
-@njit(cache=True, nogil=True)
-def _beyond(front, size, y, above, below):
-    """Whether `y` may follow something in the front."""
+def _beyond(front, size, y, above, below, lowest):
+    """Whether `y` may follow something in the front; `lowest` is the first row of `below`."""
     if above.shape[0] == 2:
-        under = _step(front, size, below, above[0, y])
+        under = first_at_least_in(front, lowest, 0, size, above[0, y])
         return under > 0 and below[1, front[under - 1]] < above[1, y]
     i = 0
     while i < size and not _follows(front[i], y, above, below):
@@ -57,10 +45,10 @@ def _undercuts(y, other, below):
 
 
 @njit(cache=True, nogil=True)
-def _put(front, size, y, below):
+def _put(front, size, y, below, lowest):
     """Put `y` into the front unless something undercuts it; take out what it undercuts. Return the new size."""
     if below.shape[0] == 2:
-        at = _step(front, size, below, below[0, y])
+        at = first_at_least_in(front, lowest, 0, size, lowest[y])
         if at > 0 and below[1, front[at - 1]] <= below[1, y]:
             return size
         if at < size and _undercuts(front[at], y, below):
@@ -89,13 +77,13 @@ def _put(front, size, y, below):
 
 
 @njit(cache=True, nogil=True)
-def scanned_edges(strands, after, limit, above, below, transitive, degrees, cap):
+def scanned_edges(partitions, after, limit, above, below, transitive, degrees, cap):
     """Return the direct edges as successors, those of each event in time order; `degrees` becomes their numbers.
 
     Parameters
     ----------
-    strands
-        Where the strands begin, between which there are no edges.
+    partitions
+        Where the key partitions begin, between which there are no edges.
     after, limit
         For each event the first one later, and the first one that it may not be followed by.
     above, below
@@ -111,13 +99,11 @@ def scanned_edges(strands, after, limit, above, below, transitive, degrees, cap)
     front, waiting = np.empty(longest + 1, np.int64), np.empty(longest, np.int64)
     successors = np.empty(1 << 16, np.int32)
     found = 0
-    for strand in range(strands.shape[0] - 1):
-        for x in range(strands[strand], strands[strand + 1]):
-            last = min(limit[x], strands[strand + 1])
+    for partition in range(partitions.shape[0] - 1):
+        for x in range(partitions[partition], partitions[partition + 1]):
+            last = min(limit[x], partitions[partition + 1])
             if found + last - x > successors.shape[0]:
-                grown = np.empty(2 * successors.shape[0] + last - x, np.int32)
-                grown[:found] = successors[:found]
-                successors = grown
+                successors = grown(successors, found, 2 * successors.shape[0] + last - x)
             degrees[x] = _scan(x, last, after, above, below, transitive, front, waiting, successors[found:])
             found += degrees[x]
             if found > cap:
@@ -165,7 +151,7 @@ def _mark_by_two(begin, end, x, above, below, front, size, marks):
 def _scan(x, last, after, above, below, transitive, front, waiting, successors):
     """Write the direct successors of an event; return how many."""
     marks = np.zeros(CHUNK, np.uint8)
-    eights = marks.view(np.uint64)
+    eights, lowest = marks.view(np.uint64), below[0]
     size = held = found = 0
     for begin in range(after[x], last, CHUNK):
         end = min(begin + CHUNK, last)
@@ -179,9 +165,9 @@ def _scan(x, last, after, above, below, transitive, front, waiting, successors):
                     continue
                 if held and after[waiting[0]] != after[y]:
                     for i in range(held):
-                        size = _put(front, size, waiting[i], below)
+                        size = _put(front, size, waiting[i], below, lowest)
                     held = 0
-                direct = not _beyond(front, size, y, above, below)
+                direct = not _beyond(front, size, y, above, below, lowest)
                 if direct:
                     successors[found] = y
                     found += 1

@@ -1,10 +1,10 @@
 """Counting the paths of direct edges under one inequality without the edges, of which there may be n * n.
 
-Events are halved as in `trellis.kernels.maximal.bisection`. Across a middle, the values of the right events flow to the
-left ones. With the right events numbered by `above`, what follows a left event directly is a range of them, from its
-own `below` up to its ceiling, as far as their floors are not above it. So the left events are taken by rising `below`,
-a right event is put into a tree when its floor is reached, and each left event asks for its range. Nothing is ever
-taken out, so floats keep their precision, and least and greatest lengths are found in the same way. The right half
+Events are bisected as in `trellis.kernels.maximal.bisection`. Across a middle, the values of the right events flow to
+the left ones. With the right events numbered by `above`, what follows a left event directly is a range of them, from
+its own `below` up to its ceiling, as far as their floors are not above it. So the left events are taken by rising
+`below`, a right event is put into a tree when its floor is reached, and each left event asks for its range. Nothing is
+ever taken out, so floats keep their precision, and least and greatest lengths are found in the same way. The right half
 comes first, then what crosses the middle, then the left half: n log^2 n steps.
 
 What flows where does not depend on the values: it is laid out once, in 12 bytes an event and level.
@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least
 from trellis.kernels.maximal.bisection import (
     LEAF,
     NO_CEILING,
@@ -53,13 +54,7 @@ def _bounds_of_leaf(lo, hi, first, above, below, floor, ceiling):
 @njit(cache=True, nogil=True)
 def _first_code(keys, lo, hi, bound):
     """Return the first place in sorted `keys` whose code is at least `bound`."""
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if code_of(keys[middle]) < bound:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo
+    return first_at_least(keys, lo, hi, np.int64(bound) << 32)  # a code is the upper half of its key
 
 
 @njit(cache=True, nogil=True)
@@ -175,15 +170,15 @@ def lay_out(pieces, first, after, above, below):
     most = 0
     for piece in range(pieces.shape[0]):
         most = max(most, pieces[piece, 1] - pieces[piece, 0])
-    halved = np.empty((2 * most + 1, 5), np.int64)
+    tree = np.empty((2 * most + 1, 5), np.int64)
     begins = np.zeros(pieces.shape[0] + 1, np.int64)
     for piece in range(pieces.shape[0]):
-        begins[piece + 1] = begins[piece] + split(pieces[piece, 0], pieces[piece, 1], first, after, halved)
+        begins[piece + 1] = begins[piece] + split(pieces[piece, 0], pieces[piece, 1], first, after, tree)
     nodes = np.zeros((begins[-1], 8), np.int64)
     rows = 0
     for piece in range(pieces.shape[0]):
-        begin, count = begins[piece], split(pieces[piece, 0], pieces[piece, 1], first, after, halved)
-        nodes[begin : begin + count, :5] = halved[:count]
+        begin, count = begins[piece], split(pieces[piece, 0], pieces[piece, 1], first, after, tree)
+        nodes[begin : begin + count, :5] = tree[:count]
         for node in range(begin, begin + count):
             if nodes[node, 1] >= 0:
                 nodes[node, 5] = rows

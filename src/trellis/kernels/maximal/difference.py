@@ -14,7 +14,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def _whole_times(begin, end, first, after, values, takes, gives, times):
-    """Write for each time of a strand that has whole events what they are; return how many such times there are.
+    """Write for each time of a key partition that has whole events what they are; return how many such times there are.
 
     A row is (first event later, number of values up to 3, the first two of them, an event of each).
     """
@@ -73,7 +73,7 @@ def _follow(begin, end, value, values, next_other, next_taking, place, successor
 
 @njit(cache=True, nogil=True)
 def _links(begin, end, values, takes, next_taking, next_other, next_same, seen):
-    """Link the events of a strand that can follow: to the next one, the next of another value, the next of the same."""
+    """Link the events that can follow: to the next one, the next of another value, and the next of the same."""
     next_taking[end] = end
     for x in range(end - 1, begin - 1, -1):
         next_taking[x] = next_taking[x + 1]
@@ -91,13 +91,13 @@ def _links(begin, end, values, takes, next_taking, next_other, next_same, seen):
 
 
 @njit(cache=True, nogil=True)
-def differing_edges(strands, first, after, limit, values, takes, gives, seen, cursor, successors):
+def differing_edges(partitions, first, after, limit, values, takes, gives, seen, cursor, successors):
     """Count or write the direct edges.
 
     Parameters
     ----------
-    strands
-        Where the strands begin, between which there are no edges.
+    partitions
+        Where the key partitions begin, between which there are no edges.
     first, after, limit
         For each event the first one of its time, the first one later, and the first one that it may not be followed by.
     values
@@ -113,8 +113,8 @@ def differing_edges(strands, first, after, limit, values, takes, gives, seen, cu
     next_taking, next_other = np.empty(n + 1, np.int64), np.empty(n, np.int64)
     next_same, jump = np.empty(n, np.int64), np.empty(n, np.int64)
     times = np.empty((n, 6), np.int64)
-    for strand in range(strands.shape[0] - 1):
-        begin, end = strands[strand], strands[strand + 1]
+    for partition in range(partitions.shape[0] - 1):
+        begin, end = partitions[partition], partitions[partition + 1]
         _links(begin, end, values, takes, next_taking, next_other, next_same, seen)
         count = _whole_times(begin, end, first, after, values, takes, gives, times)
         _leave(times, count, jump)

@@ -5,7 +5,7 @@ See `trellis.kernels.maximal.bisection` for what a direct edge is. Across a midd
 top, and taken out when one is found whose floor has been passed: it can be reached directly by no later one either.
 What is left from the top down to the ceiling is an edge each.
 
-Events come as strands (worlds, or worlds split by a key), each in time order; edges never leave a strand.
+Events come as key partitions (or whole partitions, where there is no key), each in time order; edges never leave one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import ONE, lowest_bit
 from trellis.kernels.maximal.bisection import (
     LEAF,
     NO_CEILING,
@@ -27,26 +28,22 @@ from trellis.kernels.maximal.bisection import (
     split,
 )
 
-STRETCH = 256  # a stretch owns at least so many events
-DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)  # times a power of two: six high bits that tell which
-BIT = np.empty(64, np.int64)
-for _bit in range(64):
-    BIT[(int(DE_BRUIJN) << _bit & 2**64 - 1) >> 58] = _bit
+TILE = 256  # a tile owns at least so many events
 
 
 @njit(cache=True, nogil=True)
-def stretches(strands, limit):
-    """Cut strands into stretches, so that the cost depends on how far edges may go and not on the length of a strand.
+def tiles(partitions, limit):
+    """Cut key partitions into tiles, so that the cost depends on how far edges may go and not on the length of one.
 
-    No edge of `x` goes to `limit[x]` or beyond, which never falls within a strand. Return rows (begin, owned, end): the
-    edges of the events from `begin` to `owned` all end before `end`.
+    No edge of `x` goes to `limit[x]` or beyond, which never falls within a key partition. Return rows (begin, owned,
+    end): the edges of the events from `begin` to `owned` all end before `end`.
     """
-    found = np.empty((limit.shape[0] // STRETCH + strands.shape[0], 3), np.int64)
+    found = np.empty((limit.shape[0] // TILE + partitions.shape[0], 3), np.int64)
     count = 0
-    for strand in range(strands.shape[0] - 1):
-        begin, last = strands[strand], strands[strand + 1]
+    for partition in range(partitions.shape[0] - 1):
+        begin, last = partitions[partition], partitions[partition + 1]
         while begin < last:
-            owned = min(last, max(limit[begin], begin + STRETCH))
+            owned = min(last, max(limit[begin], begin + TILE))
             end = max(owned, limit[owned - 1])
             if last - begin <= 2 * (end - begin):
                 owned = end = last
@@ -152,14 +149,14 @@ def _across(
 
 @njit(cache=True, nogil=True)
 def direct_edges(rows, first, after, above, below, limit, cursor, successors, cap):
-    """Count or write the direct edges of stretches; return how many were looked at: more than `cap` if it gave up.
+    """Count or write the direct edges of tiles; return how many were looked at: more than `cap` if it gave up.
 
     Parameters
     ----------
     rows
-        The stretches, as `stretches` gives them.
+        The tiles, as `tiles` gives them.
     first, after
-        For each event the first one of its time (in its strand) and the first one later.
+        For each event the first one of its time (in its key partition) and the first one later.
     above, below
         The codes, as `trellis.kernels.maximal.bisection.rank_codes` makes them.
     limit
@@ -215,16 +212,15 @@ def _sort_by_bits(values, words):
     low = high = np.int64(values[0])
     for value in values:
         low, high = min(low, value), max(high, value)
-        words[value >> 6] |= np.uint64(1) << np.uint64(value & 63)
+        words[value >> 6] |= ONE << np.uint64(value & 63)
     place = 0
     for i in range(low >> 6, (high >> 6) + 1):
         word = words[i]
         words[i] = 0
         while word:
-            last = word & (~word + np.uint64(1))
-            values[place] = (i << 6) + BIT[(last * DE_BRUIJN) >> np.uint64(58)]
+            values[place] = (i << 6) + lowest_bit(word)
             place += 1
-            word ^= last
+            word &= word - ONE
 
 
 @njit(cache=True, nogil=True)

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least_in
+
 EQUAL, GREATER, DIFFERENT = range(3)  # the code of the later variable is ... that of the earlier
 
 
@@ -141,18 +143,6 @@ def keep_greater(events, later, until, others, codes, other_codes, keep, keep_ot
 
 
 @njit(cache=True, nogil=True)
-def _first_from(events, order, low, high, event):
-    """Return the first place from `low` on whose candidate has an event not before the one given."""
-    while low < high:
-        middle = (low + high) >> 1
-        if events[order[middle]] < event:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True, nogil=True)
 def _holds(candidates, c, end, a, b):
     """Return whether the conditions from `c` to `end` hold for a candidate and a later one."""
     for i in range(c, end):
@@ -190,18 +180,19 @@ def _bind(candidates, walk, depth, a, limit, least, used):
         if c < end and candidates.fresh[depth, v] and candidates.run_at[c] >= 0:
             code = candidates.run_at[c] + codes[c, a]
             runs = candidates.runs
-            i = _first_from(events, runs, candidates.run_begins[code], candidates.run_begins[code + 1], from_event)
+            i, behind = candidates.run_begins[code], candidates.run_begins[code + 1]
+            i = first_at_least_in(runs, events, i, behind, from_event)
             begins = used
-            while i < candidates.run_begins[code + 1] and events[runs[i]] < before:
+            while i < behind and events[runs[i]] < before:
                 if _holds(candidates, c + 1, end, a, runs[i]):
                     pool[used] = runs[i]
                     used += 1
                 i += 1
             first, last = begins, used
         else:
-            first = _first_from(events, pool, first, last, from_event)
+            first = first_at_least_in(pool, events, first, last, from_event)
             if depth == 0 or v == depth + 1:
-                last = _first_from(events, pool, first, last, before)
+                last = first_at_least_in(pool, events, first, last, before)
             if c < end:
                 begins = used
                 if end == c + 1 and candidates.kinds[c] == GREATER:
@@ -424,7 +415,7 @@ def fill(candidates, tasks, t, skip, walk, out, rows, size):
 
 
 @njit(cache=True, nogil=True)
-def locate(candidates, tasks, t, rank, cut, walk, scratch, out):
+def unrank_match(candidates, tasks, t, rank, cut, walk, scratch, out):
     """Write the events of the match of a task that has a rank among those of the task; numbers are below 2**64."""
     events, later, pool, at = candidates.events, candidates.later, walk.pool, walk.at
     low, used = walk.low, candidates.events.shape[0]

@@ -1,4 +1,4 @@
-"""Addressing paths by their rank: how many paths go on from each event, and the path with a given rank.
+"""Unranking by edges: how many paths go on from each event, and the path with a given rank.
 
 Numbers of paths are little-endian limbs of 32 bits in 64-bit words, so that a sum over all successors never overflows
 before its carries are taken. With as many limbs as the total needs they are exact.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from trellis.kernels.count.paths import _ends, _starts
-from trellis.kernels.unrank.by_index import grown
+from trellis.kernels.arrays import grown
+from trellis.kernels.count.paths import may_end, may_start
 
 LIMB = 32
 ENDLESS = 1 << 62  # a longest length of this or more is none
@@ -25,14 +25,16 @@ def _carry(number):
 
 
 @njit(cache=True, nogil=True)
-def suffix_counts(lo, hi, first_end, every, offsets, successors, ok, limbs):
-    """Return for each event of a task the number of paths from it to an end."""
+def suffix_counts(graph, task, limbs):
+    """Return for each event of a task the number of paths from it to an end: uint64 (events, limbs)."""
+    lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
+    offsets, successors, ok = graph.offsets, graph.successors, graph.usable
     counts = np.zeros((hi - lo, limbs), np.uint64)
     for x in range(hi - 1, lo - 1, -1):
         if not ok[x]:
             continue
         here = counts[x - lo]
-        if _ends(x, hi, first_end, every, offsets, successors):
+        if may_end(x, hi, first_end, every, offsets, successors):
             here[0] = np.uint64(1)
         for i in range(offsets[x], offsets[x + 1]):
             if successors[i] >= hi:
@@ -44,8 +46,15 @@ def suffix_counts(lo, hi, first_end, every, offsets, successors, ok, limbs):
 
 
 @njit(cache=True, nogil=True)
-def layered_counts(lo, hi, first_end, every, offsets, successors, ok, limbs, lengths):
-    """Return for each event of a task and each length up to `lengths` the number of paths of that many events."""
+def layered_counts(graph, task, limbs, lengths):
+    """Return for each length up to `lengths` and event of a task the number of paths of that many events.
+
+    Returns
+    -------
+    uint64 (lengths, events, limbs)
+    """
+    lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
+    offsets, successors, ok = graph.offsets, graph.successors, graph.usable
     counts = np.zeros((lengths, hi - lo, limbs), np.uint64)
     for length in range(lengths):
         for x in range(hi - 1, lo - 1, -1):
@@ -53,7 +62,7 @@ def layered_counts(lo, hi, first_end, every, offsets, successors, ok, limbs, len
                 continue
             here = counts[length, x - lo]
             if length == 0:
-                if _ends(x, hi, first_end, every, offsets, successors):
+                if may_end(x, hi, first_end, every, offsets, successors):
                     here[0] = np.uint64(1)
                 continue
             for i in range(offsets[x], offsets[x + 1]):
@@ -98,13 +107,13 @@ def _completions(out, here, before, counts, layers, least, most):
 
 
 @njit(cache=True, nogil=True)
-def _unrank(
-    rank, lo, hi, first_end, single, every, offsets, successors, latest, ok, counts, layers, least, most, number, path
-):  # fmt: skip
+def _unrank(rank, graph, task, counts, layers, least, most, number, path):
     """Write the path with a rank into `path` and return its length, or 0 if the rank is too high; `rank` is used up."""
+    lo, hi, first_end, single, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.single, graph.every
+    offsets, successors, latest, ok = graph.offsets, graph.successors, graph.latest, graph.usable
     x = -1
     for start in range(lo, lo + 1 if single else hi):
-        if _starts(start, lo, single, every, ok, latest):
+        if may_start(start, lo, single, every, ok, latest):
             _completions(number, start - lo, 0, counts, layers, least, most)
             if not _take(rank, number):
                 x = start
@@ -115,7 +124,7 @@ def _unrank(
     while True:
         path[depth] = x
         depth += 1
-        if least <= depth <= most and _ends(x, hi, first_end, every, offsets, successors):
+        if least <= depth <= most and may_end(x, hi, first_end, every, offsets, successors):
             number[:] = np.uint64(0)
             number[0] = np.uint64(1)
             if not _take(rank, number):
@@ -130,25 +139,37 @@ def _unrank(
 
 
 @njit(cache=True, nogil=True)
-def unrank(ranks, lo, hi, first_end, single, every, offsets, successors, latest, ok, counts, layers, least, most):
+def unrank(ranks, graph, task, counts, layers, least, most):
     """Return the paths with given ranks, one after another, and where each ends; a path that there is not is empty.
 
-    `layers` is empty where all lengths are allowed; else see `layered_counts`.
+    Parameters
+    ----------
+    ranks : uint64 (ranks, limbs)
+        The ranks, in any order.
+    graph, task : TaskGraph, int
+        What the paths lie in.
+    counts : uint64 (events, limbs)
+        See `suffix_counts`.
+    layers : uint64 (lengths, events, limbs)
+        See `layered_counts`; empty where all lengths are allowed.
+    least, most : int
+        The lengths that are allowed.
+
+    Returns
+    -------
+    events, ends : int32 (values,), int64 (ranks,)
     """
     events = np.empty(16 * ranks.shape[0], np.int32)
     path_ends = np.empty(ranks.shape[0], np.int64)
     rank, number = np.empty(ranks.shape[1], np.uint64), np.empty(ranks.shape[1], np.uint64)
-    path = np.empty(hi - lo, np.int32)
+    path = np.empty(graph.hi[task] - graph.lo[task], np.int32)
     used = 0
     for i in range(ranks.shape[0]):
         for j in range(rank.shape[0]):
             rank[j] = ranks[i, j]
-        length = _unrank(
-            rank, lo, hi, first_end, single, every, offsets, successors, latest, ok, counts, layers, least, most,
-            number, path,
-        )  # fmt: skip
-        while used + length > events.shape[0]:
-            events = grown(events)
+        length = _unrank(rank, graph, task, counts, layers, least, most, number, path)
+        if used + length > events.shape[0]:
+            events = grown(events, used, 2 * (used + length))
         for j in range(length):
             events[used + j] = path[j]
         used += length

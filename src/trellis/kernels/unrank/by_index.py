@@ -1,4 +1,4 @@
-"""Paths by rank without edges: how many paths go on from each event, and the path with a given rank.
+"""Unranking by index, without edges: how many paths go on from each event, and the path with a given rank.
 
 The events of a task stand at 0, 1, ... in time order. Event y may follow event x if it is at or behind `later[x]` and
 its attribute vertex `place[y]` lies in one of the ranges `[firsts[r][x], lasts[r][x])` (`place` is -1 where an event
@@ -14,8 +14,12 @@ To skip events that need not be looked at one by one, each block of 1,024 is sor
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+
+from trellis.kernels.arrays import first_at_least, grown
 
 BITS = 61
 MASK = (1 << BITS) - 1
@@ -23,13 +27,66 @@ SHIFT = 10
 BLOCK = 1 << SHIFT
 
 
+class IndexWindow(NamedTuple):
+    """The events of one task on the attribute index, from its first event on.
+
+    Attributes
+    ----------
+    begin : int
+        The first event in the slice.
+    vertices : int
+        The number of attribute vertices.
+    later : int64 (events,)
+        The first event of a later time.
+    place : int32 (events,)
+        The attribute vertex of each event; -1 where it never follows another.
+    firsts, lasts : tuple of int32 (events,), one for each range
+        The ranges of vertices of successors; those of one event do not overlap.
+    starts, ends, usable : bool (events,)
+        Whether paths may start and end at an event, and go over it.
+    every : bool
+        Whether paths end anywhere.
+    """
+
+    begin: int
+    vertices: int
+    later: np.ndarray
+    place: np.ndarray
+    firsts: tuple[np.ndarray, ...]
+    lasts: tuple[np.ndarray, ...]
+    starts: np.ndarray
+    ends: np.ndarray
+    usable: np.ndarray
+    every: bool
+
+
+class BlockSums(NamedTuple):
+    """Running sums of the numbers of paths over the events of each block, by vertex.
+
+    Attributes
+    ----------
+    slots : int16 (events,)
+        Where in its block each event stands by vertex.
+    vertices : int32 (events,)
+        The vertices in this order.
+    sums : int64 (events + blocks, limbs)
+        The running sums; each block has one more than it has events.
+    """
+
+    slots: np.ndarray
+    vertices: np.ndarray
+    sums: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def path_counts(bits, limbs, room, vertices, later, place, firsts, lasts, ends, every, usable):
-    """Return for each event the number of paths from it to an end, in `room` limbs of `bits` bits.
+def path_counts(bits, limbs, room, window):
+    """Return for each event the number of paths to an end, in `room` limbs of `bits` bits: int64 (events, room).
 
     They have to hold the number of all paths from starts. An event with more than fits lies on none of these: what its
     limbs hold is never used.
     """
+    vertices, later, place, firsts, lasts = window.vertices, window.later, window.place, window.firsts, window.lasts
+    ends, every, usable = window.ends, window.every, window.usable
     n = place.shape[0]
     size = len(limbs) if len(limbs) else room
     mask = (1 << bits) - 1
@@ -100,8 +157,7 @@ def block_orders(place):
 def sum_blocks(orders, place, counts):
     """Add up the numbers of paths of the events of each block in the order of their vertices.
 
-    Return where in its block each event stands, the vertices in this order, and the running sums, of which each block
-    has one more than it has events.
+    See `BlockSums` for what is returned.
     """
     n, size = counts.shape
     blocks = (n + BLOCK - 1) >> SHIFT
@@ -119,12 +175,13 @@ def sum_blocks(orders, place, counts):
                 value = sums[i + block, k] + counts[y, k] + carry
                 carry = value >> BITS
                 sums[i + block + 1, k] = value & MASK
-    return slots, vertices, sums
+    return BlockSums(slots, vertices, sums)
 
 
 @njit(cache=True, nogil=True)
-def unfold(slots, sums):
-    """Return the number of paths of each event, which `sort_blocks` has put into sums."""
+def unfold(blocks):
+    """Return the number of paths of each event, which `sum_blocks` has put into sums."""
+    slots, sums = blocks.slots, blocks.sums
     n, size = slots.shape[0], sums.shape[1]
     counts = np.empty((n, size), np.int64)
     for y in range(n):
@@ -157,18 +214,6 @@ def start_heads(starts, counts):
 
 
 @njit(cache=True, nogil=True)
-def first_at_least(values, begin, end, wanted):
-    """Return the first position from `begin` on with a value not below the one wanted, in rising values."""
-    while begin < end:
-        middle = (begin + end) >> 1
-        if values[middle] < wanted:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@njit(cache=True, nogil=True)
 def _less(size, rest, heads, row):
     """Return whether a number is less than that of a row."""
     carry = 0
@@ -178,11 +223,12 @@ def _less(size, rest, heads, row):
 
 
 @njit(cache=True, nogil=True)
-def _find_start(limbs, rest, spare, starts, slots, sums, heads):
+def _find_start(limbs, rest, spare, starts, blocks, heads):
     """Return the event at which the path with the rank `rest` starts, and make it the rank among the paths from there.
 
     It is the number of events if there is no such path.
     """
+    slots, sums = blocks.slots, blocks.sums
     n, size = slots.shape[0], len(limbs) if len(limbs) else rest.shape[0]
     block, end = 0, heads.shape[0]
     while end - block > 1:
@@ -213,11 +259,12 @@ def _find_start(limbs, rest, spare, starts, slots, sums, heads):
 
 
 @njit(cache=True, nogil=True)
-def _find_next(y, limbs, low, high, rest, spare, place, slots, vertices, sums):
+def _find_next(y, limbs, low, high, rest, spare, place, blocks):
     """Return the first event from y on, with a vertex in a range `[low, high)`, that has more paths than are left.
 
     `rest` tells how many are left; the paths of the events before the one found are subtracted from it.
     """
+    slots, vertices, sums = blocks.slots, blocks.vertices, blocks.sums
     n, size, ranges = place.shape[0], len(limbs) if len(limbs) else rest.shape[0], low.shape[0]
     block = y >> SHIFT
     while True:
@@ -261,15 +308,6 @@ def _find_next(y, limbs, low, high, rest, spare, place, slots, vertices, sums):
 
 
 @njit(cache=True, nogil=True)
-def grown(values):
-    """Return an array of twice the size with the same values at its beginning."""
-    larger = np.empty(2 * values.shape[0], np.int32)
-    for i in range(values.shape[0]):  # a slice on the left takes Numba seconds to compile
-        larger[i] = values[i]
-    return larger
-
-
-@njit(cache=True, nogil=True)
 def take_one(rest):
     """Subtract 1 from a number unless it is 0, and return whether it was."""
     for k in range(rest.shape[0]):
@@ -282,8 +320,24 @@ def take_one(rest):
 
 
 @njit(cache=True, nogil=True)
-def locate(ranks, limbs, later, place, firsts, lasts, starts, ends, every, slots, vertices, sums, heads):
-    """Return the paths with given ranks, one after another, and where each ends; a path that there is not is empty."""
+def unrank(ranks, limbs, window, blocks, heads):
+    """Return the paths with given ranks, one after another, and where each ends; a path that there is not is empty.
+
+    Parameters
+    ----------
+    ranks : int64 (ranks, limbs)
+        The ranks, in limbs of `BITS` bits.
+    limbs : tuple of int
+        As many zeros as there are limbs, or none.
+    window, blocks, heads
+        The events of the task, what `sum_blocks` gives for them, and what `start_heads` gives.
+
+    Returns
+    -------
+    events, ends : int32 (values,), int64 (ranks,)
+    """
+    later, place, firsts, lasts = window.later, window.place, window.firsts, window.lasts
+    starts, ends, every = window.starts, window.ends, window.every
     events = np.empty(16 * ranks.shape[0], np.int32)
     path_ends = np.empty(ranks.shape[0], np.int64)
     rest, spare = np.empty(ranks.shape[1], np.int64), np.empty(ranks.shape[1], np.int64)
@@ -292,16 +346,16 @@ def locate(ranks, limbs, later, place, firsts, lasts, starts, ends, every, slots
     for i in range(ranks.shape[0]):
         for k in range(rest.shape[0]):
             rest[k] = ranks[i, k]
-        x = _find_start(limbs, rest, spare, starts, slots, sums, heads)
+        x = _find_start(limbs, rest, spare, starts, blocks, heads)
         while x < n:
             if used == events.shape[0]:
-                events = grown(events)
+                events = grown(events, used, 2 * used)
             events[used] = x
             used += 1
             if take_one(rest) if every else ends[x]:
                 break
             for r in range(len(firsts)):
                 low[r], high[r] = firsts[r][x], lasts[r][x]
-            x = _find_next(later[x], limbs, low, high, rest, spare, place, slots, vertices, sums)
+            x = _find_next(later[x], limbs, low, high, rest, spare, place, blocks)
         path_ends[i] = used
     return events[:used].copy(), path_ends

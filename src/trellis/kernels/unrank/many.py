@@ -1,19 +1,19 @@
-"""Many paths by rank at once: all travel together, forward in time, through the halves of halves of the events.
+"""Unranking many paths at once: their cursors go forward in time together, through a time bisection of the events.
 
-Events, ranges and limbs are as in `trellis.kernels.unrank.by_index`. A traveller stands at an event x of its path and
+Events, ranges and limbs are as in `trellis.kernels.unrank.by_index`. A cursor stands at an event x of its path and
 knows its rank among the paths that go on from there. The next event of its path is the first one at which the numbers
-of paths of the successors, added up in time order, exceed the rank. So whole stretches of time are passed by
-subtracting what all successors in them have; a stretch that has more than that holds the next event.
+of paths of the successors, added up in time order, exceed the rank. So whole ranges of time are passed by subtracting
+what all successors in them have; a range that has more than that holds the next event.
 
-Stretches are the nodes of a binary tree over time. A node lists its events by vertex, with sums from the end, so that a
-range of vertices is a difference. The tree is walked from left to right: travellers that are bound for a node are split
-between its halves, the right ones put off; those that have arrived in the left half and are bound for nothing yet are
-asked whether they go on to the right one. Only the nodes on the way from the root to the current event are kept, which
-takes no more room than two lists of all events. A node that nobody is bound for is passed over.
+The ranges are the nodes of a binary tree over time. A node lists its events by vertex, with sums from the end, so that
+a range of vertices is a difference. The tree is walked from left to right: cursors that are bound for a node are split
+between its two parts, those for the right one put off; those that have arrived in the left part and are bound for
+nothing yet are asked whether they go on to the right one. Only the nodes on the way from the root to the current event
+are kept, which takes no more room than two lists of all events. A node that no cursor is bound for is passed over.
 
-A traveller is a row of numbers: the limbs of its rank, then one number a range, then who it is. For those bound for a
-node, the number of a range tells where in the list of the node it begins (the lower 32 bits) and ends (the upper ones);
-for those who wait, the first one is the event where they are.
+A cursor is a row of numbers: the limbs of its rank, then one number for each range of vertices, then its own number.
+For those bound for a node, the number of a range tells where in the list of the node it begins (the lower 32 bits) and
+ends (the upper ones); for those that wait, the first one is the event where they are.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from trellis.kernels.unrank.by_index import BITS, MASK, grown, take_one
+from trellis.kernels.arrays import ONE, first_at_least, grown
+from trellis.kernels.unrank.by_index import BITS, MASK, take_one
 
-ONE, HALF, SIGN = np.uint64(1), np.uint64(32), np.uint64(63)
+HALF, SIGN = np.uint64(32), np.uint64(63)
 LOW = (1 << 32) - 1
 
 
@@ -45,7 +46,7 @@ class Tree(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def set_out(ranks, limbs, starts, counts):
+def _set_out(ranks, limbs, starts, counts):
     """Return the events at which the paths with given ranks, in rising order, start, and their ranks among those."""
     size = len(limbs) if len(limbs) else ranks.shape[1]
     first = np.full(ranks.shape[0], counts.shape[0], np.int32)
@@ -98,7 +99,7 @@ def _make_tree(order, place, size):
 
 
 @njit(cache=True, nogil=True)
-def _halve(tree, h, y, counts, summed, limbs):
+def _make_half(tree, h, y, counts, summed, limbs):
     """Make the node of level h the half of the one above it that begins at event y; `summed` if its sums are needed."""
     members, vertices, sums, below = tree.members, tree.vertices, tree.sums, tree.below
     size = np.uint64(len(limbs) if len(limbs) else counts.shape[1])
@@ -127,18 +128,6 @@ def _halve(tree, h, y, counts, summed, limbs):
 
 
 @njit(cache=True, nogil=True)
-def _first_at_least(values, begin, end, wanted):
-    """Return the first place with a value not below the one wanted; places are unsigned, which makes loops quicker."""
-    while begin < end:
-        middle = (begin + end) >> ONE
-        if values[middle] < wanted:
-            begin = middle + ONE
-        else:
-            end = middle
-    return begin
-
-
-@njit(cache=True, nogil=True)
 def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, limbs, amount, cuts):
     """Ask the waiting from `begin` on whether they go to the node of level h; those who do are added to the bound.
 
@@ -158,9 +147,9 @@ def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, limbs, 
                 low, high = firsts[r][np.uint64(x)], lasts[r][np.uint64(x)]
                 a = b = node_end
                 if low < high and node < node_end:
-                    a = _first_at_least(vertices, node, node_end, low)
+                    a = np.uint64(first_at_least(vertices, node, node_end, low))
                     if high <= vertices[node_end - ONE]:
-                        b = _first_at_least(vertices, a, node_end, high)
+                        b = np.uint64(first_at_least(vertices, a, node_end, high))
                 cuts[r] = (a - node) | (b - node) << HALF
                 for k in range(size):
                     amount[k] += sums[a, k] - sums[b, k]
@@ -183,7 +172,7 @@ def _join(waiting, begin, end, tree, h, firsts, lasts, bound, bound_end, limbs, 
 
 @njit(cache=True, nogil=True)
 def _split(bound, begin, end, tree, h, left, left_end, right, right_end, firsts, limbs, amount, cuts, left_cuts):
-    """Split those bound for the node above level h between its halves, the left one being the node of level h.
+    """Split those bound for the node above level h between its two parts, the left one being the node of level h.
 
     `left` or `right` may be `bound` itself, written from `begin` on. Return the new ends of both.
     """
@@ -225,7 +214,7 @@ def _split(bound, begin, end, tree, h, left, left_end, right, right_end, firsts,
 
 @njit(cache=True, nogil=True)
 def _arrive(y, bound, begin, end, log, log_at, log_end, waiting, waiting_end, firsts, limbs, every, last):
-    """Note that travellers arrive at event y; those whose paths do not end here wait. Return the new ends of both."""
+    """Note that cursors arrive at event y; those whose paths do not end here wait. Return the new ends of both."""
     ranges = np.uint64(len(firsts))
     size = np.uint64(len(limbs)) if len(limbs) else np.uint64(bound.shape[1]) - ranges - ONE
     for i in range(begin, end):
@@ -252,16 +241,34 @@ def _release(held, number, waiting, waiting_end):
 
 
 @njit(cache=True, nogil=True)
-def travel(ranks, limbs, order, later, place, firsts, lasts, starts, ends, every, counts):
-    """Return the paths with given ranks, in rising order: who arrives, one after another, and at which event.
+def unrank_many(ranks, limbs, order, window, counts):
+    """Return the paths with given ranks, in rising order: which cursor arrives, one after another, at which event.
 
-    `order` has the events that may follow others by vertex, `counts` the number of paths from each event.
+    Parameters
+    ----------
+    ranks : int64 (ranks, limbs)
+        The ranks, rising, in limbs of `BITS` bits.
+    limbs : tuple of int
+        As many zeros as there are limbs, or none.
+    order : int32 (events that may follow others,)
+        These by vertex.
+    window : IndexWindow
+        The events of the task.
+    counts : int64 (events, limbs)
+        The number of paths from each event.
+
+    Returns
+    -------
+    log, log_at : int32 (values,)
+        The cursor (the place of its rank) and the event of every arrival, in time order; see `collect`.
     """
+    later, place, firsts, lasts = window.later, window.place, window.firsts, window.lasts
+    starts, ends, every = window.starts, window.ends, window.every
     n, number = place.shape[0], ranks.shape[0]
     size, ranges = len(limbs) if len(limbs) else counts.shape[1], len(firsts)
     tree = _make_tree(order, place, size)
     top = tree.held.shape[0] - 1
-    first, first_rest = set_out(ranks, limbs, starts, counts)
+    first, first_rest = _set_out(ranks, limbs, starts, counts)
     shape = (number + 1, size + ranges + 1)  # one is written behind the last before it is known if it belongs there
     here, off = np.empty(shape, np.int64), np.empty(shape, np.int64)
     waiting, held = np.empty(shape, np.int64), np.empty(shape, np.int64)
@@ -278,7 +285,7 @@ def travel(ranks, limbs, order, later, place, firsts, lasts, starts, ends, every
             while y >> h & 1 == 0:
                 h += 1
             begin, marked = put_off[h + 1], mark[y - (1 << h)]
-            _halve(tree, h, y, counts, waiting_end > marked, limbs)
+            _make_half(tree, h, y, counts, waiting_end > marked, limbs)
             waiting_end, off_end = _join(
                 waiting, marked, waiting_end, tree, h, firsts, lasts, off, off_end, limbs, amount, cuts
             )
@@ -289,7 +296,7 @@ def travel(ranks, limbs, order, later, place, firsts, lasts, starts, ends, every
             visit = min(visit, due)
         while h > 0 and (source_end > begin or visit < y + (1 << h)):
             h -= 1
-            _halve(tree, h, y, counts, source_end > begin, limbs)
+            _make_half(tree, h, y, counts, source_end > begin, limbs)
             put_off[h + 1] = begin if put else off_end
             here_end, off_end = _split(
                 source, begin, source_end, tree, h, here, none, off, put_off[h + 1], firsts, limbs, amount, cuts,
@@ -305,8 +312,9 @@ def travel(ranks, limbs, order, later, place, firsts, lasts, starts, ends, every
                 source[source_end, k] = first_rest[gone, k]
             source_end += ONE
             gone += 1
-        while log_end + source_end - begin > log.shape[0]:
-            log, log_at = grown(log), grown(log_at)
+        needed = log_end + source_end - begin
+        if needed > log.shape[0]:
+            log, log_at = grown(log, log_end, 2 * np.int64(needed)), grown(log_at, log_end, 2 * np.int64(needed))
         log_end, held_end = _arrive(
             y, source, begin, source_end, log, log_at, log_end, held, held_end, firsts, limbs, every, ends[y]
         )
@@ -322,9 +330,9 @@ def travel(ranks, limbs, order, later, place, firsts, lasts, starts, ends, every
 
 @njit(cache=True, nogil=True)
 def collect(log, log_at, shift, begin, events, ends):
-    """Write the paths of travellers one after another into `events`, from `begin` on, and where each of them ends.
+    """Write the paths of cursors one after another into `events`, from `begin` on, and where each of them ends.
 
-    `shift` is added to every event. `ends` has a place for each traveller and is 0.
+    `shift` is added to every event. `ends` has a place for each cursor and is 0.
     """
     for who in log:
         ends[who] += 1

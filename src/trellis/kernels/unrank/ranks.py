@@ -5,14 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-FULL = np.uint64(2**64 - 1)  # a number of this size or more
+from trellis.kernels.arrays import first_at_least, saturating_sum
+
 ASTRAY = -2  # of what is no path of the graph
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _sum(a, b):
-    total = a + b
-    return FULL if total < b else total
 
 
 @njit(cache=True, nogil=True)
@@ -43,28 +38,22 @@ def paths_before(lo, hi, offsets, successors, starts, ends):
         for i in range(offsets[x], offsets[x + 1]):
             before[i - base] = total
             if successors[i] < hi:
-                total = _sum(total, counts[successors[i] - lo])
+                total = saturating_sum(total, counts[successors[i] - lo])
         counts[x - lo] = total
     heads = np.empty(hi - lo, np.uint64)
     total = np.uint64(0)
     for x in range(hi - lo):
         heads[x] = total
         if starts[x]:
-            total = _sum(total, counts[x])
+            total = saturating_sum(total, counts[x])
     return heads, before
 
 
 @njit(cache=True, nogil=True)
 def _edge(x, y, offsets, successors):
     """Return the place of the edge from x to y, or -1."""
-    low, high = offsets[x], offsets[x + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if successors[middle] < y:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < offsets[x + 1] and successors[low] == y else -1
+    place = first_at_least(successors, offsets[x], offsets[x + 1], y)
+    return place if place < offsets[x + 1] and successors[place] == y else -1
 
 
 @njit(cache=True, nogil=True)
@@ -84,7 +73,7 @@ def ranks_of_paths(lo, hi, positions, path_ends, offsets, successors, starts, en
                 if edge < 0:
                     fits = False
                     break
-                rank = _sum(rank, before[edge - base])
+                rank = saturating_sum(rank, before[edge - base])
                 x = np.int64(positions[i])
         if not fits:
             ranks[p] = ASTRAY

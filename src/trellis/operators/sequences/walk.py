@@ -141,7 +141,7 @@ class Walker:
 
     def locate(self, task: int, rank: int, row: Ints) -> None:
         """Write the events of the match of a task that has a rank."""
-        kernel.locate(
+        kernel.unrank_match(
             self.candidates, self.tasks.given(), task, np.uint64(rank), self.leaves.cut, self._walk(),
             self._scratch(np.uint64), row,
         )  # fmt: skip

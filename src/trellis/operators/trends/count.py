@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from trellis.events.slice import Slice
 from trellis.kernels.count import passes, paths
 from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
-from trellis.kernels.count.passes import LANES
+from trellis.kernels.count.passes import ABREAST
 from trellis.operators.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
@@ -97,7 +97,7 @@ class Counter:
             return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
         totals = np.empty(len(tasks), type(algebra.zero))
         totals[order] = self._on_threads(
-            tasks.chosen(order), lambda some: passes.count_lanes(algebra, shape, events, some)
+            tasks.chosen(order), lambda some: passes.count_abreast(algebra, shape, events, some)
         )
         return totals
 
@@ -106,7 +106,7 @@ class Counter:
         sizes = np.cumsum(tasks.hi - tasks.lo)
         if self.threads < 2 or len(tasks) < 2 * self.threads or sizes[-1] < WORTH_THREADS:
             return count(self.relation.tasks(tasks))
-        cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, self.threads) // self.threads) // LANES * LANES
+        cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, self.threads) // self.threads) // ABREAST * ABREAST
         bounds = [0, *cuts.tolist(), len(tasks)]
         with ThreadPoolExecutor(self.threads) as pool:
             runs = [self.relation.tasks(tasks.chosen(slice(a, b))) for a, b in pairwise(bounds)]
@@ -272,10 +272,11 @@ class Counter:
         tasks = self.tasks.of_groups(np.array([group]))
         if self.least <= self.most:
             graph = self._graph()
-            paths.members(
-                self.least, self.most, tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets,
-                graph.successors, graph.latest, self.events.usable, found,
+            arrays = paths.TaskGraph(
+                tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets, graph.successors,
+                graph.latest, self.events.usable,
             )  # fmt: skip
+            paths.members(arrays, self.least, self.most, found)
         return lo + np.flatnonzero(found[lo:hi])
 
 

@@ -143,7 +143,7 @@ class Direct:
 
     @cached_property
     def _stretches(self) -> Ints:
-        return kernel.stretches(self.events.bounds, self.events.until)
+        return kernel.tiles(self.events.bounds, self.events.until)
 
     @cached_property
     def _by_key(self) -> tuple[Ints, Ints]:
@@ -193,7 +193,7 @@ class Direct:
 
     def _halve(self, cursor: Ints, successors: NDArray[np.int32], cap: int) -> int:
         strands = self.strands
-        rows = kernel.stretches(strands.bounds, strands.limit)
+        rows = kernel.tiles(strands.bounds, strands.limit)
         return kernel.direct_edges(
             rows, strands.first, strands.after, *self.codes, strands.limit, cursor, successors, cap
         )

@@ -13,7 +13,7 @@ from trellis.events.slice import Ints
 from trellis.kernels.best import nodes
 from trellis.kernels.best import search as kernel
 from trellis.kernels.best.ranks import rank_order
-from trellis.kernels.event_graph.edges import ANY
+from trellis.kernels.event_graph.edges import EdgeCodes
 from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
@@ -41,7 +41,7 @@ def in_rank_order(paths: PathBatch) -> PathBatch:
 class Links:
     """How events follow one another, in the form of `trellis.kernels.best.nodes`.
 
-    Where there are too many edges to list (`codes`: see `kernels.event_graph.edges.edges_of_rows`), the search needs to
+    Where there are too many edges to list (`codes`), the search needs to
     be told, for all events of its one task, the value of the best suffix and which events have any (`suffixes`, from
     what each event gives, what it gives at the end of a trend, and whether more or less is better: 1, -1), and the
     number of suffixes up to 2**64 - 1 (`counts`).
@@ -51,22 +51,19 @@ class Links:
     successors: NDArray[np.int32]
     nearest: Ints
     latest: Ints
-    policy: int = ANY
-    codes: tuple[np.ndarray, ...] = ()
+    codes: EdgeCodes | None = None
     suffixes: Suffixes | None = None
     counts: SuffixCounts | None = None
 
     @property
     def lazy(self) -> bool:
         """Whether successors are found when they are asked for."""
-        return bool(self.codes)
+        return self.codes is not None
 
     @property
-    def arrays(self) -> nodes.Listed | nodes.Sought:
+    def arrays(self) -> nodes.Listed | EdgeCodes:
         """What the kernels take."""
-        if self.lazy:
-            return nodes.Sought(self.policy, *self.codes)
-        return nodes.Listed(self.offsets, self.successors)
+        return nodes.Listed(self.offsets, self.successors) if self.codes is None else self.codes
 
 
 def links_of(graph: EventGraph) -> Links:
@@ -261,9 +258,10 @@ class BestSearch:
         }
         while True:
             suffixes, slots, events, paths = growing.values()
+            given = kernel.SearchRoom(room, self.space.successors(), heaps, stack, kept, suffixes, slots, events, paths)
             asked = kernel.best_paths(
                 state, order, bucket, self.tasks(lanes), self.space.links.arrays, self.shape, self.space.links.lazy,
-                room, self.space.successors(), heaps, suffixes, slots, stack, kept, events, paths,
+                given,
             )  # fmt: skip
             if asked == kernel.DONE:
                 return events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
@@ -298,7 +296,8 @@ class BestSearch:
         state[[kernel.TURN, kernel.READY]] = -1
         widest, words = self.space.widest, len(self.words)
         room = self.room() if known is None else known
-        taken, marks = np.zeros(len(limit), np.int64), np.empty((widest, 2), np.int64)
+        bounds = kernel.ValueBounds(low, high, limit, np.zeros(len(limit), np.int64))
+        marks = np.empty((widest, 2), np.int64)
         growing: dict[int, NDArray[Any]] = {
             kernel.MORE_WAITING: np.empty(256, np.int64),
             kernel.MORE_EVENTS: np.empty(256, np.int32),
@@ -307,9 +306,10 @@ class BestSearch:
         sofar = np.empty((widest, words), np.int64)
         while True:
             waiting, events, paths = growing.values()
+            given = kernel.BetweenRoom(room, self.space.successors(), marks, sofar, waiting, events, paths)
             asked = kernel.paths_between(
-                state, order, part, self.tasks(lanes), self.space.links.arrays, self.shape, known is not None, room,
-                low, high, limit, taken, self.space.successors(), waiting, marks, sofar, events, paths,
+                state, order, part, self.tasks(lanes), self.space.links.arrays, self.shape, known is not None, bounds,
+                given,
             )  # fmt: skip
             if asked == kernel.DONE:
                 break

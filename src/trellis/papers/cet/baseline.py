@@ -9,7 +9,7 @@ import numpy as np
 
 from trellis.errors import TrellisError
 from trellis.kernels.papers.cet import baseline as kernel
-from trellis.kernels.papers.cet.walk import predecessors
+from trellis.kernels.papers.cet.graph import predecessors
 from trellis.language.syntax import Report
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph, build_graph

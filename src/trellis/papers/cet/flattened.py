@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.kernels.papers.abi.breadth import count_longer
+from trellis.kernels.papers.cet.graph import longest_paths
 from trellis.kernels.papers.cet.levels import direct_flags, lengthen
-from trellis.kernels.papers.cet.walk import longest_paths
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.papers.cet.baseline import compatible

@@ -11,7 +11,7 @@ import numpy as np
 from trellis.events.slice import Ints
 from trellis.kernels.papers.cet import cuts as kernel
 from trellis.kernels.papers.cet.grow import sizes
-from trellis.papers.cet.ground import TwoWayGraph
+from trellis.papers.cet.ground import CetGraph
 from trellis.papers.cet.plans import Costs, Problem, Window
 from trellis.papers.contract import REFERENCE, Stage
 
@@ -31,7 +31,7 @@ class Partition:
     finer: Callable[[], Partition] | None = None
 
 
-def partitions(stage: Stage, ground: TwoWayGraph) -> Iterator[Partition]:
+def partitions(stage: Stage, ground: CetGraph) -> Iterator[Partition]:
     """Yield the partitions of a stage, each with the problem of planning it."""
     limit = stage.settings.memory_limit
     limit = stage.bounds.references * REFERENCE if limit is None else limit
@@ -42,12 +42,12 @@ def partitions(stage: Stage, ground: TwoWayGraph) -> Iterator[Partition]:
     for tasks in np.split(order, cuts) if len(order) else []:
         begin, end = int(ground.lo[tasks[0]]), int(ground.hi[tasks].max())
         between = times[begin + 1 : end] != times[begin : end - 1]
-        allowed = between & ~kernel.forbidden_cuts(begin, end, *ground.after, *ground.behind)[1:-1]
+        allowed = between & ~kernel.forbidden_cuts(begin, end, ground.both)[1:-1]
         finer = partial(_partition, ground, tasks, begin + 1 + np.flatnonzero(between), limit)
         yield replace(_partition(ground, tasks, begin + 1 + np.flatnonzero(allowed), limit), finer=finer)
 
 
-def _partition(ground: TwoWayGraph, tasks: Ints, cuts: Ints, limit: int) -> Partition:
+def _partition(ground: CetGraph, tasks: Ints, cuts: Ints, limit: int) -> Partition:
     """Return a partition in pieces between given cuts and the borders of windows."""
     forced = np.unique(np.concatenate([ground.lo[tasks], ground.hi[tasks]]))
     bounds = np.union1d(forced, cuts)
@@ -55,22 +55,21 @@ def _partition(ground: TwoWayGraph, tasks: Ints, cuts: Ints, limit: int) -> Part
     return Partition(tasks, bounds, _problem(ground, tasks, bounds, inner, limit))
 
 
-def _problem(ground: TwoWayGraph, tasks: Ints, bounds: Ints, forced: list[int], limit: int) -> Problem:
+def _problem(ground: CetGraph, tasks: Ints, bounds: Ints, forced: list[int], limit: int) -> Problem:
     lo, hi = ground.lo[tasks], ground.hi[tasks]
     bases = np.concatenate([[0], np.cumsum(hi - lo)])
     counted = bases[-1] <= MOST_COUNTED
-    ways = (*ground.after, *ground.behind)
     if not counted:  # plans are then told apart by what they store, and by the steps inside graphlets
         bases = bases[:1]
     lo_counted, hi_counted = (lo, hi) if counted else (lo[:0], hi[:0])
-    forwards, backwards = kernel.paths_of_windows(lo_counted, hi_counted, bases, ground.ok, *ways)
+    forwards, backwards = kernel.paths_of_windows(lo_counted, hi_counted, bases, ground.both)
 
     def costs_from(first: int, stop: int) -> Costs:
         holding = np.flatnonzero((lo_counted <= bounds[first]) & (hi_counted >= bounds[stop]))
         costs = np.empty((stop - first, kernel.COSTS))
         number = kernel.graphlet_costs(
             bounds, first, stop, limit / REFERENCE, lo_counted[holding], hi_counted[holding], bases[holding],
-            forwards, backwards, ground.ok, *ways, costs,
+            forwards, backwards, ground.both, costs,
         )  # fmt: skip
         return costs[: max(number, 1)]
 
@@ -78,6 +77,6 @@ def _problem(ground: TwoWayGraph, tasks: Ints, bounds: Ints, forced: list[int], 
     longest = ground.extents[0][tasks].tolist()
     windows = []
     for task, first, stop, most in zip(tasks.tolist(), starts, stops, longest, strict=True):
-        _, _, trends, named = sizes(int(ground.lo[task]), int(ground.hi[task]), False, ground.ok, *ways)
+        _, _, trends, named = sizes(int(ground.lo[task]), int(ground.hi[task]), False, ground.both)
         windows.append(Window(first, stop, most, max(trends, 1.0), named / max(trends, 1.0)))
     return Problem(np.diff(bounds).tolist(), forced, windows, costs_from, limit)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.events.slice import Ints
-from trellis.kernels.list.blocks import SPARE
-from trellis.kernels.papers.cet.walk import longest_paths, predecessors
+from trellis.kernels.list.wide import SPARE
+from trellis.kernels.papers.cet.graph import TwoWayGraph, longest_paths, predecessors
 from trellis.operators.batch import PathBatch
 from trellis.papers.contract import REFERENCE, Bounds, Stage
 
@@ -19,7 +19,7 @@ Places = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class TwoWayGraph:
+class CetGraph:
     """The event graph of a stage: successors the earliest first, predecessors the latest first."""
 
     offsets: Ints
@@ -40,6 +40,11 @@ class TwoWayGraph:
         """Offsets and predecessors."""
         return self.before_offsets, self.before
 
+    @property
+    def both(self) -> TwoWayGraph:
+        """The graph in both directions, as kernels take it."""
+        return TwoWayGraph(*self.after, *self.behind, self.ok)
+
     @cached_property
     def extents(self) -> tuple[Ints, Ints]:
         """For each task the number of events on its longest trend, and its edges."""
@@ -47,11 +52,11 @@ class TwoWayGraph:
         return longest, edges
 
 
-def ground_of(stage: Stage) -> TwoWayGraph:
+def ground_of(stage: Stage) -> CetGraph:
     """Return the graph of a stage in both directions."""
     graph, tasks = stage.graph, stage.tasks
     offsets, before = predecessors(graph.offsets, graph.successors)
-    return TwoWayGraph(graph.offsets, graph.successors, offsets, before, stage.events.usable, tasks.lo, tasks.hi)
+    return CetGraph(graph.offsets, graph.successors, offsets, before, stage.events.usable, tasks.lo, tasks.hi)
 
 
 class Buffer:
@@ -63,7 +68,8 @@ class Buffer:
         self._renew()
 
     def _renew(self) -> None:
-        self.values, self.ends = np.empty(self._size + SPARE, np.int32), np.empty(self._rows, np.int32)
+        self.values, self.offsets = np.empty(self._size + SPARE, np.int32), np.empty(self._rows + SPARE, np.int32)
+        self.ends = self.offsets[1:]
 
     def found(self, task: int, rows: int, used: int) -> PathBatch:
         """Return the trends that were written."""

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from trellis.events.slice import Ints
-from trellis.kernels.list.blocks import SPARE
-from trellis.kernels.papers.cet.join import DEEPEST, STATE, join
+from trellis.kernels.list.wide import SPARE
+from trellis.kernels.papers.cet.join import DEEPEST, STATE, JoinWalk, StoredTrends, join
 from trellis.operators.batch import PathBatch
 from trellis.papers.cet.graphlets import Partition, partitions
-from trellis.papers.cet.ground import Buffer, TwoWayGraph, ground_of
+from trellis.papers.cet.ground import Buffer, CetGraph, ground_of
 from trellis.papers.cet.optimizer import OPTIMIZERS
 from trellis.papers.cet.plans import Choice, NoPlan, Problem
 from trellis.papers.cet.pool import Pool
@@ -37,7 +37,7 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
     yield from execute(stage, ground, list(planned(stage, ground)))
 
 
-def execute(stage: Stage, ground: TwoWayGraph, plans: Sequence[tuple[Partition, Choice]]) -> Iterator[PathBatch]:
+def execute(stage: Stage, ground: CetGraph, plans: Sequence[tuple[Partition, Choice]]) -> Iterator[PathBatch]:
     """Yield the trends of all windows by given plans."""
     pool = Pool(ground, len(stage.events), stage.meter)
     graphlet_of = np.zeros(len(stage.events), np.int64)
@@ -59,7 +59,7 @@ def execute(stage: Stage, ground: TwoWayGraph, plans: Sequence[tuple[Partition, 
 
 
 def _joined(
-    stage: Stage, ground: TwoWayGraph, task: int, pool: Pool, graphlet_of: Ints, buffer: Buffer, graphlets: int
+    stage: Stage, ground: CetGraph, task: int, pool: Pool, graphlet_of: Ints, buffer: Buffer, graphlets: int
 ) -> Iterator[PathBatch]:
     """Yield the trends of a window whose graphlets are all stored."""
     lo, hi, current = int(ground.lo[task]), int(ground.hi[task]), REFERENCE * int(ground.extents[0][task])
@@ -67,20 +67,19 @@ def _joined(
     state[0] = lo
     at, rows, places = np.empty((3, graphlets), np.int64)
     tail = np.empty(int(ground.extents[0][task]) + SPARE, np.int32)
+    walk = JoinWalk(state, at, rows, places, tail)
+    stored = StoredTrends(pool.values, pool.ends, pool.begins, pool.laters, pool.stops, graphlet_of)
     stage.meter.hold(current)
     over = False
     while not over:
-        found, used, over = join(
-            state, at, rows, places, tail, lo, hi, ground.ok, *ground.after, *ground.behind, graphlet_of, pool.begins,
-            pool.laters, pool.stops, pool.values, pool.ends, buffer.values, buffer.ends,
-        )  # fmt: skip
+        found, used, over = join(walk, lo, hi, ground.both, stored, buffer.values, buffer.ends)
         if found:
             yield buffer.found(task, found, used)
     assert REFERENCE * state[DEEPEST] <= current
     stage.meter.release(current)
 
 
-def planned(stage: Stage, ground: TwoWayGraph) -> Iterator[tuple[Partition, Choice]]:
+def planned(stage: Stage, ground: CetGraph) -> Iterator[tuple[Partition, Choice]]:
     """Yield the partitions with the plan that the optimizer chooses for each.
 
     Where no plan of atomic graphlets fits the limit, cuts may be at any time: open graphlets can be joined at any cut,

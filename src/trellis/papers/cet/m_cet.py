@@ -18,5 +18,5 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
     for task in range(len(stage.tasks)):
         current = REFERENCE * int(longest[task])
         stage.meter.hold(current)
-        yield from walked(ground, task, buffer, backwards=False)
+        yield from walked(stage, ground, task, buffer, backwards=False)
         stage.meter.release(current)

@@ -21,5 +21,5 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
         events = int(np.count_nonzero(ground.ok[ground.lo[task] : ground.hi[task]]))
         stored = REFERENCE * (events + int(edges[task]) + int(longest[task]))
         stage.meter.hold(stored)
-        yield from walked(ground, task, buffer, backwards=True)
+        yield from walked(stage, ground, task, buffer, backwards=True)
         stage.meter.release(stored)

@@ -9,7 +9,7 @@ import numpy as np
 
 from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
 from trellis.operators.batch import PathBatch
-from trellis.papers.cet.ground import TwoWayGraph, check_size, ground_of, split
+from trellis.papers.cet.ground import CetGraph, check_size, ground_of, split
 from trellis.papers.contract import REFERENCE, Stage
 
 
@@ -25,15 +25,15 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
         stage.meter.hold(stored)
         values, ends = np.empty(int(named), np.int32), np.empty(int(rows), np.int64)
         arrays = values, ends, 0, 0, *np.empty((2, hi - lo + 1), np.int64)
-        grow(lo, hi, False, ground.ok, *ground.behind, *arrays)
-        used, kept = keep_exits(lo, hi, False, ground.ok, *ground.after, *arrays, *places)
+        grow(lo, hi, False, ground.both, *arrays)
+        used, kept = keep_exits(lo, hi, False, ground.both, *arrays, *places)
         yield from split(stage.bounds, task, values[:used], ends[:kept])
         stage.meter.release(stored)
 
 
-def _sizes(ground: TwoWayGraph, task: int) -> tuple[float, float, float, float]:
+def _sizes(ground: CetGraph, task: int) -> tuple[float, float, float, float]:
     lo, hi = int(ground.lo[task]), int(ground.hi[task])
-    found: tuple[float, float, float, float] = sizes(lo, hi, False, ground.ok, *ground.after, *ground.behind)
+    found: tuple[float, float, float, float] = sizes(lo, hi, False, ground.both)
     return found
 
 

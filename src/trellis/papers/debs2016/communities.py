@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from trellis.arguments import whole_number
 from trellis.errors import UsageError, did_you_mean
 from trellis.kernels.papers.debs2016.communities import (
     CLIQUE,
@@ -35,11 +36,12 @@ from trellis.kernels.papers.debs2016.communities import (
     USER_COLUMNS,
     USERS,
     WAY,
+    CommunityState,
     run_communities,
 )
 from trellis.kernels.papers.debs2016.lines import TEXT_SIZE
 from trellis.kernels.papers.debs2016.top import BASE, LABEL, LABEL_BASE, SCORES, SPARE, THRESHOLD, K
-from trellis.papers.debs2016.engine import SMALLEST, Bytes, Engine, empty_table
+from trellis.papers.debs2016.engine import MOST_SHOWN, SMALLEST, Bytes, Engine, empty_table
 
 COMMUNITIES = ("clique", "component")
 LONGEST_SPAN = 1 << 61  # milliseconds
@@ -76,10 +78,7 @@ class Communities(Engine):
 
     def __init__(self, k: int, d: int, community: str = "clique", *, as_published: bool = False) -> None:
         super().__init__(NUMBERS)
-        if k < 1:
-            raise UsageError(f"k is {k}", "Show at least one comment.")
-        if d < 0:
-            raise UsageError(f"d is {d}", "Let comments take part for some seconds.")
+        k, d = whole_number(k, "k", 1, MOST_SHOWN), whole_number(d, "d")
         if community not in COMMUNITIES:
             hint = did_you_mean(community, COMMUNITIES, f"Known: {', '.join(COMMUNITIES)}.")
             raise UsageError(f"`{community}` is no kind of community", hint)
@@ -117,12 +116,8 @@ class Communities(Engine):
         return int(numbers[SEARCHES]), int(numbers[STEPS])
 
     def _call(self, out: Bytes) -> int:
-        s = self.state
-        return run_communities(
-            *self.buffers, s["at"], s["events"], s["read"], s["promises"], s["numbers"], s["users"], s["edges"],
-            s["comments"], s["likes"], s["live"], s["tier"], s["scores"], s["top"], s["shown"], s["shown_sizes"],
-            s["user_ids"], s["comment_ids"], s["friends"], s["pairs"], s["texts"], s["candidates"], s["bars"], out,
-        )  # fmt: skip
+        state = CommunityState(*(self.state[name] for name in CommunityState._fields))
+        return run_communities(*self.buffers, self._feed(), state, out)
 
     def _grow(self) -> None:
         state, numbers = self.state, self.state["numbers"]

@@ -33,6 +33,7 @@ from trellis.kernels.papers.debs2016.lines import (
     STAMPED,
     TAKEN,
     WAITS,
+    LineFeed,
 )
 from trellis.kernels.papers.debs2016.tables import FREE, refill, refill_pairs
 
@@ -41,6 +42,7 @@ Bytes = npt.NDArray[np.uint8]
 Write = Callable[[memoryview], object]
 
 OUTPUT_BYTES = 1 << 16
+MOST_SHOWN = 1_000_000  # results of a line
 SMALLEST = 16  # rows of an array that grows
 LINE_BYTES = 110  # of a post or a comment, about
 MOST_EXPECTED = 1 << 22  # rows of a table that is made before it is needed
@@ -163,6 +165,11 @@ class Engine:
 
     def _call(self, out: Bytes) -> int:
         raise NotImplementedError
+
+    def _feed(self) -> LineFeed:
+        """Where each source is read, as the kernels take it."""
+        state = self.state
+        return LineFeed(state["at"], state["events"], state["read"], state["promises"], state["bars"])
 
     def _grow(self) -> None:
         raise NotImplementedError

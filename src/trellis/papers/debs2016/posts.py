@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from trellis.arguments import whole_number
 from trellis.errors import UsageError, did_you_mean
 from trellis.kernels.papers.debs2016.lines import NEVER, TEXT_SIZE
 from trellis.kernels.papers.debs2016.posts import (
@@ -27,11 +28,12 @@ from trellis.kernels.papers.debs2016.posts import (
     TO_DEAD_POSTS,
     UNKNOWN_COMMENTS,
     UNKNOWN_POSTS,
+    PostState,
     pack_names,
     run_posts,
 )
 from trellis.kernels.papers.debs2016.top import LIVE, SCORES, SPARE, THRESHOLD, K
-from trellis.papers.debs2016.engine import SMALLEST, Bytes, Engine, empty_table
+from trellis.papers.debs2016.engine import MOST_SHOWN, SMALLEST, Bytes, Engine, empty_table
 
 CHANGES_OF = ("exact", "deaths", "events")
 
@@ -63,8 +65,7 @@ class Posts(Engine):
 
     def __init__(self, k: int = 3, changes: str = "exact") -> None:
         super().__init__(NUMBERS)
-        if k < 1:
-            raise UsageError(f"k is {k}", "Show at least one post.")
+        k = whole_number(k, "k", 1, MOST_SHOWN)
         if changes not in CHANGES_OF:
             hint = did_you_mean(changes, CHANGES_OF, f"Known: {', '.join(CHANGES_OF)}.")
             raise UsageError(f"`{changes}` is no way to see changes", hint)
@@ -93,12 +94,7 @@ class Posts(Engine):
         return int(self.state["numbers"][TO_DEAD_POSTS])
 
     def _call(self, out: Bytes) -> int:
-        s = self.state
-        return run_posts(
-            *self.buffers, s["at"], s["events"], s["read"], s["promises"], s["numbers"], s["posts"], s["items"],
-            s["cursors"], s["due"], s["live"], s["tier"], s["scores"], s["top"], s["shown"], s["post_ids"],
-            s["comment_ids"], s["pairs"], s["names"], s["bars"], out,
-        )  # fmt: skip
+        return run_posts(*self.buffers, self._feed(), PostState(*(self.state[name] for name in PostState._fields)), out)
 
     def _grow(self) -> None:
         numbers = self.state["numbers"]

@@ -26,6 +26,7 @@ from tests.compare import plain_rows
 from tests.data.places import data_file
 from tests.streams.test_bucket import in_any_order
 from trellis.cli.stream import live_table
+from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.files import Filing
 from trellis.engines.spark.stream.running import Options, Stream
@@ -83,7 +84,7 @@ def stream_of(spark: SparkSession, folder: Path, queries: dict[str, str], **more
     for name in ("out", "checkpoint"):
         options[name] = str(folder / options[name])
     asked = {name: trellis.query(text) for name, text in queries.items()}
-    return Stream(spark, asked, frame, Options(**options), time="ts", event_id="id", **given)
+    return Stream(spark, asked, frame, Options(**options), RunOptions(time="ts", event_id="id", **given))
 
 
 def run(stream: Stream, flush: bool = True) -> Stream:
@@ -176,7 +177,7 @@ def _refuses_what_is_not_its_own(spark: SparkSession, folder: Path) -> None:
     frame = spark.readStream.schema("ts timestamp, id string, g string, x double, k double").parquet(str(folder / "in"))
     options = Options(str(folder / "out"), str(folder / "cp"), "3 s")
     with pytest.raises(UsageError, match="`x` was bigint, and is double now"):
-        Stream(spark, {"rising": trellis.query(RISING)}, frame, options, time="ts", event_id="id")
+        Stream(spark, {"rising": trellis.query(RISING)}, frame, options, RunOptions(time="ts", event_id="id"))
     with pytest.raises(UsageError, match="of a stream that writes to"):
         stream_of(spark, folder, {"rising": RISING}, out="elsewhere")
     with pytest.raises(UsageError, match="cannot go on as csv"):
@@ -249,7 +250,7 @@ def test_too_many_results_nothing_at_all_and_csv(spark: SparkSession, tmp_path: 
     options = Options(str(tmp_path / "out"), str(tmp_path / "cp"), "3 s", format="csv", available_now=True)
 
     def stream(**more: Any) -> Stream:
-        return Stream(spark, {"q": trellis.query(RISING)}, frame, options, time="ts", event_id="id", **more)
+        return Stream(spark, {"q": trellis.query(RISING)}, frame, options, RunOptions(time="ts", event_id="id", **more))
 
     nothing = run(stream())
     assert nothing.totals.results == 0

@@ -19,8 +19,10 @@ from trellis.archive.archive import Archive
 from trellis.engines.spark.archive.build import quoted
 from trellis.engines.spark.session.failures import in_driver, in_task, mistake_in
 from trellis.errors import DataError, TrellisError, UsageError
+from trellis.io.durable import write_whole
 from trellis.language.schema import Type
 from trellis.streams.delays import delay_of
+from trellis.streams.lock import StreamLock, is_unused
 
 ABOUT = "archive.json"
 
@@ -65,9 +67,11 @@ class Following:
         self.name = _name_of(self.checkpoint, Path(archive).absolute())
         self.batches = self.events = 0
         self.running: Any = None
+        self._alone = StreamLock()
 
     def start(self) -> None:
         """Start to read and append."""
+        self._alone.take(self.checkpoint, f"the checkpoint {self.checkpoint}")
         writer = self.frame.writeStream.foreachBatch(self._append)
         writer = writer.option("checkpointLocation", str(self.checkpoint / "spark"))
         with in_driver():
@@ -84,8 +88,10 @@ class Following:
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
         with in_driver():
-            ended = self.running.awaitTermination(seconds)
-        return bool(ended) or seconds is None
+            ended = bool(self.running.awaitTermination(seconds)) or seconds is None
+        if ended:
+            self._alone.release()
+        return ended
 
     @property
     def failure(self) -> TrellisError | BaseException | None:
@@ -98,6 +104,7 @@ class Following:
         while self.running.isActive and self.running.status["isTriggerActive"]:
             self.running.awaitTermination(0.02)
         self.running.stop()
+        self._alone.release()
 
 
 def _delay(text: str | int, time: Type) -> Any:
@@ -108,16 +115,14 @@ def _delay(text: str | int, time: Type) -> Any:
 def _name_of(checkpoint: Path, archive: Path) -> str:
     """Return the name of the stream whose checkpoint it is; a new one gets one."""
     about = checkpoint / ABOUT
-    hidden = about.with_suffix(".tmp")
     if not about.exists():
-        if checkpoint.exists() and (not checkpoint.is_dir() or any(path != hidden for path in checkpoint.iterdir())):
+        if not is_unused(checkpoint):
             raise UsageError(
                 f"{checkpoint} is no checkpoint of `trellis archive follow`",
                 "Name an empty directory, or one that it made.",
             )
         checkpoint.mkdir(parents=True, exist_ok=True)
-        hidden.write_text(json.dumps({"stream": uuid.uuid4().hex, "archive": str(archive)}), encoding="utf-8")
-        hidden.replace(about)
+        write_whole(about, json.dumps({"stream": uuid.uuid4().hex, "archive": str(archive)}))
     try:
         told = json.loads(about.read_text(encoding="utf-8"))
         name, place = told["stream"], told["archive"]

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from pyspark.sql import SparkSession
 
-from trellis.engines.options import RunOptions
+from trellis.engines.options import Plannable, RunOptions
 from trellis.engines.spark.batch.results import SparkResults
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.sources.frames import described_events
 from trellis.events.source import EventSource
 from trellis.methods import with_methods
 from trellis.plan.choice import JOIN
-from trellis.plan.plan import Plan
 
 
-def detect(
-    make_plan: Callable[..., Plan], source: EventSource, options: RunOptions, spark: SparkSession | None
-) -> SparkResults:
+def detect(query: Plannable, source: EventSource, options: RunOptions, spark: SparkSession | None) -> SparkResults:
     """Return the results of a query over events on Spark.
 
     Parameters
     ----------
-    make_plan
-        Makes the plan of a schema, parameters and a report mode: `Query.plan`.
+    query
+        The query.
     source
         The events.
     options
@@ -34,7 +29,7 @@ def detect(
     """
     with in_driver():
         events, schema = described_events(source, spark, options.time, options.type, options.event_id)
-    plan = make_plan(schema, options.params, options.report_mode)
+    plan = query.plan(schema, options.params, options.report_mode)
     if options.methods.algorithm == JOIN:
         from trellis.engines.spark.papers.join import JoinedResults
 

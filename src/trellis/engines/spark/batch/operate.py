@@ -36,6 +36,7 @@ from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, Operator
 from trellis.plan.plan import Plan
 from trellis.results.arrange import arrange, hidden_names, possible_ranges
+from trellis.results.named import lead_rows
 from trellis.results.numbers import aggregate_rows, count_rows
 from trellis.results.rows import RowMaker, lead_schema, one_zero
 
@@ -264,7 +265,7 @@ def _pick(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.Record
     """Give the trends with certain ranks, with the places that they have in the result."""
     groups = np.arange(len(operator.events.groups))
     lead = pa.Table.from_arrays(maker.lead(groups), schema=pa.schema(lead_schema(work.plan.bound)))
-    rows = lead.to_pylist() if lead.num_columns else [{}] * len(groups)
+    rows = lead_rows(lead) if lead.num_columns else [{}] * len(groups)
     for group, row in enumerate(rows):
         picked = work.picks.get(group_name(row), ())
         if picked:
@@ -275,7 +276,7 @@ def _pick(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.Record
 
 def group_name(row: Mapping[str, Any]) -> str:
     """Return a text that tells groups apart by what the columns for window and partition hold."""
-    return repr([value.isoformat() if hasattr(value, "isoformat") else value for value in row.values()])
+    return repr(list(row.values()))
 
 
 ANSWERS = {"total": _total, "count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "pick": _pick}

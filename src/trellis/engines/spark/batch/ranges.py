@@ -7,7 +7,7 @@ is shuffled, and no two of these tasks list numbers of results that differ by mo
 
 from __future__ import annotations
 
-import uuid
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -107,19 +107,23 @@ class _State:
             rows = result_size(bound, operator.counts)
             self.total, self.wanted = self.total + sum(operator.counts), self.wanted + rows
             refuse_listing(bound, [self.total] if not bound.per_window else operator.counts, self.work.max_trends)
-            if rows <= self.left:
-                self.left -= rows
-                ranges = possible_ranges(bound, operator.counts)
-                yield from operator.list(ListRequest(ranges, RowMaker(plan, operator.events).batch))
-            elif self.wanted <= self.work.max_trends:
-                self.saved.append(Saved(self._save(operator), rows))
+            if rows > self.left:
+                if self.wanted > self.work.max_trends:
+                    continue
+                name = self._save(operator)
+                if name is not None:
+                    self.saved.append(Saved(name, rows))
+                    continue
+            self.left = max(0, self.left - rows)
+            ranges = possible_ranges(bound, operator.counts)
+            yield from operator.list(ListRequest(ranges, RowMaker(plan, operator.events).batch))
 
-    def _save(self, operator: Operator) -> str:
+    def _save(self, operator: Operator) -> str | None:
+        """Save what a slice was counted with, and return the name of the file; None where files cannot be private."""
         self.sink.check()
         operator.prepare()
-        name = f"{SAVED}-{uuid.uuid4().hex}"
-        save(operator, Path(self.sink.directory) / name)
-        return name
+        name = f"{SAVED}-{secrets.token_hex(16)}"
+        return None if save(operator, Path(self.sink.directory) / name) is None else name
 
 
 @dataclass(frozen=True)

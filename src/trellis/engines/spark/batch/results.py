@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.window import Window as Over
 
-from trellis.digits import number_of
+from trellis.digits import Count, number_of
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.batch.groups_met import GroupsMet, groups_met
 from trellis.engines.spark.batch.operate import (
@@ -47,11 +47,12 @@ from trellis.language.bound import WindowKind
 from trellis.language.schema import Type
 from trellis.limits import can_be_searched, refuse_listing, refuse_rows
 from trellis.operators.aggregates import join
-from trellis.operators.trends.address import check_rank, named_group, sampled_ranks
+from trellis.operators.trends.address import check_rank, sampled_ranks
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
 from trellis.plan.spec import NAMED
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import KEY, checked_ranks
+from trellis.results.named import ANY, lead_rows, named_group
 from trellis.results.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
 from trellis.results.results import Results
 from trellis.results.rows import chosen, exploded_schema, lead_schema, output_type, row_schema
@@ -181,7 +182,7 @@ class SparkResults(Results):
         if bound.window.kind is not WindowKind.SLIDING:
             return "each event once"
         clock = Clock(bound.window, bound.schema.time_type)
-        if clock.size <= clock.slide:
+        if not clock.overlaps:
             return "each event once: windows do not overlap"
         held = float(clock.size) / float(clock.slide)
         return (
@@ -199,7 +200,7 @@ class SparkResults(Results):
 
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""
-        return self._total
+        return Count(self._total)
 
     def counts(self) -> ResultTable:
         """Return the number of results of each window and partition that has any; nothing is listed."""
@@ -371,7 +372,7 @@ class SparkResults(Results):
                 if batch.num_rows:
                     yield from fitted(pa.Table.from_batches([batch]), wanted).to_batches()
 
-    def trend(self, rank: int, window: Any = None, partition: Any = None) -> ResultTable:
+    def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> ResultTable:
         """Return the result with a rank, without those before it: see `Results.trend`."""
         rows, counts = self._group_rows
         group = named_group(self.plan.bound, rows, window, partition)
@@ -388,7 +389,7 @@ class SparkResults(Results):
         """Window and partition of every group that has a result, in their order, and their sizes."""
         table = self.counts().to_arrow()
         lead = table.select(range(table.num_columns - 2))
-        rows = lead.to_pylist() if lead.num_columns else [{} for _ in range(table.num_rows)]
+        rows = lead_rows(lead) if lead.num_columns else [{} for _ in range(table.num_rows)]
         return rows, [number_of(text) for text in table.column(table.num_columns - 1).to_pylist()]
 
     def _picked(self, rows: list[dict[str, Any]], chosen: Mapping[int, Sequence[int]]) -> ResultTable:

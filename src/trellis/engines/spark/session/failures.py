@@ -9,14 +9,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trellis.digits import digits_of, number_of
+from trellis.engines.spark.session.exhausted import exhausted_in
 from trellis.engines.spark.session.workers import lacking
 from trellis.engines.spark.split.compile import translate_error
-from trellis.errors import DataError, ListingRefused, OperatorFailed, OverflowInCondition, TrellisError, UsageError
+from trellis.errors import (
+    DataError,
+    ListingRefused,
+    MemoryExhausted,
+    OperatorFailed,
+    OverflowInCondition,
+    TrellisError,
+    UsageError,
+)
+from trellis.memory import exhausted
 
 _MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
 _KINDS = {
     kind.__name__: kind
-    for kind in (TrellisError, UsageError, DataError, OverflowInCondition, ListingRefused, OperatorFailed)
+    for kind in (
+        TrellisError,
+        UsageError,
+        DataError,
+        OverflowInCondition,
+        ListingRefused,
+        OperatorFailed,
+        MemoryExhausted,
+    )
 }
 
 
@@ -31,6 +49,9 @@ def in_task() -> Iterator[None]:
         yield
     except TrellisError as error:
         raise TaskMistake(f"{error} TRELLIS[{_packed(error)}]") from None
+    except MemoryError as problem:
+        lacked = exhausted(problem, "a Python worker of Spark's")
+        raise TaskMistake(f"{lacked} TRELLIS[{_packed(lacked)}]") from None
 
 
 @contextmanager
@@ -50,7 +71,9 @@ def in_driver() -> Iterator[None]:
 def mistake_in(problem: BaseException) -> TrellisError | None:
     """Return the mistake that an exception of Spark's is about, if it is about one."""
     marks = _MARK.findall(str(problem))
-    return _unpacked(marks[-1]) if marks else translate_error(problem) or lacking(problem)
+    if marks:
+        return _unpacked(marks[-1])
+    return translate_error(problem) or lacking(problem) or exhausted_in(problem)
 
 
 def _packed(error: TrellisError) -> str:

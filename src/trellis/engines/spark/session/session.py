@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +17,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException, PySparkImportError
 from pyspark.sql import SparkSession
 
+from trellis.caches import COMPILED, compiled_directory, temporary_directory
 from trellis.engines.spark.session.masters import check_master
 from trellis.errors import UsageError
 
@@ -124,7 +123,7 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkSession:
         os.environ["PYSPARK_PYTHON"] = settings["spark.pyspark.python"]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_dir("numba")))
+    os.environ[COMPILED] = str(compiled_directory())
     builder = SparkSession.builder.master(master).appName("trellis")
     merged = {**_defaults(master), **settings}
     merged["spark.driver.extraJavaOptions"] = _java_options(settings)
@@ -167,7 +166,7 @@ def _local_defaults(master: str) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": f"{_driver_megabytes()}m",
-        "spark.executorEnv.NUMBA_CACHE_DIR": os.environ["NUMBA_CACHE_DIR"],
+        f"spark.executorEnv.{COMPILED}": os.environ[COMPILED],
         "spark.sql.shuffle.partitions": str(2 * _cores(master)),
     }
 
@@ -197,36 +196,6 @@ def _limits() -> Iterator[int]:
         return
     if limit.isdigit():
         yield int(limit)
-
-
-def cache_dir(name: str) -> Path:
-    """Return a directory for this user's caches, made if it is not there.
-
-    Parameters
-    ----------
-    name
-        What the cache is for.
-
-    Returns
-    -------
-    pathlib.Path
-        Below `XDG_CACHE_HOME` or `~/.cache`; where that cannot be written, a fresh one that goes away with
-        this process.
-    """
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
-    path = base / "trellis" / name
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return temporary_directory()
-    return path if os.access(path, os.W_OK) else temporary_directory()
-
-
-def temporary_directory() -> Path:
-    """Return a fresh directory that goes away with this process."""
-    path = tempfile.mkdtemp(prefix="trellis-")
-    atexit.register(shutil.rmtree, path, ignore_errors=True)
-    return Path(path)
 
 
 # --- Java -------------------------------------------------------------------------------------------------------

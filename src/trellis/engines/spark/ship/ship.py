@@ -13,7 +13,8 @@ from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 
-from trellis.engines.spark.session.session import temporary_directory
+from trellis import caches
+from trellis.caches import temporary_directory
 from trellis.engines.spark.ship import unpack
 
 _ROOT = Path(__file__).parents[3]  # the package
@@ -68,7 +69,8 @@ def _zipped() -> bytes:
     """Return the archive; the same bytes for the same files."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(zipfile.ZipInfo("trellis/__init__.py"), Path(unpack.__file__).read_bytes())
+        for first, module in (("__init__", unpack), ("caches", caches)):
+            archive.writestr(zipfile.ZipInfo(f"trellis/{first}.py"), Path(str(module.__file__)).read_bytes())
         for path in sorted(_ROOT.rglob("*")):
             name = path.relative_to(_ROOT)
             if path.is_file() and not set(name.parts) & set(_LEFT_OUT):

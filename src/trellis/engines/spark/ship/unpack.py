@@ -1,8 +1,8 @@
 """The stand-in that Spark's workers import as `trellis` where it was sent to them: unpacks the package, and gives way.
 
-In the archive that `ship.ship` makes, this file is `trellis/__init__.py`, and the package lies in the folder `PACKAGE`.
-It is unpacked because Numba keeps what it compiles for files only, and to a place that stays, so that a machine
-compiles a kernel once and not in each application. There is nothing to import here but Python itself.
+In the archive that `ship.ship` makes, this file is `trellis/__init__.py`, `trellis.caches` lies beside it, and the
+package lies in the folder `PACKAGE`. It is unpacked because Numba keeps what it compiles for files only, and to a
+place that stays, so that a machine compiles a kernel once and not in each application.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from trellis.caches import cache_directory, is_trusted, temporary_directory
 
 PACKAGE = "package"
 
@@ -31,36 +32,40 @@ def unpacked(archive: Path) -> Path:
     Returns
     -------
     pathlib.Path
-        Below `XDG_CACHE_HOME` or `~/.cache`; where that cannot be written, below the worker's own directory.
+        Below the user's caches; without them below the worker's own directory; where others may write there, in a
+        directory that goes away with this process.
 
     Raises
     ------
     OSError
-        If neither can be written.
+        If none can be written.
     """
-    problem: OSError | None = None
-    for place in _places():
+    for place in (cache_directory("sent"), _own_directory()):
+        if place is None:
+            continue
         home = place / archive.stem
-        try:
+        with suppress(OSError):
             if not home.is_dir():
                 _unpack(archive, home)
-        except OSError as error:
-            problem = error
-            continue
-        return home / PACKAGE
-    assert problem is not None
-    raise problem
+            if is_trusted(home):
+                return home / PACKAGE
+    home = temporary_directory() / archive.stem
+    _unpack(archive, home)
+    return home / PACKAGE
 
 
-def _places() -> Iterator[Path]:
-    with suppress(RuntimeError):  # no home
-        yield Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "trellis" / "sent"
-    yield Path.cwd() / "trellis-sent"
+def _own_directory() -> Path | None:
+    """Return a directory in the worker's, if nobody else may write there."""
+    place = Path.cwd() / "trellis-sent"
+    try:
+        place.mkdir(0o700, exist_ok=True)
+        return place if is_trusted(place) else None
+    except OSError:
+        return None
 
 
 def _unpack(archive: Path, home: Path) -> None:
     """Unpack an archive wholly or not at all; several workers may do it at once."""
-    home.parent.mkdir(parents=True, exist_ok=True)
     fresh = tempfile.mkdtemp(dir=home.parent)
     try:
         with zipfile.ZipFile(archive) as packed:
@@ -74,6 +79,6 @@ def _unpack(archive: Path, home: Path) -> None:
 
 if __name__ == "trellis":
     sys.path.insert(0, str(unpacked(Path(__file__).parents[1])))
-    del sys.modules[__name__]
+    del sys.modules[__name__], sys.modules[f"{__name__}.caches"]
     importlib.invalidate_caches()
     importlib.import_module(__name__)

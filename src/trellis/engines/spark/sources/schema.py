@@ -19,7 +19,6 @@ from trellis.language.schema import (
     DURATION,
     INTEGER,
     STRING,
-    TIMESTAMP,
     UNKNOWN,
     Kind,
     Type,
@@ -33,6 +32,9 @@ def _for_java(pattern: str) -> str:
     return pattern.replace("(?P<", "(?<")
 
 
+WITH_ZONE, WITHOUT_ZONE = "timestamp", "timestamp_ntz"
+"""What Spark calls the two kinds of timestamps, and what their types are named after."""
+
 _KINDS: tuple[tuple[type[t.DataType], Type], ...] = (
     (t.ByteType, INTEGER),
     (t.ShortType, INTEGER),
@@ -44,8 +46,8 @@ _KINDS: tuple[tuple[type[t.DataType], Type], ...] = (
     (t.CharType, STRING),
     (t.VarcharType, STRING),
     (t.BooleanType, BOOLEAN),
-    (t.TimestampType, TIMESTAMP),
-    (t.TimestampNTZType, TIMESTAMP),
+    (t.TimestampType, Type(Kind.TIMESTAMP, name=WITH_ZONE)),
+    (t.TimestampNTZType, Type(Kind.TIMESTAMP, name=WITHOUT_ZONE)),
     (t.DateType, Type(Kind.DATE)),
     (t.DayTimeIntervalType, DURATION),
     (t.NullType, UNKNOWN),
@@ -63,7 +65,7 @@ def from_spark(data_type: t.DataType) -> Type:
     Returns
     -------
     trellis.language.schema.Type
-        `timestamp_ntz` is a timestamp, in UTC. A decimal carries its precision in its name, where
+        `timestamp_ntz` is a timestamp, in UTC; its name tells it. A decimal carries its precision in its name, where
         `precision_of` finds it. A column of type void, whose values are all NULL, is `UNKNOWN`: it goes with
         everything. What conditions cannot use is `OTHER`.
     """

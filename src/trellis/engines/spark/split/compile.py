@@ -22,7 +22,7 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as f
 from pyspark.sql.types import DayTimeIntervalType, DecimalType, StringType
 
-from trellis.engines.spark.sources.schema import precision_of
+from trellis.engines.spark.sources.schema import WITH_ZONE, WITHOUT_ZONE, precision_of
 from trellis.engines.spark.split.exactness import LONG_KINDS, can_compile, digits_of
 from trellis.errors import DataError, OverflowInCondition, TrellisError
 from trellis.language.bound import Column, Constant, Operation, Value
@@ -109,7 +109,7 @@ def time_column(column: SparkColumn, type_: Type) -> SparkColumn:
         integers, `double` for doubles (NULL for NaN), and decimals as they are.
     """
     failures = [_date_failure(column)] if type_.kind is Kind.DATE else []
-    return _raising(failures, _column_of_kind(column, type_.kind))
+    return _raising(failures, _column_of(column, type_))
 
 
 def translate_error(error: BaseException) -> TrellisError | None:
@@ -258,7 +258,7 @@ class _Compiler:
             return _of_precision(column, type_)
         if type_.kind is Kind.DATE:
             self.failures.append(_date_failure(column))
-        return _column_of_kind(column, type_.kind)
+        return _column_of(column, type_)
 
     def _double(self, value: Value) -> SparkColumn:
         inner = self.column(value)
@@ -324,8 +324,8 @@ def _shown(value: int, kind: Kind) -> str:
 # --- Leaves -----------------------------------------------------------------------------------------------------
 
 
-def _column_of_kind(column: SparkColumn, kind: Kind) -> SparkColumn:
-    match kind:
+def _column_of(column: SparkColumn, type_: Type) -> SparkColumn:
+    match type_.kind:
         case Kind.INTEGER:
             return column.cast("bigint")
         case Kind.DOUBLE:
@@ -333,7 +333,7 @@ def _column_of_kind(column: SparkColumn, kind: Kind) -> SparkColumn:
         case Kind.STRING:
             return column.cast(StringType())  # out of any collation: compared by bytes
         case Kind.TIMESTAMP:
-            return _timestamp_micros(column)
+            return _timestamp_micros(column, type_)
         case Kind.DATE:
             return _date_micros(column)
         case Kind.DURATION:
@@ -343,24 +343,28 @@ def _column_of_kind(column: SparkColumn, kind: Kind) -> SparkColumn:
 
 
 def _of_precision(column: SparkColumn, type_: Type) -> SparkColumn:
-    """Give a decimal back, and fail rather than round where it is wider than its type says."""
-    fitting = [f"decimal({p},{type_.scale})" for p in range(type_.scale, precision_of(type_) + 1)]
-    message = f"A decimal column is wider than {type_}."
-    return f.when(f.typeof(column).isin(fitting), column).otherwise(f.raise_error(f.lit(message)))
+    """Give a decimal the precision that its type tells; where it has that, Spark leaves the cast out.
+
+    What it is must not be asked of Spark: code that is generated for `typeof` does not compile.
+    """
+    return column.cast(DecimalType(precision_of(type_), type_.scale))
 
 
 def _without_nan(column: SparkColumn) -> SparkColumn:
     return f.nanvl(column, f.lit(None).cast("double"))
 
 
-def _timestamp_micros(column: SparkColumn) -> SparkColumn:
+def _timestamp_micros(column: SparkColumn, type_: Type) -> SparkColumn:
     """Microseconds since the epoch; a timestamp without a zone is in UTC, whatever the session says.
 
-    Spark knows the type of a column only later, and then drops the branch that does not apply.
+    Where the name of the type does not tell, Spark drops the branch that does not apply as soon as it knows the column.
     """
-    epoch = f.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
-    without_zone = f.typeof(column) == f.lit("timestamp_ntz")
-    return f.when(without_zone, _interval_micros(column - epoch)).otherwise(f.unix_micros(column))
+    if type_.name == WITH_ZONE:
+        return f.unix_micros(column)
+    without_zone = _interval_micros(column - f.lit("1970-01-01 00:00:00").cast(WITHOUT_ZONE))
+    if type_.name == WITHOUT_ZONE:
+        return without_zone
+    return f.when(f.typeof(column) == f.lit(WITHOUT_ZONE), without_zone).otherwise(f.unix_micros(column))
 
 
 def _date_micros(column: SparkColumn) -> SparkColumn:

@@ -6,10 +6,7 @@ that differ only in case and names that are taken would all mean something there
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +15,7 @@ from numpy.typing import NDArray
 from trellis.errors import DataError
 from trellis.events.columns.ordering import group_codes
 from trellis.events.columns.types import from_arrow, normalise
+from trellis.memory import free_memory
 
 STRETCH, TIME, ID, USABLE = "stretch", "time", "id", "usable"
 ROWS_AT_ONCE = 1 << 16
@@ -92,17 +90,6 @@ def _check_memory(
         "Make WITHIN shorter, partition the pattern with [attribute], select events with constant conditions, or give "
         "the machines more memory.",
     )
-
-
-def free_memory() -> int:
-    """Return how much memory this machine, or the container that it is, has left."""
-    left = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")]
-    with suppress(OSError, ValueError, StopIteration), open("/proc/meminfo") as lines:
-        left = [1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])]
-    with suppress(OSError, ValueError):
-        limits = Path("/sys/fs/cgroup")
-        left.append(int((limits / "memory.max").read_text()) - int((limits / "memory.current").read_text()))
-    return max(0, min(left))
 
 
 def group_begins(table: pa.Table, keys: Sequence[str]) -> NDArray[np.int64]:

@@ -27,7 +27,8 @@ from trellis.engines.spark.split.exactness import can_compile, may_overflow
 from trellis.engines.spark.split.late import LateConditions, SomeVariable
 from trellis.engines.spark.split.repeated import FirstOfIds
 from trellis.engines.spark.split.rows import ID, STRETCH, TIME, USABLE, column_name, partition_name
-from trellis.events.clock import FARTHEST, INT64, TOO_FAR, TOO_LONG, Clock
+from trellis.events.clock import INT64, TOO_LONG, Clock
+from trellis.events.columns.windows import EXACT, FARTHEST, MOST_DIGITS, TOO_FAR, DoubleWindows
 from trellis.events.prepare import unordered
 from trellis.language.bound import BoundQuery, Condition, Operation, Value, WindowKind
 from trellis.language.schema import TYPE, Kind
@@ -133,7 +134,7 @@ def split(
     if bound.window.kind is WindowKind.SLIDING:
         clock = Clock(bound.window, schema.time_type)
         first, last = _windows(f.col(TIME), clock)
-        if length > 1 or clock.size > clock.slide:
+        if length > 1 or clock.overlaps:
             first, last = (_floor_division(number, _long(length)) for number in (first, last))
             rows = single.withColumn(STRETCH, f.explode(f.sequence(first, last)))
         else:
@@ -146,12 +147,12 @@ def windows_at_once(clock: Clock) -> int:
 
     How many windows there are is not known before the events are read, and they are read once.
     """
-    return 1 if clock.size <= clock.slide else LONGEST * ceil(clock.size / clock.slide)
+    return LONGEST * ceil(clock.size / clock.slide) if clock.overlaps else 1
 
 
 def copies(clock: Clock, length: int) -> float:
     """Return how many times an event is shuffled, where windows come `length` in a stretch."""
-    if clock.size <= clock.slide:
+    if not clock.overlaps:
         return 1.0
     return 1 + (float(clock.size) / float(clock.slide) - 1) / length
 
@@ -286,10 +287,9 @@ def time_number(column: Column, bound: BoundQuery) -> Column:
 
 def _windows(time: Column, clock: Clock) -> tuple[Column, Column]:
     """Return the first and the last number of the windows that hold a time; raise where `Clock.windows` does."""
-    if clock.time.kind is Kind.DOUBLE:
-        first, last = _double_windows(time, float(clock.size), float(clock.slide))
-        quotients = time / f.lit(float(clock.slide)), (time - f.lit(float(clock.size))) / f.lit(float(clock.slide))
-        far = ~((f.abs(quotients[0]) < f.lit(FARTHEST)) & (f.abs(quotients[1]) < f.lit(FARTHEST)))
+    if clock.doubles is not None:
+        first, last = _double_windows(time, clock.doubles)
+        far = ~((f.abs(time) + f.lit(clock.doubles.size)) / f.lit(clock.doubles.slide) < f.lit(FARTHEST))
     else:
         size = int(clock.size)
         if size > int(INT64.max):
@@ -311,20 +311,26 @@ def _floor_division(value: Column, divisor: Column) -> Column:
     return f.call_function("div", value - remainder, divisor)
 
 
-def _double_windows(time: Column, size: float, slide: float) -> tuple[Column, Column]:
-    """As `Clock.windows`: the quotient is a guess, mended by at most one."""
-    step, width = f.lit(slide), f.lit(size)
-
-    def one_if(condition: Column) -> Column:
-        return f.when(condition, f.lit(1.0)).otherwise(f.lit(0.0))
-
-    last = f.floor(time / step).cast("double")
-    last = last - one_if(last * step > time)
-    last = last + one_if((last + 1) * step <= time)
-    first = f.floor((time - width) / step).cast("double") + 1
-    first = first + one_if(first * step + width <= time)
-    first = first - one_if((first - 1) * step + width > time)
+def _double_windows(time: Column, windows: DoubleWindows) -> tuple[Column, Column]:
+    """As `DoubleWindows.of`: the nearest whole number is a guess that is mended by at most one."""
+    last = f.rint(time / f.lit(windows.slide))
+    first = f.rint((time - f.lit(windows.size)) / f.lit(windows.slide))
+    last = last - f.when(_double_bound(last, windows, 0) > time, f.lit(1.0)).otherwise(f.lit(0.0))
+    first = first + f.when(_double_bound(first, windows, windows.width) <= time, f.lit(1.0)).otherwise(f.lit(0.0))
     return first, last
+
+
+def _double_bound(number: Column, windows: DoubleWindows, offset: int) -> Column:
+    """Return a bound of a window as `DoubleWindows` has it; what is not simple is read from its digits."""
+    step, digits = t.DecimalType(MOST_DIGITS, 0), f"e{windows.exponent}"
+    whole = number.try_cast(t.DecimalType(19, 0)) * f.lit(windows.step).cast(step) + f.lit(offset).cast(step)
+    exact = f.concat(whole.cast("string"), f.lit(digits)).try_cast("double")
+    if windows.power is None:
+        return exact
+    counted = number * f.lit(float(windows.step)) + f.lit(float(offset))
+    power = f.lit(windows.power)
+    simple = f.abs(number) * f.lit(float(windows.step)) + f.lit(float(windows.width)) < f.lit(EXACT)
+    return f.when(simple, counted * power if windows.exponent > 0 else counted / power).otherwise(exact)
 
 
 def with_positions(events: Events, bound: BoundQuery) -> DataFrame:

@@ -14,6 +14,7 @@ from pyspark import TaskContext
 from trellis.engines.spark.batch.operate import spark_type
 from trellis.engines.spark.batch.sink import task_number
 from trellis.errors import DataError
+from trellis.io.durable import sync_file
 from trellis.io.results import write_file
 from trellis.streams.outlet import FOLDERS, batch_name
 
@@ -41,6 +42,7 @@ class Filing:
         counted = _Counted(first, batches, schema)
         try:
             write_file(counted, schema, file, self.format, self.raw_csv)
+            sync_file(file)  # before the log names it
         except BaseException as problem:
             file.unlink(missing_ok=True)
             if isinstance(problem, OSError):

@@ -1,7 +1,7 @@
 """Runs standing queries: one Spark query for those that share their events, with its state, its outputs and their log.
 
-A checkpoint directory holds `trellis.json`, which tells the queries and the events that it is for, and a directory for
-each family of queries, with the checkpoint of Spark.
+A checkpoint directory holds `trellis.json`, which tells the queries and the events that it is for, a directory for each
+family of queries, with the checkpoint of Spark, and `lock`, which the process holds that runs the stream.
 """
 
 from __future__ import annotations
@@ -10,60 +10,55 @@ import datetime as dt
 import hashlib
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
+from trellis.engines.options import Plannable, RunOptions
 from trellis.engines.spark.batch.sink import TOLD, told
 from trellis.engines.spark.session.failures import in_driver, mistake_in
 from trellis.engines.spark.sources.frames import described_events
+from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import Filing
-from trellis.engines.spark.stream.stateful import FOUND, TAKEN, Settings, found_in, rows_of, schema_of_kind
-from trellis.engines.spark.stream.tasks import TABLES, Flushing, WriteFound
-from trellis.errors import DataError, TrellisError, UsageError
+from trellis.engines.spark.stream.stateful import FOUND, PAGES, TAKEN, Settings, found_in, rows_of, schema_of_kind
+from trellis.engines.spark.stream.tasks import TABLES, Flushing, WriteFound, page_name
+from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
 from trellis.language.schema import Schema
-from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.streams.bucket import Family, shared_columns
 from trellis.streams.calendar import Calendar
 from trellis.streams.closing import Standing, check_standing
+from trellis.streams.commit_log import FLUSH
 from trellis.streams.delays import delay_of
-from trellis.streams.outlet import BAD, FLUSH, FOLDERS, LATE, REPEATED, RESULTS, Outlet, batch_name
+from trellis.streams.lock import StreamLock
+from trellis.streams.outlet import BAD, FOLDERS, LATE, REPEATED, RESULTS, Outlet, batch_name, check_query_names
 
-ABOUT = "trellis.json"
 BUCKETS_A_TASK = 2
 AHEAD = "1 day"
-
-if TYPE_CHECKING:
-    from trellis.api.query import Query
 
 
 # --- Queries ----------------------------------------------------------------------------------------------------
 
 
-def standing_queries(
-    queries: Mapping[str, Query], schema: Schema, *, params: Mapping[str, Any] | None, report_mode: str | None,
-    max_trends: int, on_bad_rows: str,
-) -> list[Standing]:  # fmt: skip
+def standing_queries(queries: Mapping[str, Plannable], schema: Schema, run: RunOptions) -> list[Standing]:
     """Return queries by name as standing ones over events of a schema."""
     found = []
     for name, query in queries.items():
-        plan = query.plan(schema, params, report_mode)
+        plan = query.plan(schema, run.params, run.report_mode)
         check_standing(plan.bound)
-        found.append(Standing(name, plan, max_trends, on_bad_rows))
+        found.append(Standing(name, plan, run.max_trends, run.on_bad_rows))
     return found
 
 
 def detect_stream(
-    query: Query, frame: DataFrame, *, time: str | None, type: str | None, event_id: str | None, watermark: str,
-    params: Mapping[str, Any] | None = None, report_mode: str | None = None, max_trends: int = DEFAULT_MAX_TRENDS,
-    on_bad_rows: str = "error", table: str = RESULTS, max_ahead: str | None = AHEAD,
+    query: Plannable, frame: DataFrame, run: RunOptions, *, watermark: str, table: str = RESULTS,
+    max_ahead: str | None = AHEAD,
 ) -> DataFrame:  # fmt: skip
     """Return what is decided of a streaming frame of events, as a streaming frame: see `Query.detect_stream`."""
     given = list(frame.values()) if isinstance(frame, Mapping) else [frame]
@@ -71,11 +66,8 @@ def detect_stream(
         raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
     if table not in FOLDERS:
         raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
-    events, schema = described_events(EventSource.of(frame), None, time, type, event_id)
-    (one,) = standing_queries(
-        {"query": query}, schema, params=params, report_mode=report_mode, max_trends=max_trends,
-        on_bad_rows=on_bad_rows,
-    )  # fmt: skip
+    events, schema = described_events(EventSource.of(frame), None, run.time, run.type, run.event_id)
+    (one,) = standing_queries({"query": query}, schema, run)
     family = Family((one,))
     keys = bucket_keys(events.sparkSession)
     settings = _settings(one, watermark, len(keys), table in (LATE, BAD), max_ahead, keys)
@@ -110,94 +102,6 @@ def bucket_keys(session: SparkSession) -> list[int]:
         of_task.setdefault(row["task"], []).append(row["id"])
     chosen = sorted(of_task.values(), key=len, reverse=True)[:wanted]
     return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
-
-
-# --- The checkpoint ---------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Checkpoint:
-    """What a checkpoint directory is for."""
-
-    directory: Path
-    columns: dict[str, str] = field(default_factory=dict)
-    queries: dict[str, str] = field(default_factory=dict)  # the directory of each query's output, by its key
-    out: str = ""
-    format: str = ""
-    buckets: dict[str, list[int]] = field(default_factory=dict)  # of each family
-
-    @classmethod
-    def at(cls, directory: str) -> Checkpoint:
-        """Return what a directory tells; one that is not there yet, or empty, tells nothing."""
-        path = Path(directory)
-        about = path / ABOUT
-        if not about.exists():
-            if path.exists() and (not path.is_dir() or any(path.iterdir())):
-                raise UsageError(
-                    f"{directory} is no checkpoint of `trellis stream`", "Name an empty directory, or one that it made."
-                )
-            return cls(path)
-        try:
-            return cls(path, **json.loads(about.read_text(encoding="utf-8")))
-        except (ValueError, TypeError):
-            raise DataError(f"{about} cannot be read", "It is damaged, or of another version of Trellis.") from None
-
-    def check(self, standing: Iterable[Standing], columns: Mapping[str, str]) -> None:
-        """Refuse a checkpoint of other events or of other queries."""
-        for name, type_ in self.columns.items():
-            found = columns.get(name)
-            if found != type_:
-                now = "is not there any more" if found is None else f"is {found} now"
-                raise UsageError(
-                    f"the events have changed since the checkpoint {self.directory} was made: `{name}` was {type_}, "
-                    f"and {now}",
-                    "Name a new checkpoint and a new output, or give the events the types that they had (--schema).",
-                )
-        if self.queries and not any(one.key in self.queries for one in standing):
-            known = ", ".join(key.partition(":")[0] for key in self.queries)
-            raise UsageError(
-                f"the checkpoint {self.directory} is of other queries: {known}",
-                "Name another checkpoint. A query whose text has changed is another one.",
-            )
-
-    def check_output(self, out: str, format_: str) -> None:
-        """Refuse to go on into another output, which would have a part of the results only, or in another format."""
-        here = str(Path(out).absolute())
-        if self.out and self.out != here:
-            raise UsageError(
-                f"the checkpoint {self.directory} is of a stream that writes to {self.out}",
-                "Name that output, or another checkpoint.",
-            )
-        if self.format and self.format != format_:
-            raise UsageError(f"the output {out} is {self.format}, and cannot go on as {format_}", "Keep its format.")
-        self.out, self.format = here, format_
-
-    def save(self) -> None:
-        """Write down what it is for."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        about = {
-            "columns": self.columns, "queries": self.queries, "buckets": self.buckets, "out": self.out,
-            "format": self.format,
-        }  # fmt: skip
-        hidden = self.directory / f"{ABOUT}.tmp"
-        hidden.write_text(json.dumps(about, indent=2), encoding="utf-8")
-        hidden.replace(self.directory / ABOUT)
-
-
-def _named_as_before(standing: Sequence[Standing], stored: Iterable[str]) -> list[Standing]:
-    """Return queries under the names that they have in a checkpoint, others under names that are free there."""
-    known = {key.partition(":")[2]: key.partition(":")[0] for key in stored}
-    names: dict[int, str] = {}
-    for i, one in enumerate(standing):
-        name = known.get(one.key.partition(":")[2])
-        if name is not None and name not in names.values():
-            names[i] = name
-    for i, one in enumerate(standing):
-        name, number = one.name, 2
-        while i not in names and name in {*names.values(), *known.values()}:
-            name, number = f"{one.name}-{number}", number + 1
-        names.setdefault(i, name)
-    return [replace(one, name=names[i]) for i, one in enumerate(standing)]
 
 
 def _families(standing: Sequence[Standing]) -> dict[str, Family]:
@@ -245,23 +149,21 @@ class Stream:
     """Standing queries that run; `start` starts them, `wait` waits for their end, `stop` brings it."""
 
     def __init__(
-        self, session: SparkSession, queries: Mapping[str, Query], frame: DataFrame, options: Options, *,
-        time: str | None, type: str | None = None, event_id: str | None = None,
-        params: Mapping[str, Any] | None = None, report_mode: str | None = None,
-        max_trends: int = DEFAULT_MAX_TRENDS, on_bad_rows: str = "error",
+        self, session: SparkSession, queries: Mapping[str, Plannable], frame: DataFrame, options: Options,
+        run: RunOptions,
     ) -> None:  # fmt: skip
+        check_query_names(queries)
         self.session, self.options = session, options
         self.totals = Totals()
         self._lock = threading.Lock()
+        self._alone = StreamLock()
         with in_driver():
-            self.events, schema = described_events(EventSource.of(frame), session, time, type, event_id)
-            self.standing = standing_queries(
-                queries, schema, params=params, report_mode=report_mode, max_trends=max_trends,
-                on_bad_rows=on_bad_rows,
-            )  # fmt: skip
+            self.events, schema = described_events(EventSource.of(frame), session, run.time, run.type, run.event_id)
+            self.standing = standing_queries(queries, schema, run)
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
         self.checkpoint = Checkpoint.at(options.checkpoint)
-        self.standing = _named_as_before(self.standing, self.checkpoint.queries)
+        self._known = set(self.checkpoint.queries)
+        self.standing = named_as_before(self.standing, self.checkpoint.queries)
         self.checkpoint.check(self.standing, columns)
         self.checkpoint.check_output(options.out, options.format)
         self.checkpoint.columns |= columns
@@ -280,25 +182,43 @@ class Stream:
 
     def start(self) -> None:
         """Start to read, hold and write."""
-        first = not (self.checkpoint.directory / ABOUT).exists()
-        if first and any((outlet.directory / "_log").exists() for outlet in self.outlets.values()):
-            raise UsageError(
-                f"{self.options.out} is the output of another stream", "Name another one, or the checkpoint of that."
-            )
-        kinds = [*TABLES, *((LATE, BAD, REPEATED) if self.options.keep_late else ())]
-        for outlet in self.outlets.values():
-            outlet.prepare(kinds)
+        self._take_places()
         with in_driver():
             for name in self.families:
                 if name not in self.checkpoint.buckets:
                     self.checkpoint.buckets[name] = bucket_keys(self.session)
             self.checkpoint.save()
+            self._known = set(self.checkpoint.queries)
             for name, family in self.families.items():
                 self.running[name] = self._start(name, family)
 
     def _filing(self, outlets: Mapping[str, Outlet]) -> Filing:
         """Return where and how tasks write."""
         return Filing(_places(outlets), self.options.format, raw_csv=self.options.raw_csv)
+
+    def _take_places(self) -> None:
+        """Lock the checkpoint and the outputs, see that they belong together, and make the outputs ready."""
+        checkpoint = self.checkpoint
+        self._alone.take(checkpoint.directory, f"the checkpoint {checkpoint.directory}")
+        try:
+            if set(Checkpoint.at(self.options.checkpoint).queries) != self._known:
+                raise UsageError(
+                    f"another process has changed the checkpoint {checkpoint.directory} meanwhile", "Start again."
+                )
+            for one in self.standing:
+                outlet = self.outlets[one.name]
+                if one.key in self._known:
+                    outlet.check_known(checkpoint.directory, checkpoint.outputs.get(one.key))
+                else:
+                    outlet.check_new()
+            kinds = [*TABLES, *((LATE, BAD, REPEATED) if self.options.keep_late else ())]
+            for one in self.standing:
+                outlet = self.outlets[one.name]
+                self._alone.take(outlet.log.directory, f"the output {outlet.directory}")
+                checkpoint.outputs[one.key] = outlet.prepare(kinds)
+        except BaseException:
+            self._alone.release()
+            raise
 
     def _start(self, name: str, family: Family) -> Any:
         keys, options = self.checkpoint.buckets[name], self.options
@@ -314,9 +234,6 @@ class Stream:
 
     def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, Outlet], family: str) -> None:
         """Have the tasks write what was decided in a batch, and put it into the logs."""
-        for outlet in outlets.values():
-            if not outlet.has(batch):
-                outlet.remove_uncommitted(batch)
         work = WriteFound(self._filing(outlets), batch, self.options.keep_late)
         files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
         taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
@@ -325,13 +242,11 @@ class Stream:
             if taken:
                 outlet.take_back()
             own = [file for file in files if (file["query"] or next(iter(outlets))) == name]
+            names = {kind: [file["name"] for file in own if file["kind"] == kind and file["name"]] for kind in FOLDERS}
             if outlet.has(batch):  # it was written, and the process ended before Spark took note of it
-                outlet.remove_uncommitted(batch)
+                outlet.discard(names)
             elif own:
                 numbers = {kind: sum(file["rows"] for file in own if file["kind"] == kind) for kind in FOLDERS}
-                names = {
-                    kind: [file["name"] for file in own if file["kind"] == kind and file["name"]] for kind in FOLDERS
-                }
                 outlet.commit(batch, names, numbers)
         with self._lock:
             self.totals.batches += 1
@@ -348,6 +263,7 @@ class Stream:
             with in_driver():
                 if not query.awaitTermination(seconds) and seconds is not None:
                     return False
+        self._alone.release()
         return True
 
     @property
@@ -370,24 +286,43 @@ class Stream:
                     break
                 threading.Event().wait(0.02)
             query.stop()
+        self._alone.release()
 
     def flush(self) -> None:
         """Decide the rest: the input has ended. What this writes is taken back when the stream goes on."""
-        for name, family in self.families.items():
-            if any((self.checkpoint.directory / name / "commits").glob("[0-9]*")):  # else nothing ever came
-                with in_driver():
-                    self._flush(str(self.checkpoint.directory / name), family, name)
+        if not self._alone.is_held:
+            self._take_places()
+        try:
+            for name, family in self.families.items():
+                if any((self.checkpoint.directory / name / "commits").glob("[0-9]*")):  # else nothing ever came
+                    with in_driver():
+                        self._flush(str(self.checkpoint.directory / name), family, name)
+        finally:
+            self._alone.release()
 
     def _flush(self, checkpoint: str, family: Family, name: str) -> None:
+        bucket = f.col("key.bucket").alias("bucket")
         state: DataFrame | None = None
         for variable, column in (("chunks", "list_element.blob"), ("note", "value.text"), ("ranks", "value.text")):
-            held = self.session.read.format("statestore").option("stateVarName", variable).load(checkpoint)
             value = f.col(column).cast("binary").alias("value")
-            rows = held.select(f.col("key.bucket").alias("bucket"), f.lit(variable).alias("variable"), value)
+            rows = self._variable(checkpoint, variable).select(bucket, f.lit(variable).alias("variable"), value)
             state = rows if state is None else state.unionByName(rows)
         assert state is not None
+        if PAGES in self._variables(checkpoint):  # a checkpoint of an earlier version has none before its next batch
+            page = f.format_string(page_name("%d", "%d"), f.col("user_map_key.space"), f.col("user_map_key.page"))
+            value = f.col("user_map_value.counters").cast("binary").alias("value")
+            state = state.unionByName(self._variable(checkpoint, PAGES).select(bucket, page.alias("variable"), value))
         found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(Flushing(family), FOUND)
         self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.standing}, name)
+
+    def _variable(self, checkpoint: str, name: str) -> DataFrame:
+        """Return a variable of the state of a checkpoint."""
+        return self.session.read.format("statestore").option("stateVarName", name).load(checkpoint)
+
+    def _variables(self, checkpoint: str) -> set[str]:
+        """Return the names of the variables that the state of a checkpoint has."""
+        about = self.session.read.format("state-metadata").load(checkpoint).select("operatorProperties").head()
+        return set() if about is None else {one["stateName"] for one in json.loads(about[0])["stateVariables"]}
 
     def states(self) -> list[State]:
         """Return how the families stand after their last batches."""

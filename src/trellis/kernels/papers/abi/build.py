@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least, grown
+
 LEVELS = 20  # of the skip list: enough for a million vertices
 NONE = -1
 
@@ -56,13 +58,9 @@ def _divide(old, new, cut, value, heads, following):
 
 
 @njit(cache=True, nogil=True)
-def _room(array, needed):
-    """Return an array with room for more."""
-    if needed <= array.shape[0]:
-        return array
-    larger = np.empty(2 * needed, array.dtype)
-    larger[: array.shape[0]] = array
-    return larger
+def _room(array, used):
+    """Return an array with room for one more value than are used."""
+    return array if used < array.shape[0] else grown(array, used, 2 * used)
 
 
 @njit(cache=True, nogil=True)
@@ -127,7 +125,7 @@ def build_dynamically(value, low, high, sources, top, explicit, most):
                         if explicit:
                             edge = chains[node]
                             while edge != NONE:
-                                edge_event, edge_after = _room(edge_event, edges + 1), _room(edge_after, edges + 1)
+                                edge_event, edge_after = _room(edge_event, edges), _room(edge_after, edges)
                                 edge_event[edges], edge_after[edges] = edge_event[edge], chains[new]
                                 chains[new] = edges
                                 edges += 1
@@ -144,7 +142,7 @@ def build_dynamically(value, low, high, sources, top, explicit, most):
         if gives and explicit:
             node = begin_at[event]
             while node != end_at[event]:
-                edge_event, edge_after = _room(edge_event, edges + 1), _room(edge_after, edges + 1)
+                edge_event, edge_after = _room(edge_event, edges), _room(edge_after, edges)
                 edge_event[edges], edge_after[edges] = event, chains[node]
                 chains[node] = edges
                 edges += 1
@@ -202,14 +200,7 @@ def merge_distinct(a, b):
 def find_vertices(cuts, values, begin, end, found):
     """Find for each of some values the vertex that holds it: how many cuts are not above it; -1 for a value below 0."""
     for i in range(begin, end):
-        low, high = 0, cuts.shape[0]
-        while low < high:
-            middle = (low + high) >> 1
-            if cuts[middle] <= values[i]:
-                low = middle + 1
-            else:
-                high = middle
-        found[i] = low if values[i] >= 0 else NONE
+        found[i] = first_at_least(cuts, 0, cuts.shape[0], values[i] + 1) if values[i] >= 0 else NONE
 
 
 @njit(cache=True, nogil=True)

@@ -5,19 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from trellis.kernels.event_graph.edges import _passes
-
-
-@njit(cache=True, nogil=True)
-def _first_from(held, begin, end, position):
-    """Return the place of the first event, from `begin` to before `end`, at a position or later."""
-    while begin < end:
-        middle = (begin + end) >> 1
-        if held[middle] < position:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
+from trellis.kernels.arrays import first_at_least
+from trellis.kernels.event_graph.edges import passes
 
 
 @njit(cache=True, nogil=True)
@@ -53,11 +42,11 @@ def follow_edges(
         if dense:
             marks[: end - begin] = False
         for v in range(first[x - base], last[x - base]):
-            for i in range(_first_from(held, offsets[v], offsets[v + 1], begin), offsets[v + 1]):
+            for i in range(first_at_least(held, offsets[v], offsets[v + 1], begin), offsets[v + 1]):
                 y = int(held[i])
                 if y >= end:
                     break
-                if asked and not _passes(x, y, above, below, differ_next, differ_prev):
+                if asked and not passes(x, y, above, below, differ_next, differ_prev):
                     continue
                 if dense:
                     marks[y - begin] = True

@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least, grown
+
 
 @njit(cache=True, nogil=True)
 def measure(lo, hi, offsets, successors, anchored_here, ends_here):
@@ -106,16 +108,10 @@ def find_joints(
         joints[own] = total
         before = np.int64(-1)
         if exact:
-            a = np.searchsorted(anchors, first_here[own])
+            a = first_at_least(anchors, 0, anchors.shape[0], first_here[own])
             while a < anchors.shape[0] and anchors[a] < last_here[own]:
-                begin, end = anchor_heads[a], anchor_heads[a + 1]
-                stop = end
-                while begin < end:  # the first head that is later
-                    middle = (begin + end) >> 1
-                    if heads[middle] < later_here[own]:
-                        begin = middle + 1
-                    else:
-                        end = middle
+                stop = anchor_heads[a + 1]
+                begin = first_at_least(heads, anchor_heads[a], stop, later_here[own])  # the first head that is later
                 if begin < stop:
                     if sub_begins[begin] == before:  # it goes on where the last run ended
                         total -= 1
@@ -143,22 +139,7 @@ def find_joints(
 @njit(cache=True, nogil=True)
 def _sub_at(weight, begin, end, rank):
     """Return the sub-sequence of a run under which the trend with a rank among those of the run lies."""
-    wanted = weight[begin] + rank
-    while end - begin > 1:
-        middle = (begin + end) >> 1
-        if weight[middle] <= wanted:
-            begin = middle
-        else:
-            end = middle
-    return begin
-
-
-@njit(cache=True, nogil=True)
-def _larger(array, used, more):
-    """Return an array with what is used of another, and room for more."""
-    larger = np.empty(2 * (used + more), np.int32)
-    larger[:used] = array[:used]
-    return larger
+    return first_at_least(weight, begin + 1, end, weight[begin] + rank + 1) - 1
 
 
 @njit(cache=True, nogil=True)
@@ -201,7 +182,7 @@ def join_subs(rank, rows, starts, weight, sub_ends, values, joints, runs, lo, de
             last = values[begin + size - 1] - lo
             if joints[last] == joints[last + 1] and not seeking:  # nothing goes on from it: it is told at once
                 if used + at + size > out.shape[0]:
-                    out = _larger(out, used, at + size)
+                    out = grown(out, used, 2 * (used + at + size))
                 for i in range(at):
                     out[used + i] = path[i]
                 used += at
@@ -250,7 +231,7 @@ def join_subs(rank, rows, starts, weight, sub_ends, values, joints, runs, lo, de
         last = path[length[depth] - 1] - lo
         if not told and ends_here[last]:
             if used + length[depth] > out.shape[0]:
-                out = _larger(out, used, length[depth])
+                out = grown(out, used, 2 * (used + length[depth]))
             for i in range(length[depth]):
                 out[used + i] = path[i]
             used += length[depth]

@@ -8,19 +8,21 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from trellis.kernels.arrays import first_at_least
 from trellis.kernels.papers.cet.grow import HUGE, is_entry
 
 EDGES, UPDATES, KEPT, GROWN, VISITS, COSTS = range(6)
 
 
 @njit(cache=True, nogil=True)
-def forbidden_cuts(lo, hi, offsets, successors, before_offsets, before):
+def forbidden_cuts(lo, hi, graph):
     """Return for each place from `lo` to `hi` whether an edge over it forbids a cut.
 
     An edge may be cut only if it runs from an event without successor before the cut to one without predecessor behind
-    it (the CET paper's Definition 6, mended). So an event with several successors forbids cuts between its first and
+    it (the CET paper's Definition 6, corrected). So an event with several successors forbids cuts between its first and
     its last one, and one with several predecessors those between them.
     """
+    offsets, successors, before_offsets, before = graph.offsets, graph.successors, graph.before_offsets, graph.before
     change = np.zeros(hi - lo + 2, np.int64)
     for x in range(lo, hi):
         if offsets[x + 1] - offsets[x] > 1:
@@ -38,11 +40,13 @@ def forbidden_cuts(lo, hi, offsets, successors, before_offsets, before):
 
 
 @njit(cache=True, nogil=True)
-def paths_of_windows(lo, hi, bases, ok, offsets, successors, before_offsets, before):
+def paths_of_windows(lo, hi, bases, graph):
     """Return the number of paths from a start to each event, and from each event to an end, for window after window.
 
     What belongs to event x of window w stands at `bases[w] + x - lo[w]`.
     """
+    offsets, successors, before_offsets, before = graph.offsets, graph.successors, graph.before_offsets, graph.before
+    ok = graph.usable
     forwards, backwards = np.zeros(bases[-1]), np.zeros(bases[-1])
     for w in range(lo.shape[0]):
         base = bases[w] - lo[w]
@@ -68,10 +72,7 @@ def paths_of_windows(lo, hi, bases, ok, offsets, successors, before_offsets, bef
 
 
 @njit(cache=True, nogil=True)
-def graphlet_costs(
-    bounds, first, stop, limit, lo, hi, bases, forwards, backwards, ok, offsets, successors, before_offsets, before,
-    costs,
-):  # fmt: skip
+def graphlet_costs(bounds, first, stop, limit, lo, hi, bases, forwards, backwards, graph, costs):
     """Set `costs[j]` of the graphlet that begins with piece `first` and ends with piece `first + j`; return how many.
 
     Pieces up to `stop` are tried, until what is stored while the graphlet grows is more events than `limit`. The costs:
@@ -79,6 +80,8 @@ def graphlet_costs(
     the trends of all windows visit it. `lo`, `hi`, `bases`, `forwards` and `backwards` are those of the windows that
     hold the pieces, as in `paths_of_windows`.
     """
+    offsets, successors, before_offsets, before = graph.offsets, graph.successors, graph.before_offsets, graph.before
+    ok = graph.usable
     u = bounds[first]
     size = bounds[stop] - u
     number, named, gone = np.zeros(size), np.zeros(size), np.zeros(stop - first + 1)
@@ -100,7 +103,7 @@ def graphlet_costs(
             if offsets[x] < offsets[x + 1]:
                 last = successors[offsets[x + 1] - 1]
                 if last < bounds[stop]:  # an exit only of graphlets that end before its last successor
-                    piece = np.searchsorted(bounds, last, side="right") - 1
+                    piece = first_at_least(bounds, 0, bounds.shape[0], last + 1) - 1
                     gone[piece - first] += named[x - u]
             if ok[x]:
                 for w in range(lo.shape[0]):

@@ -1,7 +1,7 @@
-"""T-CET: all partial trends of a stretch of events, breadth first, each event extending those of its predecessors.
+"""T-CET: all partial trends of a range of events, breadth first, each event extending those of its predecessors.
 
-A partial trend goes from an *entry* of the stretch, an event without predecessor in it, to an event of it. It is kept
-for good at an *exit*, an event without successor in the stretch. In an open stretch events with a predecessor before it
+A partial trend goes from an *entry* of the range, an event without predecessor in it, to an event of it. It is kept
+for good at an *exit*, an event without successor in the range. In an open range events with a predecessor before it
 are entries too, and those with a successor behind it exits, so that it can be joined with others.
 """
 
@@ -15,7 +15,7 @@ HUGE = 1e300  # larger numbers of trends are not told apart
 
 @njit(cache=True, nogil=True, inline="always")
 def is_entry(x, u, is_open, ok, before_offsets, before):
-    """Whether trends of the stretch that begins at `u` may begin with an event; predecessors are the latest first."""
+    """Whether trends of the range that begins at `u` may begin with an event; predecessors are the latest first."""
     if not ok[x]:
         return False
     a, b = before_offsets[x], before_offsets[x + 1]
@@ -24,7 +24,7 @@ def is_entry(x, u, is_open, ok, before_offsets, before):
 
 @njit(cache=True, nogil=True, inline="always")
 def is_exit(x, v, is_open, ok, offsets, successors):
-    """Whether trends of the stretch that ends before `v` may end with an event; successors are the earliest first."""
+    """Whether trends of the range that ends before `v` may end with an event; successors are the earliest first."""
     if not ok[x]:
         return False
     a, b = offsets[x], offsets[x + 1]
@@ -32,8 +32,10 @@ def is_exit(x, v, is_open, ok, offsets, successors):
 
 
 @njit(cache=True, nogil=True)
-def sizes(u, v, is_open, ok, offsets, successors, before_offsets, before):
+def sizes(u, v, is_open, graph):
     """Return how many partial trends there are, how many events they name, and the same of those kept."""
+    ok = graph.usable
+    offsets, successors, before_offsets, before = graph.offsets, graph.successors, graph.before_offsets, graph.before
     number, named = np.zeros(v - u), np.zeros(v - u)
     all_rows = all_named = kept_rows = kept_named = 0.0
     for x in range(u, v):
@@ -54,13 +56,14 @@ def sizes(u, v, is_open, ok, offsets, successors, before_offsets, before):
 
 
 @njit(cache=True, nogil=True)
-def grow(u, v, is_open, ok, before_offsets, before, values, ends, used, row, first_row, later_row):
+def grow(u, v, is_open, graph, values, ends, used, row, first_row, later_row):
     """Write the partial trends of each event from row `row` and value `used` on, after one another.
 
     Row `r` ends at `ends[r]` and begins where the row before it ends, the first at `used`; those of event x are
     `first_row[x - u]` to before `first_row[x - u + 1]`. From `later_row[x - u]` on they begin with an event that has a
-    predecessor in the stretch, and is an entry only because it has another one before it.
+    predecessor in the range, and is an entry only because it has another one before it.
     """
+    before_offsets, before, ok = graph.before_offsets, graph.before, graph.usable
     begin, base = used, row
     for x in range(u, v):
         first_row[x - u] = row
@@ -92,14 +95,13 @@ def grow(u, v, is_open, ok, before_offsets, before, values, ends, used, row, fir
 
 
 @njit(cache=True, nogil=True)
-def keep_exits(
-    u, v, is_open, ok, offsets, successors, values, ends, used, row, first_row, later_row, begins, laters, stops
-):  # fmt: skip
+def keep_exits(u, v, is_open, graph, values, ends, used, row, first_row, later_row, begins, laters, stops):
     """Move the rows of exits together, in place; tell where those of each event begin and stop in `begins`, `stops`.
 
     `laters` is between them as `later_row` in `grow`; `used` and `row` are where that began. Returns the first free
     value and the first free row.
     """
+    offsets, successors, ok = graph.offsets, graph.successors, graph.usable
     start = used
     for x in range(u, v):
         begins[x] = row

@@ -1,31 +1,77 @@
 """Joining the stored partial trends of graphlets to trends, depth first, from the last graphlet of a window backwards.
 
-Graphlets are stretches of events that follow one another. The partial trends that end at an event are rows of one pool;
+Graphlets are ranges of events that follow one another. The partial trends that end at an event are rows of one pool;
 one is joined with those that end at a predecessor, in an earlier graphlet, of the event that it begins with.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
-from trellis.kernels.list.blocks import SPARE, copy_wide
+from trellis.kernels.list.wide import SPARE, copy_wide
 
 CURSOR, DEPTH, DEEPEST, TOTAL, STATE = range(5)
 FRESH = -1
 
 
+class JoinWalk(NamedTuple):
+    """Where a walk over stored trends stands.
+
+    Attributes
+    ----------
+    state : int64 (STATE,)
+        The next event that may end a trend, how many rows are joined, the longest trend, and the events joined.
+    at, rows, places : int64 (graphlets + 1,)
+        At which events, at which of their rows, and at which predecessor of its first event.
+    tail : int32 (deepest + SPARE,)
+        Ends with the current trend as far as it is joined.
+    """
+
+    state: np.ndarray
+    at: np.ndarray
+    rows: np.ndarray
+    places: np.ndarray
+    tail: np.ndarray
+
+
+class StoredTrends(NamedTuple):
+    """The partial trends of all graphlets: see `trellis.kernels.papers.cet.grow.keep_exits`.
+
+    `values` is int32 (room + SPARE,), `ends` int64 (rows,), the others int64 (events,); `graphlet_of` is where the
+    graphlet of each event begins.
+    """
+
+    values: np.ndarray
+    ends: np.ndarray
+    begins: np.ndarray
+    laters: np.ndarray
+    stops: np.ndarray
+    graphlet_of: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def join(
-    state, at, rows, places, tail, lo, hi, ok, offsets, successors, before_offsets, before, graphlet_of, begins,
-    laters, stops, pool, ends, values, value_ends,
-):  # fmt: skip
+def join(walk, lo, hi, graph, stored, values, value_ends):
     """Write trends until a buffer is full or none is left; return rows, values and whether none is left.
 
-    `state`, `at`, `rows` and `places` say where the walk stands: at which events, at which of their rows, and at which
-    predecessor of its first event; `tail` ends with the current trend as far as it is joined. `graphlet_of` is where
-    the graphlet of each event begins. `tail`, `pool` and `values` have `SPARE` values to spare at the end.
+    Parameters
+    ----------
+    walk : JoinWalk
+        Where the walk stands.
+    lo, hi : int
+        The window.
+    graph, stored : TwoWayGraph, StoredTrends
+        What is joined.
+    values, value_ends : int32 (room + SPARE,), int32 (rows,)
+        What is written to.
     """
+    state, at, rows, places, tail = walk.state, walk.at, walk.rows, walk.places, walk.tail
+    ok = graph.usable
+    offsets, successors, before_offsets, before = graph.offsets, graph.successors, graph.before_offsets, graph.before
+    graphlet_of, begins, laters, stops = stored.graphlet_of, stored.begins, stored.laters, stored.stops
+    pool, ends = stored.values, stored.ends
     cursor, depth, deepest, total = state[CURSOR], state[DEPTH], state[DEEPEST], state[TOTAL]
     row = used = np.int64(0)
     room, most = tail.shape[0] - SPARE, values.shape[0] - SPARE

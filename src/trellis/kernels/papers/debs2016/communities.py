@@ -6,6 +6,8 @@ by one, and then the new clique holds who is new: so only their common friends w
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from trellis.kernels.graph.cliques import all_of, connect, counted, peel, search, search_as_published
@@ -60,14 +62,14 @@ from trellis.kernels.papers.debs2016.top import (
     settle,
 )
 
-# A comment, beside the columns of `debs_top`: its time, its likes and the last of them. Its score is its range.
+# A comment, beside the columns of `top`: its time, its likes and the last of them. Its score is its range.
 WRITTEN_AT, LIKES, LAST_LIKE, COMMENT_COLUMNS = (OWN_COLUMNS + i for i in range(4))
 DEGREE, LAST_EDGE, LIKED, LAST_LIKED, MARK, USER_COLUMNS = range(6)  # a user: friends, likes of live comments
 TO, BEFORE, EDGE_COLUMNS = range(3)  # a friend of a user, and the one before
 # A like, the one before of its comment, those beside it of its user, and its community where these are components.
 BY, OF, BEFORE_OF_COMMENT, BEFORE_OF_USER, BEHIND_OF_USER, LEADER, FOLLOWERS, LIKE_COLUMNS = range(8)
 
-# The single numbers, after those of `debs_top`.
+# The single numbers, after those of `top`.
 (
     SPAN, WAY, USERS, EDGES, FRIENDS, NEXT_COMMENT, FIRST_COMMENT, LIKES_MADE, FREE_LIKE, LIKE_PAIRS, COMMENT_IDS,
     TEXTS, LONGEST, UNKNOWN_COMMENTS, EXPIRED_COMMENTS, REPEATED_LIKES, SELF_FRIENDSHIPS, REPEATED_FRIENDSHIPS,
@@ -77,76 +79,91 @@ CLIQUE, COMPONENT, PUBLISHED = 0, 1, 2  # what WAY may be; PUBLISHED: cliques by
 NOTHING = -1
 
 
+class CommunityState(NamedTuple):
+    """All that query 2 knows: see the page of the package, and `trellis.papers.debs2016.communities`."""
+
+    numbers: np.ndarray
+    users: np.ndarray
+    edges: np.ndarray
+    comments: np.ndarray
+    likes: np.ndarray
+    live: np.ndarray
+    tier: np.ndarray
+    scores: np.ndarray
+    top: np.ndarray
+    shown: np.ndarray
+    shown_sizes: np.ndarray
+    user_ids: np.ndarray
+    comment_ids: np.ndarray
+    friends: np.ndarray
+    pairs: np.ndarray
+    texts: np.ndarray
+    candidates: np.ndarray
+
+
 @lean
-def run_communities(
-    friendships_data, comments_data, likes_data, at, events, sources, promises, numbers, users, edges, comments, likes,
-    live, tier, scores, top, shown, shown_sizes, user_ids, comment_ids, friends, pairs, texts, candidates, bars, out,
-):  # fmt: skip
+def run_communities(friendships_data, comments_data, likes_data, feed, state, out):
     """Go on through the lines of three sources, in the order of time, until something is needed: see `run_posts`."""
     while True:
-        read_next(friendships_data, at, 0, FRIENDSHIP, events, sources, numbers, bars)
-        read_next(comments_data, at, 1, COMMENT, events, sources, numbers, bars)
-        read_next(likes_data, at, 2, LIKE, events, sources, numbers, bars)
-        if out.shape[0] - numbers[OUT] < TIME_SIZE + 1 + numbers[K] * (2 + numbers[LONGEST]):
+        read_next(friendships_data, 0, FRIENDSHIP, feed, state.numbers)
+        read_next(comments_data, 1, COMMENT, feed, state.numbers)
+        read_next(likes_data, 2, LIKE, feed, state.numbers)
+        if out.shape[0] - state.numbers[OUT] < TIME_SIZE + 1 + state.numbers[K] * (2 + state.numbers[LONGEST]):
             return FULL
-        source, time, other = next_source(events, promises)
+        source, time, other = next_source(feed.events, feed.promises)
         if other >= 0:
             return WAITS + other
         if source < 0:
             return DONE
 
-        first = numbers[FIRST_COMMENT]
-        if first < numbers[NEXT_COMMENT] and comments[first - numbers[BASE], WRITTEN_AT] + numbers[SPAN] < time:
-            time = comments[first - numbers[BASE], WRITTEN_AT] + numbers[SPAN]
-            _expire(time, numbers, users, comments, likes, live, tier, top, pairs)
+        first = state.numbers[FIRST_COMMENT]
+        if (
+            first < state.numbers[NEXT_COMMENT]
+            and state.comments[first - state.numbers[BASE], WRITTEN_AT] + state.numbers[SPAN] < time
+        ):
+            time = state.comments[first - state.numbers[BASE], WRITTEN_AT] + state.numbers[SPAN]
+            _expire(time, state)
         else:
-            if _is_full(
-                events[source], source, numbers, users, edges, comments, likes, shown, user_ids, comment_ids, friends,
-                pairs, texts,
-            ):  # fmt: skip
+            if _is_full(feed.events[source], source, state):
                 return ROOM
             if source == 0:
-                _take_friendship(
-                    events[0], numbers, users, edges, comments, likes, tier, top, user_ids, friends, pairs,
-                    texts, candidates,
-                )  # fmt: skip
+                _take_friendship(feed.events[0], state)
             elif source == 1:
-                _take_comment(comments_data, events[1], numbers, comments, comment_ids, texts)
+                _take_comment(
+                    comments_data, feed.events[1], state.numbers, state.comments, state.comment_ids, state.texts
+                )
             else:
-                _take_like(
-                    events[2], numbers, users, edges, comments, likes, live, tier, top, user_ids, comment_ids,
-                    friends, pairs, texts, candidates,
-                )  # fmt: skip
-            events[source, READ] = 0
-            sources[source, TAKEN] = time
-        settle(comments, texts, numbers, live, tier, scores, top)
-        if _differs(numbers, comments, top, shown, shown_sizes, texts):
-            _write_line(time, numbers, comments, top, shown, shown_sizes, texts, out)
-            numbers[OUT_STAMP] = events[source, STAMP]
-            if numbers[EAGER]:
+                _take_like(feed.events[2], state)
+            feed.events[source, READ] = 0
+            feed.sources[source, TAKEN] = time
+        settle(state.comments, state.texts, state.numbers, state.live, state.tier, state.scores, state.top)
+        if _differs(state.numbers, state.comments, state.top, state.shown, state.shown_sizes, state.texts):
+            _write_line(
+                time, state.numbers, state.comments, state.top, state.shown, state.shown_sizes, state.texts, out
+            )
+            state.numbers[OUT_STAMP] = feed.events[source, STAMP]
+            if state.numbers[EAGER]:
                 return WRITTEN
 
 
 @lean
-def _is_full(
-    event, source, numbers, users, edges, comments, likes, shown, user_ids, comment_ids, friends, pairs, texts
-):  # fmt: skip
+def _is_full(event, source, state):
     """Whether one more event might not find room."""
     if source == 1:
         size = event[TEXT_SIZE]
         return (
-            numbers[NEXT_COMMENT] - numbers[BASE] >= comments.shape[0]
-            or 10 * numbers[COMMENT_IDS] >= 7 * comment_ids.shape[0]
-            or numbers[TEXTS] - numbers[LABEL_BASE] + size > texts.shape[0]
-            or numbers[K] * max(1, size) > shown.shape[0]
+            state.numbers[NEXT_COMMENT] - state.numbers[BASE] >= state.comments.shape[0]
+            or 10 * state.numbers[COMMENT_IDS] >= 7 * state.comment_ids.shape[0]
+            or state.numbers[TEXTS] - state.numbers[LABEL_BASE] + size > state.texts.shape[0]
+            or state.numbers[K] * max(1, size) > state.shown.shape[0]
         )
     return (
-        numbers[USERS] + 2 > users.shape[0]
-        or 10 * (numbers[USERS] + 1) >= 7 * user_ids.shape[0]
-        or numbers[EDGES] + 2 > edges.shape[0]
-        or 10 * numbers[FRIENDS] >= 7 * friends.shape[0]
-        or (numbers[LIKES_MADE] >= likes.shape[0] and numbers[FREE_LIKE] < 0)
-        or 10 * numbers[LIKE_PAIRS] >= 7 * pairs.shape[0]
+        state.numbers[USERS] + 2 > state.users.shape[0]
+        or 10 * (state.numbers[USERS] + 1) >= 7 * state.user_ids.shape[0]
+        or state.numbers[EDGES] + 2 > state.edges.shape[0]
+        or 10 * state.numbers[FRIENDS] >= 7 * state.friends.shape[0]
+        or (state.numbers[LIKES_MADE] >= state.likes.shape[0] and state.numbers[FREE_LIKE] < 0)
+        or 10 * state.numbers[LIKE_PAIRS] >= 7 * state.pairs.shape[0]
     )
 
 
@@ -194,40 +211,46 @@ def _take_comment(data, event, numbers, comments, comment_ids, texts):
 
 
 @lean
-def _take_like(
-    event, numbers, users, edges, comments, likes, live, tier, top, user_ids, comment_ids, friends, pairs,
-    texts, candidates,
-):  # fmt: skip
-    comment = find(comment_ids, event[ID])
+def _take_like(event, state):
+    comment = find(state.comment_ids, event[ID])
     if comment == FREE:
-        numbers[UNKNOWN_COMMENTS] += 1
+        state.numbers[UNKNOWN_COMMENTS] += 1
         return
-    if comment < numbers[FIRST_COMMENT]:
-        numbers[EXPIRED_COMMENTS] += 1
+    if comment < state.numbers[FIRST_COMMENT]:
+        state.numbers[EXPIRED_COMMENTS] += 1
         return
-    user = _user(numbers, users, user_ids, event[USER])
-    if find_pair(pairs, comment, user) != FREE:
-        numbers[REPEATED_LIKES] += 1
+    user = _user(state.numbers, state.users, state.user_ids, event[USER])
+    if find_pair(state.pairs, comment, user) != FREE:
+        state.numbers[REPEATED_LIKES] += 1
         return
-    row = comment - numbers[BASE]
-    like = _new_like(numbers, users, comments, likes, pairs, comment, user)
-    before = comments[row, SCORE]
+    row = comment - state.numbers[BASE]
+    like = _new_like(state.numbers, state.users, state.comments, state.likes, state.pairs, comment, user)
+    before = state.comments[row, SCORE]
     if before == 0:
-        enter(comments, numbers, live, tier, comment, 1)
-        rise(comments, texts, numbers, top, comment)
+        enter(state.comments, state.numbers, state.live, state.tier, comment, 1)
+        rise(state.comments, state.texts, state.numbers, state.top, comment)
         return
-    if numbers[WAY] == COMPONENT:
-        now = _join_friends(numbers, users, edges, comments, likes, friends, pairs, comment, user, like)
+    if state.numbers[WAY] == COMPONENT:
+        now = _join_friends(
+            state.numbers,
+            state.users,
+            state.edges,
+            state.comments,
+            state.likes,
+            state.friends,
+            state.pairs,
+            comment,
+            user,
+            like,
+        )
     else:
         now = before
-        if users[user, DEGREE] >= before and comments[row, LIKES] > before:
-            number = _friends_who_like(
-                numbers, users, edges, comments, likes, friends, pairs, comment, user, user, before, candidates
-            )
-            now += _has_clique(numbers, users, edges, friends, candidates, number, before)
+        if state.users[user, DEGREE] >= before and state.comments[row, LIKES] > before:
+            number = _friends_who_like(state, comment, user, user, before)
+            now += _has_clique(state.numbers, state.users, state.edges, state.friends, state.candidates, number, before)
     if now > before:
-        gain(comments, numbers, tier, comment, now - before)
-        rise(comments, texts, numbers, top, comment)
+        gain(state.comments, state.numbers, state.tier, comment, now - before)
+        rise(state.comments, state.texts, state.numbers, state.top, comment)
 
 
 @lean
@@ -259,42 +282,40 @@ def _new_like(numbers, users, comments, likes, pairs, comment, user):
 
 
 @lean
-def _take_friendship(
-    event, numbers, users, edges, comments, likes, tier, top, user_ids, friends, pairs, texts, candidates
-):  # fmt: skip
+def _take_friendship(event, state):
     if event[ID] == event[USER]:
-        numbers[SELF_FRIENDSHIPS] += 1
+        state.numbers[SELF_FRIENDSHIPS] += 1
         return
-    a = _user(numbers, users, user_ids, event[ID])
-    b = _user(numbers, users, user_ids, event[USER])
-    if find_pair(friends, min(a, b), max(a, b)) != FREE:
-        numbers[REPEATED_FRIENDSHIPS] += 1
+    a = _user(state.numbers, state.users, state.user_ids, event[ID])
+    b = _user(state.numbers, state.users, state.user_ids, event[USER])
+    if find_pair(state.friends, min(a, b), max(a, b)) != FREE:
+        state.numbers[REPEATED_FRIENDSHIPS] += 1
         return
-    put_pair(friends, min(a, b), max(a, b), 1)
-    numbers[FRIENDS] += 1
-    _new_edge(numbers, users, edges, a, b)
-    _new_edge(numbers, users, edges, b, a)
-    if users[a, LIKED] > users[b, LIKED]:
+    put_pair(state.friends, min(a, b), max(a, b), 1)
+    state.numbers[FRIENDS] += 1
+    _new_edge(state.numbers, state.users, state.edges, a, b)
+    _new_edge(state.numbers, state.users, state.edges, b, a)
+    if state.users[a, LIKED] > state.users[b, LIKED]:
         a, b = b, a
-    like = users[a, LAST_LIKED]
+    like = state.users[a, LAST_LIKED]
     while like >= 0:
-        comment = likes[like, OF]
-        theirs = find_pair(pairs, comment, b)
+        comment = state.likes[like, OF]
+        theirs = find_pair(state.pairs, comment, b)
         if theirs != FREE:
-            before = now = comments[comment - numbers[BASE], SCORE]
-            if numbers[WAY] == COMPONENT:
-                now = max(before, _unite(likes, like, theirs))
+            before = now = state.comments[comment - state.numbers[BASE], SCORE]
+            if state.numbers[WAY] == COMPONENT:
+                now = max(before, _unite(state.likes, like, theirs))
             elif before == 1:
                 now = 2
-            elif comments[comment - numbers[BASE], LIKES] > before:
-                number = _friends_who_like(
-                    numbers, users, edges, comments, likes, friends, pairs, comment, a, b, before - 1, candidates
+            elif state.comments[comment - state.numbers[BASE], LIKES] > before:
+                number = _friends_who_like(state, comment, a, b, before - 1)
+                now += _has_clique(
+                    state.numbers, state.users, state.edges, state.friends, state.candidates, number, before - 1
                 )
-                now += _has_clique(numbers, users, edges, friends, candidates, number, before - 1)
             if now > before:
-                gain(comments, numbers, tier, comment, now - before)
-                rise(comments, texts, numbers, top, comment)
-        like = likes[like, BEFORE_OF_USER]
+                gain(state.comments, state.numbers, state.tier, comment, now - before)
+                rise(state.comments, state.texts, state.numbers, state.top, comment)
+        like = state.likes[like, BEFORE_OF_USER]
 
 
 @lean
@@ -307,32 +328,36 @@ def _new_edge(numbers, users, edges, a, b):
 
 
 @lean
-def _expire(time, numbers, users, comments, likes, live, tier, top, pairs):
+def _expire(time, state):
     """Let all comments leave that take part up to a time."""
-    while numbers[FIRST_COMMENT] < numbers[NEXT_COMMENT]:
-        comment = numbers[FIRST_COMMENT]
-        row = comment - numbers[BASE]
-        if comments[row, WRITTEN_AT] + numbers[SPAN] != time:
+    while state.numbers[FIRST_COMMENT] < state.numbers[NEXT_COMMENT]:
+        comment = state.numbers[FIRST_COMMENT]
+        row = comment - state.numbers[BASE]
+        if state.comments[row, WRITTEN_AT] + state.numbers[SPAN] != time:
             return
-        if comments[row, SCORE] > 0:
-            leave(comments, numbers, live, tier, top, comment)
-        like = comments[row, LAST_LIKE]
+        if state.comments[row, SCORE] > 0:
+            leave(state.comments, state.numbers, state.live, state.tier, state.top, comment)
+        like = state.comments[row, LAST_LIKE]
         while like >= 0:
-            user, before, behind = likes[like, BY], likes[like, BEFORE_OF_USER], likes[like, BEHIND_OF_USER]
+            user, before, behind = (
+                state.likes[like, BY],
+                state.likes[like, BEFORE_OF_USER],
+                state.likes[like, BEHIND_OF_USER],
+            )
             if before >= 0:
-                likes[before, BEHIND_OF_USER] = behind
+                state.likes[before, BEHIND_OF_USER] = behind
             if behind >= 0:
-                likes[behind, BEFORE_OF_USER] = before
+                state.likes[behind, BEFORE_OF_USER] = before
             else:
-                users[user, LAST_LIKED] = before
-            users[user, LIKED] -= 1
-            drop_pair(pairs, comment, user)
-            numbers[LIKE_PAIRS] -= 1
-            next_like = likes[like, BEFORE_OF_COMMENT]
-            likes[like, OF] = numbers[FREE_LIKE]  # the free places are a list
-            numbers[FREE_LIKE] = like
+                state.users[user, LAST_LIKED] = before
+            state.users[user, LIKED] -= 1
+            drop_pair(state.pairs, comment, user)
+            state.numbers[LIKE_PAIRS] -= 1
+            next_like = state.likes[like, BEFORE_OF_COMMENT]
+            state.likes[like, OF] = state.numbers[FREE_LIKE]  # the free places are a list
+            state.numbers[FREE_LIKE] = like
             like = next_like
-        numbers[FIRST_COMMENT] += 1
+        state.numbers[FIRST_COMMENT] += 1
 
 
 # --- Communities ------------------------------------------------------------------------------------------------
@@ -344,31 +369,29 @@ def _are_friends(friends, a, b):
 
 
 @lean
-def _friends_who_like(
-    numbers, users, edges, comments, likes, friends, pairs, comment, a, b, least, candidates
-):  # fmt: skip
+def _friends_who_like(state, comment, a, b, least):
     """List who likes a comment and is a friend of a and of b, who may be a, and of enough others; return how many."""
     found = 0
-    if users[b, DEGREE] < users[a, DEGREE]:
+    if state.users[b, DEGREE] < state.users[a, DEGREE]:
         a, b = b, a
-    if users[a, DEGREE] < comments[comment - numbers[BASE], LIKES]:
-        edge = users[a, LAST_EDGE]
+    if state.users[a, DEGREE] < state.comments[comment - state.numbers[BASE], LIKES]:
+        edge = state.users[a, LAST_EDGE]
         while edge >= 0:
-            user = edges[edge, TO]
-            edge = edges[edge, BEFORE]
-            known = a == b or (user != b and _are_friends(friends, user, b))
-            if known and users[user, DEGREE] >= least and find_pair(pairs, comment, user) != FREE:
-                candidates[found] = user
+            user = state.edges[edge, TO]
+            edge = state.edges[edge, BEFORE]
+            known = a == b or (user != b and _are_friends(state.friends, user, b))
+            if known and state.users[user, DEGREE] >= least and find_pair(state.pairs, comment, user) != FREE:
+                state.candidates[found] = user
                 found += 1
         return found
-    like = comments[comment - numbers[BASE], LAST_LIKE]
+    like = state.comments[comment - state.numbers[BASE], LAST_LIKE]
     while like >= 0:
-        user = likes[like, BY]
-        like = likes[like, BEFORE_OF_COMMENT]
-        if users[user, DEGREE] < least or user in (a, b):
+        user = state.likes[like, BY]
+        like = state.likes[like, BEFORE_OF_COMMENT]
+        if state.users[user, DEGREE] < least or user in (a, b):
             continue
-        if _are_friends(friends, user, a) and (a == b or _are_friends(friends, user, b)):
-            candidates[found] = user
+        if _are_friends(state.friends, user, a) and (a == b or _are_friends(state.friends, user, b)):
+            state.candidates[found] = user
             found += 1
     return found
 

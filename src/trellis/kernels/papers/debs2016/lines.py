@@ -8,6 +8,8 @@ friendships    ts|user|user
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit, types
 
@@ -201,11 +203,22 @@ def read_event(data, at, kind, event, source, bars):
     return min(at, end)
 
 
+class LineFeed(NamedTuple):
+    """Where each source is read: see the page of the package; `bars` is scratch."""
+
+    at: np.ndarray
+    events: np.ndarray
+    sources: np.ndarray
+    promises: np.ndarray
+    bars: np.ndarray
+
+
 @lean
-def read_next(data, at, number, kind, events, sources, numbers, bars):
+def read_next(data, number, kind, feed, numbers):
     """Have the next event of a source read, if it has one."""
+    events, bars = feed.events, feed.bars
     if not events[number, READ]:
-        at[number] = read_event(data, at[number], kind, events[number], sources[number], bars)
+        feed.at[number] = read_event(data, feed.at[number], kind, events[number], feed.sources[number], bars)
         if numbers[STAMPED] and events[number, READ]:
             events[number, STAMP] = nanoseconds(bars)
 

@@ -6,6 +6,8 @@ order in which they came, and ten cursors over the log of arrivals replace a tim
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from trellis.kernels.papers.debs2016.lines import (
@@ -61,13 +63,13 @@ from trellis.kernels.papers.debs2016.top import (
     settle,
 )
 
-# A post, beside the columns of `debs_top`: its author, its name in the store of names, its live commenters.
+# A post, beside the columns of `top`: its author, its name in the store of names, its live commenters.
 AUTHOR, NAME, NAME_SIZE, COMMENTERS, POST_COLUMNS = (OWN_COLUMNS + i for i in range(5))
 AT, OF_POST, BY, ITEM_COLUMNS = 0, 1, 2, 3  # an item: its time, the slot of its post, the user, if that is a commenter
 NOBODY = -(2**63)  # of an item whose user is no commenter: the post itself, or a comment of the author's
 GONE = np.int64(-1)  # in place of the slot of a post that has died
 
-# The single numbers, after those of `debs_top`.
+# The single numbers, after those of `top`.
 (
     CHANGES, NEXT_DUE, POSTS, FREE_SLOT, ITEMS, FIRST_ITEM, NAMES, LONGEST, SHOWN, POST_IDS, COMMENT_IDS, PAIRS,
     UNKNOWN_POSTS, UNKNOWN_COMMENTS, REPEATED_POSTS, TO_DEAD_POSTS, NUMBERS,
@@ -77,71 +79,88 @@ POINTS = 10
 _ONE = np.uint64(1)
 
 
+class PostState(NamedTuple):
+    """All that query 1 knows: see the page of the package, and `trellis.papers.debs2016.posts` for how it grows."""
+
+    numbers: np.ndarray
+    posts: np.ndarray
+    items: np.ndarray
+    cursors: np.ndarray
+    due: np.ndarray
+    live: np.ndarray
+    tier: np.ndarray
+    scores: np.ndarray
+    top: np.ndarray
+    shown: np.ndarray
+    post_ids: np.ndarray
+    comment_ids: np.ndarray
+    pairs: np.ndarray
+    names: np.ndarray
+
+
 @lean
-def run_posts(
-    posts_data, comments_data, at, events, sources, promises, numbers, posts, items, cursors, due, live, tier, scores,
-    top, shown, post_ids, comment_ids, pairs, names, bars, out,
-):  # fmt: skip
+def run_posts(posts_data, comments_data, feed, state, out):
     """Go on through the lines of two sources, in the order of time, until something is needed.
 
     Parameters
     ----------
-    posts_data, comments_data
+    posts_data, comments_data : uint8 (bytes,)
         Whole lines.
-    at
-        Where to go on in each.
-    events, sources
-        The next event of each, and what is counted of it: see `debs_lines`.
-    promises
-        A time of each before which no line will come any more; `NEVER`: none at all.
-    numbers ... names
-        The state: see `trellis.papers.debs2016.posts`.
-    bars
-        Seven numbers to write on.
-    out
-        Where lines are written, from `numbers[OUT]` on.
+    feed : LineFeed
+        Where each source is read; a promise of `NEVER` says that no line will come any more.
+    state : PostState
+        What the query knows.
+    out : uint8 (room,)
+        Where lines are written, from `state.numbers[OUT]` on.
 
     Returns
     -------
     int
-        Why it returns: see `debs_lines`.
+        Why it returns: see the constants of `lines`.
     """
     while True:
-        read_next(posts_data, at, 0, POST, events, sources, numbers, bars)
-        read_next(comments_data, at, 1, COMMENT, events, sources, numbers, bars)
-        longest = max(numbers[LONGEST], events[0, TEXT_SIZE])
-        if out.shape[0] - numbers[OUT] < TIME_SIZE + 1 + numbers[K] * (64 + longest):
+        read_next(posts_data, 0, POST, feed, state.numbers)
+        read_next(comments_data, 1, COMMENT, feed, state.numbers)
+        longest = max(state.numbers[LONGEST], feed.events[0, TEXT_SIZE])
+        if out.shape[0] - state.numbers[OUT] < TIME_SIZE + 1 + state.numbers[K] * (64 + longest):
             return FULL
-        source, time, other = next_source(events, promises)
+        source, time, other = next_source(feed.events, feed.promises)
         if other >= 0:
             return WAITS + other
-        if source >= 0 and _is_bad(source, events[source], numbers, post_ids, comment_ids):
-            events[source, READ] = 0
-            sources[source, TAKEN] = time
+        if source >= 0 and _is_bad(source, feed.events[source], state.numbers, state.post_ids, state.comment_ids):
+            feed.events[source, READ] = 0
+            feed.sources[source, TAKEN] = time
             continue
 
-        if numbers[NEXT_DUE] <= time:
-            if time == NEVER and (numbers[NEXT_DUE] == NEVER or numbers[CHANGES] == EVENTS):
+        if state.numbers[NEXT_DUE] <= time:
+            if time == NEVER and (state.numbers[NEXT_DUE] == NEVER or state.numbers[CHANGES] == EVENTS):
                 return DONE
-            time = _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, pairs, names)
+            time = _age(time, state)
             if time == NEVER:
                 continue
         else:
-            if _is_full(numbers, posts, items, post_ids, comment_ids, pairs, names, events[0, TEXT_SIZE]):
+            if _is_full(
+                state.numbers,
+                state.posts,
+                state.items,
+                state.post_ids,
+                state.comment_ids,
+                state.pairs,
+                state.names,
+                feed.events[0, TEXT_SIZE],
+            ):
                 return ROOM
             if source == 0:
-                _take_post(posts_data, events[0], numbers, posts, items, due, live, tier, top, post_ids, names)
+                _take_post(posts_data, feed.events[0], state)
             else:
-                _take_comment(
-                    events[1], numbers, posts, items, due, live, tier, top, post_ids, comment_ids, pairs, names
-                )
-            events[source, READ] = 0
-            sources[source, TAKEN] = time
-        settle(posts, names, numbers, live, tier, scores, top)
-        if _differs(numbers, posts, top, shown):
-            _write_line(time, numbers, posts, top, shown, names, out)
-            numbers[OUT_STAMP] = events[source, STAMP] if source >= 0 else 0
-            if numbers[EAGER]:
+                _take_comment(feed.events[1], state)
+            feed.events[source, READ] = 0
+            feed.sources[source, TAKEN] = time
+        settle(state.posts, state.names, state.numbers, state.live, state.tier, state.scores, state.top)
+        if _differs(state.numbers, state.posts, state.top, state.shown):
+            _write_line(time, state.numbers, state.posts, state.top, state.shown, state.names, out)
+            state.numbers[OUT_STAMP] = feed.events[source, STAMP] if source >= 0 else 0
+            if state.numbers[EAGER]:
                 return WRITTEN
 
 
@@ -190,59 +209,57 @@ def _log(numbers, items, due, time, slot, user):
 
 
 @lean
-def _take_post(data, event, numbers, posts, items, due, live, tier, top, post_ids, names):
-    slot = numbers[FREE_SLOT]
+def _take_post(data, event, state):
+    slot = state.numbers[FREE_SLOT]
     if slot >= 0:
-        numbers[FREE_SLOT] = posts[slot, AUTHOR]
+        state.numbers[FREE_SLOT] = state.posts[slot, AUTHOR]
     else:
-        slot = numbers[POSTS]
-        numbers[POSTS] += 1
-    numbers[POST_IDS] += put(post_ids, event[ID], slot)
+        slot = state.numbers[POSTS]
+        state.numbers[POSTS] += 1
+    state.numbers[POST_IDS] += put(state.post_ids, event[ID], slot)
     size = event[TEXT_SIZE]
-    posts[slot, NEWER] = event[TIME]
-    posts[slot, NEWER_TOO] = -NEVER
-    posts[slot, ROW_ID] = event[ID]
-    posts[slot, LABEL] = 0
-    posts[slot, LABEL_SIZE] = 0
-    posts[slot, AUTHOR] = event[USER]
-    posts[slot, NAME] = numbers[NAMES]
-    posts[slot, NAME_SIZE] = size
-    posts[slot, COMMENTERS] = 0
-    numbers[NAMES] = copy_bytes(data, event[TEXT], size, names, numbers[NAMES])
-    numbers[LONGEST] = max(numbers[LONGEST], size)
-    _log(numbers, items, due, event[TIME], slot, NOBODY)
-    enter(posts, numbers, live, tier, slot, POINTS)
-    rise(posts, names, numbers, top, slot)
+    state.posts[slot, NEWER] = event[TIME]
+    state.posts[slot, NEWER_TOO] = -NEVER
+    state.posts[slot, ROW_ID] = event[ID]
+    state.posts[slot, LABEL] = 0
+    state.posts[slot, LABEL_SIZE] = 0
+    state.posts[slot, AUTHOR] = event[USER]
+    state.posts[slot, NAME] = state.numbers[NAMES]
+    state.posts[slot, NAME_SIZE] = size
+    state.posts[slot, COMMENTERS] = 0
+    state.numbers[NAMES] = copy_bytes(data, event[TEXT], size, state.names, state.numbers[NAMES])
+    state.numbers[LONGEST] = max(state.numbers[LONGEST], size)
+    _log(state.numbers, state.items, state.due, event[TIME], slot, NOBODY)
+    enter(state.posts, state.numbers, state.live, state.tier, slot, POINTS)
+    rise(state.posts, state.names, state.numbers, state.top, slot)
 
 
 @lean
-def _take_comment(
-    event, numbers, posts, items, due, live, tier, top, post_ids, comment_ids, pairs, names
-):  # fmt: skip
-    post = event[PARENT] if event[PARENT_IS_POST] else find(comment_ids, event[PARENT])
-    slot = find(post_ids, post)
-    numbers[COMMENT_IDS] += put(comment_ids, event[ID], post)
+def _take_comment(event, state):
+    post = event[PARENT] if event[PARENT_IS_POST] else find(state.comment_ids, event[PARENT])
+    slot = find(state.post_ids, post)
+    state.numbers[COMMENT_IDS] += put(state.comment_ids, event[ID], post)
     if slot == GONE:
-        numbers[TO_DEAD_POSTS] += 1
+        state.numbers[TO_DEAD_POSTS] += 1
         return
     user = event[USER]
-    if user == posts[slot, AUTHOR]:
+    if user == state.posts[slot, AUTHOR]:
         user = NOBODY
     else:
-        known = find_pair(pairs, slot, user)
+        known = find_pair(state.pairs, slot, user)
         if known == FREE:
             known = 0
-            numbers[PAIRS] += 1
-            posts[slot, COMMENTERS] += 1
-        put_pair(pairs, slot, user, known + 1)
-    posts[slot, NEWER_TOO] = event[TIME]
-    _log(numbers, items, due, event[TIME], slot, user)
-    gain(posts, numbers, tier, slot, POINTS)
-    rise(posts, names, numbers, top, slot)
+            state.numbers[PAIRS] += 1
+            state.posts[slot, COMMENTERS] += 1
+        put_pair(state.pairs, slot, user, known + 1)
+    state.posts[slot, NEWER_TOO] = event[TIME]
+    _log(state.numbers, state.items, state.due, event[TIME], slot, user)
+    gain(state.posts, state.numbers, state.tier, slot, POINTS)
+    rise(state.posts, state.names, state.numbers, state.top, slot)
 
 
 @lean
-def _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, pairs, names):
+def _age(time, state):
     """Let items lose the points that are due up to a time.
 
     Returns
@@ -251,29 +268,37 @@ def _age(time, numbers, posts, items, cursors, due, live, tier, top, post_ids, p
         An instant before that time at which the best are to be looked at, and there is more to lose; or `NEVER`. At
         the time itself there comes an event, and one line for both.
     """
-    first, number = numbers[FIRST_ITEM], numbers[ITEMS]
-    while numbers[NEXT_DUE] <= time and numbers[NEXT_DUE] != NEVER:
-        instant, next_due, died = numbers[NEXT_DUE], NEVER, False
+    first, number = state.numbers[FIRST_ITEM], state.numbers[ITEMS]
+    while state.numbers[NEXT_DUE] <= time and state.numbers[NEXT_DUE] != NEVER:
+        instant, next_due, died = state.numbers[NEXT_DUE], NEVER, False
         for n in range(POINTS):
-            while due[n] == instant:
-                item = np.uint64(cursors[n] - first)
-                slot = np.uint64(items[item, OF_POST])
-                score = posts[slot, SCORE] = posts[slot, SCORE] - 1
-                if posts[slot, TIER_AT] >= 0:
-                    lose(posts, names, numbers, tier, top, np.int64(slot))
-                cursors[n] += 1
+            while state.due[n] == instant:
+                item = np.uint64(state.cursors[n] - first)
+                slot = np.uint64(state.items[item, OF_POST])
+                score = state.posts[slot, SCORE] = state.posts[slot, SCORE] - 1
+                if state.posts[slot, TIER_AT] >= 0:
+                    lose(state.posts, state.names, state.numbers, state.tier, state.top, np.int64(slot))
+                state.cursors[n] += 1
                 item += _ONE
-                due[n] = items[item, AT] + (n + 1) * DAY if item < np.uint64(number) else NEVER
+                state.due[n] = state.items[item, AT] + (n + 1) * DAY if item < np.uint64(number) else NEVER
                 if n == POINTS - 1:
-                    user = items[item - _ONE, BY]
+                    user = state.items[item - _ONE, BY]
                     if user != NOBODY:
-                        _forget_comment(numbers, posts, pairs, np.int64(slot), user)
+                        _forget_comment(state.numbers, state.posts, state.pairs, np.int64(slot), user)
                     if score == 0:
-                        _die(numbers, posts, live, tier, top, post_ids, np.int64(slot))
+                        _die(
+                            state.numbers,
+                            state.posts,
+                            state.live,
+                            state.tier,
+                            state.top,
+                            state.post_ids,
+                            np.int64(slot),
+                        )
                         died = True
-            next_due = min(next_due, due[n])
-        numbers[NEXT_DUE] = next_due
-        looks = numbers[LOOK] if numbers[CHANGES] == EXACT else numbers[CHANGES] == DEATHS and died
+            next_due = min(next_due, state.due[n])
+        state.numbers[NEXT_DUE] = next_due
+        looks = state.numbers[LOOK] if state.numbers[CHANGES] == EXACT else state.numbers[CHANGES] == DEATHS and died
         if looks and instant < time:
             return instant
     return NEVER

@@ -16,7 +16,7 @@ from trellis.kernels.papers.debs2016.tables import lean
 
 # The first columns of rows; the user's own follow.
 SCORE, LIVE_AT, TIER_AT, IS_TOP, NEWER, NEWER_TOO, ROW_ID, LABEL, LABEL_SIZE, OWN_COLUMNS = range(10)
-# The single numbers, after those of `debs_lines`; the user's own follow.
+# The single numbers, after those of `lines`; the user's own follow.
 BASE, LABEL_BASE, K, LIVE, TIER, THRESHOLD, TIER_MOST, TOP, LOOK, OWN_NUMBERS = (RUN_NUMBERS + i for i in range(10))
 
 SCORES = 4096  # of the histogram; larger ones share the last place
