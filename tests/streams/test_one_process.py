@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tests.streams.test_spark import RISING, SPAN, batch, events, found, nearly_sorted, stream_of, write_files
-from tests.streams.test_spark import run as finish
+from tests.engines.spark.stream.test_stream import RISING, SPAN, batch, events, found, nearly_sorted, stream_of, write_files
+from tests.engines.spark.stream.test_stream import run as finish
 
 from tests.cli.cases import COMMAND, assert_mistake, run
 from trellis.engines.spark.stream.files import Filing
