@@ -18,9 +18,10 @@ import base64
 import fcntl
 import json
 import os
+import re
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -34,7 +35,11 @@ from trellis.errors import DataError
 
 MANIFEST, FORMAT, VERSION = "manifest.json", "trellis archive", 2
 SMALL = 64_000_000  # bytes of a file of events that is looked at whole before it is read
-PREFIXES = ("leaves-", "tile-", "tree-", "events-", "held-", "pairs-", "keys-", "staged-", MANIFEST)
+# The whole of a name that an archive gives: anything else in its directory is somebody's and stays.
+OWN = re.compile(
+    r"(leaves|tree|pairs)-\d{6,}\.npy|tile-\d{5,}-\d{6,}\.npy|(events|held|keys)-\d{6,}\.parquet"
+    r"|events-\d{6,}-[0-9a-f]{32}-\d{6,}\.parquet|staged-[0-9a-f]{32}|manifest\.json(\.tmp)?"
+)
 
 
 class UnreadableError(DataError):
@@ -191,9 +196,13 @@ def writing(directory: Path) -> Iterator[None]:
 
 def remove_unnamed(directory: Path, manifest: Manifest) -> None:
     """Remove files that a killed append, or one before the last, left behind."""
-    named = {MANIFEST, *manifest.files}
+    remove_own(directory, {MANIFEST, *manifest.files})
+
+
+def remove_own(directory: Path, kept: Collection[str] = ()) -> None:
+    """Remove the files that have names of an archive, but for some of them, and nothing else."""
     for path in directory.iterdir():
-        if path.name in named or not path.name.startswith(PREFIXES):
+        if path.name in kept or OWN.fullmatch(path.name) is None or path.is_symlink():
             continue
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)

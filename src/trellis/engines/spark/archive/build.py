@@ -12,6 +12,7 @@ import shutil
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from trellis.archive.contents import Chunk, chunk_of
 from trellis.archive.events import GROUP, Told, fitted, in_order, write_events
 from trellis.archive.growing import Plan, commit, number_too_late, split_newest
-from trellis.archive.store import Manifest
+from trellis.archive.store import Manifest, remove_own
 from trellis.engines.spark.batch.sink import TOLD, task_number, tell, told
 from trellis.engines.spark.session.failures import in_driver, in_task
 from trellis.errors import DataError, UsageError
@@ -111,9 +112,11 @@ def build(frame: DataFrame, directory: Path, plan: Plan, step: Told) -> Path:
             archive = Archive.begin(directory, manifest)
             _settled(frame, archive, staging, staged, step)
     except BaseException:
-        shutil.rmtree(directory, ignore_errors=True)
-        if existed:
-            directory.mkdir(parents=True, exist_ok=True)
+        if directory.exists():
+            remove_own(directory)
+            with suppress(OSError):  # somebody else's file may have come meanwhile
+                if not existed:
+                    directory.rmdir()
         raise
     return directory
 
