@@ -59,6 +59,7 @@ FULL = f"PATTERN E+ s[] WHERE [g] AND s.d <= 1.2 AND s[i].x >= s[i-1].x WITHIN 9
 
 @pytest.fixture(scope="module")
 def frame(spark: SparkSession) -> DataFrame:
+    """The events as a frame of three parts on Spark."""
     return spark.createDataFrame(TABLE).repartition(3).cache()
 
 

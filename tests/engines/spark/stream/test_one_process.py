@@ -15,10 +15,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tests.engines.spark.stream.test_stream import RISING, SPAN, batch, events, found, nearly_sorted, stream_of, write_files
-from tests.engines.spark.stream.test_stream import run as finish
 
 from tests.cli.cases import COMMAND, assert_mistake, run
+from tests.engines.spark.stream.test_stream import (
+    RISING,
+    SPAN,
+    batch,
+    events,
+    found,
+    nearly_sorted,
+    stream_of,
+    write_files,
+)
+from tests.engines.spark.stream.test_stream import run as finish
 from trellis.engines.spark.stream.files import Filing
 from trellis.errors import DataError, UsageError
 from trellis.streams.lock import StreamLock, check_free, is_unused
