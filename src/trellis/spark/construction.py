@@ -40,6 +40,7 @@ from trellis.spark.indexed import (
     WINDOW,
 )
 from trellis.spark.rows import ID, STRETCH, TIME
+from trellis.spark.settled import settled
 from trellis.spark.split import Split, group_keys, row_names
 
 SEGMENT, POINT, NUMBER, WIDTH, BASE, OWNER = "segment", "point", "number", "width", "base", "owner"
@@ -144,7 +145,7 @@ class _Construction:
                 for column, name in zip(pair, (VALUE, CUT), strict=True)
             ),
         )
-        return known.localCheckpoint()  # it is read for from-edges, to-edges and starts
+        return settled(known)  # it is read for from-edges, to-edges and starts
 
     def _grouped(self) -> DataFrame:
         """Number the windows of partitions."""
