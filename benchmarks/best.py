@@ -59,8 +59,8 @@ def detected(name: str, table: pa.Table) -> Any:
 
 def all_sorted(trends: Any) -> pa.Table:
     """Make rows of all trends, and keep the best: what ORDER BY does where it cannot search."""
-    from trellis.trends.arrange import arrange
-    from trellis.trends.output import RowMaker
+    from trellis.results.arrange import arrange
+    from trellis.results.rows import RowMaker
 
     bound, operator = trends.plan.bound, trends._operator
     rows = operator.listed([(0, 0, trends.count())], RowMaker(trends.plan, operator.events).batch)

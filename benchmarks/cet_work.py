@@ -104,7 +104,7 @@ def _by_name(trends: Any, algorithm: str, limit: int | None, optimizer: str) -> 
 def stage_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Any:
     """Return a stage that builds its graph anew."""
     from trellis.algorithms.contract import Meter, Settings, Stage
-    from trellis.trends.graph import build_graph
+    from trellis.operators.trends.graph import build_graph
 
     plan, operator = trends.plan, trends._operator
     settings = Settings(memory_limit=limit, optimizer=optimizer)
@@ -124,7 +124,7 @@ def _graph_bytes(stage: Any, algorithm: str) -> int:
 
 def fresh(trends: Any) -> Any:
     """Return trends that know nothing but their sorted events."""
-    from trellis.operators import make_operator
+    from trellis.operators.make import make_operator
 
     other = copy(trends)
     other.__dict__.pop("_counts", None)

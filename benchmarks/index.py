@@ -56,7 +56,7 @@ def building(text: str, n: int) -> Any:
 
 def build(trends: Any) -> Any:
     """Build the index of a result's events anew; no public call does that alone."""
-    from trellis.trends.operator import TrendOperator
+    from trellis.operators.trends.operator import TrendOperator
 
     index = TrendOperator(trends.plan, trends._prepared.events).index
     assert index is not None

@@ -10,10 +10,10 @@ import pyarrow as pa
 import trellis
 from benchmarks import Peer, Row, Table, Timing, at_most, best_of
 from benchmarks.data import prices, transfers
-from trellis.trends.direct import Method
-from trellis.trends.direct_count import DirectCounter, most_trends
-from trellis.trends.graph import EventGraph, build_graph
-from trellis.trends.operator import TrendOperator
+from trellis.operators.trends.direct import Method
+from trellis.operators.trends.direct_count import DirectCounter, most_trends
+from trellis.operators.trends.graph import EventGraph, build_graph
+from trellis.operators.trends.operator import TrendOperator
 
 RISING = "PATTERN E+ s[] WHERE s[i].price > s[i-1].price REPORT maximal"
 STEEP = "PATTERN E+ s[] WHERE s[i].price > 1.5 * s[i-1].price REPORT maximal"
@@ -137,7 +137,7 @@ def _without(text: str, table: pa.Table) -> list[int]:
 
 
 def _over(text: str, table: pa.Table) -> list[int]:
-    from trellis.trends.count import Counter, GraphRelation
+    from trellis.operators.trends.count import Counter, GraphRelation
 
     operator = operator_of(text, table)
     relation = GraphRelation(operator.events, operator.graph)

@@ -15,10 +15,10 @@ import pyarrow as pa
 import trellis
 from benchmarks import Peer, Row, Table, Timing, at_least, best_of, median_of, step
 from benchmarks.flink import found_by_flink
+from trellis.operators.sequences import tree as trees
+from trellis.operators.sequences.candidates import Leaves
+from trellis.operators.sequences.operator import SequenceOperator
 from trellis.plan.sequence import sequence_of
-from trellis.sequences import tree as trees
-from trellis.sequences.candidates import Leaves
-from trellis.sequences.operator import SequenceOperator
 
 # The command line freezes what is left when it ends, and DuckDB would complain that it leaks.
 atexit.register(gc.unfreeze)

@@ -76,14 +76,14 @@ def windows_of(trends: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def together(trends: Any) -> list[int]:
     """Count all windows anew, from events that are read and sorted; no public call does that alone."""
-    from trellis.trends.operator import TrendOperator
+    from trellis.operators.trends.operator import TrendOperator
 
     return TrendOperator(trends.plan, trends._prepared.events, trends._operator.threads).counts
 
 
 def one_by_one(trends: Any) -> list[int]:
     """Count each window as if it were the whole input."""
-    from trellis.trends.operator import TrendOperator
+    from trellis.operators.trends.operator import TrendOperator
 
     threads = trends._operator.threads
     parts = _parts(trends._prepared.events)
@@ -92,7 +92,7 @@ def one_by_one(trends: Any) -> list[int]:
 
 def _parts(events: Any) -> Iterator[Any]:
     """Yield each window as a slice of its own."""
-    from trellis.trends.slice import Groups, Slice
+    from trellis.events.slice import Groups, Slice
 
     groups = events.groups
     for lo, hi, number in zip(groups.lo.tolist(), groups.hi.tolist(), groups.number.tolist(), strict=True):

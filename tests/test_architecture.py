@@ -20,17 +20,16 @@ BELOW: dict[str, set[str]] = {
     "kernels": set(),
     "language": set(),
     "plan": {"language"},
-    "columns": {"language"},
-    "io": {"language", "columns"},
+    "events": {"kernels", "language", "plan"},
 }
-OPERATORS = ("trends", "sequences", "graphs", "archive")
-for operator in OPERATORS:
-    BELOW[operator] = {"kernels", "language", "plan", "columns", "io"}
-BELOW["patterns"] = {*BELOW["trends"], "trends"}
-BELOW["sequences"] = {*BELOW["patterns"], "patterns"}
-BELOW["algorithms"] = {*BELOW["trends"], "trends"}
-BELOW["local"] = {*BELOW["trends"], *OPERATORS, "patterns", "algorithms"}
-BELOW["streams"] = {*BELOW["local"], "local"}
+BELOW["io"] = {*BELOW["events"], "events"}
+BELOW["operators"] = {*BELOW["events"], "events", "algorithms"}
+BELOW["algorithms"] = {*BELOW["operators"], "operators"} - {"algorithms"}
+BELOW["results"] = {*BELOW["operators"], "operators"}
+for room in ("graphs", "archive"):
+    BELOW[room] = {*BELOW["events"], "events", "io"}
+BELOW["local"] = {*BELOW["results"], "results", "io"}
+BELOW["streams"] = {*BELOW["local"], "local", "graphs", "archive"}
 BELOW["spark"] = {*BELOW["streams"], "streams"}
 BELOW["report"] = {*BELOW["spark"], "spark"}
 BELOW["cli"] = {*BELOW["report"], "report"}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from trellis.graphs import Merger, Operator, Splitter
     from trellis.pipelines import Pipeline
     from trellis.queries import Query
-    from trellis.trends.compact import Rows
+    from trellis.results.compact import Rows
 
 
 def query(text: str) -> Query:
@@ -55,7 +55,7 @@ def expand(rows: Rows) -> Rows:
     trellis.errors.UsageError
         If the rows have no compact form, or do not begin where a batch begins.
     """
-    from trellis.trends.compact import expand
+    from trellis.results.compact import expand
 
     return expand(rows)
 

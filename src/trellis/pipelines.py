@@ -81,7 +81,7 @@ def execute(program: VertexProgram, edges: Any, **options: Any) -> Result | Spar
         from trellis.spark.vertices import execute as execute_there
 
         return execute_there(program, edges, **options)
-    from trellis.events import as_tables
+    from trellis.events.tables import as_tables
     from trellis.graphs import edge_list
     from trellis.graphs import execute as execute_here
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from trellis.errors import UsageError, did_you_mean
-from trellis.events import as_tables, schema_of, union, with_readable_times
+from trellis.events.tables import as_tables, schema_of, union, with_readable_times
 from trellis.local.trends import LocalTrends
 from trellis.methods import JOIN, Methods, check_methods, with_methods
 from trellis.plan.plan import Plan

@@ -18,7 +18,7 @@ from trellis.algorithms.abi.event_graph import constructed_graph, stretches
 from trellis.algorithms.abi.graph import build, values_of
 from trellis.algorithms.abi.window import Window
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
-from trellis.trends.graph import EventGraph, build_graph
+from trellis.operators.trends.graph import EventGraph, build_graph
 
 FIELDS = ("vertices", "vertex", "offsets", "held", "first", "last")
 TABLE_2 = [32, 7, 15, 35, 40, 17]  # the ABI paper's

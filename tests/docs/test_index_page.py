@@ -15,8 +15,8 @@ import pytest
 import trellis
 from tests import oracle
 from tests.docs.examples import Example, cells, examples, shown
+from trellis.operators.trends.operator import TrendOperator
 from trellis.plan.relation import COSTS, relation_of
-from trellis.trends.operator import TrendOperator
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "attribute-index.md"

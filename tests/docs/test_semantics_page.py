@@ -12,7 +12,7 @@ import trellis
 from tests import oracle
 from tests.docs.examples import Example, Row, examples, shown
 from trellis.errors import TrellisError
-from trellis.events import as_tables, schema_of
+from trellis.events.tables import as_tables, schema_of
 from trellis.language.bound import ConditionKind
 
 DOCS = Path(__file__).parents[2] / "docs"

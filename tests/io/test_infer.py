@@ -7,8 +7,8 @@ import math
 import pyarrow as pa
 import pytest
 
+from trellis.events.times import TIMESTAMP
 from trellis.io.infer import infer_column, infer_most, infer_times
-from trellis.io.times import TIMESTAMP
 
 INT, DOUBLE, TEXT, BOOL = pa.int64(), pa.float64(), pa.string(), pa.bool_()
 

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from trellis.errors import DataError, UsageError
+from trellis.events.times import TIMESTAMP
 from trellis.io.read import read_table
-from trellis.io.times import TIMESTAMP
 
 INT, DOUBLE, TEXT = pa.int64(), pa.float64(), pa.string()
 NEW_YEAR = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import trellis
 from tests.oracle.exact import average, total
 from trellis.errors import DataError
-from trellis.trends.output import _folded_floats
+from trellis.results.rows import _folded_floats
 
 WIDE = Decimal(10) ** 40
 
@@ -110,7 +110,7 @@ def test_decimals_of_more_than_38_digits_do_not_come_out() -> None:
 
 
 def test_long_texts_come_out_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.trends.operator.BATCH_BYTES", 100_000)
+    monkeypatch.setattr("trellis.operators.trends.operator.BATCH_BYTES", 100_000)
     texts = [str(i) * 1000 for i in range(10)]
     found = detect("PATTERN E+ s[] REPORT any RETURN s.text AS texts", text=texts)
     sizes = [sum(len(t) for row in b.column("texts").to_pylist() for t in row) for b in found.batches()]

@@ -17,7 +17,8 @@ import trellis
 from tests.compare import plain_rows
 from trellis.errors import BindError, ListingRefused, QuerySyntaxError, UsageError
 from trellis.local.trends import LocalTrends
-from trellis.trends import arrange, operator
+from trellis.operators.trends import operator
+from trellis.results import arrange
 
 
 def random_table(n: int, seed: int, late: int = 30) -> pa.Table:

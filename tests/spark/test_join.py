@@ -22,10 +22,10 @@ from tests.compare import assert_same, detect, expected, plain_rows, rows_of
 from tests.strategies import Case, arrow_table, case
 from trellis.errors import ListingRefused, UsageError
 from trellis.language.parser import parse
+from trellis.operators.trends.operator import TrendOperator
 from trellis.spark.construction import index_on_spark
 from trellis.spark.indexed import Used, graph_of
 from trellis.spark.operate import make_slice
-from trellis.trends.operator import TrendOperator
 
 pytestmark = pytest.mark.spark
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from trellis.columns.types import from_arrow
 from trellis.errors import DataError, TrellisError, UsageError
+from trellis.events.columns.types import from_arrow
 from trellis.io.read import read_table
 from trellis.spark.compile import SPARK_ERRORS, translate_error
 from trellis.spark.read import read

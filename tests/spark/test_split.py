@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import trellis
 from trellis.errors import TrellisError, UsageError
-from trellis.events import schema_of
+from trellis.events.tables import schema_of
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.local.trends import LocalTrends
 from trellis.spark.trends import SparkTrends

@@ -18,6 +18,8 @@ from pyspark.sql import SparkSession
 
 import trellis
 from trellis.errors import DataError, ListingRefused, TrellisError
+from trellis.operators.trends.operator import TrendOperator
+from trellis.results.rows import RowMaker
 from trellis.spark import ranges
 from trellis.spark.operate import Work
 from trellis.spark.ranges import Saved, even_ranges, within
@@ -25,8 +27,6 @@ from trellis.spark.rows import free_memory, whole_groups
 from trellis.spark.shared import load, save
 from trellis.spark.sink import Sink, Written
 from trellis.spark.trends import SparkTrends
-from trellis.trends.operator import TrendOperator
-from trellis.trends.output import RowMaker
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
 

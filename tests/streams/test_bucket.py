@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 import trellis
 from tests.compare import detect, plain_rows
 from tests.strategies import Case, arrow_table, case, chain_case, general_case, sequence_case
-from trellis.columns.types import from_arrow, normalise
 from trellis.errors import DataError, OverflowInCondition, UsageError
-from trellis.events import schema_of
+from trellis.events.columns.types import from_arrow, normalise
+from trellis.events.tables import schema_of
 from trellis.streams.bucket import Bucket, Family, Out
 from trellis.streams.calendar import END, Calendar, TimeLine
 from trellis.streams.closing import Standing, check_standing

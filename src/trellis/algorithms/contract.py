@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
+from trellis.events.slice import Ints, Slice
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.tasks import Tasks
 from trellis.plan.plan import Plan
 from trellis.plan.settings import Settings
-from trellis.trends.graph import EventGraph
-from trellis.trends.slice import Ints, Slice
-from trellis.trends.tasks import Tasks
 
 REFERENCE = 8  # bytes of a reference to an event: the papers' unit
 

@@ -14,15 +14,15 @@ from trellis.algorithms.contract import Found, Meter, Stage
 from trellis.algorithms.registry import NAMED, Named
 from trellis.digits import number_text
 from trellis.errors import ListingRefused, UsageError
+from trellis.events.slice import Ints
 from trellis.kernels import path_ranks as kernel
 from trellis.kernels.ranks import rank_order
 from trellis.language.bound import BoundQuery
-from trellis.trends.graph import EventGraph
-from trellis.trends.operator import TrendOperator
-from trellis.trends.slice import Ints
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.operator import TrendOperator
 
 if TYPE_CHECKING:
-    from trellis.trends.found import Range, Trends, Walked
+    from trellis.operators.batch import Range, Trends, Walked
 
 T = TypeVar("T")
 AUTO = "auto"
@@ -101,7 +101,7 @@ class NamedOperator(TrendOperator):
 
     def _found(self, threads: int) -> Iterator[Walked]:
         """Yield all trends with their ranks; there must be as many as are counted."""
-        from trellis.trends.found import Walked
+        from trellis.operators.batch import Walked
 
         stage = self.stage(threads)
         self.meter = stage.meter
@@ -169,7 +169,7 @@ class _Ranking:
 
 def _chosen(walked: Walked, rows: Ints) -> Walked:
     """Return some trends, in the order in which they are named."""
-    from trellis.trends.found import Walked
+    from trellis.operators.batch import Walked
 
     ends = walked.ends.astype(np.int64)
     begins = np.concatenate([[0], ends[:-1]])[rows]
@@ -181,7 +181,7 @@ def _chosen(walked: Walked, rows: Ints) -> Walked:
 
 def _joined(lots: Sequence[Walked]) -> Walked:
     """Return several lots of trends as one."""
-    from trellis.trends.found import Walked
+    from trellis.operators.batch import Walked
 
     shifts = accumulate((len(lot.positions) for lot in lots), initial=0)
     ends = [lot.ends.astype(np.int64) + shift for lot, shift in zip(lots, shifts, strict=False)]

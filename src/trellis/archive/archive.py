@@ -20,7 +20,7 @@ from trellis.archive.leaves import Answer
 from trellis.archive.store import Manifest, read_manifest, remove_unnamed, swap_manifest, writing
 from trellis.engines import detect_here, following, history_on_spark, is_spark
 from trellis.errors import DataError, UsageError, did_you_mean
-from trellis.events import as_tables
+from trellis.events.tables import as_tables
 
 
 class Archive(Kept):

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from trellis.columns.ordering import sort_indices
-from trellis.columns.types import from_arrow, normalise
 from trellis.errors import DataError, UsageError, did_you_mean
+from trellis.events.columns.ordering import sort_indices
+from trellis.events.columns.types import from_arrow, normalise
 from trellis.language.schema import Kind, Schema, Table
 
 GROUP = 1024  # rows of a row group, about

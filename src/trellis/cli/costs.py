@@ -7,9 +7,9 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from trellis.patterns.operator import PatternOperator
-    from trellis.sequences.operator import SequenceOperator
-    from trellis.trends.operator import TrendOperator
+    from trellis.operators.patterns.operator import PatternOperator
+    from trellis.operators.sequences.operator import SequenceOperator
+    from trellis.operators.trends.operator import TrendOperator
 
 TRIED = 1 << 22  # trends that are listed to see how quick listing is
 POSITION, OFFSET = 4, 4  # bytes for each event of a trend, and for each trend
@@ -28,11 +28,11 @@ def operator_costs(trends: Any) -> dict[str, str]:
 
 
 def _found(operator: TrendOperator | PatternOperator | SequenceOperator) -> dict[str, str]:
-    from trellis.trends.operator import TrendOperator
+    from trellis.operators.trends.operator import TrendOperator
 
     if isinstance(operator, TrendOperator):
         return {"successors": _successors(operator)}
-    from trellis.sequences.operator import SequenceOperator
+    from trellis.operators.sequences.operator import SequenceOperator
 
     if isinstance(operator, SequenceOperator):
         return _sequences(operator)
@@ -42,7 +42,7 @@ def _found(operator: TrendOperator | PatternOperator | SequenceOperator) -> dict
 
 def _sequences(operator: SequenceOperator) -> dict[str, str]:
     """Say what is left of the candidates, and draw the tree plan with what its nodes had."""
-    from trellis.sequences.tree import drawn
+    from trellis.operators.sequences.tree import drawn
 
     leaves = operator.leaves
     kept = zip(leaves.names, leaves.of_variable, leaves.sizes, strict=True)
@@ -55,8 +55,8 @@ def _sequences(operator: SequenceOperator) -> dict[str, str]:
 
 
 def _successors(operator: TrendOperator) -> str:
-    from trellis.trends.direct import COMPLEXITY
-    from trellis.trends.direct_count import DirectCounter
+    from trellis.operators.trends.direct import COMPLEXITY
+    from trellis.operators.trends.direct_count import DirectCounter
 
     index, direct = operator.index, operator.direct
     if direct is not None and isinstance(operator.counter, DirectCounter):

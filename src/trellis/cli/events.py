@@ -86,7 +86,7 @@ def _is_csv(paths: list[str], input_format: str | None) -> bool:
 
 def _files(spark: Any) -> _Files:
     if spark is None:
-        from trellis.columns.types import from_arrow
+        from trellis.events.columns.types import from_arrow
         from trellis.io.read import read_table
 
         return _Files(read_table, lambda t: {f.name: from_arrow(f.type) for f in t.schema}, lambda t: t.num_rows == 0)

@@ -102,7 +102,7 @@ def _takers(job: Job, workers: list[Instance], event: Event) -> list[Instance]:
 
 def readable(events: Any, time: str | None) -> tuple[pa.Table, str]:
     """Return events as a table whose times can be read, and the name of its time column."""
-    from trellis.events import as_tables, with_readable_times
+    from trellis.events.tables import as_tables, with_readable_times
 
     if isinstance(events, list | tuple | Iterator):
         events = list(events)

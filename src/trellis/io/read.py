@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 import pyarrow as pa
 
 from trellis.errors import DataError
+from trellis.events.times import java_pattern_to_regex, parse_times
 from trellis.io.arrow import Chunked
 from trellis.io.columnar import read_orc, read_parquet
 from trellis.io.csv_files import read_csv
@@ -14,7 +15,6 @@ from trellis.io.failures import check_columns
 from trellis.io.infer import infer_column, infer_most, infer_times
 from trellis.io.json_lines import read_json
 from trellis.io.sources import Paths, Source, expand
-from trellis.io.times import java_pattern_to_regex, parse_times
 from trellis.io.words import numbered, read_words
 from trellis.io.xes import read_xes
 

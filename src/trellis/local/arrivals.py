@@ -10,19 +10,19 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.errors import DataError, UsageError
+from trellis.events.adjacency import meets_condition
+from trellis.events.clock import Clock
+from trellis.events.prepare import prepare
+from trellis.events.sorting import column_of
+from trellis.events.variables import usable_events
 from trellis.language.bound import WindowKind
 from trellis.limits import refuse_rows
-from trellis.local.prepare import prepare
-from trellis.local.sorting import column_of
-from trellis.patterns.variables import usable_events
+from trellis.operators.batch import TOO_LARGE, Matches
+from trellis.operators.sequences.candidates import Leaves, NotComparable
+from trellis.operators.sequences.operator import SequenceOperator
 from trellis.plan.plan import Plan
 from trellis.plan.sequence import Sequence, sequence_of
-from trellis.sequences.candidates import Leaves, NotComparable
-from trellis.sequences.operator import SequenceOperator
-from trellis.trends.adjacency import meets_condition
-from trellis.trends.clock import Clock
-from trellis.trends.found import TOO_LARGE, Matches
-from trellis.trends.output import RowMaker, row_schema
+from trellis.results.rows import RowMaker, row_schema
 
 NEW = "__arrived"
 

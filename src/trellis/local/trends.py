@@ -15,21 +15,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import UsageError
+from trellis.events.prepare import Prepared, prepare, with_columns
 from trellis.language.printer import pattern_text
 from trellis.limits import refuse_listing, refuse_rows
-from trellis.local.prepare import Prepared, prepare, with_columns
-from trellis.operators import make_operator
+from trellis.operators.make import make_operator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
-from trellis.trends.arrange import arrange, checked_ranks, wanted_ranges
-from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_rows
-from trellis.trends.output import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
+from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
+from trellis.results.numbers import aggregate_rows, aggregate_schema, count_rows
+from trellis.results.rows import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
 
 if TYPE_CHECKING:
     import pandas
     import polars
 
-    from trellis.trends.found import Trends
+    from trellis.operators.batch import Trends
 
 
 class LocalTrends:
@@ -214,7 +214,10 @@ class LocalTrends:
         partition
             The values of the partition's attributes, one alone or several in a tuple, where there are several.
         """
-        from trellis.trends.address import check_rank, named_group  # late, as in `sample`: counting goes without
+        from trellis.operators.trends.address import (  # late, as in `sample`: counting goes without
+            check_rank,
+            named_group,
+        )
 
         filled, rows = self._filled
         group = int(filled[named_group(self.plan.bound, rows, window, partition)])
@@ -231,7 +234,7 @@ class LocalTrends:
         seed
             What the draw depends on.
         """
-        from trellis.trends.address import sampled_ranks
+        from trellis.operators.trends.address import sampled_ranks
 
         chosen = sampled_ranks(self._counts, number, seed)
         with ThreadPoolExecutor(self._operator.threads) as pool:

@@ -1,7 +1,7 @@
 """Adjacent conditions by what they are to the attribute index, keys, orders or the rest, and what counting costs.
 
-Read from the query alone; the index itself (`trellis.trends.index`) decides on the events at hand, where for instance
-an overflow can make a condition one of the rest.
+Read from the query alone; the index itself (`trellis.operators.trends.index`) decides on the events at hand, where for
+instance an overflow can make a condition one of the rest.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ _CHECKED: dict[str, Callable[[SparkColumn, SparkColumn], SparkColumn]] = {
 def compile_condition(value: Value, resolve: Resolve) -> SparkColumn:
     """Return a condition, or any value, as a column of Spark.
 
-    As in `trellis.columns.evaluate`, every part counts in every row: an overflow in one arm of an OR is an error
+    As in `trellis.events.columns.evaluate`, every part counts in every row: an overflow in one arm of an OR is an error
     whatever the other arm says.
 
     Parameters

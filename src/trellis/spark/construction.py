@@ -3,8 +3,8 @@
 The values with which events are compared, distinct and sorted, are the *cuts*; between two neighbouring cuts lies an
 attribute vertex. The edges are found by search: values and cuts are sorted together, and the number of cuts before a
 value is its vertex. With equalities this is done for each key by itself, in its own *segment* of the group's vertices.
-Vertices have the numbers that `trellis.trends.index` gives them. A value that does not fit 64 bits is an error, even if
-its event would never be compared.
+Vertices have the numbers that `trellis.operators.trends.index` gives them. A value that does not fit 64 bits is an
+error, even if its event would never be compared.
 """
 
 from __future__ import annotations

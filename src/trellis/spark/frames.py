@@ -12,16 +12,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from trellis.columns.types import from_arrow, normalise
 from trellis.errors import UsageError
-from trellis.events import as_tables, check_names, refuse_type_column
+from trellis.events.columns.types import from_arrow, normalise
+from trellis.events.tables import as_tables, check_names, refuse_type_column
 from trellis.language.schema import TIMESTAMP, TYPE, Kind, choose_time
+from trellis.results.rows import arrow_type, present
 from trellis.spark.compile import time_column
 from trellis.spark.read import read
 from trellis.spark.schema import parse_times
 from trellis.spark.session import get_session
 from trellis.spark.ship import ship
-from trellis.trends.output import arrow_type, present
 
 Frames = dict[str | None, DataFrame]
 

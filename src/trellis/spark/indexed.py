@@ -23,18 +23,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
 
+from trellis.events.slice import Ints
 from trellis.kernels import passes
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.index import AttributeIndex, Parts
+from trellis.operators.trends.operator import TrendOperator
+from trellis.operators.trends.tasks import Tasks
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
 from trellis.spark.operate import make_slice
 from trellis.spark.rows import whole_groups
 from trellis.spark.sink import task_number
 from trellis.spark.split import Split, group_keys
-from trellis.trends.graph import EventGraph
-from trellis.trends.index import AttributeIndex, Parts
-from trellis.trends.operator import TrendOperator
-from trellis.trends.slice import Ints
-from trellis.trends.tasks import Tasks
 
 EVENT, VERTEX, TO, LATER, NEAREST, STARTS = "event", "vertex", "to", "later", "nearest", "starts"
 FIRST, LAST = "first", "last"

@@ -25,7 +25,10 @@ from trellis.errors import ListingRefused, UsageError
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report
 from trellis.methods import SPARK
+from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan, is_one_kleene
+from trellis.results.arrange import KEY
+from trellis.results.rows import lead_schema, output_type
 from trellis.spark.construction import check_construction, index_on_spark
 from trellis.spark.failures import in_driver
 from trellis.spark.indexed import (
@@ -50,9 +53,6 @@ from trellis.spark.settled import settled
 from trellis.spark.sink import Sink, Written
 from trellis.spark.split import Split, split
 from trellis.spark.trends import SparkTrends, written
-from trellis.trends.arrange import KEY
-from trellis.trends.output import lead_schema, output_type
-from trellis.trends.tasks import length_bounds
 
 NEXT, BEFORE = "next", "before"
 MOST_EDGES = 1_000_000  # events and to-edges of a graph that is broadcast

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from trellis.columns.types import from_arrow, normalise
+from trellis.events.adjacency import meets_condition
+from trellis.events.columns.types import from_arrow, normalise
 from trellis.language.bound import Condition, columns_of
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
 from trellis.spark.rows import USABLE
-from trellis.trends.adjacency import meets_condition
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class SomeVariable:
             yield from map(self._asked, batches)
 
     def _asked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        from trellis.patterns.variables import usable_events
+        from trellis.events.variables import usable_events
 
         bound = self.plan.bound
         assert bound.schema is not None

@@ -9,15 +9,21 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from trellis.columns.types import from_arrow, normalise
 from trellis.digits import digits_of
+from trellis.events.clock import Clock
+from trellis.events.columns.types import from_arrow, normalise
+from trellis.events.groups import make_groups
+from trellis.events.prepare import repeated_id
+from trellis.events.slice import Ints, Slice
+from trellis.events.sorting import repeated_rows
 from trellis.kernels import worlds as kernel
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
-from trellis.local.prepare import repeated_id
-from trellis.local.sorting import repeated_rows
-from trellis.operators import Operator, make_operator
+from trellis.operators.make import Operator, make_operator
 from trellis.plan.plan import Plan
+from trellis.results.arrange import arrange, hidden_names, possible_ranges
+from trellis.results.numbers import aggregate_rows, count_rows
+from trellis.results.rows import RowMaker, lead_schema, one_zero
 from trellis.spark.failures import in_task
 from trellis.spark.rows import (
     ID,
@@ -30,12 +36,6 @@ from trellis.spark.rows import (
     whole_groups,
 )
 from trellis.spark.split import group_keys, row_names
-from trellis.trends.arrange import arrange, hidden_names, possible_ranges
-from trellis.trends.clock import Clock
-from trellis.trends.grouping import make_groups
-from trellis.trends.numbers import aggregate_rows, count_rows
-from trellis.trends.output import RowMaker, lead_schema, one_zero
-from trellis.trends.slice import Ints, Slice
 
 PLACE = "__place"  # a number that rises with the rows of a group
 

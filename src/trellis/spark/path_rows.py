@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from trellis.columns.types import from_arrow, normalise
+from trellis.events.columns.types import from_arrow, normalise
+from trellis.events.slice import Groups, Ints, Slice
+from trellis.operators.batch import Walked
 from trellis.plan.plan import Plan
+from trellis.results.arrange import hidden_names
+from trellis.results.rows import RowMaker, one_zero
 from trellis.spark.failures import in_task
 from trellis.spark.indexed import EVENT, GROUP, WINDOW
 from trellis.spark.operate import for_spark
 from trellis.spark.rows import ID, TIME, output_names
 from trellis.spark.split import row_names
-from trellis.trends.arrange import hidden_names
-from trellis.trends.found import Walked
-from trellis.trends.output import RowMaker, one_zero
-from trellis.trends.slice import Groups, Ints, Slice
 
 PATH, RANK = "path", "rank"
 

@@ -18,16 +18,16 @@ import pyarrow as pa
 from trellis.digits import digits_of, number_of
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing, result_size
-from trellis.operators import Operator, make_operator
+from trellis.operators.batch import Range
+from trellis.operators.make import Operator, make_operator
 from trellis.plan.plan import Plan
+from trellis.results.arrange import possible_ranges
+from trellis.results.rows import RowMaker
 from trellis.spark.failures import in_task
 from trellis.spark.operate import Work, make_slice
 from trellis.spark.rows import whole_groups
 from trellis.spark.shared import load, save
 from trellis.spark.sink import Sink, Written, task_number, tell
-from trellis.trends.arrange import possible_ranges
-from trellis.trends.found import Range
-from trellis.trends.output import RowMaker
 
 AT_ONCE = 2_000_000  # results that a task writes before it is known how many there are in all
 ROWS_A_TASK = 4_000_000  # results of a range at most, so that a lost task costs little

@@ -23,11 +23,11 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from trellis.errors import DataError
+from trellis.events.times import java_pattern_to_regex
 from trellis.io import read as local
 from trellis.io.failures import reading
 from trellis.io.formats import format_of
 from trellis.io.sources import Paths, Source, expand, open_source
-from trellis.io.times import java_pattern_to_regex
 from trellis.spark.compile import SPARK_ERRORS, raise_data_error
 from trellis.spark.schema import NUMBERS, Looks, convert_text, looks, looks_like_time, parse_times, text_type
 
@@ -71,7 +71,7 @@ def read(
         The column of times. If it is text, it becomes timestamps (in CSV perhaps numbers), with NULL for what does
         not fit: always with a `time_format`, otherwise if more than half of its values fit.
     time_format
-        The pattern of the text in the column `time`; see `trellis.io.times.parse_times`.
+        The pattern of the text in the column `time`; see `trellis.events.times.parse_times`.
 
     Returns
     -------

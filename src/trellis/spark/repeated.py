@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from trellis.events.clock import Clock
 from trellis.kernels.worlds import drop_repeated
 from trellis.language.bound import WindowKind
 from trellis.plan.plan import Plan
 from trellis.spark.failures import in_task
 from trellis.spark.rows import TIME, group_begins, whole_groups
-from trellis.trends.clock import Clock
 
 
 @dataclass(frozen=True)

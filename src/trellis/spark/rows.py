@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.columns.ordering import group_codes
-from trellis.columns.types import from_arrow, normalise
 from trellis.errors import DataError
+from trellis.events.columns.ordering import group_codes
+from trellis.events.columns.types import from_arrow, normalise
 
 STRETCH, TIME, ID, USABLE = "stretch", "time", "id", "usable"
 ROWS_AT_ONCE = 1 << 16

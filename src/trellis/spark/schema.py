@@ -9,10 +9,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from trellis.events.times import ISO, java_pattern_to_regex
 from trellis.io.infer import BOOLEAN as BOOLEAN_TEXT
 from trellis.io.infer import INTEGER as INTEGER_TEXT
 from trellis.io.infer import NUMBER as NUMBER_TEXT
-from trellis.io.times import ISO, java_pattern_to_regex
 from trellis.language.schema import (
     BOOLEAN,
     DOUBLE,
@@ -167,7 +167,7 @@ _ISO = _for_java(ISO)
 
 
 def parse_times(text: Column, time_format: str | None = None) -> Column:
-    """Return the times that texts tell, NULL where they tell none: as `trellis.io.times.parse_times` reads them.
+    """Return the times that texts tell, NULL where they tell none: as `trellis.events.times.parse_times` reads them.
 
     Parameters
     ----------

@@ -21,9 +21,10 @@ from pyspark.sql import types as t
 from pyspark.sql.window import Window as Over
 
 from trellis.errors import DataError
+from trellis.events.clock import FARTHEST, INT64, TOO_FAR, TOO_LONG, Clock
+from trellis.events.prepare import unordered
 from trellis.language.bound import BoundQuery, Condition, Operation, Value, WindowKind
 from trellis.language.schema import TYPE, Kind
-from trellis.local.prepare import unordered
 from trellis.plan.plan import Plan, is_one_kleene
 from trellis.spark.compile import compile_condition, raise_data_error, time_column
 from trellis.spark.exactness import can_compile, may_overflow
@@ -32,7 +33,6 @@ from trellis.spark.late import LateConditions, SomeVariable
 from trellis.spark.repeated import FirstOfIds
 from trellis.spark.rows import ID, STRETCH, TIME, USABLE, column_name, partition_name
 from trellis.spark.schema import from_spark
-from trellis.trends.clock import FARTHEST, INT64, TOO_FAR, TOO_LONG, Clock
 
 OTHER = "other"  # columns that only order rows of one id
 STRETCHES_A_TASK = 2  # or more, so that tasks are even
@@ -268,7 +268,7 @@ def partition_value(column: Column, kind: Kind) -> Column:
 
 
 def time_number(column: Column, bound: BoundQuery) -> Column:
-    """Return the time as the number that `trellis.trends.clock.Clock` makes of it."""
+    """Return the time as the number that `trellis.events.clock.Clock` makes of it."""
     schema = bound.schema
     assert schema is not None
     clock = Clock(bound.window, schema.time_type)

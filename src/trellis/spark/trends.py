@@ -19,16 +19,22 @@ from pyspark.sql.window import Window as Over
 from trellis.algorithms.registry import NAMED
 from trellis.digits import number_of
 from trellis.errors import UsageError
-from trellis.events import with_common_types
+from trellis.events.clock import Clock
+from trellis.events.prepare import bad_rows, warn_of_case
+from trellis.events.tables import with_common_types
 from trellis.io.results import check_target, whole_directory
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import pattern_text
 from trellis.language.schema import Schema, Table
 from trellis.limits import refuse_listing, refuse_rows
-from trellis.local.prepare import bad_rows, warn_of_case
+from trellis.operators.trends.address import check_rank, named_group, sampled_ranks
+from trellis.operators.trends.aggregate import join
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
 from trellis.plan.sequence import partition_inside
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
+from trellis.results.arrange import KEY
+from trellis.results.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
+from trellis.results.rows import chosen, exploded_schema, lead_schema, output_type, row_schema
 from trellis.spark import ranges
 from trellis.spark.failures import in_driver
 from trellis.spark.frames import Events, read_frames, union
@@ -38,12 +44,6 @@ from trellis.spark.rows import output_names, partition_name
 from trellis.spark.schema import from_spark
 from trellis.spark.sink import TOLD, Sink, WriteRows, Written, told
 from trellis.spark.split import Split, copies, number_repeated, split, time_number, windows_at_once
-from trellis.trends.address import check_rank, named_group, sampled_ranks
-from trellis.trends.aggregate import join
-from trellis.trends.arrange import KEY
-from trellis.trends.clock import Clock
-from trellis.trends.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
-from trellis.trends.output import chosen, exploded_schema, lead_schema, output_type, row_schema
 
 if TYPE_CHECKING:
     import pandas

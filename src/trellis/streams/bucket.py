@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trellis.events.prepare import meets_constants, readable
+from trellis.events.sorting import column_of
 from trellis.language.bound import WindowKind
-from trellis.local.prepare import meets_constants, readable
-from trellis.local.sorting import column_of
+from trellis.results.rows import arrow_type, one_zero, present
 from trellis.streams.calendar import Calendar, Number, TimeLine
 from trellis.streams.closing import Late, Standing, close, partition_key
 from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS
-from trellis.trends.output import arrow_type, one_zero, present
 
 STALE = 0.25  # share of the events held that may be needed no more before the others are written anew
 CHUNKS = 64  # pieces in which events are held, before they are joined

@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trellis.events.clock import Clock
+from trellis.events.slice import Slice
+from trellis.events.sorting import column_of
 from trellis.language.bound import BoundQuery, Window, WindowKind
 from trellis.language.schema import Kind, Type
-from trellis.local.sorting import column_of
-from trellis.trends.clock import Clock
-from trellis.trends.slice import Slice
 
 END = inf  # the watermark when all events have come
 LAST_WINDOW = 1 << 62

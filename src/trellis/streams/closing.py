@@ -12,16 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.errors import UsageError
+from trellis.events.prepare import prepare
+from trellis.events.slice import Groups, Slice
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import to_query_text
-from trellis.local.prepare import prepare
-from trellis.operators import Operator, make_operator
+from trellis.operators.make import Operator, make_operator
 from trellis.plan.plan import Plan
+from trellis.results.arrange import arrange, wanted_ranges
+from trellis.results.numbers import aggregate_rows, aggregate_schema, count_columns
+from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema, row_schema
 from trellis.streams.calendar import Calendar, Number
-from trellis.trends.arrange import arrange, wanted_ranges
-from trellis.trends.numbers import aggregate_rows, aggregate_schema, count_columns
-from trellis.trends.output import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema, row_schema
-from trellis.trends.slice import Groups, Slice
 
 LARGEST_RANK = (1 << 63) - 1
 

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from trellis.algorithms.abi.graph import AbiGraph, Values, build, values_of
 from trellis.errors import TrellisError
+from trellis.events.adjacency import residual_holds
+from trellis.events.slice import Ints, Slice
 from trellis.kernels import abi_edges as kernel
 from trellis.kernels.edges import keep_edges, latest_predecessors, sources_of
 from trellis.kernels.worlds import later_times
 from trellis.language.syntax import Report
+from trellis.operators.trends.graph import MAX_EDGES, PAIRS_AT_ONCE, EventGraph, reduced
 from trellis.plan.plan import Plan
-from trellis.trends.adjacency import residual_holds
-from trellis.trends.graph import MAX_EDGES, PAIRS_AT_ONCE, EventGraph, reduced
-from trellis.trends.slice import Ints, Slice
 
 
 def constructed_graph(plan: Plan, events: Slice, construction: str, threads: int) -> EventGraph:

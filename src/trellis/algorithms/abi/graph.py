@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError, UsageError
+from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, encode
+from trellis.events.slice import Ints, Slice
 from trellis.kernels import abi_build as kernel
 from trellis.plan.plan import Plan
-from trellis.trends.adjacency import HIGHEST, LOWEST, Adjacency, encode
-from trellis.trends.slice import Ints, Slice
 
 DYNAMIC, DYNAMIC_RANGE, PARALLEL = "dynamic", "dynamic-range", "parallel"
 MOST_TO_EDGES = 250_000_000

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from trellis.algorithms.abi.graph import PARALLEL, AbiGraph, Values, build
 from trellis.algorithms.contract import REFERENCE, Stage
+from trellis.events.slice import Ints
 from trellis.kernels import abi_edges, abi_join
 from trellis.kernels.worlds import later_times
 from trellis.language.syntax import Report
-from trellis.trends.slice import Ints
 
 Flags = NDArray[np.bool_]
 FIRST_TRIED, FACTOR = 16, 4  # anchors that are tried where none are asked for, and how many times more the next time

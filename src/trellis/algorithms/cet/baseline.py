@@ -13,7 +13,7 @@ from trellis.errors import TrellisError
 from trellis.kernels import cet_baseline as kernel
 from trellis.kernels.cet_walk import predecessors
 from trellis.language.syntax import Report
-from trellis.trends.graph import EventGraph, build_graph
+from trellis.operators.trends.graph import EventGraph, build_graph
 
 MOST_STEPS = 1 << 31  # of comparing trends in a window: some seconds
 

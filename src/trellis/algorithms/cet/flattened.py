@@ -14,7 +14,7 @@ from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.kernels.abi_breadth import count_longer
 from trellis.kernels.cet_levels import direct_flags, lengthen
 from trellis.kernels.cet_walk import longest_paths
-from trellis.trends.graph import EventGraph
+from trellis.operators.trends.graph import EventGraph
 
 Flags = NDArray[np.bool_]
 

@@ -11,9 +11,9 @@ import numpy as np
 from trellis.algorithms.cet.ground import MOST_REFERENCES, Ground
 from trellis.algorithms.cet.plans import Costs, Problem, Window
 from trellis.algorithms.contract import REFERENCE, Stage
+from trellis.events.slice import Ints
 from trellis.kernels import cet_cuts as kernel
 from trellis.kernels.cet_grow import sizes
-from trellis.trends.slice import Ints
 
 MOST_COUNTED = 1 << 25  # events, once for each window, whose paths are counted to tell the steps of a plan
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from trellis.algorithms.contract import REFERENCE, Found, Stage
 from trellis.errors import TrellisError
+from trellis.events.slice import Ints
 from trellis.kernels.cet_walk import longest_paths, predecessors
 from trellis.kernels.listing import SPARE
-from trellis.trends.slice import Ints
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name
 BATCH_ROWS = 1 << 16

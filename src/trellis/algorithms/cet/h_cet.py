@@ -17,9 +17,9 @@ from trellis.algorithms.cet.optimizer import OPTIMIZERS
 from trellis.algorithms.cet.plans import Choice, NoPlan, Problem
 from trellis.algorithms.cet.pool import Pool
 from trellis.algorithms.contract import REFERENCE, Found, Stage
+from trellis.events.slice import Ints
 from trellis.kernels.cet_join import DEEPEST, STATE, join
 from trellis.kernels.listing import SPARE
-from trellis.trends.slice import Ints
 
 SHOWN = 12  # graphlets of a plan that `explain` names one by one
 

@@ -1,0 +1,1 @@
+"""Event tables: schema, expressions over Arrow columns, order, partitions, windows and slices."""

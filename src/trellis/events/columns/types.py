@@ -1,0 +1,152 @@
+"""The types of Arrow columns in the language, and the one physical form of each that evaluation works on."""
+
+from __future__ import annotations
+
+from trellis.errors import DataError
+from trellis.events.columns import decimals
+from trellis.events.columns.arrow import Array, Chunked, DataType, pa, pc
+from trellis.language.schema import (
+    BOOLEAN,
+    DOUBLE,
+    DURATION,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    UNKNOWN,
+    Kind,
+    Type,
+    decimal,
+)
+
+_PHYSICAL = {
+    Kind.INTEGER: pa.int64(),
+    Kind.DOUBLE: pa.float64(),
+    Kind.STRING: pa.large_string(),
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.TIMESTAMP: pa.timestamp("us"),
+    Kind.DATE: pa.timestamp("us"),
+    Kind.DURATION: pa.duration("us"),
+    Kind.UNKNOWN: pa.null(),
+}
+
+
+def from_arrow(type_: DataType) -> Type:
+    """Return the type that an Arrow column has in the language.
+
+    Parameters
+    ----------
+    type_
+        The type of the column. One of type null, whose values are all NULL, is UNKNOWN: it goes with everything.
+
+    Returns
+    -------
+    Type
+        Its kind, a decimal with its scale; OTHER, named as Arrow names it, for what conditions cannot use.
+    """
+    is_ = pa.types
+    if is_.is_dictionary(type_) or is_.is_run_end_encoded(type_):
+        return from_arrow(type_.value_type)
+    if is_.is_integer(type_):
+        return INTEGER
+    if is_.is_floating(type_):
+        return DOUBLE
+    if is_.is_decimal(type_):
+        return decimal(max(0, type_.scale))
+    if is_.is_string(type_) or is_.is_large_string(type_) or is_.is_string_view(type_):
+        return STRING
+    if is_.is_boolean(type_):
+        return BOOLEAN
+    if is_.is_timestamp(type_):
+        return TIMESTAMP
+    if is_.is_date(type_):
+        return Type(Kind.DATE)
+    if is_.is_duration(type_):
+        return DURATION
+    return UNKNOWN if is_.is_null(type_) else Type(Kind.OTHER, name=str(type_))
+
+
+def physical(type_: Type) -> DataType:
+    """Return the Arrow type of a normalised column.
+
+    Parameters
+    ----------
+    type_
+        Any type but OTHER.
+
+    Returns
+    -------
+    pyarrow.DataType
+        int64, double, decimal256(76, scale), large_string, bool, timestamp[us] (without a zone; dates too),
+        duration[us]; null for UNKNOWN.
+    """
+    return decimals.type_of(type_.scale) if type_.kind is Kind.DECIMAL else _PHYSICAL[type_.kind]
+
+
+def normalise(array: Array | Chunked, type_: Type) -> Array:
+    """Bring a column into the one physical form of its type.
+
+    Parameters
+    ----------
+    array
+        A column; numbers may also be narrower than `type_` (integers where it is DOUBLE or DECIMAL).
+    type_
+        Its type in the language: `from_arrow(array.type)`, or what several tables have in common.
+
+    Returns
+    -------
+    pyarrow.Array
+        Of the type `physical(type_)`; a column of type OTHER is only put into one piece. NaN stays NaN. Values that
+        have this form already are not copied.
+
+    Raises
+    ------
+    DataError
+        If a value does not fit: an integer of more than 64 bits, a time finer than microseconds or too far away, a
+        decimal of more than 76 digits.
+    """
+    whole = _one_piece(array)
+    if type_.kind is Kind.OTHER or whole.type == physical(type_):
+        return whole
+    return converted(whole, type_)
+
+
+def converted(array: Array, type_: Type) -> Array:
+    """Convert an array of any physical type that can stand for `type_`; see `normalise`."""
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), physical(type_))
+    try:
+        if type_.kind is Kind.DECIMAL:
+            return decimals.from_number(array, type_.scale)
+        if type_.kind is Kind.DOUBLE:
+            return decimals.to_double(array)
+        return array.cast(physical(type_))
+    except (pa.ArrowInvalid, decimals.TooWide):
+        raise _misfit(array, type_) from None
+
+
+def _one_piece(array: Array) -> Array:
+    """Lay chunks and dictionaries out flat; strings with 64-bit offsets, as 32 may not hold them all."""
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    elif pa.types.is_run_end_encoded(array.type):
+        array = pc.run_end_decode(array)
+    if from_arrow(array.type).kind is Kind.STRING:
+        array = array.cast(pa.large_string())
+    if isinstance(array, pa.ChunkedArray):
+        array = (
+            array.chunk(0) if array.num_chunks == 1 else pa.concat_arrays(array.chunks or [pa.array([], array.type)])
+        )
+    return array
+
+
+def _misfit(array: Array, type_: Type) -> DataError:
+    if type_.kind is Kind.INTEGER:
+        return DataError(f"the integer {pc.max(array).as_py()} does not fit 64 bits with a sign")
+    if type_.kind is Kind.DECIMAL:
+        return DataError(f"a decimal has more than {decimals.WIDEST} digits")
+    if array.type in (pa.timestamp("ns", getattr(array.type, "tz", None)), pa.duration("ns")):
+        return DataError(
+            f"a {type_.kind} is finer than microseconds",
+            "Round it to microseconds first.",
+        )
+    return DataError(f"a {type_.kind} is too far away to be counted in microseconds")

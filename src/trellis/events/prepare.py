@@ -1,0 +1,370 @@
+"""Split: from a table of events to the sorted slice that an operator works on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from trellis.errors import DataError, UsageError
+from trellis.events.adjacency import is_true, meets_condition
+from trellis.events.clock import Clock
+from trellis.events.columns.ordering import row_codes, sort_indices
+from trellis.events.columns.types import from_arrow, normalise
+from trellis.events.groups import make_groups
+from trellis.events.slice import Ints, Slice
+from trellis.events.sorting import Order, column_of, event_order, repeated_rows, table_order
+from trellis.kernels import worlds as kernel
+from trellis.language.bound import BoundQuery, WindowKind
+from trellis.language.schema import STRING, TYPE, Kind
+from trellis.plan.plan import Plan, is_one_kleene
+
+
+class SortedTable:
+    """All columns of the events, brought into their order only when they are asked for.
+
+    Parameters
+    ----------
+    table
+        The events as they came.
+    rows
+        The rows that are left, in order; None for all as they are.
+    """
+
+    def __init__(self, table: pa.Table, rows: Order) -> None:
+        self._table, self._rows = table, rows
+
+    @cached_property
+    def whole(self) -> pa.Table:
+        """All the columns."""
+        return self.columns(self._table.column_names)
+
+    def columns(self, names: Sequence[str]) -> pa.Table:
+        """Return some of the columns."""
+        return _taken(self._table.select(names).combine_chunks(), self._rows)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The slice of a whole input.
+
+    Attributes
+    ----------
+    events
+        The slice.
+    source
+        The events of the slice with all their columns.
+    read, dropped
+        How many rows came in, and how many of them were bad and left out.
+    repeated
+        The events that were left out because their id had occurred before, in the order of time.
+    """
+
+    events: Slice
+    source: SortedTable
+    read: int
+    dropped: int
+    repeated: pa.Table
+
+    @property
+    def table(self) -> pa.Table:
+        """The events of the slice with all their columns, in the same order."""
+        return self.source.whole
+
+
+def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> Prepared:
+    """Check, filter, partition, sort and window a table of events."""
+    read = table.num_rows
+    table = _without_bad_rows(table, plan.bound, on_bad_rows)
+    events = _sorted(_filtered(plan, table))
+    first = _first_of_ids(plan.bound, events, table, on_bad_rows)
+    kept = events.taken(first)
+    repeated = table.slice(0, 0)
+    if first is not None:
+        again = np.setdiff1d(np.arange(len(events)), first, assume_unique=True)
+        repeated = table.take(pa.array(_places(events.rows, again)))
+    dropped = read - table.num_rows + repeated.num_rows
+    return Prepared(_slice(plan.bound, kept), SortedTable(table, kept.rows), read, dropped, repeated)
+
+
+def with_columns(prepared: Prepared, plan: Plan) -> Slice:
+    """Return the slice with all columns that a plan reads."""
+    known = prepared.events.columns
+    more = prepared.source.columns([name for name in plan.columns if name not in known])
+    columns = {name: known[name] if name in known else column_of(more, name) for name in plan.columns}
+    return replace(prepared.events, columns=columns)
+
+
+def _taken(values: Any, rows: Order) -> Any:
+    """Return the rows of a table or an array; the same one for all as they are."""
+    return values if rows is None else values.take(pa.array(rows))
+
+
+# --- Bad rows and identity --------------------------------------------------------------------------------------
+
+
+def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> pa.Table:
+    schema = bound.schema
+    assert schema is not None
+    if on_bad_rows not in ("error", "drop"):
+        raise UsageError(f"on_bad_rows is `{on_bad_rows}`", "It is `error` or `drop`.")
+    for role, name in (("time", schema.time), ("id", schema.event_id)):
+        if name is None:
+            continue
+        good = readable(table[name])
+        bad = table.num_rows - good.true_count
+        if bad and on_bad_rows == "error":
+            raise bad_rows(bad, role, name, _first_row(table.filter(pc.invert(good))))
+        if bad:
+            table = table.filter(good)
+    return table
+
+
+def readable(column: pa.ChunkedArray) -> pa.Array:
+    """Return which times or ids can be read."""
+    good = pc.is_valid(column)
+    if pa.types.is_floating(column.type):
+        good = pc.and_(good, pc.fill_null(pc.is_finite(column), False))
+    return good.combine_chunks() if isinstance(good, pa.ChunkedArray) else good
+
+
+def _first_row(table: pa.Table) -> dict[str, object]:
+    """Return the first row as it is shown; moments that Python cannot tell as Arrow writes them."""
+    row: dict[str, object] = {}
+    for name in table.column_names:
+        value = table[name][0]
+        try:
+            row[name] = value.as_py()
+        except (ValueError, OverflowError):
+            row[name] = value.cast(pa.string()).as_py()
+    return row
+
+
+def bad_rows(number: int, role: str, name: str, example: Mapping[str, object]) -> DataError:
+    """Return the error for rows without a readable time or id, showing one."""
+    shown = ", ".join(f"{key}={value}" for key, value in list(example.items())[:8])
+    rows = "1 row has" if number == 1 else f"{number:,} rows have"
+    how = "say how they are written with --time-format, " if role == "time" else ""
+    return DataError(
+        f"{rows} no readable {role} in the column `{name}`, for example: {shown}",
+        f"Mend them, {how}or leave them out with on_bad_rows='drop' or --on-bad-rows drop.",
+    )
+
+
+def _positions(table: pa.Table, bound: BoundQuery) -> pa.Array:
+    """Return the positions of events in the order (time, table, other columns)."""
+    positions = np.arange(table.num_rows)
+    order = table_order(table, _identity_columns(table, bound))
+    if order is not None:
+        positions[order] = np.arange(table.num_rows)
+    return pa.array(positions)
+
+
+def unordered(name: str) -> UsageError:
+    """Return the error for a column by which events cannot be numbered."""
+    return UsageError(
+        f"events without an id are numbered by all their columns, but `{name}` has no order",
+        "Name an id column with event_id= or --event-id.",
+    )
+
+
+def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[str]:
+    schema = bound.schema
+    assert schema is not None
+    names = [schema.time, TYPE] if schema.tables[0].type is not None else [schema.time]
+    names += [n for n in table.column_names if n not in names]
+    for name in names:
+        if from_arrow(table[name].type).kind is Kind.OTHER:
+            raise unordered(name)
+    return names
+
+
+# --- Conditions on single events --------------------------------------------------------------------------------
+
+
+def meets_constants(plan: Plan, table: pa.Table) -> NDArray[np.bool_]:
+    """Return which events of a table may be in a result, as far as they alone tell."""
+    return _meets_constants(
+        plan, table, {name: column_of(table, name) for name in plan.columns if name in table.column_names}
+    )
+
+
+def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:
+    if not is_one_kleene(plan.bound):
+        return _fills_some(plan, table, columns)
+    meets = _has_type(plan.bound, table)
+    for condition in plan.constant:
+        meets &= meets_condition(condition, columns, meets)
+    return meets
+
+
+def _fills_some(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:
+    """Return which events may fill some variable."""
+    from trellis.events.variables import usable_events  # late: one variable goes without
+
+    schema = plan.bound.schema
+    assert schema is not None
+    name = schema.type_column
+    if name is not None and table.num_rows:
+        found = [v for v in pc.unique(columns[name]).to_pylist() if v is not None]
+        for wanted in dict.fromkeys(v.type for v in plan.bound.variables if v.type is not None):
+            if wanted not in found:
+                warn_of_case(wanted, found)
+    known = {key: column for key, column in columns.items() if key is not None}
+    meets = np.zeros(table.num_rows, np.bool_)
+    for usable in usable_events(plan.bound, plan.constant, known, table.num_rows).values():
+        meets |= usable
+    return meets
+
+
+def _has_type(bound: BoundQuery, table: pa.Table) -> NDArray[np.bool_]:
+    schema = bound.schema
+    assert schema is not None
+    name = schema.type_column
+    wanted = bound.variables[0].type
+    if name is None or wanted is None:
+        return np.ones(table.num_rows, np.bool_)
+    column = normalise(table[name], STRING)
+    has = is_true(pc.equal(column, pa.scalar(wanted, column.type)))
+    if table.num_rows and not has.any():
+        warn_of_case(wanted, [v for v in pc.unique(column).to_pylist() if v is not None])
+    return has
+
+
+def warn_of_case(wanted: str, found: list[str]) -> None:
+    """Warn where a type matches no event but differs from one only in case."""
+    similar = [t for t in found if t != wanted and t.casefold() == wanted.casefold()]
+    if similar:
+        names = ", ".join(f"`{t}`" for t in sorted(similar))
+        warnings.warn(
+            f"no event has the type `{wanted}`, but some have {names}: types are case-sensitive", stacklevel=6
+        )
+
+
+# --- Order, windows, groups -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Events:
+    """What is known of the events that are left, each in one place of every column and array.
+
+    `columns` has those that the plan reads, and the positions under None where `id` is. `rows` are the rows of the
+    events in the table of those that can be read; None for all as they are.
+    """
+
+    columns: Mapping[str | None, pa.Array]
+    id: str | None
+    meets: NDArray[np.bool_]
+    times: NDArray[Any]
+    partition: Ints | None
+    rows: Order
+
+    @property
+    def ids(self) -> pa.Array:
+        """The ids, or positions in their place."""
+        return self.columns[self.id]
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def taken(self, places: Order) -> _Events:
+        """Return some of the events, in an order."""
+        if places is None:
+            return self
+        return replace(
+            self,
+            columns={name: _taken(column, places) for name, column in self.columns.items()},
+            meets=self.meets[places],
+            times=self.times[places],
+            partition=None if self.partition is None else self.partition[places],
+            rows=places if self.rows is None else self.rows[places],
+        )
+
+
+def _filtered(plan: Plan, table: pa.Table) -> _Events:
+    """Return the events of a table that take part."""
+    bound = plan.bound
+    assert bound.schema is not None
+    columns: dict[str | None, pa.Array] = {name: column_of(table, name) for name in plan.columns}
+    if bound.schema.event_id is None:
+        columns[None] = _positions(table, bound)
+    meets = _meets_constants(plan, table, columns)
+    rows = None if plan.keep_failing or meets.all() else np.flatnonzero(meets)
+    if rows is not None:
+        columns, meets = {name: _taken(column, rows) for name, column in columns.items()}, meets[rows]
+    times = _clock(bound).numbers(columns[bound.schema.time])
+    partition = row_codes([columns[name] for name, _ in bound.partition]) if bound.partition else None
+    return _Events(columns, bound.schema.event_id, meets, times, partition, rows)
+
+
+def _sorted(events: _Events) -> _Events:
+    """Bring events into the order (partition, time, id); positions are in the order of times themselves."""
+    by = events.ids.to_numpy() if events.id is None else events.times
+    return events.taken(event_order(by, events.ids, events.partition))
+
+
+def _clock(bound: BoundQuery) -> Clock:
+    assert bound.schema is not None
+    return Clock(bound.window, bound.schema.time_type)
+
+
+def _slice(bound: BoundQuery, events: _Events) -> Slice:
+    times = events.times if events.times.flags.writeable else events.times.copy()  # kernels tell the two apart
+    bounds = _bounds(len(times), events.partition)
+    groups, until = make_groups(bound, _clock(bound), times, bounds)
+    columns = {name: column for name, column in events.columns.items() if name is not None}
+    return Slice(columns, events.ids, times, events.meets, bounds, groups, until)
+
+
+def _bounds(size: int, partition: Ints | None) -> Ints:
+    """Return where the runs of equal numbers begin, and where the last one ends."""
+    if size == 0:
+        return np.zeros(1, np.int64)
+    changes = np.empty(0, np.int64) if partition is None else np.flatnonzero(partition[1:] != partition[:-1]) + 1
+    return np.concatenate([[0], changes, [size]])
+
+
+def _first_of_ids(bound: BoundQuery, events: _Events, table: pa.Table, on_bad_rows: str) -> Order:
+    """Return which of the sorted events to keep: all, or those whose id did not occur before in their window."""
+    if events.id is None:
+        return None
+    repeated, codes = repeated_rows(events.ids, events.partition)
+    if not len(repeated):
+        return None
+    by = _by_columns(codes, events.times[repeated], _taken(table, _places(events.rows, repeated)))
+    run, codes = repeated[by], codes[by]
+    first = last = np.zeros(len(run), np.int64)
+    if bound.window.kind is WindowKind.SLIDING:
+        first, last = _clock(bound).windows(events.times[run])
+    keep = np.ones(len(events.times), np.bool_)
+    keep[run] = kernel.drop_repeated(first, last, _bounds(len(run), codes))
+    if not keep.all() and on_bad_rows == "error":
+        again = np.flatnonzero(~keep)
+        raise repeated_id(events.id, events.ids[int(again[0])].as_py(), len(again))
+    return np.flatnonzero(keep)
+
+
+def _places(rows: Order, places: Ints) -> Ints:
+    return places if rows is None else rows[places]
+
+
+def _by_columns(codes: Ints, times: NDArray[Any], table: pa.Table) -> Ints:
+    """Order rows by (id, time, other columns)."""
+    ordered = [n for n in table.column_names if from_arrow(table[n].type).kind is not Kind.OTHER]
+    return sort_indices([pa.array(codes), pa.array(times), *(column_of(table, name) for name in ordered)])
+
+
+def repeated_id(column: str, value: object, number: int) -> DataError:
+    """Return the error for an id that occurs twice in a window and partition."""
+    more = f" ({number:,} such rows)" if number > 1 else ""
+    return DataError(
+        f"the id `{value}` in the column `{column}` occurs twice in one window and partition{more}",
+        "Name another id column, or keep the first of each with on_bad_rows='drop' or --on-bad-rows drop.",
+    )

@@ -1,0 +1,66 @@
+"""A slice: sorted columnar events, and the worlds and groups they fall into. What an operator instance works on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Windows of partitions, in the order of the output: group `g` holds the events `[lo[g], hi[g])`.
+
+    `number` is the window's (the whole k of `[k * slide, k * slide + size)`), 0 where there are no windows.
+    """
+
+    lo: Ints
+    hi: Ints
+    number: Ints
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Events in the order (world, time, id).
+
+    Attributes
+    ----------
+    columns
+        The columns in normalised form (see `trellis.events.columns.types`), by name.
+    ids
+        The event ids as they were given.
+    times
+        The times as numbers: microseconds for timestamps and dates.
+    usable
+        Which events meet the constant conditions; the others only break contiguous trends.
+    bounds
+        World `i` is `[bounds[i], bounds[i + 1])`; edges never leave a world.
+    groups
+        The windows of partitions.
+    until
+        For each event the first one that can never be in a trend with it: past its last window, span or world.
+    begins
+        Under a span, the events at which the results that are wanted begin; None for all. The others count when it is
+        judged what is complete.
+    """
+
+    columns: Mapping[str, pa.Array]
+    ids: pa.Array
+    times: NDArray[Any]
+    usable: NDArray[np.bool_]
+    bounds: Ints
+    groups: Groups
+    until: Ints
+    begins: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.times)

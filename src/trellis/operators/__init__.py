@@ -1,0 +1,1 @@
+"""Operators: all that is asked of the results of a slice, under one contract (`trellis.operators.contract`)."""

@@ -1,0 +1,270 @@
+"""Counting and addressing on attribute indexes, one for each step of a network of positions, without edges.
+
+A vertex is an event together with how it was arrived at: as the first event of a match, or by a step. So it has one
+place, in the index of that step, and its successors are ranges in the indexes of the steps that lead on from its
+position. All these indexes lie beside each other in one, and the kernels for one variable work on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.events.adjacency import encode
+from trellis.events.slice import Groups, Slice
+from trellis.kernels import passes
+from trellis.kernels.positions import lay_out
+from trellis.kernels.worlds import later_times
+from trellis.language.bound import BoundQuery, Window, WindowKind
+from trellis.language.syntax import Report, Select
+from trellis.operators.patterns.variables import Variables
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.index import AttributeIndex, Parts, index_adjacency
+from trellis.operators.trends.operator import TrendOperator
+from trellis.operators.trends.tasks import Tasks
+from trellis.plan.plan import Plan
+from trellis.plan.positions import Network, can_index
+
+Ints = NDArray[np.int64]
+Small = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class _Arrival:
+    """How an event came to be at a position, by a step or as the first; `ends` and `goes_on`: what it may do next."""
+
+    position: int
+    source: int | None
+    ends: bool
+    goes_on: bool
+
+
+@dataclass(frozen=True)
+class _Step:
+    """The index of a step: the place of each event, its own segment, and the ranges of what may follow it."""
+
+    index: AttributeIndex
+    takes: Flags
+    place: Small
+    own: Small | None
+    own_end: Small | None
+    ranges: list[tuple[Small, Small]]
+
+
+class _OnIndex(TrendOperator):
+    """An operator that never needs edges."""
+
+    @property
+    def graph(self) -> EventGraph:
+        """There is none."""
+        raise AssertionError("this operator has an index only")
+
+
+@dataclass(frozen=True)
+class IndexedPositions:
+    """The vertices of a slice, and what answers questions on them.
+
+    Attributes
+    ----------
+    events, variables
+        The event of each vertex, and its variable.
+    in_order
+        Whether paths in the order of their vertices are results in the order of their events.
+    """
+
+    plan: Plan
+    slice: Slice
+    events: Ints
+    variables: Ints
+    index: AttributeIndex
+    tasks: Tasks
+    in_order: bool
+    threads: int
+
+    def operator(self, bound: BoundQuery | None = None, columns: Mapping[str, pa.Array] | None = None) -> TrendOperator:
+        """Return the operator over the vertices, for what a query aggregates."""
+        bound = replace(
+            bound or self.plan.bound, report=Report.UNEXTENDABLE, select=Select.ANY, window=Window(WindowKind.WHOLE)
+        )
+        operator = _OnIndex(
+            replace(self.plan, bound=bound, adjacent=()), replace(self.slice, columns=columns or {}), self.threads
+        )
+        operator.__dict__ |= {"index": self.index, "tasks": self.tasks, "direct": None}
+        return operator
+
+
+def index_positions(
+    plan: Plan, network: Network, events: Slice, variables: Variables, threads: int = 1
+) -> IndexedPositions | None:
+    """Return the vertices of a slice on indexes, or None where edges are needed."""
+    if not can_index(plan, network):
+        return None
+    usable = [variables.usable[position.variable] for position in network.positions]
+    lo, hi, group = _tasks(network, events, usable)
+    steps: dict[tuple[int, int], _Step] = {}
+    for source, target in network.steps:
+        step = _step(network, events, usable, source, target, lo, hi, threads)
+        if step is None:
+            return None
+        steps[source, target] = step
+    every = plan.bound.report is Report.ANY
+    arrivals = _arrivals(network, every)
+    masks = [usable[a.position] if a.source is None else steps[a.source, a.position].takes for a in arrivals]
+    flat = np.flatnonzero(np.stack(masks, axis=1).ravel())
+    of_event, arrival = flat // len(arrivals), flat % len(arrivals)
+    vertices = _Vertices(network, arrivals, of_event, arrival, len(events))
+    index = vertices.index(steps, events, len(lo), every)
+    begins = vertices.begins
+    first, behind = begins[lo], begins[hi]  # of the vertices of an event those that begin a match come first
+    number = np.arange(len(lo))
+    tasks = Tasks(first, behind, first, group, number, network.span, every=False)
+    if events.begins is not None:
+        tasks = tasks.chosen(events.begins[lo])
+    codes = np.array([variables.codes[position.variable] for position in network.positions])
+    positions = np.array([a.position for a in arrivals])[arrival]
+    groups = Groups(begins[events.groups.lo], begins[events.groups.hi], events.groups.number)
+    size = len(flat)
+    slice_ = Slice(
+        {}, pa.nulls(size), np.empty(size, np.int8), np.ones(size, np.bool_), begins[events.bounds], groups,
+        np.empty(0, np.int64),
+    )  # fmt: skip
+    return IndexedPositions(
+        plan, slice_, of_event, codes[positions], index, tasks, _is_in_order(network, usable), threads
+    )
+
+
+def _tasks(network: Network, events: Slice, usable: list[Flags]) -> tuple[Ints, Ints, Ints]:
+    """Return the ranges of events in which results are found by themselves, and their groups."""
+    groups = events.groups
+    if not network.span:
+        return groups.lo, groups.hi, np.arange(len(groups))
+    starts = np.flatnonzero(usable[network.firsts[0]])
+    return starts, events.until[starts], np.searchsorted(groups.lo, starts, side="right") - 1
+
+
+def _step(
+    network: Network, events: Slice, usable: list[Flags], source: int, target: int, lo: Ints, hi: Ints, threads: int
+) -> _Step | None:
+    """Return the index of a step, or None where it cannot have one."""
+    every = np.ones(len(events), np.bool_)
+    adjacency = encode(network.steps[source, target].conditions, events.columns, every)
+    adjacency.gives &= usable[source]
+    adjacency.takes &= usable[target]
+    index = index_adjacency(
+        adjacency, replace(events, usable=every), lo, hi, network.span, threads, neighbours=source == target
+    )
+    if index is None or isinstance(index.shape, passes.Pairs):
+        return None
+    shape = index.shape
+    if isinstance(shape, passes.Keys):
+        place, first = shape.place, shape.first
+        none = first < 0
+        return _Step(
+            index, adjacency.takes, place, place, place + np.int32(1),
+            [(np.where(none, 0, first), np.where(none, 0, first + 1).astype(np.int32))],
+        )  # fmt: skip
+    if isinstance(shape, passes.Tails):
+        return _Step(index, adjacency.takes, shape.place, shape.own, shape.own_end, [(shape.first, shape.last)])
+    return _Step(index, adjacency.takes, shape.place, None, None, list(zip(shape.first, shape.last, strict=True)))
+
+
+def _arrivals(network: Network, every: bool) -> list[_Arrival]:
+    """Return the ways to arrive at positions.
+
+    Where every match counts, a vertex that may both end a match and go on stands twice: first the one that ends.
+    """
+    found = []
+    ways = [(p, None) for p in network.firsts] + [(target, source) for source, target in sorted(network.steps)]
+    for position, source in ways:
+        ends, goes_on = position in network.lasts, bool(network.after_position(position))
+        if every and ends and goes_on:
+            found += [_Arrival(position, source, True, False), _Arrival(position, source, False, True)]
+        else:
+            found.append(_Arrival(position, source, ends, goes_on))
+    return found
+
+
+def _is_in_order(network: Network, usable: list[Flags]) -> bool:
+    """Return whether no event may come next at two positions."""
+    for choice in [list(network.firsts), *(network.after_position(p) for p in range(len(network.positions)))]:
+        if len(choice) > 1 and (np.sum([usable[p] for p in choice], axis=0) > 1).any():
+            return False
+    return True
+
+
+class _Vertices:
+    """Events and how they were arrived at, in that order."""
+
+    def __init__(self, network: Network, arrivals: list[_Arrival], events: Ints, arrival: Ints, number: int) -> None:
+        self.network, self.arrivals, self.events, self.arrival = network, arrivals, events, arrival
+        self.begins = np.searchsorted(events, np.arange(number + 1))
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    def index(self, steps: dict[tuple[int, int], _Step], events: Slice, tasks: int, every: bool) -> AttributeIndex:
+        """Return the index of all steps."""
+        given = next(iter(steps.values())).index.parts if steps else _no_parts(events, tasks)
+        widths = np.array([step.index.parts.width for step in steps.values()], np.int64).reshape(len(steps), len(given))
+        bases = np.cumsum(widths, axis=0) - widths
+        begin, end = self.begins[given.begin], self.begins[given.end]
+        sizes = end - begin
+        offset = np.cumsum(sizes) - sizes - begin
+        total = int(sizes.sum())
+
+        def laid_out(values: Small, wanted: list[bool], base: Ints, out: Small) -> None:
+            lay_out(begin, end, offset, given.offset, self.events, self.arrival, np.array(wanted), values, base, out)
+
+        most = max([1, *(self._ranges_from(steps, p) for p in range(len(self.network.positions)))])
+        tails = most == 1 and all(step.own is not None for step in steps.values())
+        place = np.full(total, -1, np.int32)
+        own, own_end = (np.zeros(total if tails else 0, np.int32) for _ in range(2))
+        first, last = (np.zeros((most, total), np.int32) for _ in range(2))
+        used = dict.fromkeys(range(len(self.network.positions)), 0)
+        for (key, step), base in zip(steps.items(), bases, strict=True):
+            source, target = key
+            arrived = [(a.source, a.position) == (source, target) for a in self.arrivals]
+            laid_out(step.place, arrived, base, place)
+            if tails and step.own is not None and step.own_end is not None:
+                laid_out(step.own, arrived, base, own)
+                laid_out(step.own_end, arrived, base, own_end)
+            leaves = [a.position == source and a.goes_on for a in self.arrivals]
+            for low, high in step.ranges:
+                laid_out(low, leaves, base, first[used[source]])
+                laid_out(high, leaves, base, last[used[source]])
+                used[source] += 1
+        width = widths.sum(axis=0)
+        shape = passes.Tails(place, first[0], last[0], own, own_end) if tails else passes.Ranges(place, first, last)
+        parts = Parts(begin, end, offset, width, given.of_task)
+        return AttributeIndex("steps", True, shape, self._known(steps, events, every), parts)
+
+    def _ranges_from(self, steps: dict[tuple[int, int], _Step], position: int) -> int:
+        return sum(len(step.ranges) for (source, _), step in steps.items() if source == position)
+
+    def _known(self, steps: dict[tuple[int, int], _Step], events: Slice, every: bool) -> passes.Events:
+        """Return where paths may begin and end, as the first successor and the last predecessor that tell it."""
+        size = len(self)
+        later = self.begins[later_times(events.times, events.bounds)[self.events]]
+        nearest, latest = np.full(size, -1, np.int64), np.full(size, size, np.int64)
+        for i, arrival in enumerate(self.arrivals):
+            here = np.flatnonzero(self.arrival == i)
+            again = steps.get((arrival.position, arrival.position))
+            at = self.events[here]
+            if arrival.ends:
+                goes_on = again is not None and not every
+                nearest[here] = self.begins[again.index.events.nearest[at]] if goes_on and again else size
+            if arrival.source is None:
+                before = again.index.events.latest[at] if again is not None and not every else np.full(len(at), -1)
+                latest[here] = np.where(before < 0, -1, self.begins[before])
+        return passes.Events(later, nearest, latest, np.ones(size, np.bool_))
+
+
+def _no_parts(events: Slice, tasks: int) -> Parts:
+    """Return one part for all tasks: a match is one event."""
+    none, one = np.zeros(1, np.int64), np.ones(1, np.int64)
+    return Parts(none, one * len(events), none, none, np.zeros(tasks, np.int64))

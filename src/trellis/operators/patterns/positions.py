@@ -1,0 +1,279 @@
+"""Patterns whose conditions look at neighbours only: their results without going through matches.
+
+Such a pattern is a network of positions (`trellis.plan.positions`). An event bound to a position is a vertex; which
+vertices may follow one another is decided by the same kernels as for one Kleene variable, with one set of conditions
+for each step. Windows that overlap share these edges.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.events.adjacency import encode
+from trellis.events.slice import Slice
+from trellis.kernels import edges as edge_kernel
+from trellis.kernels import positions as kernel
+from trellis.kernels.worlds import later_times
+from trellis.language.syntax import Report
+from trellis.operators.patterns.paths import Paths
+from trellis.operators.patterns.variables import Variables
+from trellis.operators.trends.graph import edges_between, reduced
+from trellis.plan.plan import Plan
+from trellis.plan.positions import Network
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Vertices:
+    """Events bound to positions, in the order (event, position), and their successors."""
+
+    events: Ints
+    positions: Ints
+    offsets: Ints
+    targets: NDArray[np.int32]
+
+
+class NotSeparable(Exception):
+    """A condition on the first event cannot be told by comparing two values, on the events at hand."""
+
+
+class PositionPaths:
+    """The results of the groups `[first, last)` of a slice."""
+
+    def __init__(
+        self, plan: Plan, network: Network, events: Slice, variables: Variables, first: int, last: int
+    ) -> None:
+        self.plan, self.network = plan, network
+        lo, hi = events.groups.lo[first:last], events.groups.hi[first:last]
+        ranges = _merged(lo, hi)
+        self.rows = _rows_of(ranges)
+        begins = np.concatenate([[0], np.cumsum(ranges[:, 1] - ranges[:, 0])])
+        which = np.searchsorted(ranges[:, 0], lo, side="right") - 1
+        self.lo = begins[which] + lo - ranges[which, 0]
+        self.hi = begins[which] + hi - ranges[which, 0]
+        shift = np.repeat(begins[:-1] - ranges[:, 0], ranges[:, 1] - ranges[:, 0])
+        until = np.minimum(events.until[self.rows], np.repeat(ranges[:, 1], ranges[:, 1] - ranges[:, 0])) + shift
+        rows = pa.array(self.rows)
+        self.slice = replace(
+            events,
+            columns={name: column.take(rows) for name, column in events.columns.items()},
+            times=np.ascontiguousarray(events.times[self.rows]),
+            usable=np.ones(len(self.rows), np.bool_),
+            bounds=begins,
+            until=until,
+            begins=None if events.begins is None else events.begins[self.rows],
+        )
+        self.usable = {name: mask[self.rows] for name, mask in variables.usable.items()}
+
+    def paths(self) -> Paths:
+        """Return the results as paths."""
+        vertices = self._vertices()
+        events, positions = vertices.events, vertices.positions
+        may_begin, may_end = (np.isin(positions, ends) for ends in (self.network.firsts, self.network.lasts))
+        worlds, group = (
+            self._anchored_worlds(events, may_begin) if self.network.anchored else self._plain_worlds(events)
+        )
+        graph = kernel.Graph(
+            events, positions, self.slice.times[events], may_begin, may_end, vertices.offsets, vertices.targets,
+            np.flatnonzero(~may_begin),
+        )  # fmt: skip
+        given = (graph, worlds, self._carried(), self.plan.bound.report is Report.ANY)
+        scratch = np.zeros(len(events), np.uint8), np.empty(len(events), np.int64)
+        sizes = kernel.measure(*given, *scratch)
+        begins, edges = np.append(0, np.cumsum(sizes[:, 0])), int(sizes[:, 1].sum())
+        out = (
+            np.empty(begins[-1], np.int64), np.empty(begins[-1], np.int64), np.zeros(begins[-1] + 1, np.int64),
+            np.empty(edges, np.int32),
+        )  # fmt: skip
+        found = kernel.write(*given, *scratch, np.empty(len(events), np.int64), *out)
+        ambiguous = np.bincount(group, found, len(self.lo)) > 0
+        ends = np.searchsorted(group, np.arange(len(self.lo) + 1))
+        return Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
+
+    def _plain_worlds(self, events: Ints) -> tuple[kernel.Worlds, Ints]:
+        """Return a world for each window, and these."""
+        lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
+        none = np.full(len(lo), -1)
+        return kernel.Worlds(lo, hi, none, self._first_times(), self._last_times()), np.arange(len(lo))
+
+    def _anchored_worlds(self, events: Ints, may_begin: NDArray[np.bool_]) -> tuple[kernel.Worlds, Ints]:
+        """Return a world for each event that may begin a result in each window, and its window."""
+        lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
+        earliest = self._first_times()
+        firsts = np.flatnonzero(may_begin if self.slice.begins is None else may_begin & self.slice.begins[events])
+        begin, end = np.searchsorted(firsts, lo), np.searchsorted(firsts, hi)
+        group = np.repeat(np.arange(len(lo)), end - begin)
+        only = firsts[_places(begin, end)]
+        last = hi[group]
+        ends = self.hi[group]
+        if self.network.span:
+            ends = np.minimum(ends, self.slice.until[events[only]])
+            last = np.searchsorted(events, ends)
+        latest = self._last_times(self.lo[group], ends)
+        return kernel.Worlds(only, last, only, earliest[group], latest), group
+
+    def _carried(self) -> kernel.Carried:
+        """Return the conditions on the first event and each of a position as codes that are compared."""
+        size = len(self.rows)
+        keys: list[np.ndarray] = []
+        above: list[Ints] = []
+        below: list[Ints] = []
+        differ: list[np.ndarray] = []
+        asked: list[list[int]] = [[], [], []]
+        for place, position in enumerate(self.network.positions):
+            for condition in position.anchored:
+                one = encode((condition,), self.slice.columns, self.slice.usable)
+                if one.residual or not (one.gives.all() and one.takes.all()):
+                    raise NotSeparable
+                if one.key_next is not None and one.key_prev is not None:
+                    keys.append(np.stack([one.key_next, one.key_prev]).astype(np.int64))
+                    asked[0].append(place)
+                above += one.above
+                below += one.below
+                asked[1] += [place] * len(one.above)
+                differ += [np.stack(pair) for pair in zip(one.differ_next, one.differ_prev, strict=True)]
+                asked[2] += [place] * len(one.differ_next)
+        table = np.full((3, max(map(len, asked), default=0) + 1), -1)
+        for kind, places in enumerate(asked):
+            table[kind, : len(places)] = places
+        return kernel.Carried(
+            table, _stack(keys, (0, 2, size)), _stack(above, (0, size)), _stack(below, (0, size)),
+            _stack(differ, (0, 2, size)),
+        )  # fmt: skip
+
+    # --- Edges ------------------------------------------------------------------------------------------------
+
+    def _vertices(self) -> _Vertices:
+        size, number = len(self.rows), len(self.network.positions)
+        usable = np.stack([self.usable[position.variable] for position in self.network.positions], axis=1)
+        flat = np.flatnonzero(usable.ravel())
+        events, positions = flat // number, flat % number
+        vertex_of = np.full((number, size), -1, np.int64)
+        vertex_of[positions, events] = np.arange(len(flat))
+        steps = sorted(self.network.steps)
+        rows, successors = _stacked([self._edges(*step) for step in steps], size)
+        first_step = np.searchsorted([source for source, _ in steps], np.arange(number + 1))
+        step_target = np.array([target for _, target in steps], np.int64)
+        offsets = np.zeros(len(flat) + 1, np.int64)
+        given = (events, positions, first_step, step_target, rows, successors, vertex_of, offsets)
+        total = kernel.join_edges(*given, np.empty(0, np.int32))
+        targets = np.empty(total, np.int32)
+        if total:
+            kernel.join_edges(*given, targets)
+        if self.plan.bound.report is Report.MAXIMAL:
+            offsets, targets = self._reduced(events, offsets, targets)
+        return _Vertices(events, positions, offsets, targets)
+
+    def _edges(self, source: int, target: int) -> tuple[Ints, NDArray[np.int32]]:
+        """Return the edges between events at two positions."""
+        step = self.network.steps[source, target]
+        adjacency = encode(step.conditions, self.slice.columns, self.slice.usable)
+        adjacency.gives &= self.usable[self.network.positions[source].variable]
+        adjacency.takes &= self.usable[self.network.positions[target].variable]
+        events = self.slice
+        if step.absent:
+            events = replace(events, until=np.minimum(events.until, self._until_forbidden(step.absent)))
+        return edges_between(events, adjacency, edge_kernel.ANY)
+
+    def _until_forbidden(self, absent: tuple[str, ...]) -> Ints:
+        later = later_times(self.slice.times, self.slice.bounds)
+        return until_forbidden(later, self._forbidden(absent))
+
+    def _forbidden(self, absent: tuple[str, ...]) -> NDArray[np.bool_]:
+        return np.logical_or.reduce([self.usable[name] for name in absent])
+
+    def _reduced(self, events: Ints, offsets: Ints, targets: NDArray[np.int32]) -> tuple[Ints, NDArray[np.int32]]:
+        bounds = np.searchsorted(events, self.slice.bounds)
+        until = np.searchsorted(events, self.slice.until[events])
+        size = len(events)
+        worlds = replace(self.slice, bounds=bounds, until=until, times=np.empty(size), usable=np.empty(size, np.bool_))
+        return reduced(worlds, offsets, targets)
+
+    # --- NOT at the edges -------------------------------------------------------------------------------------
+
+    def _first_times(self) -> NDArray[Any]:
+        """Return for each window the time after which no result may begin: that of the first forbidden event."""
+        times, absent = self.slice.times, self.network.before
+        most = np.full(len(self.lo), _extreme(times, 1), times.dtype)
+        if absent and len(times):
+            found = np.append(next_of(self._forbidden(absent)), len(times))[self.lo]
+            has = found < self.hi
+            most[has] = times[found[has]]
+        return most
+
+    def _last_times(self, lo: Ints | None = None, hi: Ints | None = None) -> NDArray[Any]:
+        """Return for each window the time before which no result may end: that of the last forbidden event."""
+        lo, hi = self.lo if lo is None else lo, self.hi if hi is None else hi
+        times, absent = self.slice.times, self.network.after
+        least = np.full(len(hi), _extreme(times, -1), times.dtype)
+        if absent and len(times):
+            forbidden = self._forbidden(absent)
+            before = np.maximum.accumulate(np.where(forbidden, np.arange(len(times)), -1))
+            found = np.where(hi > 0, before[hi - 1], -1)
+            has = found >= lo
+            least[has] = times[found[has]]
+        return least
+
+
+def _places(begin: Ints, end: Ints) -> Ints:
+    """Return the numbers of all ranges, one after another."""
+    sizes = end - begin
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(begin, sizes)
+
+
+def _stack(arrays: list[np.ndarray], empty: tuple[int, ...]) -> np.ndarray:
+    return np.stack(arrays) if arrays else np.empty(empty, np.int64)
+
+
+def until_forbidden(later: Ints, forbidden: NDArray[np.bool_]) -> Ints:
+    """Return for each event the first one that is later than a forbidden one that is later than it."""
+    size = len(later)
+    found = np.append(next_of(forbidden), size)[later]
+    return np.where(found < size, np.append(later, size)[found], size)
+
+
+def next_of(flags: NDArray[np.bool_]) -> Ints:
+    """Return for each place the first one from there on that has the flag; the size where none has."""
+    size = len(flags)
+    found = np.where(flags, np.arange(size), size)
+    return np.minimum.accumulate(found[::-1])[::-1]
+
+
+def _extreme(times: NDArray[Any], sign: int) -> Any:
+    if times.dtype.kind == "f":
+        return sign * np.inf
+    info = np.iinfo(times.dtype)
+    return info.max if sign > 0 else info.min
+
+
+def _merged(lo: Ints, hi: Ints) -> Ints:
+    """Return the ranges that are covered, in rising order, those that overlap joined."""
+    order = np.argsort(lo, kind="stable")
+    found: list[list[int]] = []
+    for begin, end in zip(lo[order].tolist(), hi[order].tolist(), strict=True):
+        if found and begin < found[-1][1]:
+            found[-1][1] = max(found[-1][1], end)
+        elif begin < end:
+            found.append([begin, end])
+    return np.array(found or [[0, 0]], np.int64)
+
+
+def _rows_of(ranges: Ints) -> Ints:
+    return np.concatenate([np.arange(begin, end) for begin, end in ranges.tolist()])
+
+
+def _stacked(edges: list[tuple[Ints, NDArray[np.int32]]], size: int) -> tuple[Ints, NDArray[np.int32]]:
+    """Return the edges of all steps one after another, and for each step where those of its events begin."""
+    rows = np.zeros((len(edges), size + 1), np.int64)
+    total = 0
+    for row, (degrees, targets) in zip(rows, edges, strict=True):
+        row[0] = total
+        row[1:] = total + np.cumsum(degrees)
+        total += len(targets)
+    return rows, np.concatenate([targets for _, targets in edges]) if edges else np.empty(0, np.int32)

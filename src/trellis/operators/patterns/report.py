@@ -1,0 +1,223 @@
+"""Which matches REPORT gives, as a network of its own in which every path from a start to an end is one of them.
+
+A longer match that would make one no result is followed beside it: with each node of a match go the nodes that the
+longer ones have reached with the same event, bound to the same variable. Where what a node depends on is only its
+event and variable these are the node itself, and such matches are left out at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.language.syntax import Report
+from trellis.operators.patterns.search import Network
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Reported:
+    """The results of a window as paths.
+
+    Vertices are in the order (event, variable, ends before those that go on); every path from a vertex without a
+    predecessor to one without a successor is a result, and every result is one path.
+
+    Attributes
+    ----------
+    events, variables
+        The event and the variable of each vertex.
+    offsets, successors
+        The successors of each vertex, in rising order.
+    ambiguous
+        Whether two results have the same events bound to different variables, as far as some event.
+    """
+
+    events: Ints
+    variables: Ints
+    offsets: Ints
+    successors: NDArray[np.int32]
+    ambiguous: bool
+
+
+def reported(network: Network, times: list[Any], mode: Report) -> Reported:
+    """Return the matches of a network that a mode reports."""
+    if mode is Report.ANY:
+        return _paths(network, network.starts, network.accepting, network.successors, list(range(len(network))))
+    pairs = _unextendable(network, times) if mode is Report.UNEXTENDABLE else _maximal(network)
+    return _paths(network, *pairs)
+
+
+# --- Longer matches ---------------------------------------------------------------------------------------------
+
+
+class _Steps:
+    """Successors by (event, variable): a node has at most one for each."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._known: dict[int, dict[tuple[int, int], int]] = {}
+
+    def __call__(self, node: int) -> dict[tuple[int, int], int]:
+        """Return the successors of a node by their events and variables."""
+        found = self._known.get(node)
+        if found is None:
+            network = self._network
+            found = {(network.events[n], network.variables[n]): n for n in network.successors[node]}
+            self._known[node] = found
+        return found
+
+
+_Product = tuple[list[int], list[bool], list[list[int]], list[int]]
+
+
+def _unextendable(network: Network, times: list[Any]) -> _Product:
+    """Follow with each match those that have more before its first event."""
+    number = len(network)
+    preceded, followed, reaching = [False] * number, [False] * number, list(network.accepting)
+    for node in _latest_first(network):
+        for after in network.successors[node]:
+            reaching[node] = reaching[node] or reaching[after]
+            if times[network.events[node]] < times[network.events[after]]:
+                preceded[after] = True
+                followed[node] = followed[node] or reaching[after]
+    at: dict[tuple[int, int], list[int]] = {}
+    for node in range(number):
+        if preceded[node]:
+            at.setdefault((network.events[node], network.variables[node]), []).append(node)
+    steps = _Steps(network)
+
+    def begin(node: int) -> frozenset[int]:
+        return frozenset(at.get((network.events[node], network.variables[node]), ()))
+
+    def step(node: int, longer: frozenset[int], key: tuple[int, int], after: int) -> frozenset[int]:
+        return frozenset(steps(other)[key] for other in longer if key in steps(other))
+
+    def is_result(node: int, longer: frozenset[int]) -> bool:
+        return network.accepting[node] and not followed[node] and not any(network.accepting[n] for n in longer)
+
+    return _product(network, begin, step, is_result)
+
+
+def _maximal(network: Network) -> _Product:
+    """Follow with each match those that have more events anywhere."""
+    number = len(network)
+    before = [0] * number  # the predecessors of a node, as bits
+    beyond = [0] * number  # what can be reached from it
+    reaching = list(network.accepting)
+    followed = [False] * number
+    for node in _latest_first(network):
+        for after in network.successors[node]:
+            before[after] |= 1 << node
+            beyond[node] |= beyond[after] | 1 << after
+            followed[node] = followed[node] or reaching[after]
+        reaching[node] = reaching[node] or followed[node]
+    at: dict[tuple[int, int], list[int]] = {}
+    for node in range(number):
+        at.setdefault((network.events[node], network.variables[node]), []).append(node)
+
+    def begin(node: int) -> frozenset[int]:
+        return frozenset(n for n in at[network.events[node], network.variables[node]] if before[n])
+
+    def step(node: int, longer: frozenset[int], key: tuple[int, int], after: int) -> frozenset[int]:
+        near = beyond[node]
+        for other in longer:
+            near |= beyond[other] | 1 << other
+        return frozenset(n for n in at[key] if before[n] & near)
+
+    def is_result(node: int, longer: frozenset[int]) -> bool:
+        return network.accepting[node] and not followed[node] and not any(reaching[n] for n in longer)
+
+    return _product(network, begin, step, is_result)
+
+
+def _latest_first(network: Network) -> list[int]:
+    return sorted(range(len(network)), key=lambda node: -network.events[node])
+
+
+def _product(network: Network, begin: Any, step: Any, is_result: Any) -> _Product:
+    """Return the nodes of matches with what follows them: starts, results, successors, and the nodes themselves."""
+    numbers: dict[tuple[int, frozenset[int]], int] = {}
+    nodes: list[int] = []
+    results: list[bool] = []
+    successors: list[list[int]] = []
+    waiting: list[tuple[int, frozenset[int]]] = []
+
+    def number(node: int, longer: frozenset[int]) -> int | None:
+        if node in longer:
+            return None  # the longer match ends wherever this one does
+        key = (node, longer)
+        if key not in numbers:
+            numbers[key] = len(nodes)
+            nodes.append(node)
+            results.append(is_result(node, longer))
+            successors.append([])
+            waiting.append(key)
+        return numbers[key]
+
+    starts = [one for node in network.starts if (one := number(node, begin(node))) is not None]
+    while waiting:
+        node, longer = waiting.pop()
+        own = numbers[node, longer]
+        for after in network.successors[node]:
+            key = (network.events[after], network.variables[after])
+            one = number(after, step(node, longer, key, after))
+            if one is not None:
+                successors[own].append(one)
+    return starts, results, successors, nodes
+
+
+# --- Paths ------------------------------------------------------------------------------------------------------
+
+
+def _paths(
+    network: Network, starts: list[int], results: list[bool], successors: list[list[int]], nodes: list[int]
+) -> Reported:
+    """Leave out what leads to no result, and tell vertices that end or begin a result from those that do not."""
+    order = sorted(range(len(nodes)), key=lambda n: (network.events[nodes[n]], network.variables[nodes[n]], n))
+    alive = list(results)
+    for one in reversed(order):
+        alive[one] = alive[one] or any(alive[n] for n in successors[one])
+    entered = [False] * len(nodes)
+    for one in starts:
+        entered[one] = True
+    inner = [False] * len(nodes)
+    for one in order:
+        if entered[one] or inner[one]:
+            for after in successors[one]:
+                inner[after] = alive[after]
+    first = [entered[n] and alive[n] for n in range(len(nodes))]
+    goes_on = [any(alive[n] for n in successors[one]) for one in range(len(nodes))]
+    vertices: list[tuple[int, bool, bool]] = []  # node, begins, ends
+    places: dict[tuple[int, bool, bool], int] = {}
+    for one in order:
+        for ends in (True, False):
+            for begins in (True, False):
+                used = (first[one] if begins else inner[one]) and (results[one] if ends else goes_on[one])
+                if used:
+                    places[one, begins, ends] = len(vertices)
+                    vertices.append((one, begins, ends))
+    offsets, found = [0], []
+    ambiguous = _same_event(network, nodes, [one for one in starts if alive[one]])
+    for one, _, ends in vertices:
+        if not ends:
+            living = [n for n in successors[one] if alive[n]]
+            ambiguous = ambiguous or _same_event(network, nodes, living)
+            row = [places[n, False, e] for n in living for e in (True, False) if (n, False, e) in places]
+            found += sorted(row)
+        offsets.append(len(found))
+    return Reported(
+        np.array([network.events[nodes[one]] for one, _, _ in vertices], np.int64),
+        np.array([network.variables[nodes[one]] for one, _, _ in vertices], np.int64),
+        np.array(offsets, np.int64),
+        np.array(found, np.int32),
+        ambiguous,
+    )
+
+
+def _same_event(network: Network, nodes: list[int], some: list[int]) -> bool:
+    events = [network.events[nodes[one]] for one in some]
+    return len(set(events)) < len(events)

@@ -1,0 +1,42 @@
+"""Which events may fill which variable of a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.events.slice import Slice
+from trellis.events.variables import usable_events
+from trellis.operators.patterns.conditions import Conjunct, conjuncts_of
+from trellis.plan.plan import Plan
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Variables:
+    """The variables of a pattern over a slice.
+
+    Attributes
+    ----------
+    usable
+        For each variable, those of NOT too, the events that have its type and meet its constant conditions.
+    codes
+        The number of each variable that takes events, in the order of the pattern.
+    conjuncts
+        The other conditions.
+    """
+
+    usable: Mapping[str, Mask]
+    codes: Mapping[str, int]
+    conjuncts: tuple[Conjunct, ...]
+
+
+def make_variables(plan: Plan, events: Slice) -> Variables:
+    """Return the variables of a plan over a slice."""
+    usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
+    bound = [v.name for v in plan.bound.variables if not v.absent]
+    return Variables(usable, {name: code for code, name in enumerate(bound)}, conjuncts_of(plan.bound))

@@ -1,0 +1,213 @@
+"""The events that may fill the variables of a sequence, without those that can be in no match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.events.adjacency import encode_rows, meets_condition
+from trellis.events.slice import Slice
+from trellis.events.variables import usable_events
+from trellis.kernels import sequences as kernel
+from trellis.kernels.worlds import later_times
+from trellis.language.bound import Condition, columns_of
+from trellis.operators.patterns.positions import until_forbidden
+from trellis.plan.plan import Plan
+from trellis.plan.sequence import Sequence
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+ROUNDS = 2  # of leaving out what has no partner
+
+
+@dataclass
+class PairCondition:
+    """A condition on two variables: codes of the candidates of the earlier, and of the later one."""
+
+    condition: Condition
+    earlier: int
+    later: int
+    kind: int
+    left: Ints
+    right: Ints
+
+    def terms(self, variable: int, names: tuple[str, ...]) -> list[str]:
+        """Return the attributes of one of the two that it speaks of, as `variable.attribute`."""
+        name = names[variable]
+        return [f"{name}.{c.name}" for c in columns_of(self.condition.value) if c.var == name]
+
+
+class NotComparable(Exception):
+    """A condition cannot be told by comparing two codes, on the events at hand."""
+
+
+class Leaves:
+    """The candidates of each variable of a sequence, and the conditions between them.
+
+    Without `reduce` those that can be in no match stay; `ending` tells which events may be the last of a match.
+    """
+
+    def __init__(
+        self, plan: Plan, sequence: Sequence, events: Slice, reduce: bool = True, ending: Flags | None = None
+    ) -> None:
+        self.names, self.number = sequence.variables, len(sequence.variables)
+        usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
+        for condition in sequence.inferred:
+            (name,) = condition.variables
+            usable[name] = usable[name] & meets_condition(condition, events.columns, usable[name])
+        if ending is not None:
+            usable[sequence.variables[-1]] = usable[sequence.variables[-1]] & ending
+        self.of_variable = [np.flatnonzero(usable[name]) for name in sequence.variables]
+        self.sizes = [len(one) for one in self.of_variable]
+        self.later = later_times(events.times, events.bounds)
+        self.until = events.until
+        self.forbidden = [
+            np.logical_or.reduce([usable[name] for name in absent]) if absent else None for absent in sequence.absent
+        ]
+        self.conditions: list[PairCondition] = []
+        keep = [np.ones(size, np.bool_) for size in self.sizes]
+        for (v, w), conditions in sequence.pairs.items():
+            self._encode(v, w, conditions, events, keep)
+        for v, mask in enumerate(keep):
+            self._keep_only(v, mask)
+        if reduce:
+            self._reduce()
+
+    def _encode(self, v: int, w: int, conditions: tuple[Condition, ...], events: Slice, keep: list[Flags]) -> None:
+        """Add conditions as codes; what one variable alone must be is noted in `keep`."""
+        for condition in conditions:
+            one = encode_rows((condition,), events.columns, self.of_variable[v], self.of_variable[w])
+            if one.residual:
+                raise NotComparable
+            keep[v] &= one.gives
+            keep[w] &= one.takes
+            if one.key_next is not None and one.key_prev is not None:
+                keep[v] &= one.key_prev >= 0
+                keep[w] &= one.key_next >= 0
+                self.conditions.append(PairCondition(condition, v, w, kernel.EQUAL, one.key_prev, one.key_next))
+            for above, below in zip(one.above, one.below, strict=True):
+                self.conditions.append(PairCondition(condition, v, w, kernel.GREATER, below, above))
+            for after, before in zip(one.differ_next, one.differ_prev, strict=True):
+                keep[v] &= before >= 0
+                keep[w] &= after >= 0
+                self.conditions.append(PairCondition(condition, v, w, kernel.DIFFERENT, before, after))
+
+    def _keep_only(self, variable: int, mask: Flags) -> None:
+        """Leave out candidates of a variable."""
+        if mask.all():
+            return
+        self.of_variable[variable] = self.of_variable[variable][mask]
+        for condition in self.conditions:
+            if condition.earlier == variable:
+                condition.left = condition.left[mask]
+            elif condition.later == variable:
+                condition.right = condition.right[mask]
+
+    def _reduce(self) -> None:
+        """Leave out candidates that have no partner for some condition, or none at all, within reach."""
+        for _ in range(ROUNDS):
+            before = [len(one) for one in self.of_variable]
+            for condition in sorted(self.conditions, key=self._work):
+                self._keep_partners(condition)
+            for v in range(self.number - 1):
+                self._keep(v, v + 1, kernel.keep_with_partner)
+            if [len(one) for one in self.of_variable] == before:
+                return
+
+    def _work(self, condition: PairCondition) -> int:
+        """Return how many candidates a condition is asked of: few first, so that the many are fewer then."""
+        return min(len(self.of_variable[condition.earlier]), len(self.of_variable[condition.later]))
+
+    def _keep_partners(self, condition: PairCondition) -> None:
+        left, right = condition.left, condition.right
+        if condition.kind == kernel.EQUAL:
+            size = max(int(left.max(initial=-1)), int(right.max(initial=-1))) + 1
+            self._keep(condition.earlier, condition.later, partial(kernel.keep_equal, size), left, right)
+        elif condition.kind == kernel.GREATER:
+            self._keep(condition.earlier, condition.later, kernel.keep_greater, left, right)
+
+    def _keep(self, earlier: int, later: int, keep_partners: Callable[..., None], *codes: Ints) -> None:
+        """Leave out candidates of two variables that a kernel finds no partner for."""
+        one, other = self.of_variable[earlier], self.of_variable[later]
+        keep, keep_other = np.ones(len(one), np.bool_), np.ones(len(other), np.bool_)
+        keep_partners(one, self.later[one], self.until[one], other, *codes, keep, keep_other)
+        self._keep_only(earlier, keep)
+        self._keep_only(later, keep_other)
+
+    def part(self, first: int, last: int, lo: int, hi: int) -> Leaves:
+        """Return some of the variables, with their candidates among the events `[lo, hi)`."""
+        other = object.__new__(Leaves)
+        other.names, other.number = self.names[first : last + 1], last - first + 1
+        other.later, other.until = self.later, self.until
+        other.forbidden = [None, *self.forbidden[first + 1 : last + 1], None]
+        here = {v: slice(*np.searchsorted(self.of_variable[v], [lo, hi])) for v in range(first, last + 1)}
+        other.of_variable = [self.of_variable[v][here[v]] for v in range(first, last + 1)]
+        other.sizes = [len(one) for one in other.of_variable]
+        other.conditions = [
+            replace(
+                c, earlier=c.earlier - first, later=c.later - first, left=c.left[here[c.earlier]],
+                right=c.right[here[c.later]],
+            )
+            for c in self.conditions
+            if first <= c.earlier and c.later <= last
+        ]  # fmt: skip
+        return other
+
+    # --- For the walk -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def candidates(self) -> kernel.Candidates:
+        """The candidates as the kernels take them."""
+        events = np.concatenate(self.of_variable)
+        begin = np.concatenate([[0], np.cumsum([len(one) for one in self.of_variable])]).astype(np.int64)
+        chosen = sorted(self.conditions, key=lambda c: (c.earlier, c.later, c.kind != kernel.EQUAL))
+        codes = np.zeros((len(chosen), len(events)), np.int64)
+        pairs = np.zeros((self.number, self.number, 2), np.int64)
+        fresh = np.ones((self.number, self.number), np.bool_)
+        runs: list[Ints] = [np.empty(0, np.int64)]
+        begins: list[Ints] = [np.empty(0, np.int64)]
+        run_at = np.full(len(chosen) + 1, -1)
+        ran = placed = 0
+        for c, condition in enumerate(chosen):
+            v, w = condition.earlier, condition.later
+            codes[c, begin[v] : begin[v + 1]] = condition.left
+            codes[c, begin[w] : begin[w + 1]] = condition.right
+            if pairs[v, w, 1] == 0:
+                pairs[v, w] = c, c
+                if condition.kind == kernel.EQUAL:
+                    own = codes[c, begin[w] : begin[w + 1]]
+                    size = max(int(codes[c].max(initial=-1)), 0) + 1
+                    order = np.argsort(own, kind="stable")
+                    runs.append(order + begin[w])
+                    begins.append(np.searchsorted(own[order], np.arange(size + 1)) + ran)
+                    run_at[c] = placed
+                    ran, placed = ran + len(order), placed + size + 1
+            pairs[v, w, 1] = c + 1
+            fresh[v + 1 :, w] = False
+        kinds = np.array([condition.kind for condition in chosen], np.int64)
+        return kernel.Candidates(
+            events, begin, self.later[events], self.until[events], self._bounds(), pairs, kinds, codes,
+            np.concatenate(runs), np.concatenate(begins), run_at, fresh,
+        )  # fmt: skip
+
+    @cached_property
+    def cut(self) -> int:
+        """The first variable behind which no two are asked about each other but time."""
+        inner = [c.earlier for c in self.conditions]
+        inner += [v - 1 for v, forbidden in enumerate(self.forbidden[:-1]) if v and forbidden is not None]
+        return min(max(inner, default=0), max(self.number - 2, 0))
+
+    def _bounds(self) -> Ints:
+        """Return for each candidate the first event that NOT makes too late for the next variable."""
+        found = []
+        for v, events in enumerate(self.of_variable):
+            forbidden = self.forbidden[v + 1] if v + 1 < self.number else None
+            if forbidden is None:
+                found.append(np.full(len(events), len(self.later)))
+            else:
+                found.append(until_forbidden(self.later, forbidden)[events])
+        return np.concatenate(found)

@@ -1,0 +1,370 @@
+"""Trends by their rank, without those before them: on the attribute index, or on the graph where edges are needed."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import accumulate
+from threading import Lock
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.digits import number_text
+from trellis.errors import TrellisError, UsageError
+from trellis.events.slice import Ints, Slice
+from trellis.kernels import locate, passes, travel, unrank
+from trellis.language.bound import BoundQuery
+from trellis.language.syntax import LengthBound
+from trellis.language.times import EPOCH, parse_timestamp
+from trellis.operators.batch import Walked
+from trellis.operators.ranks import Ranks, draw
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.index import AttributeIndex
+from trellis.operators.trends.tasks import NO_BOUND, Tasks, length_bounds
+
+Small = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+Paths = tuple[Small, Ints]  # events one after another, and where each path ends
+LIMBS = (1, 2, 3, 4, 6, 8)  # numbers of limbs that loops are compiled for
+MOST_BYTES = 4 << 30  # of what makes one task addressable
+KEPT_BYTES = 1 << 28  # of all tasks that stay addressable, beside the last one
+MOST_VALUES = (1 << 31) - 1
+RANKS_TOGETHER = 1 << 20
+FEW = 1000  # ranks that are found one by one
+
+
+# --- One task ---------------------------------------------------------------------------------------------------
+
+
+class Addresses(Protocol):
+    """The trends of one task, addressable by rank."""
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that this takes."""
+
+    def trends(self, ranks: Ranks) -> Paths:
+        """Return the trends with given ranks, in rising order and below their number."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The events of a task as `trellis.kernels.locate` takes them; `begin` is the first of them in the slice."""
+
+    begin: int
+    vertices: int
+    later: Ints
+    place: Small
+    firsts: tuple[Small, ...]
+    lasts: tuple[Small, ...]
+    starts: Flags
+    ends: Flags
+    usable: Flags
+    every: bool
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+
+def window_of(index: AttributeIndex, tasks: Tasks, task: int) -> Window | None:
+    """Return a task on the index; None where successors are not ranges of vertices."""
+    shape, part = index.shape, int(index.parts.of_task[tasks.number[task]])
+    if isinstance(shape, passes.Pairs):
+        return None
+    lo, hi, first_end = int(tasks.lo[task]), int(tasks.hi[task]), int(tasks.first_end[task])
+    offset, here = int(index.parts.offset[part]), slice(lo, hi)
+    firsts, lasts = _ranges(shape, slice(lo + offset, hi + offset))
+    usable, starts, ends = index.events.usable[here], index.events.latest[here] < lo, index.events.nearest[here] >= hi
+    if tasks.single:
+        starts = np.arange(hi - lo) == 0
+        ends[: max(0, first_end - lo)] = False
+    return Window(
+        lo, int(index.parts.width[part]), np.minimum(index.events.later[here], hi) - lo,
+        shape.place[lo + offset : hi + offset], firsts, lasts, usable & (starts | (tasks.every and not tasks.single)),
+        usable & ends, usable.copy(), tasks.every,
+    )  # fmt: skip
+
+
+def _ranges(
+    shape: passes.Keys | passes.Tails | passes.Ranges, here: slice
+) -> tuple[tuple[Small, ...], tuple[Small, ...]]:
+    if isinstance(shape, passes.Keys):
+        first = shape.first[here]
+        return (np.maximum(first, 0),), (first + 1,)
+    if isinstance(shape, passes.Tails):
+        return (shape.first[here],), (shape.last[here],)
+    rows = [(first[here], last[here]) for first, last in zip(shape.first, shape.last, strict=True)]
+    some = [(first, last) for first, last in rows if (first < last).any()] or rows[:1]
+    return tuple(first for first, _ in some), tuple(last for _, last in some)
+
+
+class IndexAddresses:
+    """The trends of a task by the ranges of the attribute index: n log n time to make ready.
+
+    It holds 8 bytes a limb and event and some 30 more, and twice that while it is made; a limb has 61 bits. Finding
+    many ranks at once takes as much again for each thread, besides 60 bytes and 40 a limb for each rank, and some 20
+    for each event of the trends.
+    """
+
+    def __init__(self, window: Window, total: int, threads: int = 1) -> None:
+        self.window, self.threads = window, threads
+        bits = 63 - len(window).bit_length()
+        room, limbs = _limbs(total, bits)
+        _refuse_too_large(len(window), 16 * room * len(window))
+        counts = locate.path_counts(
+            bits, limbs, room, window.vertices, window.later, window.place, window.firsts, window.lasts, window.ends,
+            window.every, window.usable,
+        )  # fmt: skip
+        largest = sum(int(column) << (bits * i) for i, column in enumerate(counts.sum(axis=0)))
+        self.room, self.limbs = _limbs(largest, locate.BITS)
+        counts = locate.widened(counts, bits, self.room)
+        self._heads = locate.start_heads(window.starts, counts)
+        self._blocks = locate.sum_blocks(locate.block_orders(window.place), window.place, counts)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that this takes, what it shares with the index included."""
+        return 24 * len(self.window) + sum(array.nbytes for array in self._blocks)
+
+    def trends(self, ranks: Ranks) -> Paths:
+        """Return the trends with given ranks, in rising order."""
+        return self.one_by_one(ranks) if len(ranks) <= FEW else self.together(ranks)
+
+    def one_by_one(self, ranks: Ranks) -> Paths:
+        """Return the trends with given ranks; the time of each grows with the number of blocks of events."""
+        window = self.window
+        events, ends = locate.locate(
+            ranks.limbs(locate.BITS, self.room), self.limbs, window.later, window.place, window.firsts, window.lasts,
+            window.starts, window.ends, window.every, *self._blocks, self._heads,
+        )  # fmt: skip
+        events += np.int32(window.begin)
+        return events, ends
+
+    def together(self, ranks: Ranks) -> Paths:
+        """Return the trends with given ranks, in rising order, in one go through all events."""
+        window = self.window
+        slots, _, sums = self._blocks
+        counts = locate.unfold(slots, sums)
+        order = np.argsort(window.place, kind="stable").astype(np.int32)
+        order = order[np.searchsorted(window.place[order], 0) :]
+
+        def travelled(part: Ints) -> tuple[Small, Small]:
+            return travel.travel(
+                part, self.limbs, order, window.later, window.place, window.firsts, window.lasts, window.starts,
+                window.ends, window.every, counts,
+            )  # fmt: skip
+
+        with ThreadPoolExecutor(self.threads) as pool:
+            logs = list(pool.map(travelled, np.array_split(ranks.limbs(locate.BITS, self.room), self.threads)))
+            events = np.empty(sum(len(who) for who, _ in logs), np.int32)
+            ends = np.zeros(len(ranks), np.int64)
+            begins = accumulate((len(who) for who, _ in logs), initial=0)
+            parts = zip(logs, begins, np.array_split(ends, self.threads), strict=False)
+            list(pool.map(lambda p: travel.collect(*p[0], window.begin, p[1], events, p[2]), parts))
+        return events, ends
+
+
+def _limbs(largest: int, bits: int) -> tuple[int, tuple[int, ...]]:
+    """Return how many limbs of so many bits numbers get, and the tuple that tells kernels."""
+    needed = max(1, -(-largest.bit_length() // bits))
+    room = next((number for number in LIMBS if number >= needed), needed)
+    return room, (0,) * room if room in LIMBS else ()
+
+
+class GraphAddresses:
+    """The trends of a task by the edges of the graph: 8 bytes for each 32 bits of their number, each event and length.
+
+    Lengths count where HAVING restricts them.
+    """
+
+    def __init__(
+        self, events: Slice, graph: EventGraph, tasks: Tasks, task: int, bits: int, having: tuple[LengthBound, ...]
+    ) -> None:
+        least, most = length_bounds(having)
+        self.limbs = bits // unrank.LIMB + 2
+        lo, hi, first_end = int(tasks.lo[task]), int(tasks.hi[task]), int(tasks.first_end[task])
+        lengths = 0
+        if least > 1 or most < NO_BOUND:
+            lengths = max(1, min(hi - lo, least if most >= NO_BOUND else most))
+        _refuse_too_large(hi - lo, 8 * self.limbs * (hi - lo) * (1 + lengths))
+        shape = (lo, hi, first_end, tasks.every, graph.offsets, graph.successors, events.usable, self.limbs)
+        self._counts = unrank.suffix_counts(*shape)
+        self._layers = unrank.layered_counts(*shape, lengths) if lengths else np.zeros((0, 0, self.limbs), np.uint64)
+        self._shape = (
+            lo, hi, first_end, tasks.single, tasks.every, graph.offsets, graph.successors, graph.latest, events.usable,
+            self._counts, self._layers, least, most,
+        )  # fmt: skip
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that this takes, beside the graph."""
+        return self._counts.nbytes + self._layers.nbytes
+
+    def trends(self, ranks: Ranks) -> Paths:
+        """Return the trends with given ranks."""
+        return unrank.unrank(ranks.limbs(unrank.LIMB, self.limbs).astype(np.uint64), *self._shape)
+
+
+def _refuse_too_large(events: int, needed: int) -> None:
+    if needed > MOST_BYTES:
+        raise TrellisError(
+            f"to find trends by their ranks, the numbers of trends from {events:,} events on are needed, which take "
+            f"{needed / 2**30:.1f} GiB",
+            "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
+        )
+
+
+def joined(parts: Sequence[Paths]) -> Paths:
+    """Return several lots of paths as one."""
+    if len(parts) == 1:
+        return parts[0]
+    shifts = accumulate((len(events) for events, _ in parts), initial=0)
+    events = np.concatenate([np.empty(0, np.int32), *(events for events, _ in parts)])
+    return events, np.concatenate([np.empty(0, np.int64), *(e + s for (_, e), s in zip(parts, shifts, strict=False))])
+
+
+# --- All tasks of a slice ---------------------------------------------------------------------------------------
+
+
+class AddressBook:
+    """The trends of a slice by group and rank; what makes a task addressable is kept, up to a bound."""
+
+    def __init__(
+        self, events: Slice, tasks: Tasks, index: AttributeIndex | None, graph: Callable[[], EventGraph],
+        having: tuple[LengthBound, ...], sizes: Callable[[], Sequence[int]], threads: int,
+    ) -> None:  # fmt: skip
+        """Take, besides what there is, the number of trends of each task."""
+        self.events, self.tasks, self.threads, self.having = events, tasks, threads, having
+        self.index = index if length_bounds(having) == (1, NO_BOUND) else None
+        self._graph, self._sizes = graph, sizes
+        self._ends = lru_cache(maxsize=1)(self._task_ends)
+        self._kept: OrderedDict[int, Addresses] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def at(self, group: int, ranks: Sequence[int]) -> Walked:
+        """Return the trends of a group with given ranks, in rising order, without those before them."""
+        ranks = Ranks.of(ranks)
+        events, ends = self._paths(group, ranks)
+        if len(events) > MOST_VALUES:
+            raise TrellisError(f"{len(ranks):,} trends have {len(events):,} events together", "Ask for fewer at once.")
+        return Walked(events, ends.astype(np.int32), ranks.shown(), np.full(len(ranks), group, np.int64))
+
+    def at_each(self, chosen: Mapping[int, Ranks], most: int) -> Iterator[Walked]:
+        """Yield the trends of groups with given ranks, in rising order, in batches of so many events or one trend."""
+        lots: list[tuple[Paths, Ints, Ints]] = []
+        found = 0
+        for group, ranks in chosen.items():
+            for begin in range(0, len(ranks), RANKS_TOGETHER):
+                part = ranks[begin : begin + RANKS_TOGETHER]
+                lots.append((self._paths(group, part), part.shown(), np.full(len(part), group, np.int64)))
+                found += len(lots[-1][0][0])
+                if found >= most:
+                    yield from _batches(lots, most)
+                    lots, found = [], 0
+        yield from _batches(lots, most)
+
+    def _paths(self, group: int, ranks: Ranks) -> Paths:
+        first, ends = self._ends(group)
+        return joined([self._of_task(first + task).trends(inner) for task, inner in shares(ranks, ends)])
+
+    def _task_ends(self, group: int) -> tuple[int, list[int]]:
+        """Return the first task of a group, and how many trends its tasks have up to each of them."""
+        first, behind = np.searchsorted(self.tasks.group, [group, group + 1]).tolist()
+        return first, list(accumulate(self._sizes()[first:behind]))
+
+    def _of_task(self, task: int) -> Addresses:
+        with self._lock:
+            if task in self._kept:
+                self._kept.move_to_end(task)
+            else:
+                self._kept[task] = self._make(task)
+                self._bytes += self._kept[task].nbytes
+                while len(self._kept) > 1 and self._bytes > KEPT_BYTES:
+                    self._bytes -= self._kept.popitem(last=False)[1].nbytes
+            return self._kept[task]
+
+    def _make(self, task: int) -> Addresses:
+        total = self._sizes()[task]
+        window = None if self.index is None else window_of(self.index, self.tasks, task)
+        if window is not None:
+            return IndexAddresses(window, total, self.threads)
+        return GraphAddresses(self.events, self._graph(), self.tasks, task, total.bit_length(), self.having)
+
+
+def _batches(lots: Sequence[tuple[Paths, Ints, Ints]], most: int) -> Iterator[Walked]:
+    """Yield trends, their ranks and groups in batches of at most so many events, or one trend."""
+    events, ends = joined([paths for paths, _, _ in lots])
+    ranks, groups = (np.concatenate([np.empty(0, np.int64), *(lot[i] for lot in lots)]) for i in (1, 2))
+    row = begin = 0
+    while row < len(ends):
+        behind = max(row + 1, int(np.searchsorted(ends, begin + most, side="right")))
+        end = int(ends[behind - 1])
+        cut = (ends[row:behind] - begin).astype(np.int32)
+        yield Walked(events[begin:end], cut, ranks[row:behind], groups[row:behind])
+        row, begin = behind, end
+
+
+def shares(ranks: Ranks, ends: Sequence[int]) -> Iterator[tuple[int, Ranks]]:
+    """Share out ranks, in rising order, among consecutive ranges with these ends: yield a range, and those in it."""
+    done = 0
+    while done < len(ranks):
+        found = bisect_right(ends, ranks[done])
+        behind = ranks.first_at_least(ends[found], done)
+        yield found, ranks[done:behind].minus(ends[found - 1] if found else 0)
+        done = behind
+
+
+def sampled_ranks(counts: Sequence[int], number: int, seed: int) -> dict[int, Ranks]:
+    """Draw results of consecutive groups of these sizes; return the ranks drawn of each group that has any."""
+    return dict(shares(draw(sum(counts), number, seed), list(accumulate(counts))))
+
+
+# --- What users name --------------------------------------------------------------------------------------------
+
+
+def named_group(bound: BoundQuery, rows: Sequence[Mapping[str, Any]], window: Any, partition: Any) -> int:
+    """Return which of the rows that tell window and partition is the one that was named."""
+    names = [name for name, _ in bound.partition]
+    if isinstance(partition, Mapping):
+        partition = tuple(partition.get(n) for n in names)
+    wanted = partition if isinstance(partition, tuple) else (partition,)
+    window = _as_moment(window)
+    found = [
+        i
+        for i, row in enumerate(rows)
+        if (window is None or row.get("window_start") == window)
+        and (partition is None or tuple(row[n] for n in names) == wanted)
+    ]
+    if len(found) == 1:
+        return found[0]
+    what = f"{len(found):,} windows and partitions fit" if found else "no window and partition with a result fits"
+    raise UsageError(f"{what}; a rank belongs to one", "Name it with window= (its start) and partition= (its values).")
+
+
+def _as_moment(window: Any) -> Any:
+    """Return the start of a window as results have it: text and times without a zone are in UTC."""
+    if hasattr(window, "to_pydatetime"):
+        window = window.to_pydatetime()
+    elif type(window).__module__ == "numpy":
+        window = window.astype("datetime64[us]").item() if window.dtype.kind == "M" else window.item()
+    if isinstance(window, str):
+        micros = parse_timestamp(window)
+        return window if micros is None else EPOCH + timedelta(microseconds=micros)
+    return window.replace(tzinfo=UTC) if isinstance(window, datetime) and window.tzinfo is None else window
+
+
+def check_rank(rank: int, count: int) -> None:
+    """Refuse what is no rank, and a rank that no trend of a group of this size has."""
+    if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
+        raise UsageError(f"a rank is a whole number, not a {type(rank).__name__}")
+    if not 0 <= rank < count:
+        shown = number_text(int(rank)) if rank >= 0 else str(rank)
+        raise UsageError(f"there is no trend with rank {shown}", f"Ranks go from 0 to {number_text(count - 1)}.")

@@ -1,0 +1,172 @@
+"""AGGREGATE: exact numbers of all trends of a group, in a form that can be joined with other groups'."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, log2
+from typing import Any
+
+import numpy as np
+
+from trellis.events.columns.ordering import rank_codes
+from trellis.language.bound import Output
+from trellis.language.schema import Kind
+from trellis.operators.exact import Residues
+from trellis.operators.trends.count import Counter
+from trellis.operators.weights import Weight, weigh
+from trellis.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum over pairs of a trend and an event: the finite part, how many values, and the infinities among them."""
+
+    total: Fraction
+    number: int
+    plus: bool = False
+    minus: bool = False
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(
+            self.total + other.total, self.number + other.number, self.plus or other.plus, self.minus or other.minus
+        )
+
+    def value(self, kind: Kind) -> Any:
+        """Return the sum as a value of a kind; None where nothing was added, or infinities cancel."""
+        if self.number == 0 or (self.plus and self.minus):
+            return None
+        if self.plus or self.minus:
+            return float("inf") if self.plus else float("-inf")
+        return _to_double(self.total) if kind is Kind.DOUBLE else self.total
+
+    def mean(self) -> float | None:
+        """Return the mean, rounded once."""
+        if self.number == 0 or self.plus or self.minus:
+            return None if self.number == 0 else self.value(Kind.DOUBLE)
+        return _to_double(self.total / self.number)
+
+
+def _to_double(number: Fraction) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What AGGREGATE says of a group: the number of trends and one state an output."""
+
+    count: int
+    states: tuple[Any, ...]
+
+
+def aggregate(plan: Plan, counter: Counter) -> list[Numbers]:
+    """Return the numbers of every group of a slice."""
+    outputs = plan.bound.aggregates
+    counts = counter.counts()
+    columns = [_column_states(named.output, counter, counts) for named in outputs]
+    return [Numbers(count, tuple(column[group] for column in columns)) for group, count in enumerate(counts)]
+
+
+def _column_states(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
+    if output.function == "COUNT" and output.variable is None:
+        return list(counts)
+    if output.column is None:
+        return _length_states(output, counter, counts)
+    if output.function in ("SUM", "AVG"):
+        return _sums(output, counter, counts)
+    return _extremes(output, counter, counts)
+
+
+def _length_states(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
+    """COUNT(v), and MIN, MAX, AVG of LENGTH."""
+    if output.function in ("MIN", "MAX"):
+        shortest, longest = counter.length_range()
+        chosen = shortest if output.function == "MIN" else longest
+        return [length if count else None for length, count in zip(chosen, counts, strict=True)]
+    n = len(counter.events)
+    ones = np.ones((1, n), np.uint64)
+    lengths = _exact(counter, counts, lambda prime: ones, 1, signed=False)
+    if output.function == "COUNT":
+        return [row[0] for row in lengths]
+    return [Sum(Fraction(row[0]), count) for row, count in zip(lengths, counts, strict=True)]
+
+
+def _exact(counter: Counter, counts: list[int], weights: Any, bits: int, signed: bool) -> list[list[int]]:
+    """Return for each group the exact sums of its weights."""
+    groups = np.flatnonzero(np.array([c > 0 for c in counts], np.bool_))
+    kinds = len(weights(3))
+    result = [[0] * kinds for _ in counts]
+    if len(groups):
+        size = max(counts).bit_length() + ceil(log2(len(counter.events) + 1)) + bits + 2
+        rows = counter.sums(groups, weights, size, signed)
+        for place, group in enumerate(groups.tolist()):
+            result[group] = [row[place] for row in rows[1:]]
+    return result
+
+
+def _sums(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
+    assert output.column is not None
+    weight = weigh(counter.events.columns[output.column.name])
+    present = weight.present.astype(np.uint64)
+
+    def residues(prime: int) -> Residues:
+        return np.stack([weight.modulo(prime), present])
+
+    rows = _exact(counter, counts, residues, weight.bits, signed=True)
+    return [
+        Sum(row[0] * weight.unit, row[1], *_infinities(weight, counter, group, row[1]))
+        for group, row in enumerate(rows)
+    ]
+
+
+def _infinities(weight: Weight, counter: Counter, group: int, number: int) -> tuple[bool, bool]:
+    if number == 0 or not weight.infinite.any():
+        return False, False
+    signs = weight.infinite[counter.members(group)]
+    return bool((signs > 0).any()), bool((signs < 0).any())
+
+
+def _extremes(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
+    assert output.column is not None
+    column = counter.events.columns[output.column.name]
+    codes = rank_codes([column])[0]
+    best: list[Any] = []
+    for group, count in enumerate(counts):
+        events = counter.members(group) if count else np.empty(0, np.int64)
+        events = events[codes[events] >= 0]
+        if not len(events):
+            best.append(None)
+            continue
+        place = codes[events].argmin() if output.function == "MIN" else codes[events].argmax()
+        best.append(column[int(events[place])].as_py())
+    return best
+
+
+def join(plan: Plan, parts: list[Numbers]) -> Numbers:
+    """Return the numbers of several groups taken together."""
+    outputs = plan.bound.aggregates
+    states = tuple(_joined(named.output, [p.states[i] for p in parts if p.count]) for i, named in enumerate(outputs))
+    return Numbers(sum(p.count for p in parts), states)
+
+
+def _joined(output: Output, states: list[Any]) -> Any:
+    if output.function == "COUNT":
+        return sum(states)
+    if output.function in ("SUM", "AVG"):
+        return sum(states, Sum(Fraction(0), 0))
+    known = [s for s in states if s is not None]
+    if not known:
+        return None
+    return min(known) if output.function == "MIN" else max(known)
+
+
+def value_of(output: Output, state: Any) -> Any:
+    """Return what an output shows of its state: an int, a float, a Fraction of decimals, an attribute's value."""
+    if output.function == "AVG":
+        return state.mean()
+    if output.function == "SUM":
+        return state.value(output.type.kind)
+    return state

@@ -1,0 +1,167 @@
+"""The best trends by the keys of ORDER BY, without the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from trellis.events.columns.ordering import rank_codes
+from trellis.events.slice import Ints, Slice
+from trellis.kernels.ranks import ranks_of
+from trellis.language.bound import BoundQuery, Ordering, OutputKind
+from trellis.limits import is_extreme
+from trellis.operators.batch import Walked
+from trellis.operators.trends.keys import Flags, Keys, make_keys
+from trellis.operators.trends.search import Lanes, Links, Paths, Search, Space, longest_path, together
+from trellis.operators.trends.tasks import NO_BOUND, Tasks, length_bounds
+
+MOST_NODES = 1 << 24  # of one task, about 1 GB
+MOST_PATHS = 1 << 27  # that can be searched
+FEW = 1 << 12  # trends that are listed and sorted before a search has begun
+WORTH = 64  # trends that are listed and sorted in the time in which one is searched
+STEPS_WORTH = 10  # steps that are looked at in the time in which one trend is listed and sorted
+
+
+def may_be_worthwhile(number: int, total: int) -> bool:
+    """Return whether it may be quicker to search a number of trends than to list and sort all `total`."""
+    return number <= MOST_PATHS and total > FEW + WORTH * number
+
+
+class BestTrends:
+    """Searches the best trends of a slice."""
+
+    def __init__(self, bound: BoundQuery, events: Slice, links: Links, tasks: Tasks) -> None:
+        self.events = events
+        self.orderings = tuple(o for o in bound.order_by if o.output.kind is not OutputKind.CONSTANT)
+        least, most = length_bounds(bound.having)
+        widest = int((tasks.hi - tasks.lo).max(initial=0))
+        self.space = Space(links, tasks, min(least, widest + 1), most, widest)
+        if (most < NO_BOUND or any(o.output.function == "AVG" for o in self.orderings)) and not links.lazy:
+            longest = longest_path(self.space, events.usable)
+            self.space = replace(self.space, longest=longest, most=NO_BOUND if most >= longest else most)
+
+    @cached_property
+    def steps(self) -> int | None:
+        """How many steps from event to event the search looks at, at least; None if it cannot be done with these keys.
+
+        It cannot where values do not add up, or where it would take too much memory.
+        """
+        states = 0
+        for orderings, required in _stages(self.orderings):
+            search = self._search(orderings, self.events.usable, required * [self.events.usable])
+            if search is None:
+                return None
+            states = max(states, len(search.states))
+        links, tasks = self.space.links, self.space.tasks
+        return 0 if links.lazy else int((links.offsets[tasks.hi] - links.offsets[tasks.lo]).sum()) * states
+
+    def is_worthwhile(self, limit: int, per_group: bool, total: int) -> bool:
+        """Whether it is quicker to search so many trends, of all or each group, than to list and sort all `total`."""
+        number = limit * len(np.unique(self.space.tasks.group)) if per_group else limit
+        return may_be_worthwhile(number, total - (self.steps or 0) // STEPS_WORTH)
+
+    def find(self, limit: int, per_group: bool, values: int = 1 << 20) -> list[Walked] | None:
+        """Return the best trends in batches, in the order of groups and ranks; None if it turns out to be too much.
+
+        Parameters
+        ----------
+        limit
+            How many.
+        per_group
+            Whether so many of each group, or of all groups together: then, among equals, those of the first groups.
+        values
+            How many events a batch may name, if not in one trend.
+        """
+        tasks = self.space.tasks
+        bucket = np.unique(tasks.group, return_inverse=True)[1] if per_group else np.zeros(len(tasks), np.int64)
+        paths: Paths | None = together([])
+        if limit > 0 and len(tasks):
+            paths = self._best(self.orderings, np.arange(len(tasks)), bucket, limit, self.events.usable, ())
+        return None if paths is None else self._ranked(paths.in_rank_order(), values)
+
+    def _search(self, orderings: Sequence[Ordering], ok: Flags, required: Sequence[Flags]) -> Search | None:
+        keys = make_keys(orderings, self.events, ok, self.space.longest)
+        search = None if keys is None else Search(self.space, keys, ok, required)
+        return None if search is None or search.size > MOST_NODES or not search.served else search
+
+    def _best(
+        self, orderings: Sequence[Ordering], tasks: Ints, bucket: Ints, limit: int, ok: Flags, required: Sequence[Flags]
+    ) -> Paths | None:
+        if len(orderings) > 1 and is_extreme(orderings[0].output):
+            return self._best_of_level(orderings, tasks, bucket, limit, ok, required)
+        search = self._search(orderings, ok, required)
+        return None if search is None else search.best(tasks, bucket, limit)
+
+    def _best_of_level(
+        self, orderings: Sequence[Ordering], tasks: Ints, bucket: Ints, limit: int, ok: Flags, required: Sequence[Flags]
+    ) -> Paths | None:
+        """Search by a least or greatest value and then by other keys.
+
+        The value of the last one of the best is found first; those that are better are all known then, and of the
+        trends with just this value, which are those of fewer events that meet an event with it, the best by the other
+        keys are searched.
+        """
+        search = self._search(orderings[:1], ok, required)
+        found = None if search is None else search.candidates(tasks, bucket, limit)
+        if search is None or found is None:
+            return None
+        if not search.keys.words:  # no event has a value
+            return self._best(orderings[1:], tasks, bucket, limit, ok, required)
+        parts = []
+        for part, rows in found.by_bucket():
+            better, last = found.cut(rows, limit)
+            parts.append(found.paths.taken(better))
+            if last is not None:
+                missing = bool(search.keys.flags) and found.words[last, 0] == 0
+                level, must = self._level(orderings[0], None if missing else int(found.words[last, -1]))
+                chosen = tasks[bucket == part]
+                more = self._best(
+                    orderings[1:], chosen, 0 * chosen, limit - len(better), ok & level, [*required, *must]
+                )
+                if more is None:
+                    return None
+                parts.append(more)
+        return together(parts)
+
+    def _level(self, ordering: Ordering, code: int | None) -> tuple[Flags, list[Flags]]:
+        """Return the events of trends with a least or greatest value, and sets of which they have one event each."""
+        column = ordering.output.column
+        assert column is not None
+        codes = rank_codes([self.events.columns[column.name]])[0]
+        if code is None:
+            return codes < 0, []
+        beyond = codes > code if ordering.output.function == "MAX" else codes < code
+        return ~beyond | (codes < 0), [codes == code]
+
+    def _ranked(self, paths: Paths, values: int) -> list[Walked]:
+        tasks, links = self.space.tasks, self.space.links
+        wanted = np.unique(paths.tasks)
+        if tasks.single:  # a rank counts the trends of the group that start earlier
+            wanted = np.flatnonzero(np.isin(tasks.group, tasks.group[wanted]))
+        counting = Search(self.space, Keys(), self.events.usable)
+        counts = np.empty(counting.size, np.uint64) if links.counts is None else links.counts()
+        ranks = ranks_of(
+            counting.tasks(Lanes(wanted, 0 * wanted, wanted)), tasks.group[wanted],
+            np.searchsorted(paths.tasks, np.append(wanted, len(tasks))), paths.events, paths.begins, paths.ends,
+            links.arrays, counting.shape, counts, self.space.successors(),
+        )  # fmt: skip
+        groups, batches, begin = tasks.group[paths.tasks], [], 0
+        while begin < len(paths):
+            first = int(paths.begins[begin])
+            end = max(begin + 1, int(np.searchsorted(paths.ends, first + values, side="right")))
+            ends = (paths.ends[begin:end] - first).astype(np.int32)
+            batches.append(Walked(paths.events[first:][: ends[-1]], ends, ranks[begin:end], groups[begin:end]))
+            begin = end
+        return batches
+
+
+def _stages(orderings: Sequence[Ordering]) -> Iterator[tuple[Sequence[Ordering], int]]:
+    """Yield the keys that are searched by one after another, and how many sets of events are required then."""
+    required = 0
+    while len(orderings) > 1 and is_extreme(orderings[0].output):
+        yield orderings[:1], required
+        orderings, required = orderings[1:], required + 1
+    yield orderings, required

@@ -1,0 +1,286 @@
+"""Exact numbers of trends, without listing them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+from math import ceil
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.events.slice import Slice
+from trellis.kernels import passes, paths
+from trellis.kernels.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
+from trellis.kernels.passes import LANES
+from trellis.operators.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.tasks import NO_BOUND, Tasks
+
+EXACT = 2.0**53
+WORTH_THREADS = 1 << 18  # events of all tasks from which several threads count
+MANY = 1 << 19  # events of a task from which it pays to count in blocks
+Weights = Callable[[int], Residues]
+
+
+class Relation(Protocol):
+    """What may follow what, in one of the shapes of `trellis.kernels.passes`."""
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """How successors are found."""
+
+    @property
+    def events(self) -> passes.Events:
+        """What is known of each event."""
+
+    @property
+    def one_segment(self) -> bool:
+        """Whether the shape is `Tails`, with the vertices of a part in one segment."""
+
+    def tasks(self, tasks: Tasks) -> passes.Tasks:
+        """Return tasks as the passes take them."""
+
+
+class GraphRelation:
+    """The relation of an event graph."""
+
+    one_segment = False
+
+    def __init__(self, events: Slice, graph: EventGraph) -> None:
+        self.shape = passes.Edges(graph.offsets, graph.successors)
+        none = np.empty(0, np.int64)
+        nearest = passes.first_successors(graph.offsets, graph.successors)
+        self.events = passes.Events(none, nearest, graph.latest, events.usable)
+
+    def tasks(self, tasks: Tasks) -> passes.Tasks:
+        """Return tasks as the passes take them; there is no index to find parts of."""
+        none = np.empty(0, np.int64)
+        return passes.Tasks(tasks.lo, tasks.hi, tasks.first_end, none, none, none, none, tasks.single, tasks.every)
+
+
+class Counter:
+    """Counts the trends of tasks; HAVING allows the lengths `least` to `most`."""
+
+    def __init__(
+        self, events: Slice, relation: Relation, tasks: Tasks, graph: Callable[[], EventGraph], least: int = 1,
+        most: int = NO_BOUND, groups: int | None = None, threads: int = 1,
+    ) -> None:  # fmt: skip
+        self.events, self.relation, self.tasks, self._graph = events, relation, tasks, graph
+        self.least, self.most = least, most
+        self.groups = len(events.groups) if groups is None else groups
+        self.threads = threads
+
+    @property
+    def restricted(self) -> bool:
+        """Whether HAVING leaves out any length."""
+        return self.least > 1 or self.most < NO_BOUND
+
+    def _arguments(self, tasks: Tasks) -> tuple[tuple[object, ...], passes.Events, passes.Tasks]:
+        return (self.relation.shape, self.relation.events, self.relation.tasks(tasks))
+
+    def approximate(self) -> NDArray[np.float64]:
+        """Return the number of trends of each group whatever their length: exact below 2**53, else rounded or inf."""
+        totals = self._numbers(Floats(), self.tasks)
+        return np.bincount(self.tasks.group, totals, self.groups).astype(np.float64)
+
+    def _numbers(self, algebra: Floats | Logs | Modulo | Wrapping, tasks: Tasks) -> np.ndarray:
+        """Return the number of trends of each task; tasks that overlap are counted several at a time."""
+        shape, events, given = self._arguments(tasks)
+        order = np.lexsort((given.lo, given.part, given.offset)) if isinstance(shape, passes.Tails) else np.empty(0)
+        parts = 1 + np.count_nonzero(np.diff(given.part[order]) | np.diff(given.offset[order])) if len(order) else 0
+        if not 2 <= 2 * parts <= len(tasks):
+            return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
+        totals = np.empty(len(tasks), type(algebra.zero))
+        totals[order] = self._on_threads(
+            tasks.chosen(order), lambda some: passes.count_lanes(algebra, shape, events, some)
+        )
+        return totals
+
+    def _on_threads(self, tasks: Tasks, count: Callable[[passes.Tasks], np.ndarray]) -> np.ndarray:
+        """Count tasks, runs of equal size at once where they are worth it."""
+        sizes = np.cumsum(tasks.hi - tasks.lo)
+        if self.threads < 2 or len(tasks) < 2 * self.threads or sizes[-1] < WORTH_THREADS:
+            return count(self.relation.tasks(tasks))
+        cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, self.threads) // self.threads) // LANES * LANES
+        bounds = [0, *cuts.tolist(), len(tasks)]
+        with ThreadPoolExecutor(self.threads) as pool:
+            runs = [self.relation.tasks(tasks.chosen(slice(a, b))) for a, b in pairwise(bounds)]
+            return np.concatenate(list(pool.map(count, runs)))
+
+    def log2(self, tasks: Tasks) -> float:
+        """Return the binary logarithm of the greatest number of trends of any group of the tasks."""
+        logs = self._numbers(Logs(), tasks)
+        if not len(logs):
+            return 0.0
+        largest = float(logs.max())
+        return largest + np.log2(len(logs)) if tasks.single else largest
+
+    def counts(self) -> list[int]:
+        """Return the exact number of trends of each group."""
+        if self._in_blocks:
+            return self._counts_in_blocks()
+        approximate = self.approximate()
+        large = np.flatnonzero(approximate >= EXACT) if not self.restricted else np.flatnonzero(approximate > 0)
+        counts = [int(c) if c < EXACT else 0 for c in approximate.tolist()]
+        if len(large):
+            bits = self.count_bits(approximate[large], large)
+            if bits <= self._most_wrapping_bits:
+                exact = self._wrapped(large, approximate[large])
+            else:
+                exact = self.sums(large, None, bits)[0]
+            for group, number in zip(large.tolist(), exact, strict=True):
+                counts[group] = number
+        return counts
+
+    @property
+    def _in_blocks(self) -> bool:
+        """Whether all tasks are so large, and of such a shape, that `trellis.kernels.large` counts them faster."""
+        if self.restricted or self.tasks.single or not len(self.tasks) or not self.relation.one_segment:
+            return False
+        return int((self.tasks.hi - self.tasks.lo).min()) >= MANY
+
+    def _counts_in_blocks(self) -> list[int]:
+        """Return what `counts` does; a pass gives floats, which tell how many primes are needed, and three residues."""
+        from trellis.kernels.large import BLOCK, PRIMES, count_large  # little work needs it
+
+        arguments, tables = self._arguments(self.tasks), {}
+
+        def one_pass(index: int) -> NDArray[np.float64]:
+            primes = [prime_below(LARGE, PRIMES * index + i) for i in range(PRIMES)]
+            found = [count_large(np.array(primes, np.uint64), *arguments, t, BLOCK) for t in range(len(self.tasks))]
+            for i, prime in enumerate(primes):
+                residues = np.array([[row[1 + i] for row in found]], np.uint64)
+                tables[prime] = _by_group(residues, self.tasks.group, self.groups, prime)
+            return np.bincount(self.tasks.group, [row[0] for row in found], self.groups).astype(np.float64)
+
+        # So many events hardly ever have a number that three primes are enough for: a second thread need not wait.
+        ahead = 2 if self.threads > 1 and len(self.events) >= 8 * MANY else 1
+        with ThreadPoolExecutor(self.threads) as pool:
+            approximate, *_ = pool.map(one_pass, range(ahead))
+            bits = self.count_bits(approximate, np.arange(self.groups))
+            list(pool.map(one_pass, range(ahead, ceil(len(primes_for(bits, LARGE)) / PRIMES))))
+        return reconstruct(bits, tables.__getitem__, size=LARGE)[0]
+
+    @property
+    def _most_wrapping_bits(self) -> int:
+        """The bits of numbers of which floats tell what their lowest 64 bits do not.
+
+        A sum of n floats that are not negative is off by less than n rounding errors, and a trend has at most n events.
+        """
+        if self.restricted:
+            return 0
+        largest = int((self.tasks.hi - self.tasks.lo).max(initial=1))
+        return 62 + max(0, 51 - 2 * (largest + 1).bit_length())
+
+    def _wrapped(self, groups: NDArray[np.int64], approximate: NDArray[np.float64]) -> list[int]:
+        """Return exact numbers of trends from their lowest 64 bits and their approximations."""
+        tasks = self.tasks.of_groups(groups)
+        lowest = np.zeros(len(groups), np.uint64)
+        np.add.at(lowest, np.searchsorted(groups, tasks.group), self._numbers(Wrapping(), tasks))
+        found = zip(lowest.tolist(), approximate.tolist(), strict=True)
+        return [low + ((int(about) - low + 2**63 >> 64) << 64) for low, about in found]
+
+    def of_tasks(self, tasks: Tasks) -> list[int]:
+        """Return the exact number of trends of each of some tasks."""
+        each = replace(tasks, group=np.arange(len(tasks)))
+        return Counter(
+            self.events, self.relation, each, self._graph, self.least, self.most, len(tasks), self.threads
+        ).counts()
+
+    def count_bits(self, approximate: NDArray[np.float64], groups: NDArray[np.int64]) -> int:
+        """Return how many bits the numbers of trends of some groups have at most."""
+        largest = float(approximate.max(initial=1.0))
+        if np.isfinite(largest):
+            return max(1, int(np.frexp(largest)[1]) + 1)
+        return ceil(self.log2(self.tasks.of_groups(groups))) + 2
+
+    def sums(
+        self, groups: NDArray[np.int64], weights: Weights | None, bits: int, signed: bool = False
+    ) -> list[list[int]]:
+        """Return exact sums over all trends of each of some groups: first their number, then one row a weight.
+
+        `weights` gives for a prime the weights of all events modulo it, one row a kind of weight.
+        """
+        tasks = self.tasks.of_groups(groups)
+        place = np.searchsorted(groups, tasks.group)
+
+        def residues(prime: int) -> Residues:
+            table = np.zeros((0, len(self.events)), np.uint64) if weights is None else weights(prime)
+            return _by_group(self._residues(np.uint64(prime), tasks, table), place, len(groups), prime)
+
+        return reconstruct(bits, residues, signed, LARGE if weights is None else SMALL, self.threads)
+
+    def _residues(self, prime: np.uint64, tasks: Tasks, weights: np.ndarray) -> Residues:
+        algebra, arguments = modulo(int(prime)), self._arguments(tasks)
+        if self.least > self.most:
+            return np.zeros((1 + len(weights), len(tasks)), np.uint64)
+        if self.most < self._longest:
+            return passes.weigh_lengths(algebra, *arguments, weights, self.least, self.most)
+        whole = (
+            passes.weigh(algebra, *arguments, weights) if len(weights) else self._numbers(algebra, tasks).reshape(1, -1)
+        )
+        if self.least <= 1:
+            return whole
+        shorter = passes.weigh_lengths(algebra, *arguments, weights, 1, self.least - 1)
+        return (whole + prime - shorter) % prime
+
+    @cached_property
+    def _longest(self) -> int:
+        """The length of the longest path of any task: an upper bound on lengths from here on is none."""
+        if self.most >= NO_BOUND:
+            return 0
+        return int(passes.count(Longest(), *self._arguments(self.tasks)).max(initial=0))
+
+    def length_range(self) -> tuple[list[int], list[int]]:
+        """Return the shortest and longest lengths of the trends of each group (0 where there are none)."""
+        if self.restricted:
+            return self._restricted_range()
+        arguments = self._arguments(self.tasks)
+        low, high = passes.count(Shortest(), *arguments), passes.count(Longest(), *arguments)
+        shortest, longest = np.full(self.groups, NO_PATH, np.int64), np.zeros(self.groups, np.int64)
+        np.minimum.at(shortest, self.tasks.group, low)
+        np.maximum.at(longest, self.tasks.group, high)
+        shortest[shortest == NO_PATH] = 0
+        return shortest.tolist(), longest.tolist()
+
+    def _restricted_range(self) -> tuple[list[int], list[int]]:
+        shortest, longest = [0] * self.groups, [0] * self.groups
+        if self.most < 1:
+            return shortest, longest
+        arguments = self._arguments(self.tasks)
+        highest = passes.count(Longest(), *arguments)
+        for t, (group, high) in enumerate(zip(self.tasks.group.tolist(), highest.tolist(), strict=True)):
+            totals = passes.lengths(Floats(), *arguments, t, min(self.most, high))
+            found = np.flatnonzero(totals > 0) + 1
+            found = found[found >= self.least]
+            if len(found):
+                shortest[group] = min(shortest[group] or NO_BOUND, int(found[0]))
+                longest[group] = max(longest[group], int(found[-1]))
+        return shortest, longest
+
+    def members(self, group: int) -> NDArray[np.int64]:
+        """Return the events that lie on a trend of a group."""
+        lo, hi = int(self.events.groups.lo[group]), int(self.events.groups.hi[group])
+        if not self.restricted:
+            return lo + np.flatnonzero(self.events.usable[lo:hi])
+        found = np.zeros(len(self.events), np.bool_)
+        tasks = self.tasks.of_groups(np.array([group]))
+        if self.least <= self.most:
+            graph = self._graph()
+            paths.members(
+                self.least, self.most, tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets,
+                graph.successors, graph.latest, self.events.usable, found,
+            )  # fmt: skip
+        return lo + np.flatnonzero(found[lo:hi])
+
+
+def _by_group(table: Residues, place: NDArray[np.int64], groups: int, prime: int) -> Residues:
+    sums = np.zeros((len(table), groups), np.uint64)
+    for row, values in zip(sums, table, strict=True):
+        np.add.at(row, place, values)
+    return sums % np.uint64(prime)

@@ -1,0 +1,177 @@
+"""The event graph of a slice: the successors of every event in flat arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.errors import TrellisError
+from trellis.events.adjacency import Adjacency, encode, residual_holds
+from trellis.events.slice import Ints, Slice
+from trellis.kernels import edges as kernel
+from trellis.kernels.worlds import later_times
+from trellis.language.syntax import Report, Select
+from trellis.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from trellis.operators.trends.direct import Direct, Edges
+
+MAX_EDGES = 500_000_000
+REACH_BYTES = 1 << 28
+MAX_JOINED = 1 << 41  # words that reachability may join: some ten minutes
+PAIRS_AT_ONCE = 1 << 21
+POLICIES = {Select.ANY: kernel.ANY, Select.NEXT: kernel.NEXT, Select.CONTIGUOUS: kernel.CONTIGUOUS}
+
+
+@dataclass(frozen=True)
+class EventGraph:
+    """Edges between events that may follow one another; the successors of one event are in time order.
+
+    `latest[x]` is the latest predecessor of x, or -1.
+    """
+
+    offsets: Ints
+    successors: NDArray[np.int32]
+    latest: Ints
+
+
+def build_graph(plan: Plan, events: Slice, direct: Direct | None = None) -> EventGraph:
+    """Return the graph whose paths are the trends of a plan of one Kleene variable.
+
+    Under REPORT maximal edges with a detour are left out (the transitive reduction); `direct` is what is already known
+    of those that are not.
+    """
+    if direct is None and plan.bound.report is Report.MAXIMAL:
+        from trellis.operators.trends.direct import (
+            find_direct,  # late: few graphs need its kernels, which take their time
+        )
+
+        direct = find_direct(plan, events)
+    if direct is not None:
+        offsets, successors = _direct_edges(events, direct)
+    else:
+        adjacency = encode(plan.adjacent, events.columns, events.usable)
+        degrees, successors = edges_between(events, adjacency, POLICIES[plan.bound.select])
+        offsets = np.concatenate([[0], np.cumsum(degrees)])
+    return EventGraph(offsets, successors, kernel.latest_predecessors(offsets, successors))
+
+
+def _direct_edges(events: Slice, direct: Direct) -> Edges:
+    from trellis.operators.trends.direct import Method
+
+    if direct.method is Method.REACH:
+        degrees, successors = edges_between(events, direct.adjacency, kernel.ANY)
+        return reduced(events, np.concatenate([[0], np.cumsum(degrees)]), successors)
+    edges = direct.edges(MAX_EDGES)
+    if edges is None:
+        raise TrellisError(
+            f"{len(events):,} events have more than {MAX_EDGES:,} pairs that follow one another directly; "
+            f"their graph would take more than {MAX_EDGES * 4 / 2**30:.1f} GiB",
+            "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
+        )
+    return edges
+
+
+def edges_between(events: Slice, adjacency: Adjacency, policy: int) -> tuple[Ints, NDArray[np.int32]]:
+    """Return how many events may follow each event, and these one after another, in rising order."""
+    n = len(events)
+    degrees = np.zeros(n, np.int64)
+    arrays = _kernel_arrays(events, adjacency)
+    if adjacency.residual:
+        return _filtered_edges(events, adjacency, policy, arrays, degrees)
+    total = kernel.edges_of_rows(0, n, policy, *arrays, degrees, np.empty(0, np.int32))
+    _refuse_too_many(total, n)
+    successors = np.empty(total, np.int32)
+    if total:
+        kernel.edges_of_rows(0, n, policy, *arrays, degrees, successors)
+    return degrees, successors
+
+
+def _kernel_arrays(events: Slice, adjacency: Adjacency) -> tuple[np.ndarray, ...]:
+    n = len(events)
+    later = later_times(events.times, events.bounds)
+    key_prev, key_runs, by_key = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    if adjacency.key_next is not None and adjacency.key_prev is not None:
+        key_prev = adjacency.key_prev
+        by_key = np.argsort(adjacency.key_next, kind="stable")
+        keys = adjacency.key_next[by_key]
+        most = max(key_prev.max(initial=-1), keys.max(initial=-1))
+        key_runs = np.searchsorted(keys, np.arange(most + 2))
+    return (
+        later, events.until, adjacency.gives, adjacency.takes, key_prev, key_runs, by_key,
+        _rows(adjacency.above, n), _rows(adjacency.below, n),
+        _rows(adjacency.differ_next, n), _rows(adjacency.differ_prev, n),
+    )  # fmt: skip
+
+
+def _rows(arrays: list[Ints], n: int) -> np.ndarray:
+    return np.stack(arrays) if arrays else np.empty((0, n), np.int64)
+
+
+def _filtered_edges(
+    events: Slice, adjacency: Adjacency, policy: int, arrays: tuple[np.ndarray, ...], degrees: Ints
+) -> tuple[Ints, NDArray[np.int32]]:
+    """Find the pairs that the codes allow, some rows at a time, and keep those that the residual conditions do."""
+    n = len(events)
+    only_first = policy == kernel.NEXT
+    policy = kernel.ANY if only_first else policy
+    candidates = np.cumsum(np.maximum(events.until - arrays[0], 0))
+    parts, begin, found = [], 0, 0
+    while begin < n:
+        before = candidates[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(candidates, before + PAIRS_AT_ONCE, side="right")))
+        rows = degrees[begin:end]
+        total = kernel.edges_of_rows(begin, end, policy, *arrays, rows, np.empty(0, np.int32))
+        if total:
+            successors = np.empty(total, np.int32)
+            kernel.edges_of_rows(begin, end, policy, *arrays, rows, successors)
+            sources = kernel.sources_of(begin, rows, total)
+            holds = residual_holds(adjacency.residual, events.columns, sources, successors)
+            kept = kernel.keep_edges(rows, successors, holds, only_first)
+            parts.append(successors[:kept].copy())
+            found += kept
+            _refuse_too_many(found, n)
+        begin = end
+    return degrees, np.concatenate(parts) if parts else np.empty(0, np.int32)
+
+
+def reduced(events: Slice, offsets: Ints, successors: NDArray[np.int32]) -> Edges:
+    """Leave out edges with a detour, world by world, for some columns of reachability at a time."""
+    read, kept = offsets[:-1].copy(), np.zeros(len(events), np.int64)
+    joined = 0
+    for begin, end in zip(events.bounds[:-1], events.bounds[1:], strict=True):
+        if offsets[begin] == offsets[end]:
+            continue
+        until = events.until[begin:end]
+        columns = _columns_at_once(int((until - np.arange(begin, end)).max()), int(end - begin))
+        for column in range(begin, end, columns):
+            last = min(column + columns, end)
+            row = begin + int(np.searchsorted(until, column, side="right"))
+            reach = np.empty((max(last - row, 0), (last - column + 63) // 64), np.uint64)
+            joined += kernel.reduce_columns(row, column, last, offsets, successors, read, kept, reach)
+            if joined > MAX_JOINED:
+                raise TrellisError(
+                    f"REPORT maximal of {end - begin:,} events in one window takes more than {MAX_JOINED:,} steps: "
+                    "the conditions are not transitive on them",
+                    "Use REPORT unextendable, a shorter WITHIN, or a partition.",
+                )
+    total = kernel.pack_rows(offsets, kept, successors)
+    return np.concatenate([[0], np.cumsum(kept)]), successors[:total].copy()
+
+
+def _columns_at_once(width: int, size: int) -> int:
+    """Return how many columns fit `REACH_BYTES`, with a row for each of them and for `width` events before them."""
+    fitting = int((np.sqrt(float(width) ** 2 + 32.0 * REACH_BYTES) - width) / 2)
+    return min(max(fitting // 64 * 64, 64), size)
+
+
+def _refuse_too_many(edges: int, events: int) -> None:
+    if edges > MAX_EDGES:
+        raise TrellisError(
+            f"{events:,} events have {edges:,} pairs that may follow one another; "
+            f"their graph would take {edges * 4 / 2**30:.1f} GiB",
+            "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
+        )

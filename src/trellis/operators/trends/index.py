@@ -1,0 +1,418 @@
+"""The attribute index: from the values of events to ranges of attribute vertices that hold all that may follow them.
+
+It takes the place of edges where the adjacent conditions are equalities (the key) and comparisons of one value of the
+later event, or of two. An attribute vertex stands for the values between two neighbouring cuts, the values with which
+events are compared. A from-edge leads from a vertex to each event whose value it holds; the to-edges of an event lead
+to a range of vertices, so that two numbers are enough. All windows of a slice share one sort; windows that overlap are
+served by common parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
+from trellis.events.slice import Ints, Slice
+from trellis.kernels import passes, vertices
+from trellis.kernels.algebra import Shortest
+from trellis.kernels.worlds import later_times, world_ends
+from trellis.language.syntax import Report, Select
+from trellis.operators.trends.tasks import Tasks
+from trellis.plan.plan import Plan
+
+Small = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+Shape = passes.Keys | passes.Tails | passes.Ranges | passes.Pairs
+LEAST = 512  # events of a part at least, where tasks overlap
+WORTH_THREADS = 1 << 18  # events of all parts from which two threads work
+LARGE = 1 << 22  # events of one part from which its vertices are laid out by two threads, which takes more memory
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Ranges of events that are indexed together; event x of part p stands at `x + offset[p]` in the index."""
+
+    begin: Ints
+    end: Ints
+    offset: Ints
+    width: Ints
+    of_task: Ints
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    @property
+    def size(self) -> int:
+        """How many events stand in the index, those of several parts as often."""
+        return int((self.end - self.begin).sum())
+
+    def as_tasks(self) -> passes.Tasks:
+        """Each part as a task of its own."""
+        return passes.Tasks(
+            self.begin, self.end, self.begin, self.begin, self.end, self.offset, self.width, False, True
+        )
+
+
+@dataclass(frozen=True)
+class AttributeIndex:
+    """The index of the tasks of a slice.
+
+    Attributes
+    ----------
+    kind
+        What the conditions are: `key`, `inequality`, `range`, or `two inequalities`.
+    keyed
+        Whether equalities form a key.
+    shape
+        The arrays that the passes work on.
+    events
+        What the passes know of each event.
+    parts
+        The parts of the index.
+    """
+
+    kind: str
+    keyed: bool
+    shape: Shape
+    events: passes.Events
+    parts: Parts
+
+    def tasks(self, tasks: Tasks) -> passes.Tasks:
+        """Return tasks, all or some of those that the index was built for, as the passes take them."""
+        part = self.parts.of_task[tasks.number]
+        parts = self.parts
+        return passes.Tasks(
+            tasks.lo, tasks.hi, tasks.first_end, parts.begin[part], parts.end[part], parts.offset[part],
+            parts.width[part], tasks.single, tasks.every,
+        )  # fmt: skip
+
+    @property
+    def vertices(self) -> int:
+        """The number of attribute vertices of all parts."""
+        return int(self.parts.width.sum())
+
+    @property
+    def tails(self) -> bool:
+        """Whether the successors of every event reach to the end of a segment."""
+        return isinstance(self.shape, passes.Tails)
+
+    @property
+    def one_segment(self) -> bool:
+        """Whether the shape is `Tails`, with the vertices of a part in one segment."""
+        return self.tails and not self.keyed
+
+    def from_edges(self, part: int) -> tuple[Ints, Small]:
+        """Return the from-edges of a part: for each vertex where its events begin, and the events, by time."""
+        begin, end, offset = (int(a[part]) for a in (self.parts.begin, self.parts.end, self.parts.offset))
+        place = self.shape.place[begin + offset : end + offset]
+        held = np.flatnonzero(place >= 0)
+        order = held[np.argsort(place[held], kind="stable")]
+        offsets = np.searchsorted(place[order], np.arange(self.parts.width[part] + 1))
+        return offsets, (begin + order).astype(np.int32)
+
+    @cached_property
+    def nbytes(self) -> int:
+        """The memory of the index."""
+        arrays = {id(a): a.nbytes for a in (*self.shape, *self.events) if isinstance(a, np.ndarray)}
+        return sum(arrays.values())
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """Codes of the later event, and one or two codes of the earlier one that bound the range of what may follow."""
+
+    value: Ints
+    cuts: tuple[Ints, ...]
+    outside: bool = False  # what is below the first or above the second, rather than between them
+
+
+def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1) -> AttributeIndex | None:
+    """Return the index for tasks `[lo, hi)` of a slice, or None where the conditions, or the report, need edges.
+
+    `single` tells that a task is all that starts at one event, not a window; `threads` how many may work.
+    """
+    if not can_index(plan):
+        return None
+    return index_adjacency(encode(plan.adjacent, events.columns, events.usable), events, lo, hi, single, threads)
+
+
+def index_adjacency(
+    adjacency: Adjacency, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1, neighbours: bool = True
+) -> AttributeIndex | None:
+    """Return the index of what may follow what for tasks `[lo, hi)`, or None where only edges can tell.
+
+    Events that lack a value or a key are taken out of those that give and take. Without `neighbours` the first
+    successors and last predecessors are not found.
+    """
+    relation = _relation(adjacency)
+    if relation is None:
+        return None
+    layout = _Layout(relation, lo, hi, world_ends(events.bounds, len(events)), threads)
+    shape, width, target = layout.shape()
+    parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
+    mirrored = relation.mirrored() if isinstance(shape, passes.Pairs) else None
+    kind, keyed = relation.kind, relation.keyed
+    del layout, relation, adjacency  # the codes of all events: what follows needs as much memory again
+    if neighbours:
+        known = _with_neighbours(events, mirrored, shape, parts, target, single)
+    else:
+        none = np.empty(0, np.int64)
+        known = passes.Events(none, none, none, events.usable)
+    return AttributeIndex(kind, keyed, shape, known, parts)
+
+
+def can_index(plan: Plan) -> bool:
+    """Whether what is asked for can be answered on an index at all."""
+    return plan.bound.select is Select.ANY and plan.bound.report is not Report.MAXIMAL
+
+
+def _relation(adjacency: Adjacency) -> _Relation | None:
+    """Return what may follow what, as codes, or None where an index cannot tell."""
+    if adjacency.residual or len(adjacency.orders) > 2:
+        return None
+    orders = [cuts for order in adjacency.orders if (cuts := _cuts(order)) is not None]
+    if len(orders) < len(adjacency.orders) or (len(orders) == 2 and any(len(cuts.cuts) > 1 for cuts in orders)):
+        return None
+    gives, takes, next_, prev = adjacency.gives, adjacency.takes, adjacency.key_next, adjacency.key_prev
+    for order in orders:
+        takes &= order.value != LOWEST
+        gives &= order.cuts[0] != LOWEST
+    if next_ is not None and prev is not None:
+        takes &= next_ >= 0
+        gives &= prev >= 0
+    return _Relation(gives, takes, next_, prev, orders)
+
+
+def _cuts(order: Order) -> _Cuts | None:
+    """Bring the comparisons of one value to one range of values, or to all but one value."""
+    low = high = None
+    differ = [earlier for op, earlier in order.comparisons if op == "!="]
+    missing = np.zeros(len(order.value), np.bool_)
+    for op, earlier in order.comparisons:
+        missing |= earlier == LOWEST
+        if op in (">", ">="):
+            cut = earlier if op == ">" else earlier - 1
+            low = cut if low is None else np.maximum(low, cut)
+        elif op in ("<", "<="):
+            cut = earlier if op == "<=" else earlier - 1
+            high = cut if high is None else np.minimum(high, cut)
+    if differ:
+        if len(differ) > 1 or low is not None or high is not None:
+            return None
+        return _Cuts(order.value, tuple(_or_missing(c, missing) for c in (differ[0] - 1, differ[0])), outside=True)
+    if high is None:
+        assert low is not None
+        return _Cuts(order.value, (_or_missing(low, missing),))
+    if low is None:  # turned around, so that what follows is above
+        return _Cuts(_or_missing(~order.value, order.value == LOWEST), (_or_missing(~high - 1, missing),))
+    return _Cuts(order.value, (_or_missing(low, missing), _or_missing(np.maximum(low, high), missing)))
+
+
+def _or_missing(codes: Ints, missing: Flags) -> Ints:
+    return np.where(missing, LOWEST, codes) if missing.any() else codes
+
+
+def _with_neighbours(
+    events: Slice, mirrored: _Relation | None, shape: Shape, parts: Parts, target: Small, single: bool
+) -> passes.Events:
+    """Find the first successor and the last predecessor of every event."""
+    n = len(events)
+    later = later_times(events.times, events.bounds)
+    nearest, latest = np.full(n, n, np.int64), np.full(n, -1, np.int64)
+    known = passes.Events(later, nearest, latest, events.usable)
+    arrays = (parts.begin, parts.end, parts.offset, parts.width, later)
+    if isinstance(shape, passes.Keys):
+        vertices.neighbours_of_keys(*arrays, shape.place, shape.first, nearest, latest)
+        return known
+    if isinstance(shape, passes.Tails) and not single and len(parts) == len(parts.of_task):
+        tails = (shape.place, shape.first, shape.last, shape.own, target)
+        vertices.neighbours_of_tails(*arrays, *tails, nearest, latest)
+        return known
+    passes.nearest_successors(Shortest(), shape, known, parts.as_tasks(), nearest)
+    if isinstance(shape, passes.Pairs):
+        assert mirrored is not None
+        latest[:] = n - 1 - _mirrored_nearest(events, mirrored, parts)[::-1]
+    elif isinstance(shape, passes.Tails):
+        vertices.latest_of_tails(*arrays, shape.place, shape.first, shape.last, shape.own, target, latest)
+    else:
+        vertices.latest_of_ranges(*arrays, shape.place, shape.first, shape.last, latest)
+    return known
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """What may follow what, as codes; an event that lacks a value or key neither gives nor takes."""
+
+    gives: Flags
+    takes: Flags
+    key_next: Ints | None
+    key_prev: Ints | None
+    orders: list[_Cuts]
+
+    @property
+    def keyed(self) -> bool:
+        return self.key_next is not None
+
+    @property
+    def kind(self) -> str:
+        """What the conditions are, as `AttributeIndex` says."""
+        if len(self.orders) == 2:
+            return "two inequalities"
+        if not self.orders:
+            return "key"
+        return "inequality" if len(self.orders[0].cuts) == 1 else "range"
+
+    def mirrored(self) -> _Relation:
+        """Return the relation of the same events with time running backwards; for plain inequalities."""
+        back = slice(None, None, -1)
+        orders = [
+            _Cuts(_turned(o.cuts[0], self.gives)[back], (_turned(o.value, self.takes)[back],)) for o in self.orders
+        ]
+        next_, prev = (None if key is None else key[back].copy() for key in (self.key_prev, self.key_next))
+        return _Relation(self.takes[back].copy(), self.gives[back].copy(), next_, prev, orders)
+
+
+def _turned(codes: Ints, known: Flags) -> Ints:
+    return np.where(known, ~codes, LOWEST)
+
+
+class _Layout:
+    """The parts of the index, and what is laid out in them."""
+
+    def __init__(self, relation: _Relation, lo: Ints, hi: Ints, world_end: Ints, threads: int = 1) -> None:
+        self.n, self.threads = len(world_end), threads
+        self.relation = relation
+        order = np.lexsort((hi, lo))
+        of_sorted, self.begin, self.end, self.offset = vertices.make_parts(lo[order], hi[order], world_end, LEAST)
+        self.of_task = np.empty(len(order), np.int64)
+        self.of_task[order] = of_sorted
+        self.total = int((self.end - self.begin).sum())
+        next_, prev = relation.key_next, relation.key_prev
+        if next_ is not None and prev is not None:
+            keys = max(int(next_.max(initial=-1)), int(prev.max(initial=-1))) + 1
+            self.own, self.target, self.number = vertices.segments_of_keys(
+                self.begin, self.end, self.offset, self.total, keys, next_, prev, relation.gives, relation.takes
+            )
+        else:
+            self.own = self.target = np.empty(0, np.int32)
+            self.number = np.ones(len(self.begin), np.int64)
+
+    def shape(self) -> tuple[Shape, Ints, Small]:
+        """Return the arrays for the passes, the vertices of each part, and where segments of successors begin."""
+        if not self.relation.orders:
+            return self._by_key()
+        cuts, *others = self.relation.orders
+        by_value, by_cut = _orders(cuts)
+        _ = self._parts_of_events if len(self.begin) > 1 else None  # both need it
+        (values, value_bounds), (entries, entry_bounds) = self._both(
+            self._spread, (by_value, by_cut), (self.relation.takes, self.relation.gives)
+        )
+        del by_value, by_cut
+        place = np.full(self.total, -1, np.int32)
+        own, own_end, target, target_end = (np.zeros(self.total, np.int32) for _ in range(4))
+        at_cut = np.zeros((len(cuts.cuts), self.total), np.int32)
+        plain = len(self.begin) == len(cuts.cuts) == 1 and not others and not self.relation.keyed
+        if plain and self.threads > 1 and self.n >= LARGE:
+            return self._one_large(cuts, values, entries, place, at_cut[0], own, own_end, target, target_end)
+        width = vertices.cut_values(
+            self.begin, self.end, self.offset, self.relation.gives, self.relation.keyed, self.own, self.target,
+            self.number, values, value_bounds, entries, entry_bounds, cuts.value,
+            np.concatenate(cuts.cuts) if len(cuts.cuts) > 1 else cuts.cuts[0], self.n, place, own, own_end, at_cut,
+            target, target_end,
+        )  # fmt: skip
+        if len(cuts.cuts) > 1:
+            low, high = at_cut[:1], at_cut[1:]
+            if cuts.outside:
+                low, high = np.stack([target, high[0]]), np.stack([low[0], target_end])
+            return passes.Ranges(place, low, high), width, target
+        if not others:
+            return passes.Tails(place, at_cut[0], target_end, own, own_end), width, target
+        above = others[0].value
+        below = np.where(self.relation.gives, others[0].cuts[0], HIGHEST)
+        every = np.ones(self.n, np.bool_)
+        by_above, by_below = (self._spread(_falling(codes), every)[0] for codes in (above, below))
+        return passes.Pairs(place, at_cut[0], target_end, own, own_end, above, below, by_above, by_below), width, target
+
+    def _one_large(
+        self, cuts: _Cuts, values: Small, entries: Small, place: Small, at_cut: Small, own: Small, own_end: Small,
+        target: Small, target_end: Small,
+    ) -> tuple[Shape, Ints, Small]:  # fmt: skip
+        """Return what `shape` does for one part without a key, with two threads that each look up half of it."""
+        shift = int(self.offset[0])
+        sorted_value, sorted_cut = self._both(vertices.looked_up, (values, entries), (cuts.value, cuts.cuts[0]))
+        number, _ = self._both(
+            lambda work: work(),
+            (
+                lambda: vertices.place_cuts(entries, sorted_cut, shift, at_cut),
+                lambda: vertices.place_values(values, sorted_value, sorted_cut, shift, place),
+            ),
+        )
+        begin, end = int(self.begin[0]) + shift, int(self.end[0]) + shift
+        own_end[begin:end] = number
+        target_end[begin:end] = np.where(self.relation.gives[int(self.begin[0]) : int(self.end[0])], number, 0)
+        return passes.Tails(place, at_cut, target_end, own, own_end), np.array([number]), target
+
+    def _both(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
+        """Return what a function gives for two things, at once where they are large."""
+        if self.threads < 2 or self.total < WORTH_THREADS:
+            return list(map(function, *arguments))
+        with ThreadPoolExecutor(2) as pool:
+            return list(pool.map(function, *arguments))
+
+    def _by_key(self) -> tuple[passes.Keys, Ints, Small]:
+        """A vertex for each key; without keys one for all."""
+        place, first = self.own, self.target
+        if not self.relation.keyed:
+            place, first = (self._copied(flags) for flags in (self.relation.takes, self.relation.gives))
+        return passes.Keys(place, first), self.number, first
+
+    def _copied(self, flags: Flags) -> Small:
+        """Return 0 where a flag is set and -1 elsewhere, for each event of each part."""
+        parts = [flags[begin:end] for begin, end in zip(self.begin.tolist(), self.end.tolist(), strict=True)]
+        return np.where(np.concatenate(parts), 0, -1).astype(np.int32) if parts else np.empty(0, np.int32)
+
+    def _spread(self, order: Small, wanted: Flags) -> tuple[Small, Ints]:
+        if len(self.begin) == 1 and self.end[0] - self.begin[0] == self.n and wanted.all():
+            return order, np.array([0, len(order)])
+        return vertices.spread(order, *self._parts_of_events, len(self.begin), wanted, self.n)
+
+    @cached_property
+    def _parts_of_events(self) -> tuple[Small, Small]:
+        return vertices.parts_of_events(self.begin, self.end, self.n)
+
+
+def _orders(cuts: _Cuts) -> tuple[Small, Small]:
+    """Return the events by value and the entries by cut; one sort serves both where cuts rise with values."""
+    by_value = np.argsort(cuts.value).astype(np.int32)
+    if len(cuts.cuts) > 1:
+        return by_value, np.argsort(np.concatenate(cuts.cuts)).astype(np.int32)
+    cut = cuts.cuts[0][by_value]
+    if (cut[1:] >= cut[:-1]).all():
+        return by_value, by_value
+    return by_value, np.argsort(cuts.cuts[0]).astype(np.int32)
+
+
+def _falling(codes: Ints) -> Small:
+    return np.argsort(codes)[::-1].astype(np.int32)
+
+
+def _mirrored_nearest(events: Slice, mirrored: _Relation, parts: Parts) -> Ints:
+    """Return the first successors of the events with time running backwards, by the relation that is mirrored so."""
+    n = len(events)
+    bounds = n - events.bounds[::-1]
+    times = events.times[::-1]
+    later = later_times(-times if times.dtype.kind == "f" else ~times, bounds)
+    layout = _Layout(mirrored, n - parts.end[::-1], n - parts.begin[::-1], world_ends(bounds, n))
+    shape, width, _ = layout.shape()
+    nearest = np.full(n, n, np.int64)
+    known = passes.Events(later, nearest, nearest, events.usable[::-1].copy())
+    turned = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
+    passes.nearest_successors(Shortest(), shape, known, turned.as_tasks(), nearest)
+    return nearest

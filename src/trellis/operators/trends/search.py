@@ -1,0 +1,515 @@
+"""The search for the best paths of tasks: what `trellis.kernels.best` finds by words, by what readers see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.events.slice import Ints
+from trellis.kernels import best as kernel
+from trellis.kernels import nodes
+from trellis.kernels.edges import ANY
+from trellis.kernels.ranks import rank_order
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.keys import Flags, Keys, Word
+from trellis.operators.trends.tasks import NO_BOUND, Tasks
+
+MOST_MEANS = 1 << 21  # paths that are compared by their means
+Suffixes = Callable[[Ints, Ints, int], tuple[Ints, Flags]]
+SuffixCounts = Callable[[], NDArray[np.uint64]]
+
+
+# --- Paths, links, states ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Some paths: their events one after another, where each ends, and its task."""
+
+    events: NDArray[np.int32]
+    ends: Ints
+    tasks: Ints
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def begins(self) -> Ints:
+        """Where each path begins."""
+        return np.concatenate([[0], self.ends])[: len(self)].astype(np.int64)
+
+    def taken(self, rows: Ints) -> Paths:
+        """Return some of the paths, in the order given."""
+        begins, lengths = self.begins[rows], (self.ends - self.begins)[rows]
+        ends = np.cumsum(lengths)
+        places = np.arange(lengths.sum()) + np.repeat(begins - (ends - lengths), lengths)
+        return Paths(self.events[places], ends, self.tasks[rows])
+
+    def in_rank_order(self) -> Paths:
+        """Return the paths in the order of tasks and ranks."""
+        return self.taken(rank_order(self.events, self.ends, self.tasks))
+
+
+def together(parts: Sequence[Paths]) -> Paths:
+    """Return several lots of paths as one."""
+    shifts = np.cumsum([0, *(len(p.events) for p in parts)])
+    return Paths(
+        np.concatenate([np.empty(0, np.int32), *(p.events for p in parts)]),
+        np.concatenate([np.empty(0, np.int64), *(p.ends + s for p, s in zip(parts, shifts[:-1], strict=True))]),
+        np.concatenate([np.empty(0, np.int64), *(p.tasks for p in parts)]),
+    )
+
+
+@dataclass(frozen=True)
+class Links:
+    """How events follow one another, in the form of `trellis.kernels.nodes`.
+
+    Where there are too many edges to list (`codes`: see `trellis.kernels.edges.edges_of_rows`), the search needs to be
+    told, for all events of its one task, the value of the best suffix and which events have any (`suffixes`, from what
+    each event gives, what it gives at the end of a trend, and whether more or less is better: 1, -1), and the
+    number of suffixes up to 2**64 - 1 (`counts`).
+    """
+
+    offsets: Ints
+    successors: NDArray[np.int32]
+    nearest: Ints
+    latest: Ints
+    policy: int = ANY
+    codes: tuple[np.ndarray, ...] = ()
+    suffixes: Suffixes | None = None
+    counts: SuffixCounts | None = None
+
+    @property
+    def lazy(self) -> bool:
+        """Whether successors are found when they are asked for."""
+        return bool(self.codes)
+
+    @property
+    def arrays(self) -> nodes.Listed | nodes.Sought:
+        """What the kernels take."""
+        if self.lazy:
+            return nodes.Sought(self.policy, *self.codes)
+        return nodes.Listed(self.offsets, self.successors)
+
+
+def links_of(graph: EventGraph) -> Links:
+    """Return the links of an event graph."""
+    n = len(graph.latest)
+    nearest = np.full(n, n, np.int64)
+    some = np.flatnonzero(np.diff(graph.offsets))
+    nearest[some] = graph.successors[graph.offsets[some]]
+    return Links(graph.offsets, graph.successors, nearest, graph.latest)
+
+
+@dataclass(frozen=True)
+class States:
+    """What a path may do by what it has met, in the form of `trellis.kernels.nodes`; `met` are the flags of a state."""
+
+    kind: Ints
+    step: Ints
+    first: Ints
+    may_end: Flags
+    place: Ints
+    met: Ints
+
+    def __len__(self) -> int:
+        return len(self.step)
+
+
+def make_states(
+    n: int, least: int, most: int, nth: int = 0, flags: Sequence[Flags] = (), required: Sequence[Flags] = (),
+    counted: Flags | None = None, counts: int = 0,
+) -> States:  # fmt: skip
+    """Return the states of paths of `n` events.
+
+    Parameters
+    ----------
+    n
+        The number of events.
+    least, most
+        The lengths that a path may have.
+    nth
+        The last place in a path that has to be told from later ones; 0 for none.
+    flags, required
+        Sets of events: whether one was met is remembered; of those that are required one must have been at the end.
+    counted, counts
+        Events of which a path has a certain number, up to `counts`: stream `c` has the paths with `c` of them.
+    """
+    deepest = max(least, most + 1 if most < NO_BOUND else 1, nth + 1 if nth else 1)
+    sets = [*flags, *required]
+    every, needed = 1 << len(sets), ((1 << len(required)) - 1) << len(flags)
+    kind = np.zeros(n, np.int64)
+    for bit, events in enumerate(sets if counted is None else [*sets, counted]):
+        kind |= events.astype(np.int64) << bit
+    kinds = every if counted is None else 2 * every
+    place, met, left = (part.ravel() for part in np.indices((deepest, every, counts + 1)))
+    place = place + 1
+
+    def state(at: Any, seen: Any, rest: Any) -> Any:
+        number = ((at - 1) * every + seen) * (counts + 1) + rest
+        return np.where((at <= most) & (rest >= 0), number, -1)
+
+    step, first = np.empty((len(place), kinds), np.int64), np.empty((counts + 1, kinds), np.int64)
+    for k in range(kinds):
+        seen, one = k % every, k // every
+        step[:, k] = state(np.minimum(place + 1, deepest), met | seen, left - one)
+        first[:, k] = state(np.int64(1), seen, np.arange(counts + 1) - one)
+    may_end = (place >= least) & (place <= most) & (met & needed == needed) & (left == 0)
+    return States(kind, step, first, may_end, place, met)
+
+
+@dataclass(frozen=True)
+class Space:
+    """Where is searched: links, tasks, and the lengths that trends may have, of which none is above `longest`."""
+
+    links: Links
+    tasks: Tasks
+    least: int
+    most: int
+    longest: int
+
+    @property
+    def widest(self) -> int:
+        """The number of events of the largest task."""
+        return int((self.tasks.hi - self.tasks.lo).max(initial=0))
+
+    def events(self, ok: Flags, states: States) -> Ints:
+        """Return what the kernels know of events, of which those that are `ok` may be used."""
+        return np.stack([self.links.nearest, self.links.latest, ok, states.kind], axis=1).astype(np.int64)
+
+    def successors(self) -> NDArray[np.int32]:
+        """Return room for the successors of an event."""
+        return np.empty(len(self.links.latest) + 1, np.int32)
+
+
+# --- The search -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """What a search goes through: tasks, each once for every stream; in a bucket are those that are searched together.
+
+    `number` is that of the task among all.
+    """
+
+    number: Ints
+    stream: Ints
+    bucket: Ints
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+
+class Search:
+    """Searches paths by some keys, of events that may be used, with one of each set of events that is required."""
+
+    def __init__(self, space: Space, keys: Keys, ok: Flags, required: Sequence[Flags] = ()) -> None:
+        self.space, self.keys, self.ok = space, keys, ok
+        self.words = keys.words or (Word(nodes.HIGH, 1),)
+        self.signs = np.array([w.sign for w in self.words], np.int64)
+        self.streams = 1 if keys.counted is None else space.longest + 1
+        nth = max((w.nth[0] for w in self.words if w.nth is not None), default=0)
+        self.states = make_states(
+            len(ok), space.least, space.most, nth, keys.flags, required, keys.counted, self.streams - 1
+        )
+        self.shape = self._shape()
+
+    @property
+    def size(self) -> int:
+        """How many nodes the largest task has."""
+        return self.space.widest * len(self.states)
+
+    @property
+    def served(self) -> bool:
+        """Whether the links serve the search: without a list of edges, for one task, one state and one sum alone."""
+        simple = len(self.states) == len(self.words) == 1 and self.words[0].kind == nodes.HIGH
+        return not self.space.links.lazy or (simple and len(self.space.tasks) == 1)
+
+    def best(self, tasks: Ints, bucket: Ints, limit: int) -> Paths | None:
+        """Return the `limit` best paths of each bucket of tasks, in no order, or None if that is too much.
+
+        Parameters
+        ----------
+        tasks
+            The numbers of the tasks.
+        bucket
+            The bucket of each, from 0 on, never falling.
+        limit
+            How many paths are wanted of each bucket.
+        """
+        found = self.candidates(tasks, bucket, limit)
+        if found is None or not self.keys.closed:
+            return None if found is None else found.paths
+        kept, ties = [], {}
+        for part, rows in found.by_bucket():
+            better, last = found.cut(rows, limit)
+            kept.append(found.paths.taken(better))
+            if last is not None:
+                ties[part] = last, limit - len(better)
+        return together([*kept, self._tied(found, ties)] if ties else kept)
+
+    def candidates(self, tasks: Ints, bucket: Ints, limit: int) -> Candidates | None:
+        """Return the best paths of each bucket by their words alone: of each stream, where there are several."""
+        each = np.tile(np.arange(self.streams), len(tasks))
+        lanes = Lanes(np.repeat(tasks, self.streams), each, np.repeat(bucket, self.streams))
+        apart = self.streams > 1
+        if apart and len(lanes) * limit > MOST_MEANS:
+            return None
+        room, order = self.room(), np.arange(len(lanes))
+        best: Ints | None = None
+        if not apart and len(lanes) > lanes.bucket[-1] + 1:
+            best = kernel.best_of_tasks(self.tasks(lanes), self.space.links.arrays, self.shape, room)
+            order = _promising(best, self.signs, lanes.bucket, limit)
+        events, paths = self._enumerate(lanes, order, order if apart else lanes.bucket, limit, room)
+        words = len(self.words)
+        lane = paths[:, words + kernel.TASK]
+        found = Paths(events, paths[:, words + kernel.PATH_END], lanes.number[lane])
+        rows = np.flatnonzero(paths[:, words + kernel.WANTED])
+        kept = room if len(tasks) == 1 else None
+        return Candidates(self, lanes, found.taken(rows), lane[rows], paths[rows, :words], best, kept)
+
+    def _enumerate(
+        self, lanes: Lanes, order: Ints, bucket: Ints, limit: int, room: Ints
+    ) -> tuple[NDArray[np.int32], Ints]:
+        """Return events and paths as `trellis.kernels.best.best_paths` writes them."""
+        state = np.zeros(kernel.STATE_SIZE, np.int64)
+        state[[kernel.TURN, kernel.READY]] = -1
+        widest, words = self.space.widest, len(self.words)
+        heaps, kept, stack = np.empty((self.size, 4), np.int64), np.empty(limit, np.int64), np.empty(widest, np.int64)
+        growing: dict[int, NDArray[Any]] = {
+            kernel.MORE_SUFFIXES: np.empty((256, words + 3), np.int64),
+            kernel.MORE_SLOTS: np.empty((256, words + 2), np.int64),
+            kernel.MORE_EVENTS: np.empty(256, np.int32),
+            kernel.MORE_PATHS: np.empty((64, words + 3), np.int64),
+        }
+        while True:
+            suffixes, slots, events, paths = growing.values()
+            asked = kernel.best_paths(
+                state, order, bucket, self.tasks(lanes), self.space.links.arrays, self.shape, self.space.links.lazy,
+                room, self.space.successors(), heaps, suffixes, slots, stack, kept, events, paths,
+            )  # fmt: skip
+            if asked == kernel.DONE:
+                return events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
+            growing[asked] = _larger(growing[asked], int(state[kernel.NEEDED]))
+
+    def _tied(self, found: Candidates, ties: dict[int, tuple[int, int]]) -> Paths:
+        """Return the first paths in rank order that are shown as good as the last one of a bucket: so many as miss."""
+        lanes, apart = found.lanes, self.streams > 1
+        missing = np.zeros(lanes.bucket[-1] + 1, np.int64)
+        missing[list(ties)] = [number for _, number in ties.values()]
+        part = np.arange(len(lanes)) if apart else lanes.bucket
+        limit = missing[lanes.bucket] if apart else missing
+        low, high = (np.zeros((len(limit), len(self.signs)), np.int64) for _ in range(2))
+        for place in np.flatnonzero(missing[lanes.bucket]).tolist() if apart else ties:
+            last, _ = ties[int(lanes.bucket[place]) if apart else place]
+            bounds = found.bounds(last, int(lanes.stream[place]) if apart else 0)
+            if bounds is None:
+                limit[place] = 0
+            else:
+                low[place], high[place] = bounds
+        order = np.flatnonzero(limit[part])
+        if found.best is not None:
+            order = order[_no_worse(found.best[order], low[part[order]], self.signs)]
+        paths, lane = self._walk(lanes, order, part, low, high, limit, found.room)
+        return paths.taken(_first_of_buckets(paths, lanes.bucket[lane], missing)) if apart else paths
+
+    def _walk(
+        self, lanes: Lanes, order: Ints, part: Ints, low: Ints, high: Ints, limit: Ints, known: Ints | None
+    ) -> tuple[Paths, Ints]:
+        """Return paths as `trellis.kernels.best.paths_between` lists them, and their lanes."""
+        state = np.zeros(kernel.STATE_SIZE, np.int64)
+        state[[kernel.TURN, kernel.READY]] = -1
+        widest, words = self.space.widest, len(self.words)
+        room = self.room() if known is None else known
+        taken, marks = np.zeros(len(limit), np.int64), np.empty((widest, 2), np.int64)
+        growing: dict[int, NDArray[Any]] = {
+            kernel.MORE_WAITING: np.empty(256, np.int64),
+            kernel.MORE_EVENTS: np.empty(256, np.int32),
+            kernel.MORE_PATHS: np.empty((64, words + 3), np.int64),
+        }
+        sofar = np.empty((widest, words), np.int64)
+        while True:
+            waiting, events, paths = growing.values()
+            asked = kernel.paths_between(
+                state, order, part, self.tasks(lanes), self.space.links.arrays, self.shape, known is not None, room,
+                low, high, limit, taken, self.space.successors(), waiting, marks, sofar, events, paths,
+            )  # fmt: skip
+            if asked == kernel.DONE:
+                break
+            growing[asked] = _larger(growing[asked], int(state[kernel.NEEDED]))
+        events, paths = events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
+        lane = paths[:, words + kernel.TASK]
+        return Paths(events, paths[:, words + kernel.PATH_END], lanes.number[lane]), lane
+
+    # --- What the kernels take
+
+    def tasks(self, lanes: Lanes) -> nodes.Tasks:
+        """Return tasks as the kernels take them."""
+        tasks, at = self.space.tasks, lanes.number
+        return nodes.Tasks(
+            tasks.lo[at], tasks.hi[at], tasks.first_end[at], lanes.stream, at, bool(tasks.single), bool(tasks.every)
+        )
+
+    def room(self) -> Ints:
+        """Return room for the best suffixes of the nodes of a task; filled where the links know them."""
+        suffixes = self.space.links.suffixes
+        if suffixes is None:
+            return np.empty((self.size, len(self.words) + 1), np.int64)
+        each, _, last = self.shape.gives[:, :, 0]
+        values, some = suffixes(each, last, int(self.signs[0]))
+        return np.stack([values, np.where(some, kernel.UNKNOWN, kernel.NOWHERE)], axis=1)
+
+    def _shape(self) -> nodes.Shape:
+        words, states = self.words, self.states
+        nth = [(i, *w.nth) for i, w in enumerate(words) if w.nth is not None]
+        ending = [np.full(len(states), w.neutral) if w.flag is None else states.met >> w.flag & 1 for w in words]
+        return nodes.Shape(
+            self.space.events(self.ok, states),
+            np.stack([self._given([getattr(w, part) for w in words]) for part in ("each", "first", "last")]),
+            np.array([w.kind for w in words], np.int64),
+            self.signs,
+            np.array([(place, word) for word, place, _ in nth], np.int64).reshape(-1, 2),
+            np.array([codes for _, _, codes in nth], np.int64).reshape(-1, len(self.ok)),
+            states.step,
+            states.first,
+            np.stack([*ending, states.may_end, states.place], axis=1).astype(np.int64),
+        )
+
+    def _given(self, columns: Sequence[Ints | None]) -> Ints:
+        n = len(self.ok)
+        parts = [np.full(n, w.neutral) if c is None else c for c, w in zip(columns, self.words, strict=True)]
+        return np.stack(parts, axis=1).astype(np.int64)
+
+
+def longest_path(space: Space, ok: Flags) -> int:
+    """Return the length of the longest path of any task, whatever lengths are allowed."""
+    keys = Keys((Word(nodes.HIGH, 1, each=np.ones(len(ok), np.int64)),))
+    search = Search(Space(space.links, space.tasks, 1, NO_BOUND, space.widest), keys, ok)
+    every = np.arange(len(space.tasks))
+    lanes = Lanes(every, 0 * every, every)
+    lengths = kernel.best_of_tasks(search.tasks(lanes), space.links.arrays, search.shape, search.room())[:, 0]
+    return int(lengths.max(initial=0))
+
+
+def _larger(table: np.ndarray, rows: int) -> np.ndarray:
+    """Return a table with more rows, of which the first are those that there are."""
+    larger = np.empty((max(rows, 2 * len(table)), *table.shape[1:]), table.dtype)
+    larger[: len(table)] = table
+    return larger
+
+
+def _promising(best: Ints, signs: Ints, bucket: Ints, limit: int) -> Ints:
+    """Return the tasks whose best paths are the first of their buckets, in that order: the others have none to give."""
+    words = len(signs)
+    order = np.lexsort([*(-best[:, w] * signs[w] for w in range(words - 1, -1, -1)), bucket])
+    order = order[best[order, words] > 0]
+    place = np.arange(len(order)) - np.searchsorted(bucket[order], bucket[order])
+    return order[place < limit]
+
+
+def _no_worse(best: Ints, bounds: Ints, signs: Ints) -> Flags:
+    """Return which of the best paths of tasks are as good as bounds; none is none."""
+    worse, equal = best[:, len(signs)] == 0, np.ones(len(best), np.bool_)
+    for w, sign in enumerate(signs):
+        worse |= equal & (sign * best[:, w] < sign * bounds[:, w])
+        equal &= best[:, w] == bounds[:, w]
+    return ~worse
+
+
+def _first_of_buckets(paths: Paths, bucket: Ints, numbers: Ints) -> Ints:
+    """Return the paths that are the first in rank order of their buckets, of each so many."""
+    order = rank_order(paths.events, paths.ends, paths.tasks)
+    order = order[np.argsort(bucket[order], kind="stable")]
+    ordered = bucket[order]
+    return order[np.arange(len(order)) - np.searchsorted(ordered, ordered) < numbers[ordered]]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The best paths by words: the lane that each was found in, and its words.
+
+    The best of all lanes is there where it was looked for, the best suffixes where there is but one task.
+    """
+
+    search: Search = field(repr=False)
+    lanes: Lanes
+    paths: Paths
+    lane: Ints
+    words: Ints
+    best: Ints | None
+    room: Ints | None
+
+    def by_bucket(self) -> list[tuple[int, Ints]]:
+        """Return the paths of each bucket."""
+        bucket = self.lanes.bucket[self.lane]
+        order = np.argsort(bucket, kind="stable")
+        parts, begins = np.unique(bucket[order], return_index=True)
+        return list(zip(parts.tolist(), np.split(order, begins)[1:], strict=True))
+
+    def cut(self, rows: Ints, limit: int) -> tuple[Ints, int | None]:
+        """Return the paths that are shown as better than the last of the `limit` best, and that last one.
+
+        Those are all that are, but of the paths shown as equal to the last one others may come first. Where there are
+        fewer than `limit` paths, they are all there are, and there is no last one.
+        """
+        if len(rows) < limit:
+            return rows, None
+        shown = self._shown(rows)
+        last = np.lexsort([-column for column in reversed(shown)])[limit - 1]
+        better, equal = np.zeros(len(rows), np.bool_), np.ones(len(rows), np.bool_)
+        for column in shown:
+            better |= equal & (column > column[last])
+            equal &= column == column[last]
+        return rows[better], int(rows[last])
+
+    def _shown(self, rows: Ints) -> list[NDArray[Any]]:
+        """Return what paths are compared by, the most important first; more is better."""
+        rounded = self.search.keys.rounded
+        signed = self.words[rows] * self.search.signs
+        if rounded is None:
+            return list(signed.T)
+        counts = self.lanes.stream[self.lane[rows]]
+        known = counts > 0 if rounded.mean else np.ones(len(rows), np.bool_)
+        numbers = self.words[rows, rounded.words].tolist()
+        shown = [
+            rounded.shown(_number(words), count) if is_known else 0.0
+            for words, count, is_known in zip(numbers, counts.tolist(), known.tolist(), strict=True)
+        ]
+        return [*signed[:, : rounded.words.start].T, known * rounded.sign, np.array(shown)]
+
+    def bounds(self, last: int, stream: int) -> tuple[Ints, Ints] | None:
+        """Return the words of the worst path of a stream shown as good as a certain one, and of the worst shown better.
+
+        None if no path of the stream can be shown as equal: with and without a mean.
+        """
+        rounded, low, high = self.search.keys.rounded, self.words[last].copy(), self.words[last].copy()
+        count = int(self.lanes.stream[self.lane[last]])
+        if rounded is None or (rounded.mean and count == 0 == stream):
+            high[-1] += self.search.signs[-1]
+            return low, high
+        if rounded.mean and (count == 0 or stream == 0):
+            return None
+        shown = rounded.shown(_number(low[rounded.words].tolist()), count)
+        worst, beyond = rounded.worst(shown, stream)
+        number = rounded.words.stop - rounded.words.start
+        low[rounded.words], high[rounded.words] = _words(worst, number), _words(beyond, number)
+        return low, high
+
+
+def _number(words: Sequence[int]) -> int:
+    number = 0
+    for word in words:
+        number = (number << nodes.WORD) + word
+    return number
+
+
+def _words(number: int, count: int) -> list[int]:
+    words = []
+    for _ in range(count - 1):
+        words.append(number & nodes.MASK)
+        number >>= nodes.WORD
+    return [number, *reversed(words)]

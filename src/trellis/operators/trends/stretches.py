@@ -1,0 +1,111 @@
+"""The ranks that are to be listed, task by task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from trellis.events.slice import Ints
+from trellis.operators.batch import Range
+from trellis.operators.trends.tasks import Tasks
+
+BEYOND = 1 << 63  # ranks from here on are not found by counts of 64 bits
+CLIPPED = 1 << 40
+
+
+class Numbers:
+    """Whole numbers of any size; `clipped` has `BEYOND` for larger ones."""
+
+    def __init__(self, values: Ints | list[int]) -> None:
+        self._large: dict[int, int] = {}
+        if isinstance(values, list):
+            self._large = {i: value for i, value in enumerate(values) if value >= BEYOND}
+            values = [min(value, BEYOND) for value in values]
+        self.clipped = np.asarray(values, np.uint64)
+
+    def __getitem__(self, which: int) -> int:
+        return self._large.get(which) or int(self.clipped[which])
+
+
+class Stretches:
+    """Ranks of tasks that are listed one after another: `size[i]` of task `tasks[i]`, from rank `first[i]` on.
+
+    The first of them has rank `rank[i]` in its group `groups[i]`. None is empty.
+    """
+
+    def __init__(self, tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> None:
+        """Take the number of trends of each task, and the ranks wanted of groups."""
+        small = sum(sizes) < BEYOND and all(end < BEYOND for _, _, end in ranges)
+        found = (_small_stretches if small else _stretches)(tasks, sizes, ranges)
+        self.tasks = np.asarray(found[0], np.int64)
+        self.groups = tasks.group[self.tasks]
+        self.first, self.size, self.rank = map(Numbers, found[1:])
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @cached_property
+    def _before(self) -> Ints:
+        """The number of rows before each stretch; exact between those that are not larger than `CLIPPED`."""
+        return np.concatenate([[0], np.cumsum(np.minimum(self.size.clipped, CLIPPED).astype(np.int64))])
+
+    def rows(self, stretch: int, begin: int, stop: int) -> int:
+        """Return how many rows there are from row `begin` of a stretch up to another stretch."""
+        return self.size[stretch] - begin + int(self._before[stop] - self._before[stretch + 1])
+
+    def after(self, stretch: int, begin: int, rows: int) -> tuple[int, int]:
+        """Return the stretch and its row that come some rows after a row of a stretch."""
+        rest = self.size[stretch] - begin
+        if rows < rest:
+            return stretch, begin + rows
+        place = int(self._before[stretch + 1]) + rows - rest
+        found = int(np.searchsorted(self._before, place, side="right")) - 1
+        return found, place - int(self._before[found])
+
+    def told(self, stretch: int, begin: int, rows: int) -> tuple[Ints, Ints]:
+        """Return the ranks and the groups of some rows from a row of a stretch on."""
+        last, _ = self.after(stretch, begin, rows - 1)
+        lengths = np.array([rows])
+        if last > stretch:
+            borders = self._before[stretch + 1 : last + 1]
+            first = self.size[stretch] - begin
+            lengths = np.concatenate([[first], np.diff(borders), [rows - first - (borders[-1] - borders[0])]])
+        ranks = self.rank.clipped[stretch : last + 1].copy()
+        ranks[0] = min(self.rank[stretch] + begin, BEYOND)
+        ranks = np.repeat(ranks, lengths) + _counting(lengths).astype(np.uint64)
+        shown = np.where(ranks < BEYOND, ranks, np.uint64(2**64 - 1)).view(np.int64)
+        return shown, np.repeat(self.groups[stretch : last + 1], lengths)
+
+
+def _stretches(tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> tuple[list[int], ...]:
+    """Return task, first rank, size and rank in the group of each stretch."""
+    found: list[tuple[int, int, int, int]] = []
+    for group, begin, end in ranges:
+        task, before = int(np.searchsorted(tasks.group, group)), 0
+        while before < end and task < len(tasks) and tasks.group[task] == group:
+            first, last = max(0, begin - before), min(sizes[task], end - before)
+            if first < last:
+                found.append((task, first, last - first, before + first))
+            before, task = before + sizes[task], task + 1
+    return tuple([row[i] for row in found] for i in range(4))
+
+
+def _small_stretches(tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> tuple[Ints, ...]:
+    """Do what `_stretches` does, where all numbers fit 64 bits, for all tasks at once."""
+    groups, begins, ends = np.array(ranges, np.int64).reshape(-1, 3).T
+    which = np.searchsorted(groups, tasks.group)
+    mine = np.flatnonzero(which < len(groups))
+    mine = mine[groups[which[mine]] == tasks.group[mine]]
+    number, which = np.array(sizes, np.int64)[mine], which[mine]
+    before = np.cumsum(number) - number
+    before -= before[np.searchsorted(which, which)]  # of the tasks of the same group
+    first, last = np.clip(begins[which] - before, 0, number), np.clip(ends[which] - before, 0, number)
+    kept = first < last
+    return mine[kept], first[kept], (last - first)[kept], (before + first)[kept]
+
+
+def _counting(lengths: Ints) -> Ints:
+    """Return 0, 1, ... for each of some runs."""
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)

@@ -1,0 +1,130 @@
+"""ORDER BY, LIMIT and OFFSET over trends in the order (window, partition, rank)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.errors import UsageError
+from trellis.events.columns.ordering import group_codes
+from trellis.language.bound import BoundQuery
+
+if TYPE_CHECKING:
+    from trellis.operators.batch import Range
+
+GROUP, KEY = "__group", "__key"  # hidden columns: the number of the group, the keys of ORDER BY
+SPARE = 1 << 16
+
+
+def hidden_names(bound: BoundQuery) -> list[str]:
+    """Return the names of the hidden columns that ordering needs."""
+    if not bound.order_by:
+        return []
+    return [GROUP, *(f"{KEY}{i}" for i in range(len(bound.order_by)))]
+
+
+def checked_ranks(bound: BoundQuery, ranks: Any) -> range | None:
+    """Return the rows of the result that are asked for, if they can be."""
+    if ranks is None:
+        return None
+    if not isinstance(ranks, range) or ranks.step != 1 or ranks.start < 0:
+        raise UsageError("ranks are given as a range such as range(1000, 2000)", "It has step 1 and no negative end.")
+    for clause, items in {"ORDER BY": bound.order_by, "AGGREGATE": bound.aggregates}.items():
+        if items:
+            raise UsageError(f"under {clause} rows do not come in the order of ranks", "Use LIMIT and OFFSET.")
+    return ranks
+
+
+def wanted_ranges(bound: BoundQuery, counts: Sequence[int], ranks: range | None = None) -> list[Range]:
+    """Return the ranks of each group that are in the result, or in some rows of it, where nothing orders them anew.
+
+    Parameters
+    ----------
+    bound
+        The query, whose LIMIT and OFFSET count.
+    counts
+        The number of trends of each group.
+    ranks
+        Rows of the result, counted over all groups; all of them by default.
+    """
+    whole = [(group, 0, count) for group, count in enumerate(counts)]
+    if bound.per_window:
+        whole = [part for one in whole for part in _cut_ranges([one], bound.offset, bound.limit)]
+    else:
+        whole = _cut_ranges(whole, bound.offset, bound.limit)
+    return whole if ranks is None else _cut_ranges(whole, ranks.start, max(0, ranks.stop - ranks.start))
+
+
+def _cut_ranges(ranges: Iterable[Range], offset: int, limit: int | None) -> list[Range]:
+    found: list[Range] = []
+    skip, left = offset, limit
+    for group, begin, end in ranges:
+        first = min(end, begin + skip)
+        last = end if left is None else min(end, first + left)
+        skip -= first - begin
+        if left is not None:
+            left -= last - first
+        if first < last:
+            found.append((group, first, last))
+        if left == 0:
+            break
+    return found
+
+
+def possible_ranges(bound: BoundQuery, counts: Sequence[int]) -> list[Range]:
+    """Return the ranks of each group that can be in the result, if others may list more groups before these."""
+    if bound.order_by:
+        return [(group, 0, count) for group, count in enumerate(counts)]
+    if bound.per_window:
+        return wanted_ranges(bound, counts)
+    most = None if bound.limit is None else bound.limit + bound.offset
+    return [(group, 0, count if most is None else min(count, most)) for group, count in enumerate(counts)]
+
+
+def arrange(bound: BoundQuery, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that ORDER BY, LIMIT and OFFSET make of rows with hidden columns, without those.
+
+    With LIMIT only what can still be in the result is kept meanwhile.
+    """
+    kept: list[pa.RecordBatch] = []
+    most = None if bound.limit is None else bound.limit + bound.offset
+    fresh = 0
+    for batch in batches:
+        kept.append(batch)
+        fresh += batch.num_rows
+        if most is not None and fresh > most + SPARE:
+            kept, fresh = _best(bound, pa.Table.from_batches(kept), 0, most).to_batches(), 0
+    if kept:
+        table = _best(bound, pa.Table.from_batches(kept), bound.offset, most)
+        yield from table.drop_columns(hidden_names(bound)).to_batches()
+
+
+def _best(bound: BoundQuery, table: pa.Table, offset: int, end: int | None) -> pa.Table:
+    table = table.combine_chunks()
+    order = _sorted_rows(bound, table)
+    if not bound.per_window:
+        return table.take(pa.array(order[offset:end]))
+    place = _place_in_run(table[GROUP].to_numpy()[order])
+    keep = (place >= offset) & (place < (np.inf if end is None else end))
+    return table.take(pa.array(order[keep]))
+
+
+def _sorted_rows(bound: BoundQuery, table: pa.Table) -> NDArray[np.int64]:
+    """Return the rows in order; what comes first stays first among equals."""
+    keys = []
+    for i, ordering in enumerate(bound.order_by):
+        codes = group_codes([table[f"{KEY}{i}"].combine_chunks()])[0]
+        keys.append(-codes if ordering.descending else codes)
+    if bound.per_window:
+        keys.insert(0, table[GROUP].to_numpy())
+    return np.lexsort((np.arange(table.num_rows), *reversed(keys)))
+
+
+def _place_in_run(groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    begins = np.concatenate([[True], groups[1:] != groups[:-1]]) if len(groups) else np.zeros(0, np.bool_)
+    starts = np.maximum.accumulate(np.where(begins, np.arange(len(groups)), 0))
+    return np.arange(len(groups)) - starts

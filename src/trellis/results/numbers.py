@@ -1,0 +1,139 @@
+"""Counts and aggregates as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from trellis.digits import digits_of
+from trellis.events.columns.ordering import group_codes
+from trellis.events.columns.types import physical
+from trellis.language.bound import BoundQuery, Output, WindowKind
+from trellis.language.schema import Kind
+from trellis.plan.plan import Plan
+from trellis.results.rows import COUNT, RowMaker, arrow_type, lead_schema, present
+
+if TYPE_CHECKING:
+    from trellis.operators.trends.aggregate import Numbers
+
+LARGEST = 10**38
+EXACT = Context(prec=100_000)
+
+
+def count_schema(bound: BoundQuery) -> pa.Schema:
+    """Return the schema of counts by window and partition."""
+    return pa.schema([*lead_schema(bound), pa.field("count", COUNT), pa.field("count_text", pa.string())])
+
+
+def count_rows(maker: RowMaker, counts: Sequence[int]) -> pa.Table:
+    """Return one row a group that has a result."""
+    filled = [g for g, count in enumerate(counts) if count]
+    columns = [*maker.lead(np.array(filled, np.int64)), *count_columns([counts[g] for g in filled])]
+    return pa.Table.from_arrays(columns, schema=count_schema(maker.bound))
+
+
+def count_columns(counts: Sequence[int]) -> list[pa.Array]:
+    """Return exact counts as decimals (NULL beyond 38 digits) and as text with all digits."""
+    try:
+        whole = pa.array(np.array(counts, np.int64))
+    except OverflowError:  # a number needs more than 64 bits
+        return _exact(counts, 0)
+    return [whole.cast(COUNT), whole.cast(pa.string())]
+
+
+def aggregate_schema(bound: BoundQuery) -> pa.Schema:
+    """Return the schema of AGGREGATE's rows."""
+    fields = lead_schema(bound, list(bound.group_by) or None)
+    for named in bound.aggregates:
+        fields += [pa.field(named.name + suffix, type_) for suffix, type_ in _types(named.output)]
+    return pa.schema(fields)
+
+
+def _is_exact(output: Output) -> bool:
+    return output.function == "COUNT" or (output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL))
+
+
+def _types(output: Output) -> list[tuple[str, pa.DataType]]:
+    if _is_exact(output):
+        return [("", pa.decimal128(38, output.type.scale)), ("_text", pa.string())]
+    return [("", arrow_type(output.type))]
+
+
+def aggregate_rows(plan: Plan, maker: RowMaker, numbers: Sequence[Numbers]) -> pa.Table:
+    """Return one row a window and partition with a result, or a window and value of the GROUP BY attributes."""
+    from trellis.operators.trends.aggregate import join  # here and below: counts go without
+
+    bound, groups = plan.bound, maker.events.groups
+    filled = [g for g, n in enumerate(numbers) if n.count]
+    keys = _group_keys(bound, maker, np.array(filled, np.int64))
+    members: dict[tuple[int, int], list[int]] = {}
+    for key, group in sorted(zip(keys, filled, strict=True)):
+        members.setdefault(key, []).append(group)
+    joined = [join(plan, [numbers[g] for g in gs]) for gs in members.values()]
+    firsts = np.array([gs[0] for gs in members.values()], np.int64)
+    if not joined and always_one_row(bound):
+        return aggregate_table(plan, [], [join(plan, [])])
+    names = [f.name for f in lead_schema(bound)]
+    kept = [f.name for f in lead_schema(bound, list(bound.group_by) or None)]
+    lead = [column for name, column in zip(names, maker.lead(firsts), strict=True) if name in kept]
+    assert len(groups.lo) == len(numbers)
+    return aggregate_table(plan, lead, joined)
+
+
+def always_one_row(bound: BoundQuery) -> bool:
+    """Whether AGGREGATE gives a row even where there is no result."""
+    return bound.window.kind is not WindowKind.SLIDING and not bound.partition
+
+
+def _group_keys(bound: BoundQuery, maker: RowMaker, groups: np.ndarray) -> list[tuple[int, int]]:
+    events = maker.events
+    names = list(bound.group_by) or [n for n, _ in bound.partition]
+    firsts = pa.array(events.groups.lo[groups])
+    codes = np.zeros(len(groups), np.int64)
+    if names and len(groups):
+        columns = [events.columns[n].take(firsts) for n, _ in bound.partition if n in names]
+        codes = group_codes(columns)[0]
+    return list(zip(events.groups.number[groups].tolist(), codes.tolist(), strict=True))
+
+
+def aggregate_table(plan: Plan, lead: list[pa.Array], numbers: Sequence[Numbers]) -> pa.Table:
+    """Return numbers as rows behind the columns that tell window and partition."""
+    from trellis.operators.trends.aggregate import value_of
+
+    columns = list(lead)
+    for i, named in enumerate(plan.bound.aggregates):
+        values = [value_of(named.output, n.states[i]) for n in numbers]
+        if _is_exact(named.output):
+            columns += _exact(values, named.output.type.scale)
+        else:
+            type_ = named.output.type
+            columns.append(present(pa.array(values, physical(type_)), arrow_type(type_)))
+    return pa.Table.from_arrays(columns, schema=aggregate_schema(plan.bound))
+
+
+def _exact(values: Sequence[Any], scale: int) -> list[pa.Array]:
+    """Return exact numbers as decimals (NULL beyond 38 digits) and as text with all digits."""
+    decimals: list[Decimal | None] = []
+    texts: list[str | None] = []
+    for value in values:
+        if value is None:
+            decimals.append(None)
+            texts.append(None)
+            continue
+        whole = int(Fraction(value) * 10**scale)
+        number = Decimal(whole).scaleb(-scale, EXACT)
+        decimals.append(number if abs(whole) < LARGEST else None)
+        texts.append(exact_text(whole, scale))
+    return [pa.array(decimals, pa.decimal128(38, scale)), pa.array(texts, pa.string())]
+
+
+def exact_text(whole: int, scale: int) -> str:
+    """Return a whole number of units of 10**-scale with all its digits."""
+    digits = digits_of(abs(whole)).rjust(scale + 1, "0")
+    text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
+    return f"-{text}" if whole < 0 else text

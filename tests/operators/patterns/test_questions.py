@@ -1,0 +1,150 @@
+"""What can be asked of patterns of several variables, and what is wrong with some."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import trellis
+from trellis.errors import ListingRefused, TrellisError, UsageError
+from trellis.operators.patterns import operator as of_patterns
+from trellis.plan.positions import network_of
+
+N = 12
+TABLE = pa.table(
+    {
+        "t": list(range(N)),
+        "id": [f"e{i:02}" for i in range(N)],
+        "type": ["A", "B", "B", "A", "C", "B", "B", "C", "A", "B", "C", "C"],
+        "x": [5, 6, 7, 1, 9, 2, 3, 4, 8, 9, 1, 0],
+    }
+)
+TYPED = "PATTERN SEQ(A a, B+ b[], C c) WHERE b.x < NEXT(b).x"
+AMBIGUOUS = "PATTERN SEQ(A+ a[], A+ b[]) WHERE a.x != NEXT(a).x"
+FAR = "PATTERN SEQ(A+ a[], B+ b[]) WHERE a.x < b.x"
+QUERIES = [TYPED, f"{TYPED} REPORT any", f"{TYPED} AND a.x < c.x", FAR, f"{FAR} REPORT maximal", f"{TYPED} WITHIN 8"]
+
+
+def detect(text: str, table: pa.Table = TABLE, **options: Any) -> Any:
+    typed = {} if "A+ b" in text else {"type": "type"}
+    return trellis.query(text).detect(table, time="t", event_id="id", **typed, **options)
+
+
+@pytest.mark.parametrize("text", [*QUERIES, AMBIGUOUS, f"{AMBIGUOUS} HAVING LENGTH <= 3 REPORT any"])
+def test_ranks_samples_and_ranges_are_those_of_the_list(text: str) -> None:
+    trends = detect(text)
+    rows = trends.to_arrow().to_pylist()
+    assert len(rows) == trends.count() >= 3
+    assert [row["rank"] for row in rows] == list(range(len(rows)))
+    for rank in {0, 1, len(rows) // 2, len(rows) - 1}:
+        assert trends.trend(rank).to_pylist() == [rows[rank]]
+    batches = trends.batches(ranks=range(2, len(rows) - 1))
+    assert pa.Table.from_batches(batches, schema=trends.schema).to_pylist() == rows[2:-1]
+    drawn = trends.sample(3, seed=4).to_pylist()
+    assert len(drawn) == 3
+    assert all(row in rows for row in drawn)
+    longest = trends.top(2, by="length").to_pylist()
+    assert longest == sorted(rows, key=lambda row: -row["length"])[:2]
+
+
+def test_results_come_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = detect(AMBIGUOUS).to_arrow()
+    monkeypatch.setattr(of_patterns, "ROWS_AT_ONCE", 3)
+    assert detect(AMBIGUOUS).to_arrow().to_pylist() == whole.to_pylist()
+
+
+def test_the_ways_are_those_that_explain_tells() -> None:
+    chains = [network_of(detect(text).plan) for text in QUERIES]
+    assert [None if chain is None else chain.anchored for chain in chains] == [False, False, True, None, None, True]
+
+
+def test_rows_of_events_tell_their_variables(tmp_path: Path) -> None:
+    trends = detect(TYPED)
+    exploded = trends.explode()
+    assert exploded.column_names == ["rank", "place", "variable", "t", "id", "type", "x"]
+    listed = [(row["rank"], name) for row in trends.to_arrow().to_pylist() for name in row["bindings"]]
+    assert list(zip(exploded["rank"].to_pylist(), exploded["variable"].to_pylist(), strict=True)) == listed
+    trends.write(str(tmp_path / "out"))
+    assert pq.read_table(tmp_path / "out").equals(trends.to_arrow())
+    places = pa.Table.from_batches(trends.batches(["events"], positions=True))["events"].to_pylist()
+    ids = trends.events["id"].to_pylist()
+    assert [[ids[place] for place in row] for row in places] == trends.to_arrow()["events"].to_pylist()
+    with pytest.raises(UsageError, match="no compact form for a pattern of several variables"):
+        next(trends.batches(compact=True))
+
+
+def test_fixed_sequences_have_a_column_for_each_variable() -> None:
+    trends = detect("PATTERN SEQ(A a, OR(B b, C c)) WHERE a.x > 5 AND b.x > a.x")
+    assert trends.to_arrow().column_names[-3:] == ["a", "b", "c"]
+    assert [(row["a"], row["b"], row["c"]) for row in trends.to_arrow().to_pylist()] == [
+        ("e08", "e09", None),
+        ("e08", None, "e10"),
+        ("e08", None, "e11"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["PATTERN SEQ(E a, E+ b[], E c)", "PATTERN SEQ(E a, E+ b[], E c) WHERE a.x < c.x"],
+)
+def test_more_results_than_can_be_listed_are_counted_and_addressed(text: str) -> None:
+    size = 100
+    table = pa.table({"t": list(range(size)), "id": list(range(size)), "x": list(range(size))})
+    trends = trellis.query(text).detect(table, time="t", event_id="id")
+    # A first and a last event, and any but none of those between them.
+    count = sum(2 ** (last - first - 1) - 1 for first, last in itertools.combinations(range(size), 2))
+    assert trends.count() == count > 2**64
+    assert trends.aggregate("count(a)", "sum(a.x)")["count_a_text"].to_pylist() == [str(count)]
+    with pytest.raises(ListingRefused) as refused:
+        trends.to_arrow()
+    assert refused.value.count == count
+    assert trends.trend(count - 1)["events"].to_pylist() == [[size - 3, size - 2, size - 1]]
+    assert trends.sample(5, seed=1).num_rows == 5
+
+
+def test_groups_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"{TYPED} WITHIN 6 SLIDE 2"
+    whole = detect(text)
+    monkeypatch.setattr(of_patterns, "EVENTS_AT_ONCE", 7)
+    parts = detect(text)
+    assert parts.to_arrow().equals(whole.to_arrow())
+    assert parts.counts().equals(whole.counts())
+    assert parts.aggregate("sum(b.x)", "count(c)").equals(whole.aggregate("sum(b.x)", "count(c)"))
+    assert parts.to_arrow().num_rows > 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["PATTERN SEQ(A a, Z+ z[])", "PATTERN SEQ(C c, A a, C d, A b)", f"{TYPED} AND b.x > 100", f"{FAR} AND a.x > 100"],
+)
+def test_nothing_is_found(text: str) -> None:
+    for table in (TABLE, TABLE.slice(0, 1), TABLE.slice(0, 0)):
+        trends = detect(text, table)
+        assert (trends.count(), trends.to_arrow().num_rows, trends.counts().num_rows) == (0, 0, 0)
+        assert trends.aggregate("count(*)")["count_text"].to_pylist() == ["0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("PATTERN SEQ(A a, B+ a[])", "the variable `a` is declared twice"),
+        ("PATTERN SEQ(A a, B+ b[]) WHERE a.x < NEXT(a).x", "`a`"),
+        ("PATTERN SEQ(A a, B+ b[]) WHERE a.y < b.x", "`y`"),
+        ("PATTERN SEQ(A a, B+ b[]) WHERE q.x < b.x", "`q`"),
+        ("PATTERN SEQ(A a, B* b[])", "reserved"),
+    ],
+)
+def test_what_is_wrong_is_told(text: str, message: str) -> None:
+    with pytest.raises(TrellisError, match=message):
+        detect(text)
+
+
+def test_a_condition_that_tells_too_much_apart_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.operators.patterns.search.MOST_NODES", 5)
+    with pytest.raises(TrellisError, match="tell more than 5 partial matches of 8 events apart"):
+        detect(FAR).count()

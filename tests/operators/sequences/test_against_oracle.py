@@ -1,0 +1,143 @@
+"""Fixed sequences equal the oracle: a thousand random queries in every run, more in the slow one."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from pyspark.sql import SparkSession
+
+import trellis
+from tests.compare import assert_same, detect
+from tests.strategies import Case, sequence_case
+from trellis.errors import OverflowInCondition
+from trellis.operators.sequences import operator as of_sequences
+from trellis.operators.sequences import walk
+from trellis.operators.sequences.operator import SequenceOperator
+from trellis.plan.plan import Plan
+
+SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the operator of sequences answer, also where one of patterns would."""
+    monkeypatch.setattr("trellis.operators.make.looks_at_neighbours", _never)
+
+
+def _never(_: Plan) -> bool:
+    return False
+
+
+@seed(7001)
+@settings(max_examples=1000, **SETTINGS)
+@given(drawn=sequence_case())
+def test_sequences(always: None, drawn: Case) -> None:
+    assert_same(drawn)
+
+
+@seed(7002)
+@settings(max_examples=150, **SETTINGS)
+@given(drawn=sequence_case(most=12))
+def test_results_found_by_rank_are_those_listed(always: None, drawn: Case) -> None:
+    try:
+        operator = detect(drawn)._operator
+        counts = operator.counts
+    except OverflowInCondition:
+        return
+    for group, count in enumerate(counts):
+        listed = list(operator.listed([(group, 0, count)], _same))
+        assert _rows([operator.at(group, range(count))]) == _rows(listed)
+
+
+@seed(7003)
+@settings(max_examples=100, **SETTINGS)
+@given(drawn=sequence_case(most=12))
+def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Case) -> None:
+    try:
+        operator = detect(drawn)._operator
+        ranges = [(group, 0, count) for group, count in enumerate(operator.counts)]
+    except OverflowInCondition:
+        return
+    if not isinstance(operator, SequenceOperator):
+        return
+    wanted = _rows(list(operator.listed(ranges, _same)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(of_sequences, "BATCH_ROWS", 2)
+        assert _rows(list(operator.listed(ranges, _same))) == wanted
+        assert _rows(list(operator.listed(ranges, _same, threads=3))) == wanted
+        patch.setattr(walk, "WORTH_THREADS", 0)
+        counted = walk.Walker(operator.leaves, operator._tasks, threads=3).count(0.0, 0.0)
+        assert counted.astype(int).tolist() == operator._task_counts
+
+
+@seed(7007)
+@settings(max_examples=100, **SETTINGS)
+@given(drawn=sequence_case(most=12, nots=False, star=True))
+def test_a_sweep_counts_what_the_walk_does(always: None, drawn: Case) -> None:
+    try:
+        operator = detect(drawn)._operator
+    except OverflowInCondition:
+        return
+    walker = walk.Walker(operator.leaves, operator._tasks)
+    if walker._star is None:
+        return
+    walked = walker.count(0.0, 0.0)
+    walker.sweeps = True
+    assert walker.count(0.0, 0.0).tolist() == walked.tolist()
+    assert (walker.count(np.uint64(0), np.uint64(7)) == walked.astype(np.uint64) % 7).all()
+
+
+def test_a_long_window_is_counted_by_a_sweep() -> None:
+    n = 50_000
+    table = pa.table({"ts": np.arange(n), "x": np.random.default_rng(1).permutation(n)})
+    trends = trellis.query("PATTERN a;b;c WHERE a.x > b.x AND a.x > c.x").detect(table, time="ts")
+    assert trends._operator.walker.sweeps
+    lower = [0] * n  # of each event, how many later ones are lower
+    held: list[int] = []
+    for i in range(n - 1, -1, -1):
+        value = table["x"][i].as_py()
+        lower[i] = bisect_left(held, value)
+        held.insert(lower[i], value)
+    assert trends.count() == sum(k * (k - 1) // 2 for k in lower)
+
+
+@pytest.mark.slow
+@seed(7004)
+@settings(max_examples=4000, **SETTINGS)
+@given(drawn=sequence_case(most=10))
+def test_many_more(always: None, drawn: Case) -> None:
+    assert_same(drawn)
+
+
+@seed(7005)
+@settings(max_examples=3, **SETTINGS)
+@given(drawn=sequence_case())
+def test_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
+    assert_same(drawn, engine="spark", spark=spark)
+
+
+@pytest.mark.slow
+@seed(7006)
+@settings(max_examples=60, **SETTINGS)
+@given(drawn=sequence_case())
+def test_more_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
+    assert_same(drawn, engine="spark", spark=spark)
+
+
+def _same(some: Any) -> Any:
+    return some
+
+
+def _rows(lots: list[Any]) -> list[Any]:
+    """Return the events and rank of each result."""
+    found: list[Any] = []
+    for some in lots:
+        begins = [0, *some.ends[:-1]] if len(some) else []
+        for begin, end, rank in zip(begins, some.ends, some.ranks, strict=True):
+            found.append((some.positions[begin:end].tolist(), int(rank)))
+    return found

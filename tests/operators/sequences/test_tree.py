@@ -1,0 +1,146 @@
+"""Tree plans, condensed or not, find what the walk finds; and how many evaluations they make."""
+
+from __future__ import annotations
+
+import itertools
+from math import comb
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, seed, settings
+
+import trellis
+from tests.compare import assert_same, detect
+from tests.operators.sequences.test_against_oracle import SETTINGS, _never
+from tests.strategies import Case, sequence_case
+from trellis.errors import OverflowInCondition, TrellisError, UsageError
+from trellis.operators.sequences import tree as trees
+from trellis.operators.sequences.operator import SequenceOperator, TreeOperator
+
+QUERY_1 = """
+    PATTERN T1;T2;T3
+    WHERE T1.name = T3.name AND T2.name = 'Google' AND T1.price >= T2.price + 2.0 AND T3.price < T2.price
+    WITHIN 500 RETURN T1, T2, T3
+"""
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the operator of sequences answer, also where one of patterns would."""
+    monkeypatch.setattr("trellis.operators.make.looks_at_neighbours", _never)
+
+
+@seed(7101)
+@settings(max_examples=60, **SETTINGS)
+@given(drawn=sequence_case(most=12, nots=False))
+def test_every_tree_finds_what_the_walk_finds(always: None, drawn: Case) -> None:
+    try:
+        operator = detect(drawn)._operator
+        counts = operator.counts
+    except OverflowInCondition:
+        return
+    if not isinstance(operator, SequenceOperator):
+        return
+    wanted = [some.table.T.tolist() for some in operator.listed([(g, 0, c) for g, c in enumerate(counts)], _same)]
+    rows = [row for some in wanted for row in some]
+    for way, shape, hashed in itertools.product(trees.WAYS, ("best", "left", "right"), (True, False)):
+        tree = operator.tree(way, shape, hashed)
+        assert sum(tree.counts()) == len(rows), (way, shape, hashed)
+        assert [row for table in tree.matches() for row in table.T.tolist()] == rows, (way, shape, hashed)
+
+
+@pytest.mark.parametrize("algorithm", ["walk", "tree", "condensed"])
+def test_the_algorithms_by_name_equal_the_oracle(algorithm: str) -> None:
+    @seed(7102)
+    @settings(max_examples=100, **SETTINGS)
+    @given(drawn=sequence_case(nots=algorithm == "walk"))
+    def compare(drawn: Case) -> None:
+        assert_same(drawn, algorithm=algorithm)
+
+    compare()
+
+
+def test_conditions_are_evaluated_once_for_each_pair_of_groups() -> None:
+    events = pa.table(
+        {
+            "time": [1, 3, 5, 7, 8, 9],
+            "type": ["A", "A", "B", "B", "C", "C"],
+            "name": ["IBM", "IBM", "Google", "Google", "IBM", "Sun"],
+            "price": [6.0, 6.0, 4.0, 4.0, 3.0, 3.0],
+        }
+    )
+    operator = _operator(QUERY_1.replace("T1;T2;T3", "SEQ(A T1, B T2, C T3)"), events, type="type")
+    operator = SequenceOperator(operator.plan, operator.events, leaves=_unreduced(operator))
+    tests, found = {}, {}
+    for way in (trees.PLAIN, trees.BY_VALUE):
+        tree = operator.tree(way, "left", hashed=False)
+        (found[way],) = tree.matches()
+        tests[way] = tree.root.tests
+    assert tests == {trees.PLAIN: 8, trees.BY_VALUE: 2}
+    assert (
+        found[trees.PLAIN].T.tolist()
+        == found[trees.BY_VALUE].T.tolist()
+        == [[0, 2, 4], [0, 3, 4], [1, 2, 4], [1, 3, 4]]
+    )
+
+
+def test_terms_are_those_that_nodes_above_ask() -> None:
+    tree = _operator(QUERY_1, _prices(60)).tree(shape="left")
+    terms = {(node.first, node.last): set(node.terms) for node in tree.root.walk()}
+    assert terms == {
+        (0, 0): {"T1.name", "T1.price"},
+        (1, 1): {"T2.price"},
+        (2, 2): {"T3.name", "T3.price"},
+        (0, 1): {"T1.name", "T2.price"},
+        (0, 2): set(),
+    }
+
+
+def test_a_count_beyond_what_floats_hold_is_exact_and_too_much_for_a_tree() -> None:
+    events = pa.table({"time": range(300), "x": range(300)})
+    text = "PATTERN " + ";".join(f"v{i}" for i in range(9)) + " WHERE v0.x < v2.x"
+    assert trellis.query(text).detect(events, time="time").count() == comb(300, 9) > 2**53
+    with pytest.raises(TrellisError, match=r"a node of the tree plan has [\d,]* partial matches"):
+        trellis.query(text).detect(events, time="time", algorithm="condensed").count()
+
+
+def test_what_is_no_sequence_is_refused() -> None:
+    events = pa.table({"time": [1], "x": [1]})
+    with pytest.raises(UsageError, match="the algorithm `tree` is for fixed sequences"):
+        trellis.query("PATTERN E+ e[]").detect(events, algorithm="tree")
+
+
+def test_a_tree_takes_no_not() -> None:
+    events = pa.table({"time": [1, 2], "type": ["A", "B"], "x": [1, 2]})
+    with pytest.raises(UsageError, match="the algorithm `condensed` takes no NOT"):
+        trellis.query("PATTERN SEQ(A a, NOT(C c), B b)").detect(events, type="type", algorithm="condensed")
+
+
+def test_the_operator_is_the_one_named() -> None:
+    assert isinstance(_operator(QUERY_1, _prices(10), algorithm="condensed"), TreeOperator)
+    assert type(_operator(QUERY_1, _prices(10))) is SequenceOperator
+
+
+def _same(some: Any) -> Any:
+    return some
+
+
+def _prices(n: int) -> pa.Table:
+    rng = np.random.default_rng(3)
+    names = np.array(["Google", "IBM", "Sun"])[rng.integers(0, 3, n)]
+    return pa.table({"time": np.arange(n), "name": names, "price": rng.integers(1, 9, n).astype(float)})
+
+
+def _operator(text: str, events: pa.Table, **options: Any) -> Any:
+    return trellis.query(text).detect(events, time="time", **options)._operator
+
+
+def _unreduced(operator: Any) -> Any:
+    from trellis.operators.sequences.candidates import Leaves
+    from trellis.plan.sequence import sequence_of
+
+    sequence = sequence_of(operator.plan)
+    assert sequence is not None
+    return Leaves(operator.plan, sequence, operator.events, reduce=False)

@@ -1,0 +1,305 @@
+"""The best trends by ORDER BY and LIMIT, searched without the others: those of the oracle, and of sorting them all."""
+
+from __future__ import annotations
+
+import random
+import time
+import warnings
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import trellis
+from tests.compare import assert_same, plain_rows
+from tests.strategies import Case, arrow_table
+from trellis.events.adjacency import encode
+from trellis.language.parser import parse
+from trellis.local.trends import LocalTrends
+from trellis.operators.trends import best, operator
+from trellis.operators.trends.best import BestTrends
+from trellis.operators.trends.graph import _kernel_arrays
+from trellis.operators.trends.search import Links, links_of
+
+KEYS = [
+    "LENGTH", "SUM(s.x)", "SUM(s.y)", "SUM(s.d)", "SUM(s.z)", "SUM(s.h)", "SUM(s.n)", "SUM(s.p)",
+    "MIN(s.x)", "MAX(s.y)", "MIN(s.d)", "MAX(s.k)", "MIN(s.z)", "AVG(s.x)", "AVG(s.y)", "AVG(s.z)", "AVG(s.d)",
+    "FIRST(s).x", "LAST(s).y", "LAST(s).k", "s[1].y", "s[2].x", "s[3].k",
+    "LAST(s).z - FIRST(s).z", "LAST(s).p - FIRST(s).p", "FIRST(s).w - LAST(s).w",
+]  # fmt: skip
+VALUES: dict[str, tuple[str, list[Any]]] = {
+    "g": ("string", ["a", "b"]),
+    "x": ("int64", [0, 1, 2, 3, 4, 5, -1, -2, None]),
+    "w": ("int64", [0, 1, 2, 3, 4, 5, -1, -2]),
+    "y": ("double", [0.5, 1.5, 2.0, -1.0, 0.1, 0.2, 0.3, float("nan"), None]),
+    "z": ("double", [0.1, 0.2, 0.3, 0.4, 0.7, 1.1, 10.1, 10.2, 10.3]),  # sums that are equal only when rounded
+    "p": ("double", [10.0, 11.0, 12.5, 13.0]),
+    "h": ("double", [1e300, 1e-300, -1e300, 1e17, 1.0, -1.0, 3.0]),  # sums of 2,000 bits
+    "d": ("decimal(10,2)", [*map(Decimal, ("0.10", "1.00", "2.25", "-1.10")), None]),
+    "n": ("int64", [2**62, -(2**62), 1, 2, 0, 2**63 - 1, -(2**63)]),  # sums beyond 64 bits
+    "k": ("string", ["a", "b", "é", "", None]),
+}
+CONDITIONS = [
+    "s[i].x >= s[i-1].x",
+    "s[i].x != s[i-1].x",
+    "s[i].z > s[i-1].z",
+    "s[i].ts > s[i-1].ts",
+    "s[i].w > s[i-1].w",
+]
+
+
+def random_case(seed: int) -> Case:
+    """Draw some events, with ties in time and NULLs, and a query with ORDER BY and LIMIT."""
+    rng = random.Random(seed)
+    n = rng.choice([1, 4, 6, 8, 9, 10])
+    rows = [{"ts": rng.randrange(n), "id": i} | {c: rng.choice(v) for c, (_, v) in VALUES.items()} for i in range(n)]
+    schema = {"ts": "int64", "id": "int64"} | {name: kind for name, (kind, _) in VALUES.items()}
+    keys = [rng.choice(KEYS) + rng.choice(["", " DESC"]) for _ in range(rng.choice([1, 1, 1, 2, 2, 3]))]
+    parts = [
+        f"PATTERN E+ s[] WHERE {rng.choice(['', '', '[g] AND '])}{rng.choice(CONDITIONS)}",
+        rng.choice(["", "", "", "HAVING LENGTH >= 2", "HAVING LENGTH <= 3", "HAVING LENGTH > 1 AND LENGTH < 4"]),
+        rng.choice(["", "", "", "SELECT skip-till-next"]),
+        f"REPORT {rng.choice(['any', 'any', 'unextendable', 'maximal'])}",
+        rng.choice(["", "", "WITHIN 4 SLIDE 2", "WITHIN 3", "WITHIN 5"]),
+        f"ORDER BY {', '.join(keys)} LIMIT {rng.choice([0, 1, 2, 3, 5, 10, 30])}",
+        rng.choice(["", "PER WINDOW"]) + rng.choice(["", " OFFSET 2"]),
+    ]
+    return Case(parse(" ".join(parts)), rows, {"time": "ts", "event_id": "id"}, schema)
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Search even where listing would be quicker; gives how many trends each search found, -1 where it could not."""
+    found: list[int] = []
+    find = BestTrends.find
+
+    def noting(self: BestTrends, *arguments: Any) -> Any:
+        batches = find(self, *arguments)
+        found.append(-1 if batches is None else sum(map(len, batches)))
+        return batches
+
+    monkeypatch.setattr(best, "FEW", -1)
+    monkeypatch.setattr(best, "WORTH", 0)
+    monkeypatch.setattr(best, "STEPS_WORTH", 1 << 60)
+    monkeypatch.setattr(BestTrends, "find", noting)
+    return found
+
+
+def listed(trends: LocalTrends, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """List all trends, then sort them."""
+    with monkeypatch.context() as patch:
+        patch.setattr(best, "WORTH", 1 << 200)
+        return plain_rows(trends.to_arrow().to_pylist())
+
+
+def test_the_best_trends_are_those_of_the_oracle(searched: list[int]) -> None:
+    for seed in range(250):
+        assert_same(random_case(seed))
+    assert len(searched) > 180
+    assert sum(number > 0 for number in searched) > 100
+    assert -1 not in searched
+
+
+def test_lengths_and_places_that_no_trend_has(searched: list[int]) -> None:
+    table = prices(12)
+    text = "PATTERN S+ s[] WHERE s[i].x > s[i-1].x HAVING LENGTH {} ORDER BY s[1000000000000].x, LENGTH DESC LIMIT 2"
+    for having, number in ((">= 2", 2), (f">= {10**12}", 0), (f"<= {10**12}", 2), ("< 1", 0)):
+        assert trellis.query(text.format(having)).detect(table, event_id="id").to_arrow().num_rows == number
+    assert len(searched) == 4
+
+
+@pytest.mark.parametrize("values", [1, 30])
+def test_batches_are_bounded(searched: list[int], values: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator, "BATCH_VALUES", values)
+    for seed in range(250, 300):
+        assert_same(random_case(seed))
+
+
+# --- Larger ones ------------------------------------------------------------------------------------------------
+
+
+def prices(n: int, seed: int = 1) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "ts": np.sort(rng.integers(0, n, n)),
+            "id": np.arange(n),
+            "x": np.round(rng.random(n) * 100, 2),
+            "v": pa.array(rng.integers(1, 50, n), mask=rng.random(n) < 0.1),
+        }
+    )
+
+
+LARGE = [
+    ("LENGTH DESC", 90, 761_532), ("LENGTH, SUM(s.v) DESC", 60, 57_458), ("SUM(s.x) DESC", 60, 57_458),
+    ("SUM(s.x)", 60, 57_458), ("MAX(s.v) DESC, LENGTH DESC", 60, 57_458), ("MIN(s.x) DESC", 60, 57_458),
+    ("LENGTH, MAX(s.v)", 60, 57_458), ("AVG(s.v)", 60, 57_458), ("AVG(s.x) DESC", 60, 57_458),
+    ("LAST(s).x - FIRST(s).x DESC", 60, 57_458),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("keys", "events", "count"), LARGE)
+def test_the_best_of_many_are_those_that_sorting_gives(
+    keys: str, events: int, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x ORDER BY {keys} LIMIT 300 OFFSET 10")
+    trends = query.detect(prices(events), event_id="id")
+    assert trends.count() == count
+    with monkeypatch.context() as patch:
+        patch.setattr(operator.TrendOperator, "listed", None)  # nothing is listed
+        found = plain_rows(trends.to_arrow().to_pylist())
+    assert found == listed(trends, monkeypatch)
+
+
+@pytest.mark.parametrize("report", ["any", "unextendable"])
+def test_the_longest_of_more_than_can_be_listed(report: str) -> None:
+    table = prices(4000)
+    text = "PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT " + report
+    trends = trellis.query(text).detect(table, event_id="id")
+    assert trends.count() > 10**50
+    trends._operator.graph  # noqa: B018 (built before the clock runs)
+    begin = time.thread_time()
+    rows = trends.top(10).to_pylist()
+    assert time.thread_time() - begin < 1.0
+    times, values = table["ts"].to_pylist(), table["x"].to_pylist()
+    longest = [1] * 4000
+    for i in range(3999, -1, -1):
+        behind = [longest[j] for j in range(i + 1, 4000) if times[j] > times[i] and values[j] > values[i]]
+        longest[i] = 1 + max(behind, default=0)
+    events = [row["events"] for row in rows]
+    assert [len(e) for e in events] == [max(longest)] * 10
+    assert events == sorted(events)
+    assert len({*map(tuple, events)}) == 10
+    for trend in events:
+        assert all(times[i] < times[j] and values[i] < values[j] for i, j in pairwise(trend))
+        assert all(longest[i] == longest[j] + 1 for i, j in pairwise(trend))
+    starts = [i for i in range(4000) if longest[i] == max(longest)]
+    assert events[0][0] == starts[0]
+
+
+def test_ranks_of_any_size() -> None:
+    table = pa.table({"ts": np.arange(100), "x": np.arange(100), "id": np.arange(100)})
+    query = trellis.query(
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT any ORDER BY LENGTH DESC, FIRST(s).x DESC LIMIT 3"
+    )
+    rows = query.detect(table, event_id="id").to_arrow().to_pylist()
+    assert [(row["length"], row["rank"]) for row in rows] == [(100, 99), (99, None), (99, 98)]
+    ends = trellis.query(
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x HAVING LENGTH >= 40 REPORT any ORDER BY LENGTH LIMIT 2"
+    )
+    trends = ends.detect(table, event_id="id")
+    for row in trends.to_arrow().to_pylist():
+        assert row["length"] == 40
+        assert trends.trend(row["rank"]).to_pylist() == [row]
+
+
+def test_sums_that_are_equal_only_when_rounded_stay_in_the_order_of_ranks() -> None:
+    rows: list[tuple[str, str, float]] = []
+    for layer in range(40):
+        rows += [(f"{layer}", f"{layer}a", 0.2), (f"{layer}", f"{layer}b", 0.1)]
+        rows += [(f"{layer}a", f"{layer + 1}", 0.2), (f"{layer}b", f"{layer + 1}", 0.3)]
+    begins, ends, values = zip(*rows, strict=True)
+    table = pa.table({"ts": range(160), "id": range(160), "a": begins, "b": ends, "x": values})
+    text = "PATTERN S+ s[] WHERE s[i].a = s[i-1].b ORDER BY SUM(s.x) {} LIMIT 3 OFFSET 1"
+    for order in ("", "DESC"):
+        trends = trellis.query(text.format(order)).detect(table, event_id="id")
+        assert trends.count() == 2**40  # 0.1 + 0.3 and 0.2 + 0.2 differ, 40 of them do not when rounded: all are 16.0
+        assert trends.to_arrow()["rank"].to_pylist() == [1, 2, 3]
+
+
+# --- What is listed all the same --------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_searched_is_told() -> None:
+    table = pa.table({"ts": range(10), "id": range(10), "x": [1.0] * 9 + [float("inf")], "y": [1.5] * 10})
+
+    def found(keys: str) -> list[int]:
+        query = trellis.query(f"PATTERN E+ s[] REPORT any ORDER BY {keys} LIMIT 1")
+        return query.detect(table, event_id="id", max_trends=5).to_arrow()["length"].to_pylist()
+
+    for keys in ("SUM(s.y) / LENGTH, LENGTH DESC", "SUM(s.x), LENGTH DESC", "LENGTH DESC, MAX(s.x), SUM(s.y)"):
+        with pytest.warns(UserWarning, match="ORDER BY goes through all 1,023 results"):
+            assert found(keys) == [1 if "SUM(s.x)" in keys else 10]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert found("LENGTH DESC, SUM(s.y)") == [10]
+        assert found("MAX(s.x) DESC, LENGTH") == [1]
+        assert found("LENGTH DESC, MAX(s.x)") == [10]
+
+
+def test_more_than_memory_holds_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x ORDER BY LENGTH DESC LIMIT 3")
+    trends = query.detect(prices(60), event_id="id")
+    whole = plain_rows(trends.to_arrow().to_pylist())
+    monkeypatch.setattr(best, "MOST_NODES", 10)
+    monkeypatch.setattr(BestTrends, "find", None)
+    assert plain_rows(trends.to_arrow().to_pylist()) == whole
+
+
+# --- Without a list of edges ------------------------------------------------------------------------------------
+
+
+def lazy_links(trends: LocalTrends) -> Links:
+    """The links of one window whose edges are not listed; the best suffixes by plain programming."""
+    op = trends._operator
+    graph, events, every = op.graph, op.events, op.tasks.every
+    links = links_of(graph)
+    n = len(events)
+    after = [graph.successors[graph.offsets[i] : graph.offsets[i + 1]].tolist() for i in range(n)]
+
+    def suffixes(each: np.ndarray, ending: np.ndarray, sign: int) -> tuple[np.ndarray, np.ndarray]:
+        value = np.zeros(n, np.int64)
+        for i in reversed(range(n)):
+            ways = [value[j] for j in after[i]] + ([ending[i]] if every or not after[i] else [])
+            value[i] = each[i] + sign * max(sign * way for way in ways)
+        return value, events.usable
+
+    def counts() -> np.ndarray:
+        number = [0] * n
+        for i in reversed(range(n)):
+            number[i] = (1 if every or not after[i] else 0) + sum(number[j] for j in after[i])
+        return np.array([min(x, 2**64 - 1) for x in number], np.uint64)
+
+    codes = _kernel_arrays(events, encode(trends.plan.adjacent, events.columns, events.usable))
+    none = np.zeros(0, np.int64)
+    return Links(none, none.astype(np.int32), links.nearest, links.latest, 0, codes, suffixes, counts)
+
+
+@pytest.mark.parametrize("keys", ["LENGTH DESC", "LENGTH", "SUM(s.v) DESC", "SUM(s.x)", "LAST(s).x DESC", "FIRST(s).v"])
+@pytest.mark.parametrize("report", ["any", "unextendable"])
+def test_successors_need_not_be_listed(keys: str, report: str) -> None:
+    table = prices(80, 3)
+    table = table.set_column(3, "v", table["v"].fill_null(1)).set_column(2, "x", pa.array(np.arange(80.0) % 17))
+    text = f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT {report} ORDER BY {keys} LIMIT 25"
+    trends = trellis.query(text).detect(table, event_id="id")
+    op = trends._operator
+    wanted = BestTrends(trends.plan.bound, op.events, links_of(op.graph), op.tasks).find(25, False)
+    lazy = BestTrends(trends.plan.bound, op.events, lazy_links(trends), op.tasks)
+    found = lazy.find(25, False)
+    assert lazy.steps == 0
+    assert wanted is not None
+    assert found is not None
+    for a, b in zip(found, wanted, strict=True):
+        for name in ("positions", "ends", "ranks", "groups"):
+            assert np.array_equal(getattr(a, name), getattr(b, name))
+
+
+def test_without_a_list_of_edges_other_keys_are_not_searched() -> None:
+    for keys in ("LENGTH, SUM(s.v)", "MAX(s.x)", "AVG(s.x)", "SUM(s.v)", "s[2].x"):
+        query = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x ORDER BY {keys} LIMIT 5")
+        trends = query.detect(prices(80, 3), event_id="id")
+        op = trends._operator
+        assert BestTrends(trends.plan.bound, op.events, lazy_links(trends), op.tasks).steps is None
+
+
+def test_tables_of_cases_hold_what_they_must() -> None:
+    """Drawn cases have ties in time, NULL, NaN, every clause, and results."""
+    cases = [random_case(seed) for seed in range(250)]
+    texts = [repr(case.query) for case in cases]
+    assert all(any(word in text for text in texts) for word in ("per_window=True", "offset=2", "MAXIMAL", "descending"))
+    tables = [arrow_table(case.rows, case.schema) for case in cases]
+    assert sum(len(set(t["ts"].to_pylist())) < t.num_rows for t in tables) > 150
+    assert sum(t["x"].null_count > 0 for t in tables) > 100

@@ -1,0 +1,310 @@
+"""Exact counts and sums of any size: on the index, on the graph, and by plain programming with Python's ints."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+import trellis
+from trellis.kernels import large
+from trellis.kernels.algebra import modulo, settle
+from trellis.operators import exact
+from trellis.operators.trends import count
+from trellis.operators.trends.count import Counter, GraphRelation
+from trellis.operators.trends.tasks import length_bounds, make_tasks, with_first_ends
+
+CONDITIONS = {
+    "s[i].x > s[i-1].x": lambda a, b: b["x"] > a["x"],
+    "s[i].x >= 1.5 * s[i-1].x": lambda a, b: b["x"] >= 1.5 * a["x"],
+    "s[i].x < s[i-1].y": lambda a, b: b["x"] < a["y"],
+    "s[i].k = s[i-1].m": lambda a, b: b["k"] == a["m"],
+    "s[i].k = s[i-1].m AND s[i].x <= s[i-1].y": lambda a, b: b["k"] == a["m"] and b["x"] <= a["y"],
+    "s[i].k = s[i-1].m AND s[i].m = s[i-1].k": lambda a, b: b["k"] == a["m"] and b["m"] == a["k"],
+    "s[i].x != s[i-1].y": lambda a, b: b["x"] != a["y"],
+    "s[i].k = s[i-1].k AND s[i].x != s[i-1].x": lambda a, b: b["k"] == a["k"] and b["x"] != a["x"],
+    "s[i].x BETWEEN 0.5 * s[i-1].x AND s[i-1].y": lambda a, b: 0.5 * a["x"] <= b["x"] <= a["y"],
+    "s[i].x > s[i-1].x AND s[i].x > s[i-1].y": lambda a, b: b["x"] > a["x"] and b["x"] > a["y"],
+    "s[i].x > s[i-1].x AND s[i].y <= s[i-1].y": lambda a, b: b["x"] > a["x"] and b["y"] <= a["y"],
+    "s[i].k = s[i-1].m AND s[i].x > s[i-1].x AND s[i].y < s[i-1].x": lambda a, b: (
+        b["k"] == a["m"] and b["x"] > a["x"] and b["y"] < a["x"]
+    ),
+    "s[i].ts - s[i-1].ts <= 3": lambda a, b: b["ts"] - a["ts"] <= 3,
+    "4 >= s[i].ts - s[i-1].ts AND s[i].x >= s[i-1].x": lambda a, b: b["ts"] - a["ts"] <= 4 and b["x"] >= a["x"],
+    "s[i].ts >= 0": lambda a, b: True,
+}
+KINDS = {"key", "inequality", "range", "two inequalities"}
+
+
+def table_of(seed: int, n: int, values: int) -> pa.Table:
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "ts": np.sort(rng.integers(0, n, n)),
+            "id": np.arange(n),
+            "x": rng.integers(0, values, n).astype(float),
+            "y": rng.integers(0, values, n).astype(float),
+            "k": rng.integers(0, 3, n),
+            "m": rng.integers(0, 3, n),
+        }
+    )
+
+
+def naive(table: pa.Table, may_follow: object, lo: int, hi: int, every: bool) -> tuple[int, int, Fraction]:
+    """Number of trends of the events with lo <= ts < hi, the sum of their lengths, and the sum of their x."""
+    rows = [row for row in table.to_pylist() if lo <= row["ts"] < hi]
+    n = len(rows)
+    follows = [
+        [j for j in range(n) if rows[j]["ts"] > rows[i]["ts"] and may_follow(rows[i], rows[j])] for i in range(n)
+    ]  # type: ignore[operator]
+    has_before = {j for successors in follows for j in successors}
+    number, length, total = [0] * n, [0] * n, [Fraction(0)] * n
+    for i in reversed(range(n)):
+        number[i] = (1 if every or not follows[i] else 0) + sum(number[j] for j in follows[i])
+        length[i] = number[i] + sum(length[j] for j in follows[i])
+        total[i] = Fraction(rows[i]["x"]) * number[i] + sum(total[j] for j in follows[i])
+    starts = [i for i in range(n) if every or i not in has_before]
+    return sum(number[i] for i in starts), sum(length[i] for i in starts), sum((total[i] for i in starts), Fraction(0))
+
+
+def exactly(counter: Counter) -> list[int]:
+    """Count with primes, however small the numbers are, and with 64 bits and floats."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(count, "EXACT", 1.0)
+        wrapped = counter.counts()
+        patch.setattr(Counter, "_most_wrapping_bits", 0)
+        assert counter.counts() == wrapped
+        return wrapped
+
+
+def both_counters(trends: Any) -> tuple[Counter, Counter]:
+    """The counter on the index, and one on the graph of the same events."""
+    operator = trends._operator
+    graph = operator.graph
+    relation = GraphRelation(operator.events, graph)
+    tasks = with_first_ends(make_tasks(operator.plan, operator.events), operator.events, graph.latest)
+    bounds = length_bounds(operator.plan.bound.having)
+    assert operator.index is not None
+    return operator.counter, Counter(operator.events, relation, tasks, lambda: graph, *bounds)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(list(CONDITIONS)),
+    st.integers(0, 10**6),
+    st.integers(1, 90),
+    st.sampled_from([2, 5, 1000]),
+    st.sampled_from([1, 3]),
+    st.booleans(),
+)
+def test_index_and_graph_count_what_plain_programming_counts(
+    condition: str, seed: int, n: int, values: int, overlap: int, every: bool
+) -> None:
+    table = table_of(seed, n, values)
+    slide = max(1, n // 4)
+    size = slide * overlap
+    text = f"PATTERN S+ s[] WHERE {condition} REPORT {'any' if every else 'unextendable'} WITHIN {size} SLIDE {slide}"
+    trends = trellis.query(text + " AGGREGATE COUNT(*), COUNT(s), SUM(s.x)").detect(table, event_id="id")
+    indexed, graph = both_counters(trends)
+    assert exactly(indexed) == exactly(graph) == indexed.counts()
+    assert indexed.log2(indexed.tasks) == pytest.approx(graph.log2(graph.tasks))
+    assert indexed.length_range() == graph.length_range()
+    wanted = [naive(table, CONDITIONS[condition], k, k + size, every) for k in range(slide - size, n, slide)]
+    rows = trends.to_arrow().to_pylist()
+    assert [int(r["count_text"]) for r in rows] == [w[0] for w in wanted if w[0]]
+    assert [int(r["count_s_text"]) for r in rows] == [w[1] for w in wanted if w[0]]
+    assert [r["sum_s_x"] for r in rows] == [float(w[2]) for w in wanted if w[0]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(list(CONDITIONS)),
+    st.integers(0, 10**6),
+    st.integers(1, 60),
+    st.sampled_from([2, 5, 1000]),
+    st.sampled_from(["", "HAVING LENGTH >= 2", "HAVING LENGTH <= 3", "HAVING LENGTH = 2"]),
+    st.sampled_from([1, 7, 1000]),
+    st.booleans(),
+)
+def test_index_and_graph_agree_on_spans_and_lengths(
+    condition: str, seed: int, n: int, values: int, having: str, span: int, every: bool
+) -> None:
+    table = table_of(seed, n, values)
+    report = "any" if every else "unextendable"
+    query = trellis.query(f"PATTERN S+ s[] WHERE {condition} {having} REPORT {report} WITHIN {span}")
+    indexed, graph = both_counters(query.detect(table, event_id="id"))
+    assert (indexed.tasks.first_end == graph.tasks.first_end).all()
+    assert exactly(indexed) == exactly(graph) == indexed.counts()
+    assert indexed.length_range() == graph.length_range()
+    groups = np.arange(len(indexed.events.groups))
+
+    def lengths(prime: int) -> Any:
+        return np.ones((1, n), np.uint64)
+
+    assert indexed.sums(groups, lengths, 200) == graph.sums(groups, lengths, 200)
+
+
+def test_each_kind_of_index_is_among_the_conditions() -> None:
+    table = table_of(1, 9, 5)
+    kinds = {
+        trellis.query(f"PATTERN S+ s[] WHERE {c}").detect(table, event_id="id")._operator.index.kind for c in CONDITIONS
+    }
+    assert kinds == KINDS
+
+
+@pytest.mark.parametrize("condition", ["s[i].x > s[i-1].x", "s[i].k = s[i-1].m", "s[i].x >= s[i-1].x AND s[i].y > 2"])
+def test_many_overlapping_windows_and_spans_share_parts(condition: str) -> None:
+    table = table_of(3, 3000, 1000)
+    for within in ("WITHIN 600 SLIDE 40", "WITHIN 300", "WITHIN 20 SLIDE 3"):
+        trends = trellis.query(f"PATTERN S+ s[] WHERE {condition} {within}").detect(table, event_id="id")
+        indexed, graph = both_counters(trends)
+        parts = indexed.relation.parts
+        assert 1 < len(parts) < len(indexed.tasks) / 4
+        assert parts.size < 4 * 3000
+        assert indexed.counts() == graph.counts()
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.sampled_from(["s[i].x > s[i-1].x", "s[i].x >= 1.5 * s[i-1].x", "s[i].x < s[i-1].y", "s[i].ts >= 0"]),
+    st.integers(0, 10**6),
+    st.integers(1, 150),
+    st.sampled_from([2, 40, 1000]),
+    st.sampled_from([1, 2, 7, 64]),
+    st.booleans(),
+)
+def test_blocks_count_what_one_pass_does(
+    condition: str, seed: int, n: int, values: int, block: int, every: bool
+) -> None:
+    table = table_of(seed, n, values)
+    x = pa.array(table["x"].to_pylist(), mask=np.random.default_rng(seed).random(n) < 0.1)
+    table = table.set_column(2, "x", x)
+    text = f"PATTERN S+ s[] WHERE {condition} AND s.k < 2 REPORT {'any' if every else 'unextendable'}"
+    for window in ("", f" WITHIN {n // 2 + 1} SLIDE {n // 4 + 1}"):
+        counter = trellis.query(text + window).detect(table, event_id="id")._operator.counter
+        wanted = counter.counts()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(count, "MANY", 0)
+            patch.setattr(large, "BLOCK", block)
+            if len(counter.tasks) and counter.relation.one_segment:
+                assert counter._in_blocks
+            assert counter.counts() == wanted
+
+
+def test_blocks_count_beyond_three_primes_and_beyond_floats() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(count, "MANY", 1)
+        patch.setattr(large, "BLOCK", 100)
+        for n in (60, 180, 1100):
+            test_rising_prices_have_a_power_of_two(n)
+        test_prices_that_rise_crash_and_rise_again_do_not_underflow()
+
+
+@pytest.mark.parametrize("n", [60, 1100, 3000])
+def test_rising_prices_have_a_power_of_two(n: int) -> None:
+    table = pa.table({"ts": np.arange(n), "x": np.arange(n, dtype=float), "id": np.arange(n)})
+    query = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x")
+    assert query.detect(table, event_id="id").count() == 2 ** (n - 2)
+    assert query.detect(table, event_id="id", report_mode="any").count() == 2**n - 1
+    assert query.detect(table, event_id="id", report_mode="maximal").count() == 1
+
+
+@pytest.mark.parametrize("n", range(55, 100))
+def test_floats_tell_what_64_bits_do_not(n: int) -> None:
+    table = pa.table({"ts": np.arange(n), "x": np.arange(n, dtype=float), "id": np.arange(n)})
+    trends = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT any").detect(table, event_id="id")
+    counter = trends._operator.counter
+    wanted = 2**n - 1
+    assert counter.counts() == [wanted]
+    if wanted.bit_length() + 2 < counter._most_wrapping_bits:
+        assert counter._wrapped(np.array([0]), counter.approximate()) == [wanted]
+    else:
+        assert n > 90
+
+
+def test_prices_that_rise_crash_and_rise_again_do_not_underflow() -> None:
+    values = np.concatenate([np.arange(2600, dtype=float) + 5000, np.arange(2500, dtype=float)])
+    table = pa.table({"ts": np.arange(5100), "x": values, "id": np.arange(5100)})
+    trends = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x").detect(table, event_id="id")
+    assert trends.count() == 2**2598 + 2**2498
+
+
+def test_having_is_counted_exactly_beyond_64_bits() -> None:
+    n = 90
+    table = pa.table({"ts": np.arange(n), "x": np.arange(n, dtype=float), "id": np.arange(n)})
+
+    def count_of(having: str) -> int:
+        return (
+            trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x HAVING {having}")
+            .detect(table, event_id="id")
+            .count()
+        )
+
+    from math import comb
+
+    assert count_of("LENGTH >= 4") == 2**88 - sum(comb(88, k) for k in (0, 1))
+    assert count_of("LENGTH = 45") == comb(88, 43)
+    assert count_of("LENGTH > 2 AND LENGTH <= 4") == 88 + comb(88, 2)
+    assert count_of("LENGTH > 90") == 0
+
+
+@pytest.mark.parametrize("bits", [exact.SMALL, exact.LARGE])
+def test_primes_are_prime_and_enough(bits: int) -> None:
+    primes = exact.primes_for(400, bits)
+    assert len(set(primes)) == len(primes)
+    assert all(2 ** (bits - 1) < p < 2**bits and pow(3, p - 1, p) == 1 for p in primes)
+    product = 1
+    for p in primes:
+        product *= p
+    assert product > 2**401
+
+
+@given(st.lists(st.integers(-(10**80), 10**80), min_size=1, max_size=4))
+def test_numbers_are_put_together_from_their_residues(numbers: list[int]) -> None:
+    found = exact.reconstruct(270, lambda p: np.array([[x % p for x in numbers]], np.uint64), signed=True)
+    assert found == [numbers]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT maximal",
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x SELECT skip-till-next",
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x AND s[i].y < s[i-1].y AND s[i].m > s[i-1].m",
+        "PATTERN S+ s[] WHERE s[i].x != s[i-1].x AND s[i].y > s[i-1].y",
+        "PATTERN S+ s[] WHERE s[i].x - s[i-1].x > 1",
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x OR s[i].y > s[i-1].y",
+    ],
+)
+def test_edges_serve_where_the_index_does_not(text: str) -> None:
+    table = table_of(1, 30, 10)
+    assert trellis.query(text).detect(table, event_id="id")._operator.index is None
+
+
+@pytest.mark.parametrize("bits", [exact.SMALL, exact.LARGE])
+def test_a_sum_of_64_residues_is_folded_into_its_remainder(bits: int) -> None:
+    rng = np.random.default_rng(bits)
+    for index in range(40):
+        algebra = modulo(exact.prime_below(bits, index))
+        prime = int(algebra.prime)
+        for total in [0, 1, prime - 1, prime, prime + 1, 2 * prime - 1, 64 * (prime - 1), 2**bits - 1, 2**bits]:
+            assert _settled(algebra, np.uint64(total)) == total % prime
+        for total in rng.integers(0, 64 * (prime - 1), 50, np.uint64).tolist():
+            assert _settled(algebra, np.uint64(total)) == total % prime
+
+
+@njit
+def _settled(algebra: Any, total: Any) -> Any:
+    return settle(algebra, total)
+
+
+def test_lengths_that_no_trend_has_are_no_mistake() -> None:
+    table = pa.table({"ts": range(5), "x": range(5), "id": range(5)})
+    query = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x HAVING LENGTH < 0 AGGREGATE COUNT(*), MIN(LENGTH)")
+    assert [row["count"] for row in query.detect(table, event_id="id").to_arrow().to_pylist()] in ([], [0])
