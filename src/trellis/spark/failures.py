@@ -14,6 +14,12 @@ from trellis.spark.compile import translate_error
 from trellis.spark.workers import lacking
 
 _MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
+_BEGUN = re.compile(r"Current State: INITIALIZING")  # Spark has read nothing yet but its own logs
+_DAMAGED = re.compile(
+    r"Failed to read log file \S+|Checkpoint location \S+ is in an inconsistent state|CONCURRENT_STREAM_LOG_UPDATE|"
+    r"STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY|STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY|"
+    r"CANNOT_LOAD_STATE_STORE[.\w]*|STDS_[A-Z_]+|Error reading (?:delta|snapshot|streaming state) file[^\n]*"
+)
 _KINDS = {
     kind.__name__: kind
     for kind in (TrellisError, UsageError, DataError, OverflowInCondition, ListingRefused, OperatorFailed)
@@ -50,7 +56,28 @@ def in_driver() -> Iterator[None]:
 def mistake_in(problem: BaseException) -> TrellisError | None:
     """Return the mistake that an exception of Spark's is about, if it is about one."""
     marks = _MARK.findall(str(problem))
-    return _unpacked(marks[-1]) if marks else translate_error(problem) or lacking(problem)
+    return _unpacked(marks[-1]) if marks else translate_error(problem) or lacking(problem) or _of_disks(problem)
+
+
+def _of_disks(problem: BaseException) -> TrellisError | None:
+    """Return what a job of Spark's failed of, if that is a full disk, or the checkpoint or the state of a stream."""
+    said = str(problem)
+    if "No space left on device" in said:
+        return DataError("there is no room: No space left on device", "Make room, and run it again.")
+    if "org/rocksdb" in said or "org.rocksdb" in said:
+        return UsageError(
+            "streams keep their state in RocksDB, and this Spark has none: its rocksdbjni is absent or cannot be used",
+            "Use a Spark that has it, as that of PyPI does.",
+        )
+    begun = type(problem).__name__ == "StreamingQueryException" and _BEGUN.search(said)
+    if not begun and not _DAMAGED.search(said):
+        return None
+    reason = said.partition("terminated with exception: ")[2] or said
+    why = (_DAMAGED.search(said) or [reason.splitlines()[0]])[0].strip()
+    return DataError(
+        f"the checkpoint of the stream is damaged or incomplete: {why}",
+        "Put it back as it was; or begin anew, with another checkpoint and another output.",
+    )
 
 
 def _packed(error: TrellisError) -> str:

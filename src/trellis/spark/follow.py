@@ -20,6 +20,7 @@ from trellis.errors import DataError, TrellisError, UsageError
 from trellis.language.schema import Type
 from trellis.spark.failures import in_driver, in_task, mistake_in
 from trellis.spark.history import quoted
+from trellis.spark.stream_log import check_files
 from trellis.streams.delays import delay_of
 
 ABOUT = "archive.json"
@@ -76,6 +77,7 @@ class Following:
     def _append(self, frame: DataFrame, number: int) -> None:
         with in_task():
             table = frame.toArrow()
+            check_files(self.checkpoint / "spark", number, table.column_names)
             added = self.archive.append(table, delay=self.delay, late=self.late, batch=(self.name, number))
             if added:
                 self.batches += 1

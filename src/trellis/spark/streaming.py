@@ -23,10 +23,11 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.spark.failures import in_driver, mistake_in
+from trellis.spark.failures import in_driver, in_task, mistake_in
 from trellis.spark.sink import TOLD, told
 from trellis.spark.stream import FOUND, TAKEN, Settings, found_in, rows_of, schema_of_kind
 from trellis.spark.stream_files import Filing
+from trellis.spark.stream_log import check_files, check_not_behind
 from trellis.spark.stream_tasks import TABLES, Flushing, WriteFound
 from trellis.spark.trends import described_events
 from trellis.streams.bucket import Family, shared_columns
@@ -267,6 +268,7 @@ class Stream:
         self.outlets = {one.name: Outlet(self._directory(one)) for one in self.standing}
         self.running: dict[str, Any] = {}
         self._events: dict[str, int] = {}
+        self._columns = () if isinstance(frame, Mapping) else tuple(frame.columns)  # those that each file should have
 
     def _directory(self, one: Standing) -> Path:
         """Return where a query writes: where it always did; else the output itself, or a directory of its own there."""
@@ -286,6 +288,9 @@ class Stream:
         kinds = [*TABLES, *((LATE, BAD, REPEATED) if self.options.keep_late else ())]
         for outlet in self.outlets.values():
             outlet.prepare(kinds)
+        for name, family in self.families.items():
+            for one in family.standing:
+                check_not_behind(self.checkpoint.directory / name, self.outlets[one.name].last_batch())
         with in_driver():
             for name in self.families:
                 if name not in self.checkpoint.buckets:
@@ -313,6 +318,9 @@ class Stream:
                 outlet.remove_uncommitted(batch)
         work = WriteFound(Filing(_places(outlets), self.options.format), batch, self.options.keep_late)
         files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
+        if batch != FLUSH:
+            with in_task():
+                check_files(self.checkpoint.directory / family, int(batch), self._columns)
         taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
         files = [file for file in files if file["kind"] != TAKEN]
         for name, outlet in outlets.items():

@@ -85,6 +85,11 @@ class Outlet:
             os.fsync(folder)
             os.close(folder)
 
+    def last_batch(self) -> int | None:
+        """Return the last batch that is in the log."""
+        numbers = [int(entry["batch"]) for entry in self.entries() if entry["batch"] != FLUSH]
+        return max(numbers, default=None)
+
     def entries(self) -> list[dict[str, Any]]:
         """Return the log, in the order of batches."""
         folder = self.directory / LOG
