@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import err, out, progress
+from trellis.cli.console import err, out, print_warning, progress
 from trellis.cli.engine import started
 from trellis.cli.queries import read_query
 from trellis.cli.show import plural
@@ -248,13 +248,17 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
         with asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
+                told = False
                 while not stop.is_set() and not stream.wait(EVERY):
                     look()
+                    told = told or _tell_of_the_clock(stream)
                 if stop.is_set():
                     err().print("stopping after this batch")
                     stream.stop()
-                elif asked.options["flush"]:
-                    stream.flush()
+                else:
+                    told = told or _tell_of_the_clock(stream)
+                    if asked.options["flush"]:
+                        stream.flush()
                 look()
         problem = stream.failure
         if problem is not None:
@@ -262,6 +266,14 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
         _print_end(stream, shown, perf_counter() - begun)
     if stop.is_set():
         raise KeyboardInterrupt
+
+
+def _tell_of_the_clock(stream: Stream) -> bool:
+    """Say, once events have come, that none of them can be decided: else the stream would only grow, without a word."""
+    why = stream.stuck()
+    if why is not None:
+        print_warning(f"no event moves the watermark, so that nothing is decided: {why}")
+    return why is not None
 
 
 @contextmanager

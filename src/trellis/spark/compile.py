@@ -136,7 +136,7 @@ def translate_error(error: BaseException) -> TrellisError | None:
         return None
     if "CSV header" in said:
         return DataError(
-            f"{unread[1]} has not the columns that the events have, in the same order",
+            f"{unread[1]} has other columns than the events have, or has them in another order",
             "Write all files with one header.",
         )
     other = re.search(

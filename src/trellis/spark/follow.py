@@ -20,6 +20,7 @@ from trellis.errors import DataError, TrellisError, UsageError
 from trellis.language.schema import Type
 from trellis.spark.failures import in_driver, in_task, mistake_in
 from trellis.spark.history import quoted
+from trellis.spark.masters import refuse_connect
 from trellis.spark.stream_log import check_files
 from trellis.streams.delays import delay_of
 
@@ -52,6 +53,7 @@ class Following:
     ) -> None:  # fmt: skip
         if not frame.isStreaming:
             raise UsageError("only a streaming data frame is followed", "Use Archive.append for one that is not.")
+        refuse_connect(frame.sparkSession, "an archive that follows a stream", "")
         self.archive = Archive.open(archive)
         schema = self.archive.manifest.arrow
         missing = [name for name in schema.names if name not in frame.columns]

@@ -22,8 +22,10 @@ from trellis.errors import DataError
 ANEW = "Put it back as it was; or begin anew, with another checkpoint and another output."
 
 
-def check_not_behind(checkpoint: Path, written: int | None) -> None:
-    """Refuse a checkpoint of Spark's that knows less than the output has: batches would be taken for written ones.
+def check_checkpoint(checkpoint: Path, written: int | None) -> None:
+    """Refuse a checkpoint of Spark's that is damaged, or knows less than the output has.
+
+    Spark would end in words of its own, or number batches anew, which would then be taken for those that are written.
 
     Parameters
     ----------
@@ -32,10 +34,39 @@ def check_not_behind(checkpoint: Path, written: int | None) -> None:
     written
         The last batch that the output has; None if it has none.
     """
+    why = _damage(checkpoint, -1 if written is None else written)
+    if why is not None:
+        raise DataError(f"the checkpoint {checkpoint} is damaged: {why}", ANEW)
+
+
+def _damage(checkpoint: Path, written: int) -> str | None:
+    """Return what is wrong with the logs of a checkpoint, if something is."""
     known = max(_numbers(checkpoint / "offsets"), default=-1)
-    if written is not None and written > known:
-        so_far = f"knows batches up to {known}" if known >= 0 else "knows of no batch"
-        raise DataError(f"the checkpoint {checkpoint} {so_far}, and its output has batch {written}", ANEW)
+    done = max(_numbers(checkpoint / "commits"), default=-1)
+    if known < max(written, done):
+        so_far = f"it knows batches up to {known}" if known >= 0 else "it knows of no batch"
+        return f"{so_far}, and batch {max(written, done)} is done"
+    if known < 0:
+        return None
+    needed = [checkpoint / "metadata", checkpoint / "offsets" / str(known)]
+    needed += [checkpoint / "commits" / str(done)] if done >= 0 else []
+    for source, end in enumerate(_offsets(checkpoint, known)):
+        plain = checkpoint / "sources" / str(source) / str(end)
+        needed.append(plain if plain.exists() else plain.with_name(f"{end}.compact"))
+    return next(filter(None, map(_unreadable, needed)), None)
+
+
+def _unreadable(path: Path) -> str | None:
+    """Return why a log cannot be read: its lines are JSON, but for a first one that tells the version."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for line in lines[0 if path.name == "metadata" else 1 :]:
+            json.loads(line)
+    except OSError:
+        return f"{path} is not there"
+    except ValueError:
+        lines = []
+    return None if lines else f"{path} cannot be read"
 
 
 def check_files(checkpoint: Path, batch: int, columns: Sequence[str]) -> None:

@@ -24,10 +24,11 @@ from trellis.errors import DataError, TrellisError, UsageError
 from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.spark.failures import in_driver, in_task, mistake_in
+from trellis.spark.masters import refuse_connect
 from trellis.spark.sink import TOLD, told
 from trellis.spark.stream import FOUND, TAKEN, Settings, found_in, rows_of, schema_of_kind
 from trellis.spark.stream_files import Filing
-from trellis.spark.stream_log import check_files, check_not_behind
+from trellis.spark.stream_log import check_checkpoint, check_files
 from trellis.spark.stream_tasks import TABLES, Flushing, WriteFound
 from trellis.spark.trends import described_events
 from trellis.streams.bucket import Family, shared_columns
@@ -249,6 +250,7 @@ class Stream:
         params: Mapping[str, Any] | None = None, report_mode: str | None = None,
         max_trends: int = DEFAULT_MAX_TRENDS, on_bad_rows: str = "error",
     ) -> None:  # fmt: skip
+        refuse_connect(session, "a stream with an output of its own", "; query.detect_stream runs on Connect, too")
         self.session, self.options = session, options
         self.totals = Totals()
         self._lock = threading.Lock()
@@ -290,7 +292,7 @@ class Stream:
             outlet.prepare(kinds)
         for name, family in self.families.items():
             for one in family.standing:
-                check_not_behind(self.checkpoint.directory / name, self.outlets[one.name].last_batch())
+                check_checkpoint(self.checkpoint.directory / name, self.outlets[one.name].last_batch())
         with in_driver():
             for name in self.families:
                 if name not in self.checkpoint.buckets:
@@ -390,6 +392,19 @@ class Stream:
         assert state is not None
         found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(Flushing(family), FOUND)
         self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.standing}, name)
+
+    def stuck(self) -> str | None:
+        """Return why no event of the last batch that had some can move the watermark, if none can."""
+        for query in self.running.values():
+            filled = [one for one in query.recentProgress if one["numInputRows"]]
+            moments = (filled[-1].get("eventTime") or {}) if filled else {}
+            if not filled or _millis(moments.get("watermark")) is not None:
+                continue
+            if "max" not in moments and self.options.max_ahead is not None:
+                return f"all are more than {self.options.max_ahead} ahead of the clock of this machine (--max-ahead)"
+            if moments.get("max", "2") < "1970-01-01T00:00:00.001":
+                return "Spark's watermark begins with 1970, or with 0 where times are numbers, and all are before that"
+        return None
 
     def states(self) -> list[State]:
         """Return how the families stand after their last batches."""
