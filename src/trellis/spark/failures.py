@@ -18,7 +18,8 @@ _BEGUN = re.compile(r"Current State: INITIALIZING")  # Spark has read nothing ye
 _DAMAGED = re.compile(
     r"Failed to read log file \S+|Checkpoint location \S+ is in an inconsistent state|CONCURRENT_STREAM_LOG_UPDATE|"
     r"STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY|STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY|"
-    r"CANNOT_LOAD_STATE_STORE[.\w]*|Checksum error: \S+|STDS_[A-Z_]+|Error reading (?:delta|snapshot|streaming state) file[^\n]*"
+    r"CANNOT_LOAD_STATE_STORE[.\w]*|Checksum error: \S+|STDS_[A-Z_]+|"
+    r"Error reading (?:delta|snapshot|streaming state) file[^\n]*"
 )
 _KINDS = {
     kind.__name__: kind
