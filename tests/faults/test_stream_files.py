@@ -163,6 +163,11 @@ def test_the_files_of_a_batch_are_looked_at(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="was removed while it was to be read"):
         check_files(tmp_path / "cp", 10, ["ts"])
     assert not list(files_of(tmp_path / "cp", 11))
+    for other in ("-", '{"topic":{"0":3}}', "17"):  # sources that are no files, or have given nothing yet
+        (tmp_path / "cp" / "offsets" / "11").write_text(f'v1\n{{"conf":{{}}}}\n{other}')
+        (tmp_path / "cp" / "metadata").write_text('{"id":"1"}')
+        check_files(tmp_path / "cp", 11, ["ts"])
+        check_checkpoint(tmp_path / "cp", 11)
 
 
 @pytest.mark.slow
@@ -208,7 +213,7 @@ def test_a_file_with_other_columns_ends_the_stream(
     file = tmp_path / "in" / "005.parquet"
     own = pq.read_table(file)
     file.unlink()
-    stream = stream_of(spark, tmp_path, {"q": RISING})
+    stream = stream_of(spark, tmp_path, {"q": RISING}, file_columns=("ts", "id", "g", "x", "k"))
     pq.write_table(change(own), file)  # it comes after the columns were looked at
     os.utime(file, (BEGUN + 9, BEGUN + 9))
     with pytest.raises(DataError, match=words):

@@ -35,6 +35,7 @@ class Memory:
 
     held: list[bytes] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
+    pages: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def chunks(self) -> list[bytes]:
         return self.held
@@ -51,11 +52,17 @@ class Memory:
     def set_note(self, text: str) -> None:
         self.texts["note"] = text
 
-    def ranks(self) -> str | None:
-        return self.texts.get("ranks")
+    def page(self, space: int, number: int) -> str | None:
+        return self.pages.get((space, number))
 
-    def set_ranks(self, text: str) -> None:
-        self.texts["ranks"] = text
+    def set_page(self, space: int, number: int, text: str | None) -> None:
+        if text is None:
+            self.pages.pop((space, number), None)
+        else:
+            self.pages[space, number] = text
+
+    def take_old_ranks(self) -> str | None:
+        return self.texts.pop("ranks", None)
 
 
 def standing(text: str, table: pa.Table, name: str = "q", max_trends: int = 10**8, **options: Any) -> Standing:

@@ -208,17 +208,20 @@ class _Asked:
 
 def _named(texts: list[str]) -> dict[str, Query]:
     """Return the queries by the names of their files; texts are called `query`, `query-2` and so on."""
+    from trellis.streams.outlet import check_query_names
+
     found: dict[str, Query] = {}
+    names: list[str] = []
     for text in texts:
         query = read_query(text)
         is_file = len(text) < 4096 and "\n" not in text and Path(text).is_file()
         name = base = Path(text).stem if is_file else "query"
         number = 2
-        while name in found:
-            if is_file:
-                raise UsageError(f"two queries are called `{name}`", "Rename one of the files.")
+        while not is_file and name.casefold() in {one.casefold() for one in names}:
             name, number = f"{base}-{number}", number + 1
+        names.append(name)
         found[name] = query
+    check_query_names(names)
     return found
 
 
@@ -231,6 +234,7 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
             if len(asked.queries) == 1:
                 raise
             raise UsageError(f"the query `{name}`: {mistake}") from None
+    _check_free(asked)
     with progress(shown.shows_progress) as step:
         step("starting spark")
     with started(engine) as session:
@@ -244,7 +248,8 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
             session, asked.directory, schema=asked.schema, input_format=asked.input_format, text_columns=texts,
             time=asked.events["time"], time_format=asked.time_format, files_a_batch=asked.files_a_batch,
         )  # fmt: skip
-        stream = Stream(session, asked.queries, frame, Options(**asked.options), **asked.events)
+        options = Options(**asked.options, file_columns=tuple(frame.columns))
+        stream = Stream(session, asked.queries, frame, options, **asked.events)
         with asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
@@ -266,6 +271,16 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
         _print_end(stream, shown, perf_counter() - begun)
     if stop.is_set():
         raise KeyboardInterrupt
+
+
+def _check_free(asked: _Asked) -> None:
+    """Refuse places that another process has at work; the stream itself makes sure of that when it starts."""
+    from trellis.streams.lock import check_free
+    from trellis.streams.outlet import LOG
+
+    check_free(Path(asked.options["checkpoint"]), f"the checkpoint {asked.options['checkpoint']}")
+    for output in (Path(asked.options["out"], name) for name in ("", *asked.queries)):
+        check_free(output / LOG, f"the output {output}")
 
 
 def _tell_of_the_clock(stream: Stream) -> bool:

@@ -23,9 +23,15 @@ from trellis.graphs.debs import Communities, Posts
 from trellis.graphs.debs.engine import Engine
 from trellis.graphs.debs.files import in_order
 from trellis.io.arrow import pc
+from trellis.io.durable import write_whole
 from trellis.kernels.debs_lines import NEVER, line_times
-from trellis.spark.failures import in_driver
-from trellis.streams.outlet import FLUSH, RESULTS, Outlet, batch_name, committed_files
+from trellis.spark.failures import in_driver, in_task
+from trellis.spark.masters import refuse_connect
+from trellis.spark.read_stream import FILE_AGE
+from trellis.spark.stream_log import check_checkpoint, check_files
+from trellis.streams.commit_log import FLUSH
+from trellis.streams.lock import StreamLock, is_unused
+from trellis.streams.outlet import RESULTS, Outlet, batch_name, committed_files
 
 ABOUT, STATES, SPARK = "trellis.json", "states", "spark"
 
@@ -61,6 +67,7 @@ class LineStream:
         self, session: SparkSession, query: str, options: Mapping[str, Any], directories: Mapping[str, str], *,
         out: str, checkpoint: str, delay: int | None = None, files_a_batch: int | None = None,
     ) -> None:  # fmt: skip
+        refuse_connect(session, "a query of the challenge over directories that keep growing", "")
         self.session, self.query, self.options, self.delay = session, query, dict(options), delay
         self.files_a_batch = files_a_batch
         self.outlet = Outlet(out)
@@ -72,6 +79,7 @@ class LineStream:
                 raise UsageError(f"{directory} is no directory", f"Name the directory that {name} arrive in.")
         self._engine: tuple[str, Engine] | None = None  # the one after a batch
         self.running: Any = None
+        self._alone = StreamLock()
 
     def _new(self) -> Engine:
         return Posts(**self.options) if self.query == "posts" else Communities(**self.options)
@@ -80,8 +88,7 @@ class LineStream:
 
     def start(self, available_now: bool = False) -> None:
         """Start to read, run and write; with `available_now`, up to the end of what is there."""
-        self._check()
-        self.outlet.prepare([RESULTS])
+        self._take_places()
         (self.checkpoint / STATES).mkdir(parents=True, exist_ok=True)
         writer = self._lines().writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", str(self.checkpoint / SPARK))
@@ -90,8 +97,11 @@ class LineStream:
 
     def wait(self) -> None:
         """Wait for the end."""
-        with in_driver():
-            self.running.awaitTermination()
+        try:
+            with in_driver():
+                self.running.awaitTermination()
+        finally:
+            self._alone.release()
 
     def flush(self) -> Engine:
         """Add what the end of the input decides, as if nothing more would come; what comes later takes it back.
@@ -101,6 +111,13 @@ class LineStream:
         Engine
             The query at the end, which tells what was bad.
         """
+        self._take_places()
+        try:
+            return self._flush()
+        finally:
+            self._alone.release()
+
+    def _flush(self) -> Engine:
         batches = sorted(path.stem for path in (self.checkpoint / STATES).glob("*.npz"))
         engine = self._load(batches[-1]) if batches else self._new()
         for source in range(len(engine.sources)):
@@ -109,36 +126,48 @@ class LineStream:
         self._write(FLUSH, engine)
         return engine
 
-    def _check(self) -> None:
-        """Refuse a checkpoint of another stream, and an output that has another checkpoint."""
-        about = {
-            "query": self.query, "options": self.options, "directories": self.directories,
-            "out": os.path.abspath(self.outlet.directory),
-        }  # fmt: skip
-        path = self.checkpoint / ABOUT
-        if path.exists():
-            known = json.loads(path.read_text(encoding="utf-8"))
+    def _take_places(self) -> None:
+        """Lock the checkpoint and the output, see that they are of this stream, and make the output ready."""
+        self._alone.take(self.checkpoint, f"the checkpoint {self.checkpoint}")
+        try:
+            about, known = self._about(), self._known()
             for name, value in about.items():
-                if known.get(name) != value:
+                if known and known.get(name) != value:
                     raise UsageError(
                         f"the checkpoint {self.checkpoint} is of another stream: its {name} was {known.get(name)}",
                         "Name another checkpoint and another output.",
                     )
-            return
-        if self.checkpoint.exists() and any(self.checkpoint.iterdir()):
+            if known:
+                self.outlet.check_known(self.checkpoint, known.get("output"))
+            else:
+                self.outlet.check_new()
+            self._alone.take(self.outlet.log.directory, f"the output {self.outlet.directory}")
+            write_whole(self.checkpoint / ABOUT, json.dumps({**about, "output": self.outlet.prepare([RESULTS])}))
+            check_checkpoint(self.checkpoint / SPARK, self.outlet.last_batch())
+        except BaseException:
+            self._alone.release()
+            raise
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "query": self.query, "options": self.options, "directories": self.directories,
+            "out": os.path.abspath(self.outlet.directory),
+        }  # fmt: skip
+
+    def _known(self) -> dict[str, Any]:
+        """Return what the checkpoint is of; nothing if it is new."""
+        path = self.checkpoint / ABOUT
+        if path.exists():
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        if not is_unused(self.checkpoint):
             raise UsageError(f"{self.checkpoint} is no checkpoint of such a stream", "Name an empty directory.")
-        if (self.outlet.directory / "_log").exists():
-            raise UsageError(f"{self.outlet.directory} is the output of another stream", "Name another one.")
-        self.checkpoint.mkdir(parents=True, exist_ok=True)
-        hidden = path.with_suffix(".tmp")
-        hidden.write_text(json.dumps(about), encoding="utf-8")
-        hidden.replace(path)
+        return {}
 
     def _lines(self) -> DataFrame:
         """Return the lines of all sources as bytes, and where each is from."""
         found: DataFrame | None = None
         for number, directory in enumerate(self.directories.values()):
-            reader = self.session.readStream.format("text").option("lineSep", "\n")
+            reader = self.session.readStream.format("text").option("lineSep", "\n").option("maxFileAge", FILE_AGE)
             if self.files_a_batch is not None:
                 reader = reader.option("maxFilesPerTrigger", self.files_a_batch)
             place = f.col("_metadata")
@@ -161,6 +190,8 @@ class LineStream:
         self._engine = None  # until the batch is done
         self.outlet.take_back()
         rows = frame.toArrow()
+        with in_task():
+            check_files(self.checkpoint / SPARK, number)
         latest = [self._push(engine, source, rows) for source in range(len(engine.sources))]
         if self.delay is not None and max(latest) > -NEVER:
             for source in range(len(engine.sources)):

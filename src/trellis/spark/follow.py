@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,14 @@ from pyspark.sql import DataFrame
 
 from trellis.archive.archive import Archive
 from trellis.errors import DataError, TrellisError, UsageError
+from trellis.io.durable import write_whole
 from trellis.language.schema import Type
 from trellis.spark.failures import in_driver, in_task, mistake_in
 from trellis.spark.history import quoted
 from trellis.spark.masters import refuse_connect
-from trellis.spark.stream_log import check_files
+from trellis.spark.stream_log import check_checkpoint, check_files
 from trellis.streams.delays import delay_of
+from trellis.streams.lock import StreamLock, is_unused
 
 ABOUT = "archive.json"
 
@@ -45,11 +48,13 @@ class Following:
         `error`: an event that comes later than that ends the stream; `drop`: it is counted and left out.
     available_now
         Stop when all that is there has been read.
+    file_columns
+        Those that each file should have, where the frame is that of files.
     """
 
     def __init__(
         self, frame: DataFrame, archive: str, checkpoint: str, *, delay: str | int | None = None, late: str = "error",
-        available_now: bool = False,
+        available_now: bool = False, file_columns: Sequence[str] = (),
     ) -> None:  # fmt: skip
         if not frame.isStreaming:
             raise UsageError("only a streaming data frame is followed", "Use Archive.append for one that is not.")
@@ -63,14 +68,21 @@ class Following:
         self.delay = None if delay is None else _delay(delay, self.archive.asker.schema.time_type)
         if late not in ("error", "drop"):
             raise UsageError(f"late is `{late}`", "It is `error` or `drop`.")
-        self.late, self.available_now = late, available_now
+        self.late, self.available_now, self.file_columns = late, available_now, file_columns
         self.checkpoint = Path(checkpoint)
         self.name = _name_of(self.checkpoint, Path(archive).absolute())
         self.batches = self.events = 0
         self.running: Any = None
+        self._alone = StreamLock()
 
     def start(self) -> None:
         """Start to read and append."""
+        self._alone.take(self.checkpoint, f"the checkpoint {self.checkpoint}")
+        try:
+            check_checkpoint(self.checkpoint / "spark", self.archive.manifest.batches.get(self.name))
+        except BaseException:
+            self._alone.release()
+            raise
         writer = self.frame.writeStream.foreachBatch(self._append)
         writer = writer.option("checkpointLocation", str(self.checkpoint / "spark"))
         with in_driver():
@@ -79,7 +91,7 @@ class Following:
     def _append(self, frame: DataFrame, number: int) -> None:
         with in_task():
             table = frame.toArrow()
-            check_files(self.checkpoint / "spark", number, table.column_names)
+            check_files(self.checkpoint / "spark", number, self.file_columns)
             added = self.archive.append(table, delay=self.delay, late=self.late, batch=(self.name, number))
             if added:
                 self.batches += 1
@@ -102,6 +114,7 @@ class Following:
         while self.running.isActive and self.running.status["isTriggerActive"]:
             self.running.awaitTermination(0.02)
         self.running.stop()
+        self._alone.release()
 
 
 def _delay(text: str | int, time: Type) -> Any:
@@ -112,16 +125,14 @@ def _delay(text: str | int, time: Type) -> Any:
 def _name_of(checkpoint: Path, archive: Path) -> str:
     """Return the name of the stream whose checkpoint it is; a new one gets one."""
     about = checkpoint / ABOUT
-    hidden = about.with_suffix(".tmp")
     if not about.exists():
-        if checkpoint.exists() and (not checkpoint.is_dir() or any(path != hidden for path in checkpoint.iterdir())):
+        if not is_unused(checkpoint):
             raise UsageError(
                 f"{checkpoint} is no checkpoint of `trellis archive follow`",
                 "Name an empty directory, or one that it made.",
             )
         checkpoint.mkdir(parents=True, exist_ok=True)
-        hidden.write_text(json.dumps({"stream": uuid.uuid4().hex, "archive": str(archive)}), encoding="utf-8")
-        hidden.replace(about)
+        write_whole(about, json.dumps({"stream": uuid.uuid4().hex, "archive": str(archive)}))
     try:
         told = json.loads(about.read_text(encoding="utf-8"))
         name, place = told["stream"], told["archive"]

@@ -22,19 +22,24 @@ from trellis.graphs.job import sort_key
 from trellis.graphs.merger import Merger, Merging
 from trellis.graphs.plain import from_bytes, to_bytes
 from trellis.graphs.splitter import Splitter
-from trellis.spark.failures import in_driver
+from trellis.io.durable import sync_file, write_whole
+from trellis.spark.failures import in_driver, in_task
 from trellis.spark.frames import Events
 from trellis.spark.graph_holding import FOUND, PACKED, Flush, Holding, Pack
 from trellis.spark.graph_tasks import inner_rows
 from trellis.spark.graphs import make_job
+from trellis.spark.masters import refuse_connect
 from trellis.spark.rows import column_name
 from trellis.spark.ship import ship
 from trellis.spark.stream import moment_of, set_up
+from trellis.spark.stream_log import check_checkpoint, check_files
 from trellis.spark.streaming import AHEAD, bucket_keys
 from trellis.spark.trends import described_events
 from trellis.streams.bucket import unpacked
+from trellis.streams.commit_log import FLUSH
 from trellis.streams.delays import delay_of
-from trellis.streams.outlet import FLUSH, RESULTS, Outlet, batch_name
+from trellis.streams.lock import StreamLock, is_unused
+from trellis.streams.outlet import RESULTS, Outlet, batch_name
 
 ABOUT = "trellis.json"
 MERGER = b"trellis.merger"  # in the metadata of a file: what the merger keeps after it
@@ -80,6 +85,7 @@ class GraphStream:
     ) -> None:  # fmt: skip
         if not frame.isStreaming:
             raise UsageError("this is no streaming data frame, as spark.readStream gives", "Use `run` for others.")
+        refuse_connect(frame.sparkSession, "an operator over a stream", "")
         with in_driver():
             events, schema = described_events(frame, None, time, None, event_id)
             self.job = make_job(events, schema, splitter, operator, merger)
@@ -99,6 +105,7 @@ class GraphStream:
         self.available_now = available_now
         self.totals = Totals()
         self.running: Any = None
+        self._alone = StreamLock()
         self._numbers = self._known_numbers()
 
     def _about(self) -> dict[str, Any]:
@@ -110,7 +117,7 @@ class GraphStream:
         """Return the numbers of the instances: those that the checkpoint has state of, or new ones."""
         path = self.checkpoint / ABOUT
         if not path.exists():
-            if self.checkpoint.exists() and any(self.checkpoint.iterdir()):
+            if not is_unused(self.checkpoint):
                 raise UsageError(f"{self.checkpoint} is no checkpoint of such a stream", "Name an empty directory.")
             return tuple(bucket_keys(self.session))
         try:
@@ -128,12 +135,7 @@ class GraphStream:
 
     def start(self) -> None:
         """Start to read, to hold and to write."""
-        about = self.checkpoint / ABOUT
-        if not about.exists() and self.outlet.entries():
-            raise UsageError(f"{self.outlet.directory} is the output of another stream", "Name another one.")
-        self.outlet.prepare([RESULTS])
-        self.checkpoint.mkdir(parents=True, exist_ok=True)
-        about.write_text(json.dumps({**self._about(), "numbers": self._numbers}, indent=2), encoding="utf-8")
+        self._take_places()
         with in_driver():
             ship(self.session)
             set_up(self.session)
@@ -144,6 +146,25 @@ class GraphStream:
             writer = writer.option("checkpointLocation", str(self.checkpoint / "spark"))
             self.running = (writer.trigger(availableNow=True) if self.available_now else writer).start()
 
+    def _take_places(self) -> None:
+        """Lock the checkpoint and the output, see that they belong together, and make the output ready."""
+        self._alone.take(self.checkpoint, f"the checkpoint {self.checkpoint}")
+        try:
+            about = self.checkpoint / ABOUT
+            if about.exists():
+                known = json.loads(about.read_text(encoding="utf-8"))
+                self._numbers = self._known_numbers()  # another process may have begun meanwhile
+                self.outlet.check_known(self.checkpoint, known.get("output"))
+            else:
+                self.outlet.check_new()
+            self._alone.take(self.outlet.log.directory, f"the output {self.outlet.directory}")
+            kept = {**self._about(), "numbers": self._numbers, "output": self.outlet.prepare([RESULTS])}
+            check_checkpoint(self.checkpoint / "spark", self.outlet.last_batch())
+            write_whole(about, json.dumps(kept, indent=2))
+        except BaseException:
+            self._alone.release()
+            raise
+
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
         with in_driver():
@@ -152,6 +173,7 @@ class GraphStream:
     def stop(self) -> None:
         """Stop it."""
         self.running.stop()
+        self._alone.release()
 
     def flush(self) -> None:
         """Run over what still waits: the input has ended. What this writes is taken back when the stream goes on."""
@@ -174,11 +196,13 @@ class GraphStream:
     def _write(self, frame: DataFrame, batch: str) -> None:
         """Merge what a batch gave, and write it, once."""
         table = frame.toArrow()
+        if batch != FLUSH:
+            with in_task():
+                check_files(self.checkpoint / "spark", int(batch))
         taken, late, bad = (sum(table[name].to_pylist()) for name in ("taken", "late", "bad"))
         if taken and batch != FLUSH:
             self.outlet.take_back()
         if not self.outlet.has(batch):
-            self.outlet.remove_uncommitted(batch)
             self.totals.results += self._commit(table, batch)
         self.totals.batches += 1
         self.totals.events += taken
@@ -197,6 +221,7 @@ class GraphStream:
         kept = b"" if combine is None else to_bytes(combine.state(), f"the combination {type(combine).__name__}")
         name = f"part-{batch}-0-{uuid.uuid4().hex}.parquet"
         pq.write_table(merged.replace_schema_metadata({MERGER: kept}), self.outlet.directory / name)
+        sync_file(self.outlet.directory / name)
         self.outlet.commit(batch, {RESULTS: [name]}, {RESULTS: merged.num_rows})
         return merged.num_rows
 
@@ -204,7 +229,7 @@ class GraphStream:
         """Go on merging from where the last batch left off."""
         if merging.combine is None:
             return
-        files = [entry["files"][RESULTS][0] for entry in self.outlet.entries() if entry["batch"] != FLUSH]
-        if files:
-            kept = pq.read_schema(self.outlet.directory / files[-1]).metadata[MERGER]
+        last = self.outlet.log.newest()
+        if last is not None:
+            kept = pq.read_schema(self.outlet.directory / last["files"][RESULTS][0]).metadata[MERGER]
             merging.combine.restore(from_bytes(kept))

@@ -19,6 +19,7 @@ from trellis.spark.read import read
 from trellis.spark.schema import parse_times
 
 FORMATS = ("parquet", "orc", "json", "csv", "tsv")
+FILE_AGE = "100000d"  # Spark passes over files that are older than the newest by more than this, in silence
 
 
 def read_stream(
@@ -33,7 +34,7 @@ def read_stream(
     session
         The session.
     directory
-        The directory; or one elsewhere, such as `s3a://bucket/events/`, with a schema.
+        The directory, and those in it; or one elsewhere, such as `s3a://bucket/events/`, with a schema.
     schema
         Names and types as Spark writes them, `ts TIMESTAMP, price DOUBLE`; without it the files that are there tell.
     input_format
@@ -50,12 +51,14 @@ def read_stream(
     chosen = choose_time([fld.name for fld in declared.fields], time)
     as_text = kind in ("csv", "tsv") and _type(declared, chosen) == t.TimestampType()
     fields = [t.StructField(x.name, t.StringType() if as_text and x.name == chosen else x.dataType) for x in declared]
-    reader = session.readStream.schema(t.StructType(fields))
+    reader = session.readStream.schema(t.StructType(fields)).option("maxFileAge", FILE_AGE)
     if kind in ("csv", "tsv"):
         reader = reader.option("header", True).option("sep", "\t" if kind == "tsv" else ",").option("escape", '"')
         reader = reader.option("enforceSchema", False)  # else columns are told by their places, whatever headers say
     if files_a_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_a_batch)
+    if "://" not in directory and not _has_partitions(directory):
+        reader = reader.option("recursiveFileLookup", True)  # what lies deeper would be passed over, too
     path = (
         directory if "://" in directory else "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(directory))
     )
@@ -89,6 +92,11 @@ def _kind(directory: str, input_format: str | None) -> str:
 
 def _has_files(directory: str) -> bool:
     return any(not name.startswith((".", "_")) for name in os.listdir(directory))
+
+
+def _has_partitions(directory: str) -> bool:
+    """Return whether there are directories such as `day=1`, from whose names Spark takes a column."""
+    return any("=" in entry.name and entry.is_dir() for entry in os.scandir(directory))
 
 
 def _declared(schema: str) -> t.StructType:

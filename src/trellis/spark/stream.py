@@ -38,6 +38,7 @@ from trellis.streams.outlet import BAD, RESULTS, WINDOWS
 if TYPE_CHECKING:
     import pandas as pd
 
+PAGES = "rank_pages"  # the state variable of rank counters
 EVENTS, TAKEN = "events", "taken"  # the kind of what goes in, and of its number
 BUCKET, MOMENT = "bucket", "moment"
 PACKED = "bucket int, kind string, newest string, total bigint, blob binary"
@@ -190,7 +191,8 @@ class _Store:
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         self._chunks = handle.getListState("chunks", "blob binary")
         self._note = handle.getValueState("note", "text string")
-        self._ranks = handle.getValueState("ranks", "text string")
+        self._pages = handle.getMapState(PAGES, "space int, page int", "counters string")
+        self._old_ranks = handle.getValueState("ranks", "text string")  # of the version before the pages
 
     def chunks(self) -> list[bytes]:
         """Return the pieces in which events are held."""
@@ -215,13 +217,24 @@ class _Store:
         """Keep the small state."""
         self._note.update((text,))
 
-    def ranks(self) -> str | None:
-        """Return how many results partitions have had, as text."""
-        return _text(self._ranks)
+    def page(self, space: int, number: int) -> str | None:
+        """Return a page of rank counters."""
+        row = self._pages.getValue((space, number))
+        return None if row is None else str(row[0])
 
-    def set_ranks(self, text: str) -> None:
-        """Keep that."""
-        self._ranks.update((text,))
+    def set_page(self, space: int, number: int, text: str | None) -> None:
+        """Keep one; None: keep none."""
+        if text is None:
+            self._pages.removeKey((space, number))
+        else:
+            self._pages.updateValue((space, number), (text,))
+
+    def take_old_ranks(self) -> str | None:
+        """Return the counters of an earlier version, and keep them no more."""
+        text = _text(self._old_ranks)
+        if text is not None:
+            self._old_ranks.clear()
+        return text
 
 
 def _text(state: Any) -> str | None:

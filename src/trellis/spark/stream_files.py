@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from trellis.errors import DataError
+from trellis.io.durable import sync_file
 from trellis.io.results import write_file
 from trellis.spark.operate import spark_type
 from trellis.spark.sink import task_number
@@ -40,6 +41,7 @@ class Filing:
         counted = _Counted(first, batches, schema)
         try:
             write_file(counted, schema, file, self.format)
+            sync_file(file)  # before the log names it
         except BaseException as problem:
             file.unlink(missing_ok=True)
             if isinstance(problem, OSError):

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from trellis.errors import DataError
 
+NOTHING = "-"  # in place of the offset of a source that nothing has come from
 ANEW = "Put it back as it was; or begin anew, with another checkpoint and another output."
 
 
@@ -51,25 +52,28 @@ def _damage(checkpoint: Path, written: int) -> str | None:
     needed = [checkpoint / "metadata", checkpoint / "offsets" / str(known)]
     needed += [checkpoint / "commits" / str(done)] if done >= 0 else []
     for source, end in enumerate(_offsets(checkpoint, known)):
-        plain = checkpoint / "sources" / str(source) / str(end)
-        needed.append(plain if plain.exists() else plain.with_name(f"{end}.compact"))
+        if end >= 0:
+            plain = checkpoint / "sources" / str(source) / str(end)
+            needed.append(plain if plain.exists() else plain.with_name(f"{end}.compact"))
     return next(filter(None, map(_unreadable, needed)), None)
 
 
 def _unreadable(path: Path) -> str | None:
-    """Return why a log cannot be read: its lines are JSON, but for a first one that tells the version."""
+    """Return why a log cannot be read: what begins as JSON should be that, and no line may be missing."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-        for line in lines[0 if path.name == "metadata" else 1 :]:
-            json.loads(line)
+        for line in lines:
+            if line.startswith("{"):
+                json.loads(line)
     except OSError:
         return f"{path} is not there"
     except ValueError:
         lines = []
-    return None if lines else f"{path} cannot be read"
+    least = 2 if path.parent.name in ("offsets", "commits") else 1
+    return None if len(lines) >= least else f"{path} cannot be read"
 
 
-def check_files(checkpoint: Path, batch: int, columns: Sequence[str]) -> None:
+def check_files(checkpoint: Path, batch: int, columns: Sequence[str] = ()) -> None:
     """Refuse a batch with a file that is gone, or that lacks columns, before it counts.
 
     Parameters
@@ -79,7 +83,7 @@ def check_files(checkpoint: Path, batch: int, columns: Sequence[str]) -> None:
     batch
         The batch that runs.
     columns
-        Those that the events of each file should have.
+        Those that each file should have.
     """
     for path in files_of(checkpoint, batch):
         if not path.exists():
@@ -113,7 +117,7 @@ def _offsets(checkpoint: Path, batch: int) -> list[int]:
     """Return how far each source was read with a batch; nothing for sources that are no files."""
     try:
         lines = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()[2:]
-        return [int(json.loads(line)["logOffset"]) for line in lines]
+        return [-1 if line == NOTHING else int(json.loads(line)["logOffset"]) for line in lines]
     except (OSError, ValueError, KeyError, TypeError):
         return []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 from trellis.spark.failures import in_task
 from trellis.spark.rows import group_begins, whole_groups
 from trellis.spark.sink import tell
-from trellis.spark.stream import TAKEN, go_on_at_interrupts
+from trellis.spark.stream import PAGES, TAKEN, go_on_at_interrupts
 from trellis.spark.stream_files import FILE_BYTES, Filing
 from trellis.streams.bucket import Bucket, Family, packed, unpacked
 from trellis.streams.calendar import END
@@ -111,12 +112,22 @@ class _Read:
     def set_note(self, text: str) -> None:
         self._values["note"] = [text.encode()]
 
-    def ranks(self) -> str | None:
-        return self._text("ranks")
+    def page(self, space: int, number: int) -> str | None:
+        return self._text(page_name(space, number))
 
-    def set_ranks(self, text: str) -> None:
-        self._values["ranks"] = [text.encode()]
+    def set_page(self, space: int, number: int, text: str | None) -> None:
+        self._values[page_name(space, number)] = [] if text is None else [text.encode()]
+
+    def take_old_ranks(self) -> str | None:
+        text = self._text("ranks")
+        self._values.pop("ranks", None)
+        return text
 
     def _text(self, variable: str) -> str | None:
         found = self._values.get(variable)
         return found[0].decode() if found else None
+
+
+def page_name(space: Any, number: Any) -> str:
+    """Return what a page of rank counters is called among the variables of the state; also for `format_string`."""
+    return f"{PAGES}/{space}/{number}"

@@ -1,7 +1,7 @@
 """Runs standing queries: one Spark query for those that share their events, with its state, its outputs and their log.
 
-A checkpoint directory holds `trellis.json`, which tells the queries and the events that it is for, and a directory for
-each family of queries, with the checkpoint of Spark.
+A checkpoint directory holds `trellis.json`, which tells the queries and the events that it is for, a directory for each
+family of queries, with the checkpoint of Spark, and `lock`, which the process holds that runs the stream.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import datetime as dt
 import hashlib
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,24 +20,26 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-from trellis.errors import DataError, TrellisError, UsageError
+from trellis.errors import TrellisError, UsageError
 from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.spark.failures import in_driver, in_task, mistake_in
 from trellis.spark.masters import refuse_connect
 from trellis.spark.sink import TOLD, told
-from trellis.spark.stream import FOUND, TAKEN, Settings, found_in, rows_of, schema_of_kind
+from trellis.spark.stream import FOUND, PAGES, TAKEN, Settings, found_in, rows_of, schema_of_kind
+from trellis.spark.stream_checkpoint import Checkpoint, named_as_before
 from trellis.spark.stream_files import Filing
 from trellis.spark.stream_log import check_checkpoint, check_files
-from trellis.spark.stream_tasks import TABLES, Flushing, WriteFound
+from trellis.spark.stream_tasks import TABLES, Flushing, WriteFound, page_name
 from trellis.spark.trends import described_events
 from trellis.streams.bucket import Family, shared_columns
 from trellis.streams.calendar import Calendar
 from trellis.streams.closing import Standing, check_standing
+from trellis.streams.commit_log import FLUSH
 from trellis.streams.delays import delay_of
-from trellis.streams.outlet import BAD, FLUSH, FOLDERS, LATE, REPEATED, RESULTS, Outlet, batch_name
+from trellis.streams.lock import StreamLock
+from trellis.streams.outlet import BAD, FOLDERS, LATE, REPEATED, RESULTS, Outlet, batch_name, check_query_names
 
-ABOUT = "trellis.json"
 BUCKETS_A_TASK = 2
 AHEAD = "1 day"
 
@@ -113,94 +115,6 @@ def bucket_keys(session: SparkSession) -> list[int]:
     return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
 
 
-# --- The checkpoint ---------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Checkpoint:
-    """What a checkpoint directory is for."""
-
-    directory: Path
-    columns: dict[str, str] = field(default_factory=dict)
-    queries: dict[str, str] = field(default_factory=dict)  # the directory of each query's output, by its key
-    out: str = ""
-    format: str = ""
-    buckets: dict[str, list[int]] = field(default_factory=dict)  # of each family
-
-    @classmethod
-    def at(cls, directory: str) -> Checkpoint:
-        """Return what a directory tells; one that is not there yet, or empty, tells nothing."""
-        path = Path(directory)
-        about = path / ABOUT
-        if not about.exists():
-            if path.exists() and (not path.is_dir() or any(path.iterdir())):
-                raise UsageError(
-                    f"{directory} is no checkpoint of `trellis stream`", "Name an empty directory, or one that it made."
-                )
-            return cls(path)
-        try:
-            return cls(path, **json.loads(about.read_text(encoding="utf-8")))
-        except (ValueError, TypeError):
-            raise DataError(f"{about} cannot be read", "It is damaged, or of another version of Trellis.") from None
-
-    def check(self, standing: Iterable[Standing], columns: Mapping[str, str]) -> None:
-        """Refuse a checkpoint of other events or of other queries."""
-        for name, type_ in self.columns.items():
-            found = columns.get(name)
-            if found != type_:
-                now = "is not there any more" if found is None else f"is {found} now"
-                raise UsageError(
-                    f"the events have changed since the checkpoint {self.directory} was made: `{name}` was {type_}, "
-                    f"and {now}",
-                    "Name a new checkpoint and a new output, or give the events the types that they had (--schema).",
-                )
-        if self.queries and not any(one.key in self.queries for one in standing):
-            known = ", ".join(key.partition(":")[0] for key in self.queries)
-            raise UsageError(
-                f"the checkpoint {self.directory} is of other queries: {known}",
-                "Name another checkpoint. A query whose text has changed is another one.",
-            )
-
-    def check_output(self, out: str, format_: str) -> None:
-        """Refuse to go on into another output, which would have a part of the results only, or in another format."""
-        here = str(Path(out).absolute())
-        if self.out and self.out != here:
-            raise UsageError(
-                f"the checkpoint {self.directory} is of a stream that writes to {self.out}",
-                "Name that output, or another checkpoint.",
-            )
-        if self.format and self.format != format_:
-            raise UsageError(f"the output {out} is {self.format}, and cannot go on as {format_}", "Keep its format.")
-        self.out, self.format = here, format_
-
-    def save(self) -> None:
-        """Write down what it is for."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        about = {
-            "columns": self.columns, "queries": self.queries, "buckets": self.buckets, "out": self.out,
-            "format": self.format,
-        }  # fmt: skip
-        hidden = self.directory / f"{ABOUT}.tmp"
-        hidden.write_text(json.dumps(about, indent=2), encoding="utf-8")
-        hidden.replace(self.directory / ABOUT)
-
-
-def _named_as_before(standing: Sequence[Standing], stored: Iterable[str]) -> list[Standing]:
-    """Return queries under the names that they have in a checkpoint, others under names that are free there."""
-    known = {key.partition(":")[2]: key.partition(":")[0] for key in stored}
-    names: dict[int, str] = {}
-    for i, one in enumerate(standing):
-        name = known.get(one.key.partition(":")[2])
-        if name is not None and name not in names.values():
-            names[i] = name
-    for i, one in enumerate(standing):
-        name, number = one.name, 2
-        while i not in names and name in {*names.values(), *known.values()}:
-            name, number = f"{one.name}-{number}", number + 1
-        names.setdefault(i, name)
-    return [replace(one, name=names[i]) for i, one in enumerate(standing)]
-
-
 def _families(standing: Sequence[Standing]) -> dict[str, Family]:
     """Return the queries that share events together, by a name that depends on what they share."""
     found: dict[str, list[Standing]] = {}
@@ -225,6 +139,7 @@ class Options:
     flush: bool = False
     keep_late: bool = False
     max_ahead: str | None = AHEAD
+    file_columns: tuple[str, ...] = ()  # those that each file should have, where the events are those of files
 
 
 @dataclass
@@ -251,9 +166,11 @@ class Stream:
         max_trends: int = DEFAULT_MAX_TRENDS, on_bad_rows: str = "error",
     ) -> None:  # fmt: skip
         refuse_connect(session, "a stream with an output of its own", "; query.detect_stream runs on Connect, too")
+        check_query_names(queries)
         self.session, self.options = session, options
         self.totals = Totals()
         self._lock = threading.Lock()
+        self._alone = StreamLock()
         with in_driver():
             self.events, schema = described_events(frame, session, time, type, event_id)
             self.standing = standing_queries(
@@ -262,7 +179,8 @@ class Stream:
             )  # fmt: skip
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
         self.checkpoint = Checkpoint.at(options.checkpoint)
-        self.standing = _named_as_before(self.standing, self.checkpoint.queries)
+        self._known = set(self.checkpoint.queries)
+        self.standing = named_as_before(self.standing, self.checkpoint.queries)
         self.checkpoint.check(self.standing, columns)
         self.checkpoint.check_output(options.out, options.format)
         self.checkpoint.columns |= columns
@@ -270,7 +188,6 @@ class Stream:
         self.outlets = {one.name: Outlet(self._directory(one)) for one in self.standing}
         self.running: dict[str, Any] = {}
         self._events: dict[str, int] = {}
-        self._columns = () if isinstance(frame, Mapping) else tuple(frame.columns)  # those that each file should have
 
     def _directory(self, one: Standing) -> Path:
         """Return where a query writes: where it always did; else the output itself, or a directory of its own there."""
@@ -282,17 +199,7 @@ class Stream:
 
     def start(self) -> None:
         """Start to read, hold and write."""
-        first = not (self.checkpoint.directory / ABOUT).exists()
-        if first and any((outlet.directory / "_log").exists() for outlet in self.outlets.values()):
-            raise UsageError(
-                f"{self.options.out} is the output of another stream", "Name another one, or the checkpoint of that."
-            )
-        kinds = [*TABLES, *((LATE, BAD, REPEATED) if self.options.keep_late else ())]
-        for outlet in self.outlets.values():
-            outlet.prepare(kinds)
-        for name, family in self.families.items():
-            for one in family.standing:
-                check_checkpoint(self.checkpoint.directory / name, self.outlets[one.name].last_batch())
+        self._take_places()
         with in_driver():
             for name in self.families:
                 if name not in self.checkpoint.buckets:
@@ -300,6 +207,33 @@ class Stream:
             self.checkpoint.save()
             for name, family in self.families.items():
                 self.running[name] = self._start(name, family)
+
+    def _take_places(self) -> None:
+        """Lock the checkpoint and the outputs, see that they belong together, and make the outputs ready."""
+        checkpoint = self.checkpoint
+        self._alone.take(checkpoint.directory, f"the checkpoint {checkpoint.directory}")
+        try:
+            if set(Checkpoint.at(self.options.checkpoint).queries) != self._known:
+                raise UsageError(
+                    f"another process has changed the checkpoint {checkpoint.directory} meanwhile", "Start again."
+                )
+            for one in self.standing:
+                outlet = self.outlets[one.name]
+                if one.key in self._known:
+                    outlet.check_known(checkpoint.directory, checkpoint.outputs.get(one.key))
+                else:
+                    outlet.check_new()
+            kinds = [*TABLES, *((LATE, BAD, REPEATED) if self.options.keep_late else ())]
+            for one in self.standing:
+                outlet = self.outlets[one.name]
+                self._alone.take(outlet.log.directory, f"the output {outlet.directory}")
+                checkpoint.outputs[one.key] = outlet.prepare(kinds)
+            for name, family in self.families.items():
+                for one in family.standing:
+                    check_checkpoint(checkpoint.directory / name, self.outlets[one.name].last_batch())
+        except BaseException:
+            self._alone.release()
+            raise
 
     def _start(self, name: str, family: Family) -> Any:
         keys, options = self.checkpoint.buckets[name], self.options
@@ -315,27 +249,22 @@ class Stream:
 
     def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, Outlet], family: str) -> None:
         """Have the tasks write what was decided in a batch, and put it into the logs."""
-        for outlet in outlets.values():
-            if not outlet.has(batch):
-                outlet.remove_uncommitted(batch)
         work = WriteFound(Filing(_places(outlets), self.options.format), batch, self.options.keep_late)
         files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
         if batch != FLUSH:
             with in_task():
-                check_files(self.checkpoint.directory / family, int(batch), self._columns)
+                check_files(self.checkpoint.directory / family, int(batch), self.options.file_columns)
         taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
         files = [file for file in files if file["kind"] != TAKEN]
         for name, outlet in outlets.items():
             if taken:
                 outlet.take_back()
             own = [file for file in files if (file["query"] or next(iter(outlets))) == name]
+            names = {kind: [file["name"] for file in own if file["kind"] == kind and file["name"]] for kind in FOLDERS}
             if outlet.has(batch):  # it was written, and the process ended before Spark took note of it
-                outlet.remove_uncommitted(batch)
+                outlet.discard(names)
             elif own:
                 numbers = {kind: sum(file["rows"] for file in own if file["kind"] == kind) for kind in FOLDERS}
-                names = {
-                    kind: [file["name"] for file in own if file["kind"] == kind and file["name"]] for kind in FOLDERS
-                }
                 outlet.commit(batch, names, numbers)
         with self._lock:
             self.totals.batches += 1
@@ -374,6 +303,7 @@ class Stream:
                     break
                 threading.Event().wait(0.02)
             query.stop()
+        self._alone.release()
 
     def flush(self) -> None:
         """Decide the rest: the input has ended. What this writes is taken back when the stream goes on."""
@@ -383,15 +313,28 @@ class Stream:
                     self._flush(str(self.checkpoint.directory / name), family, name)
 
     def _flush(self, checkpoint: str, family: Family, name: str) -> None:
+        bucket = f.col("key.bucket").alias("bucket")
         state: DataFrame | None = None
         for variable, column in (("chunks", "list_element.blob"), ("note", "value.text"), ("ranks", "value.text")):
-            held = self.session.read.format("statestore").option("stateVarName", variable).load(checkpoint)
             value = f.col(column).cast("binary").alias("value")
-            rows = held.select(f.col("key.bucket").alias("bucket"), f.lit(variable).alias("variable"), value)
+            rows = self._variable(checkpoint, variable).select(bucket, f.lit(variable).alias("variable"), value)
             state = rows if state is None else state.unionByName(rows)
         assert state is not None
+        if PAGES in self._variables(checkpoint):  # a checkpoint of an earlier version has none before its next batch
+            page = f.format_string(page_name("%d", "%d"), f.col("user_map_key.space"), f.col("user_map_key.page"))
+            value = f.col("user_map_value.counters").cast("binary").alias("value")
+            state = state.unionByName(self._variable(checkpoint, PAGES).select(bucket, page.alias("variable"), value))
         found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(Flushing(family), FOUND)
         self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.standing}, name)
+
+    def _variable(self, checkpoint: str, name: str) -> DataFrame:
+        """Return a variable of the state of a checkpoint."""
+        return self.session.read.format("statestore").option("stateVarName", name).load(checkpoint)
+
+    def _variables(self, checkpoint: str) -> set[str]:
+        """Return the names of the variables that the state of a checkpoint has."""
+        about = self.session.read.format("state-metadata").load(checkpoint).select("operatorProperties").head()
+        return set() if about is None else {one["stateName"] for one in json.loads(about[0])["stateVariables"]}
 
     def stuck(self) -> str | None:
         """Return why no event of the last batch that had some can move the watermark, if none can."""
