@@ -122,6 +122,7 @@ def test_failures_of_a_stream_are_told_in_a_sentence() -> None:
     for said, kind, words in (
         ("java.io.IOException: No space left on device", DataError, "there is no room"),
         ("java.lang.NoClassDefFoundError: org/rocksdb/RocksDBException", UsageError, "keep their state in RocksDB"),
+        ("org.apache.spark.SparkException: Python worker failed to connect back.", TrellisError, "is too busy"),
         ("[CANNOT_LOAD_STATE_STORE.CANNOT_READ_CHECKPOINT] An error", DataError, "is damaged or incomplete"),
     ):
         mistake = mistake_in(RuntimeError(said))

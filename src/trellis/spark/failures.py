@@ -57,12 +57,17 @@ def in_driver() -> Iterator[None]:
 def mistake_in(problem: BaseException) -> TrellisError | None:
     """Return the mistake that an exception of Spark's is about, if it is about one."""
     marks = _MARK.findall(str(problem))
-    return _unpacked(marks[-1]) if marks else translate_error(problem) or lacking(problem) or _of_disks(problem)
+    return _unpacked(marks[-1]) if marks else translate_error(problem) or lacking(problem) or _of_the_machine(problem)
 
 
-def _of_disks(problem: BaseException) -> TrellisError | None:
-    """Return what a job of Spark's failed of, if that is a full disk, or the checkpoint or the state of a stream."""
+def _of_the_machine(problem: BaseException) -> TrellisError | None:
+    """Return what a job of Spark's failed of, if that is the machine, or the checkpoint or the state of a stream."""
     said = str(problem)
+    if "Python worker failed to connect back" in said:
+        return TrellisError(
+            "a Python worker of Spark's did not start within the ten seconds that Spark waits: the machine is too busy",
+            "Run it again when less runs there; a stream goes on where it was.",
+        )
     if "No space left on device" in said:
         return DataError("there is no room: No space left on device", "Make room, and run it again.")
     if "org/rocksdb" in said or "org.rocksdb" in said:
