@@ -140,7 +140,7 @@ def test_part_files_are_on_the_disk_before_the_log_names_them(tmp_path: Path, mo
         (["_late"], "cannot be called `_late`"),
         (["_bad"], "cannot be called `_bad`"),
         (["_Repeated"], "cannot be called `_Repeated`"),
-        (["part-000000001-0"], "cannot be called `part-000000001-0`"),
+        (["part-000000001-0.csv"], "cannot be called `part-000000001-0.csv`"),
         (["rising", "Rising"], "the queries `rising` and `Rising` differ in case only"),
         (["a/rising", "b/rising"], "two queries are called `rising`"),
     ],
@@ -163,13 +163,14 @@ def command(folder: Path, *more: str, checkpoint: str = "cp") -> list[str]:
 
 
 def done(folder: Path, *more: str, **given: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(folder, *more, **given), cwd=folder, capture_output=True, text=True, timeout=500)
+    return subprocess.run(command(folder, *more, **given), cwd=folder, capture_output=True, text=True, timeout=900)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_a_second_start_of_the_command_is_refused_and_a_kill_leaves_no_lock(tmp_path: Path) -> None:
     table = events(200)
-    write_files(nearly_sorted(table, 3), tmp_path / "in", 6)
+    write_files(nearly_sorted(table, 3), tmp_path / "in", 4)
     first = subprocess.Popen(command(tmp_path), cwd=tmp_path, start_new_session=True)
     try:
         while not list((tmp_path / "out" / "_log").glob("*.json")):
@@ -206,6 +207,7 @@ def old_file(table: pa.Table, path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_files_that_are_eight_days_old_are_read_by_the_command(tmp_path: Path) -> None:
     table = events(90).sort_by("ts")
     (tmp_path / "in").mkdir()

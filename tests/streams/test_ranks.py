@@ -71,21 +71,22 @@ def test_a_batch_reads_and_writes_only_what_its_partitions_need() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1800)
 def test_with_ten_million_partitions_a_batch_costs_what_it_did_with_few() -> None:
-    pages, counters = Pages(), None
-    counters, at, seconds = RankCounters(pages, 1), 0, dict[int, float]()
+    pages, at, seconds = Pages(), 0, dict[int, float]()
+    counters = RankCounters(pages, 1)
     for size in (100_000, 10_000_000):
         while at < size:
-            counters.add({f"['{i}']": 1 for i in range(at, at + 20_000)})
-            at += 20_000
+            end = min(size, at + 1_000_000)
+            counters.add({f"['{i}']": 1 for i in range(at, end)})
+            at = end
         taken = []
         for number in range(40):  # each with partitions that are known and a few that are new
             known = random.Random(number).sample(range(size), 400)
             batch = {f"['{i}']": 2 for i in known} | {f"['new {size} {number} {i}']": 1 for i in range(100)}
-            begun = clock.perf_counter()
+            begun = clock.process_time()
             had = counters.add(batch)
-            taken.append(clock.perf_counter() - begun)
+            taken.append(clock.process_time() - begun)
             assert len(had) == 500
         seconds[size] = statistics.median(taken)
     assert seconds[10_000_000] < 3 * seconds[100_000], seconds

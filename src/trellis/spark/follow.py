@@ -100,8 +100,10 @@ class Following:
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
         with in_driver():
-            ended = self.running.awaitTermination(seconds)
-        return bool(ended) or seconds is None
+            ended = bool(self.running.awaitTermination(seconds)) or seconds is None
+        if ended:
+            self._alone.release()
+        return ended
 
     @property
     def failure(self) -> TrellisError | BaseException | None:

@@ -168,7 +168,10 @@ class GraphStream:
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
         with in_driver():
-            return bool(self.running.awaitTermination(seconds)) or seconds is None
+            ended = bool(self.running.awaitTermination(seconds)) or seconds is None
+        if ended:
+            self._alone.release()
+        return ended
 
     def stop(self) -> None:
         """Stop it."""
@@ -177,6 +180,14 @@ class GraphStream:
 
     def flush(self) -> None:
         """Run over what still waits: the input has ended. What this writes is taken back when the stream goes on."""
+        if not self._alone.is_held:
+            self._take_places()
+        try:
+            self._flush()
+        finally:
+            self._alone.release()
+
+    def _flush(self) -> None:
         place = str(self.checkpoint / "spark")
         if not any((self.checkpoint / "spark" / "commits").glob("[0-9]*")):
             return  # nothing ever came

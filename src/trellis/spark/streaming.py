@@ -205,6 +205,7 @@ class Stream:
                 if name not in self.checkpoint.buckets:
                     self.checkpoint.buckets[name] = bucket_keys(self.session)
             self.checkpoint.save()
+            self._known = set(self.checkpoint.queries)
             for name, family in self.families.items():
                 self.running[name] = self._start(name, family)
 
@@ -281,6 +282,7 @@ class Stream:
             with in_driver():
                 if not query.awaitTermination(seconds) and seconds is not None:
                     return False
+        self._alone.release()
         return True
 
     @property
@@ -307,10 +309,15 @@ class Stream:
 
     def flush(self) -> None:
         """Decide the rest: the input has ended. What this writes is taken back when the stream goes on."""
-        for name, family in self.families.items():
-            if any((self.checkpoint.directory / name / "commits").glob("[0-9]*")):  # else nothing ever came
-                with in_driver():
-                    self._flush(str(self.checkpoint.directory / name), family, name)
+        if not self._alone.is_held:
+            self._take_places()
+        try:
+            for name, family in self.families.items():
+                if any((self.checkpoint.directory / name / "commits").glob("[0-9]*")):  # else nothing ever came
+                    with in_driver():
+                        self._flush(str(self.checkpoint.directory / name), family, name)
+        finally:
+            self._alone.release()
 
     def _flush(self, checkpoint: str, family: Family, name: str) -> None:
         bucket = f.col("key.bucket").alias("bucket")

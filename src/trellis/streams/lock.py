@@ -33,6 +33,11 @@ class StreamLock:
             self.release()
             raise DataError(f"{what} cannot be written: {problem.strerror or problem}", "Name a directory.") from None
 
+    @property
+    def is_held(self) -> bool:
+        """Whether something is locked."""
+        return bool(self._held)
+
     def release(self) -> None:
         """Let others in."""
         _release(self._held)

@@ -30,7 +30,7 @@ from trellis.streams.commit_log import FLUSH, CommitLog
 RESULTS, WINDOWS, LATE, BAD, REPEATED = "results", "windows", "late", "bad", "repeated"
 FOLDERS = {RESULTS: "", WINDOWS: "_windows", LATE: "_late", BAD: "_bad", REPEATED: "_repeated"}
 LOG, IDENTITY = "_log", "stream-id"
-PART = re.compile(r"part-([0-9]+|flush)-.*")
+PART = re.compile(r"part-([0-9]{9,}|flush)-[0-9]+(?:-[0-9a-f]+)?\.(?:parquet|csv|json|txt)")  # and no file of Spark's
 
 
 class Outlet:
