@@ -32,6 +32,7 @@ def told_no_room(done: subprocess.CompletedProcess[str]) -> None:
     assert "should not happen" not in done.stderr
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("engine", ["local", "spark"])
 def test_a_full_disk_in_the_middle_of_a_write(tmp_path: Path, engine: str) -> None:
     """The old output stays whole, and what was written of the new one goes away."""

@@ -34,7 +34,7 @@ from trellis.spark.read_stream import read_stream
 from trellis.spark.streaming import Options, Stream
 from trellis.streams.outlet import WINDOWS, read_committed
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 BEGUN = 1_700_000_000
 MILLION = 1_000_000
 

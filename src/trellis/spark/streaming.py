@@ -42,6 +42,7 @@ from trellis.streams.outlet import BAD, FOLDERS, LATE, REPEATED, RESULTS, Outlet
 
 BUCKETS_A_TASK = 2
 AHEAD = "1 day"
+EPOCH = "1970-01-01T00:00:00"  # as Spark writes it
 
 if TYPE_CHECKING:
     from trellis.queries import Query
@@ -350,11 +351,16 @@ class Stream:
             moments = (filled[-1].get("eventTime") or {}) if filled else {}
             if not filled or _millis(moments.get("watermark")) is not None:
                 continue
-            if "max" not in moments and self.options.max_ahead is not None:
+            latest = str(moments.get("max", EPOCH))
+            if latest.startswith(EPOCH) and self._guards_the_watermark():  # Spark takes what is left out for the epoch
                 return f"all are more than {self.options.max_ahead} ahead of the clock of this machine (--max-ahead)"
-            if moments.get("max", "2") < "1970-01-01T00:00:00.001":
+            if latest < f"{EPOCH}.001":
                 return "Spark's watermark begins with 1970, or with 0 where times are numbers, and all are before that"
         return None
+
+    def _guards_the_watermark(self) -> bool:
+        schema = self.standing[0].bound.schema
+        return self.options.max_ahead is not None and schema is not None and schema.time_type.temporal
 
     def states(self) -> list[State]:
         """Return how the families stand after their last batches."""
@@ -396,7 +402,7 @@ def state_bytes(progress: Mapping[str, Any]) -> int:
 
 def _millis(text: str | None) -> int | None:
     """Return the milliseconds of a moment as Spark tells it; none is the epoch, which no event has moved."""
-    if text is None or text.startswith("1970-01-01T00:00:00.000"):
+    if text is None or text.startswith(f"{EPOCH}.000"):
         return None
     moment = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
     return round((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(milliseconds=1))
