@@ -16,9 +16,8 @@ import trellis
 from benchmarks import Peer, Row, Table, Timing, at_least, best_of, median_of, step
 from benchmarks.flink import found_by_flink
 from trellis.operators.sequences import tree as trees
-from trellis.operators.sequences.candidates import Leaves
-from trellis.operators.sequences.operator import SequenceOperator
-from trellis.plan.sequence import sequence_of
+from trellis.operators.sequences.candidates import SequenceCandidates
+from trellis.operators.sequences.structure import SequenceStructure
 
 # The command line freezes what is left when it ends, and DuckDB would complain that it leaks.
 atexit.register(gc.unfreeze)
@@ -231,7 +230,7 @@ def _parts(quick: bool) -> Table:
     rows = []
     for what, jitter in (("prices to the cent", 0.0), ("all prices distinct", 0.009)):
         table = ticks(250, 120, jitter) if quick else ticks(800, 1_800, jitter)
-        given = trellis.query(CROSSING.format(window=30 if quick else 90)).detect(table, time="ts")._operator
+        given = trellis.query(CROSSING.format(window=30 if quick else 90)).detect(table, time="ts").operator
         for reduced in (True, False):
             times = {way: _tree(given, way, reduced, quick) for way in trees.WAYS if reduced or way != trees.BY_VALUE}
             times["walk"] = median_of(f"walk, {what}", lambda r=reduced, g=given: _walk(g, r), quick, runs=3)
@@ -259,22 +258,20 @@ def _whole(table: pa.Table, quick: bool) -> int:
     return int(trellis.query(CROSSING.format(window=30 if quick else 90)).detect(table, time="ts").count())
 
 
-def _leaves(operator: Any, reduced: bool) -> Leaves:
-    sequence = sequence_of(operator.plan)
-    assert sequence is not None
-    return Leaves(operator.plan, sequence, operator.events, reduced)
+def _leaves(operator: Any, reduced: bool) -> SequenceCandidates:
+    return SequenceCandidates.find(operator.plan, operator.plan.sequence, operator.events, reduced)
 
 
 def _tree(operator: Any, way: str, reduced: bool, quick: bool) -> Timing:
     def work() -> float:
-        own = SequenceOperator(operator.plan, operator.events, leaves=_leaves(operator, reduced))
+        own = SequenceStructure(operator.plan, operator.events, leaves=_leaves(operator, reduced))
         return sum(own.tree(way).counts())
 
     return median_of(f"tree, {way}", work, quick, runs=3 if reduced else 1)
 
 
 def _walk(operator: Any, reduced: bool) -> int:
-    return sum(SequenceOperator(operator.plan, operator.events, 2, _leaves(operator, reduced)).counts)
+    return sum(SequenceStructure(operator.plan, operator.events, 2, _leaves(operator, reduced)).counts)
 
 
 def _against(what: str, ours: Timing, name: str, theirs: Timing, least: float) -> Row:

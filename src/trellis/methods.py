@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 
-from trellis.algorithms.registry import NAMED
 from trellis.errors import UsageError, did_you_mean
-from trellis.language.bound import WindowKind
-from trellis.language.syntax import Report, Select
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.plan.plan import Plan, is_one_kleene
-from trellis.plan.sequence import CONDENSED, OF_SEQUENCES, TREE, sequence_of
-from trellis.plan.settings import Settings
+from trellis.plan.choice import JOIN, OF_SEQUENCES, RANKS, with_algorithm
+from trellis.plan.papers import NAMED
+from trellis.plan.plan import Plan
+from trellis.plan.settings import AlgorithmSettings
+from trellis.plan.spec import AUTO
 
-AUTO, RANKS, JOIN, SPARK = "auto", "ranks", "join", "spark"
+SPARK = "spark"
 ALGORITHMS = (AUTO, RANKS, JOIN, *NAMED, *OF_SEQUENCES)
 OF_NAMED = ("dynamic", "dynamic-range", "parallel")
 CONSTRUCTIONS = (AUTO, *OF_NAMED, SPARK)
@@ -33,7 +32,7 @@ class Methods:
     ----------
     algorithm
         Trends: `ranks` (what `auto` takes), `join` (the ABI paper's Algorithm 2, on Spark), or a name of
-        `trellis.algorithms.registry`. Fixed sequences: `walk` (what `auto` takes), `tree` or `condensed`.
+        `trellis.plan.papers`. Fixed sequences: `walk` (what `auto` takes), `tree` or `condensed`.
     construction
         How the graph is built: `auto`; for named algorithms `dynamic`, `dynamic-range` or `parallel`; for `join` by
         `spark`.
@@ -51,10 +50,10 @@ class Methods:
     memory_limit: int | str | None = None
     optimizer: str = AUTO
 
-    def settings(self, max_trends: int = DEFAULT_MAX_TRENDS) -> Settings:
+    def settings(self, max_trends: int = DEFAULT_MAX_TRENDS) -> AlgorithmSettings:
         """Return what a plan says of it."""
         limit = None if self.memory_limit is None else size_in_bytes(self.memory_limit)
-        return Settings(self.anchors, limit, self.optimizer, self.construction, max_trends=max_trends)
+        return AlgorithmSettings(self.anchors, limit, self.optimizer, self.construction, max_trends=max_trends)
 
 
 def check_methods(methods: Methods, engine: str) -> None:
@@ -145,38 +144,7 @@ def size_in_bytes(size: int | str) -> int:
 
 def with_methods(plan: Plan, methods: Methods, max_trends: int = DEFAULT_MAX_TRENDS) -> Plan:
     """Return a plan that says how results are found; refuse an algorithm that is not for such a query."""
-    algorithm = methods.algorithm
-    if algorithm in NAMED:
-        _check_named(plan, algorithm)
-    sequence = sequence_of(plan) if algorithm in OF_SEQUENCES else None
-    if algorithm in (TREE, CONDENSED) and sequence is not None and any(sequence.absent):
-        raise UsageError(f"the algorithm `{algorithm}` takes no NOT", "Leave the algorithm out, or use walk.")
-    if algorithm in OF_SEQUENCES and sequence is None:
-        raise UsageError(
-            f"the algorithm `{algorithm}` is for fixed sequences such as SEQ(A a, B b), whose conditions compare two "
-            "variables each",
-            "Leave the algorithm out.",
-        )
-    return replace(plan, algorithm=algorithm, settings=methods.settings(max_trends))
-
-
-def _check_named(plan: Plan, algorithm: str) -> None:
-    """Refuse a query that a named algorithm does not permit."""
-    bound, named = plan.bound, NAMED[algorithm]
-    why = None
-    if not is_one_kleene(bound):
-        why = "finds the trends of one Kleene variable, and this pattern is another"
-    elif bound.select is not Select.ANY:
-        why = f"takes SELECT {Select.ANY} only"
-    elif bound.window.kind is WindowKind.SPAN:
-        why = "works on windows, and WITHIN without SLIDE is a span"
-    elif bound.having:
-        why = "takes no HAVING"
-    elif bound.report not in named.reports:
-        modes = " or ".join(str(mode) for mode in Report if mode in named.reports)
-        why = f"takes REPORT {modes} only"
-    if why is not None:
-        raise UsageError(f"the algorithm `{algorithm}` {why}", "Leave the algorithm out, or change the query.")
+    return with_algorithm(plan, methods.algorithm, methods.settings(max_trends))
 
 
 def _check_name(what: str, name: str, known: Sequence[str]) -> None:

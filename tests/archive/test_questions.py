@@ -49,8 +49,8 @@ def history(events: str, capacity: int, times: list[int] | None = None) -> tuple
 
 
 def words(text: str) -> tuple:
-    bound = trellis.query(f"PATTERN {text}").plan(None).bound
-    return tuple(words_of(bound.pattern, {v.name: v.type for v in bound.variables}))
+    plan = trellis.query(f"PATTERN {text}").plan(None)
+    return tuple(words_of(plan.automaton, {v.name: v.type for v in plan.bound.variables}))
 
 
 def expected(asked: Asked, leaves: list[Leaf], capacity: int) -> list[tuple[int, int, int, int, bool]]:

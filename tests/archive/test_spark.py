@@ -21,10 +21,10 @@ from pyspark.sql import SparkSession
 import trellis
 from tests.archive.cases import built, events, held_in, sized_as, with_keys
 from trellis.archive import Archive
+from trellis.engines.spark.archive import build as history
+from trellis.engines.spark.archive.follow import Following
+from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.errors import DataError, UsageError
-from trellis.spark import history
-from trellis.spark.follow import Following
-from trellis.spark.read_stream import read_stream
 from trellis.streams.lock import StreamLock
 
 pytestmark = pytest.mark.spark

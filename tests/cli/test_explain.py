@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import trellis
 from tests.cli.cases import RISING, assert_mistake, run, run_local
 from trellis.cli import costs
+from trellis.digits import bytes_text
 from trellis.plan.explain import explain_data
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -68,10 +69,10 @@ def test_costs_of_any_size_are_told() -> None:
     assert costs._duration(Fraction(7200)) == "2 hours"
     assert costs._duration(Fraction(10) ** 40).endswith("e+32 years")
     assert costs._duration(Fraction(10) ** 400) == "more than 1e392 years"
-    assert costs._bytes(999) == "999 bytes"
-    assert costs._bytes(45_000_000) == "45.0 MB"
-    assert costs._bytes(10**40) == "1.0e+28 TB"
-    assert costs._bytes(10**400) == "more than 1e388 TB"
+    assert bytes_text(999) == "999 bytes"
+    assert bytes_text(45_000_000) == "45.0 MB"
+    assert bytes_text(10**40) == "1.0e+28 TB"
+    assert bytes_text(10**400) == "more than 1e388 TB"
 
 
 def test_patterns_of_several_variables_tell_what_is_carried(samples: Path) -> None:

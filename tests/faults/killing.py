@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from tests.spark.cluster import Cluster, wait_until
+from tests.engines.spark.cluster import Cluster, wait_until
 
 
 def children(pid: int) -> list[int]:

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import trellis
+from tests.engines.spark.cluster import CONF, Cluster, compiled_here, running_cluster, trellis_command, workers_python
 from tests.faults.killing import after_tasks, kill_python_worker
-from tests.spark.cluster import CONF, Cluster, compiled_here, running_cluster, trellis_command, workers_python
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

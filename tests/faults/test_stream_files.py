@@ -15,11 +15,12 @@ from pyspark.sql import SparkSession
 
 import trellis
 from tests.streams.test_spark import RISING, batch, events, found, nearly_sorted, run, stream_of, write_files
+from trellis.engines.options import RunOptions
+from trellis.engines.spark.session.failures import mistake_in
+from trellis.engines.spark.sources.read_stream import read_stream
+from trellis.engines.spark.stream.running import Options, Stream
+from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files, files_of
 from trellis.errors import DataError, TrellisError, UsageError
-from trellis.spark.failures import mistake_in
-from trellis.spark.read_stream import read_stream
-from trellis.spark.stream_log import check_checkpoint, check_files, files_of
-from trellis.spark.streaming import Options, Stream
 
 pytestmark = pytest.mark.spark
 BEGUN = 1_700_000_000
@@ -237,4 +238,4 @@ def test_csv_columns_are_told_by_their_names(spark: SparkSession, tmp_path: Path
     query = trellis.query("PATTERN T+ t[] WHERE t[i].x > t[i-1].x WITHIN 10 s SLIDE 10 s")
     options = Options(str(tmp_path / "out"), str(tmp_path / "cp"), "1 s", available_now=True)
     with pytest.raises(DataError, match=r"b\.csv has other columns than the events have, or has them in another order"):
-        run(Stream(spark, {"q": query}, frame, options, time="ts", event_id="id"))
+        run(Stream(spark, {"q": query}, frame, options, RunOptions(time="ts", event_id="id")))

@@ -30,8 +30,9 @@ from tests.streams.test_spark import (
     stream_of,
     write_files,
 )
-from trellis.spark.read_stream import read_stream
-from trellis.spark.streaming import Options, Stream
+from trellis.engines.options import RunOptions
+from trellis.engines.spark.sources.read_stream import read_stream
+from trellis.engines.spark.stream.running import Options, Stream
 from trellis.streams.outlet import WINDOWS, read_committed
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -96,7 +97,7 @@ def test_the_hours_of_daylight_saving(spark: SparkSession, tmp_path: Path) -> No
             spark.conf.set("spark.sql.session.timeZone", name)
             frame = read_stream(spark, str(tmp_path / "in"), files_a_batch=1)
             options = Options(str(tmp_path / name / "out"), str(tmp_path / name / "cp"), "1 minute", available_now=True)
-            run(Stream(spark, {"q": query}, frame, options, time="ts", event_id="id"))
+            run(Stream(spark, {"q": query}, frame, options, RunOptions(time="ts", event_id="id")))
             rows = read_committed(tmp_path / name / "out").to_pylist()
             assert in_any_order(plain_rows(rows)) == in_any_order(plain_rows(wanted.to_pylist())), name
     finally:

@@ -15,11 +15,11 @@ from pyspark.sql import SparkSession
 import trellis
 from tests.graphs.payments import BEGIN, SECOND, example, payments
 from tests.graphs.test_run import Followers, Friends, friendships, social
+from trellis.api.pipeline import Pipeline
+from trellis.engines.spark.graphs.stream import GraphStream
+from trellis.engines.spark.session.failures import mistake_in
 from trellis.errors import DataError, OperatorFailed, UsageError
 from trellis.graphs import Event, Merger, Operator, Splitter, TopK, count_windows, time_windows
-from trellis.pipelines import Pipeline
-from trellis.spark.failures import mistake_in
-from trellis.spark.graph_stream import GraphStream
 from trellis.streams.lock import StreamLock
 from trellis.streams.outlet import read_committed
 

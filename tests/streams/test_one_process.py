@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 from tests.cli.cases import COMMAND, assert_mistake, run
 from tests.streams.test_spark import RISING, SPAN, batch, events, found, nearly_sorted, stream_of, write_files
 from tests.streams.test_spark import run as finish
+from trellis.engines.spark.stream.files import Filing
 from trellis.errors import DataError, UsageError
-from trellis.spark.stream_files import Filing
 from trellis.streams.lock import StreamLock, check_free, is_unused
 from trellis.streams.outlet import RESULTS, WINDOWS, Outlet, committed_files, read_committed
 

@@ -14,10 +14,11 @@ from tests.streams.test_bucket import in_any_order
 from tests.upgrades.cases import DETECTED, FIRST, FOUND, QUERIES, events, unpack
 from tests.upgrades.write_fixtures import put
 from trellis.archive import Archive
+from trellis.engines.options import RunOptions
+from trellis.engines.spark.archive.follow import Following
+from trellis.engines.spark.sources.read_stream import read_stream
+from trellis.engines.spark.stream.running import Options, Stream
 from trellis.io.read import read_table
-from trellis.spark.follow import Following
-from trellis.spark.read_stream import read_stream
-from trellis.spark.streaming import Options, Stream
 from trellis.streams.outlet import WINDOWS, Outlet, read_committed
 
 
@@ -42,7 +43,7 @@ def carried_on(spark: SparkSession, folder: Path) -> Stream:
     frame = read_stream(spark, str(folder / "in"), files_a_batch=1)
     options = Options(str(folder / "results"), str(folder / "state"), "2 s", available_now=True, keep_late=True)
     queries = {name: trellis.query(text) for name, text in QUERIES.items()}
-    stream = Stream(spark, queries, frame, options, time="ts", event_id="id")
+    stream = Stream(spark, queries, frame, options, RunOptions(time="ts", event_id="id"))
     stream.start()
     try:
         stream.wait()

@@ -19,11 +19,13 @@ from trellis.archive.questions import Question
 from trellis.archive.store import Manifest
 from trellis.archive.words import Word, words_of
 from trellis.errors import UsageError, did_you_mean
+from trellis.events.columns.windows import DoubleWindows
 from trellis.language import syntax as s
 from trellis.language.binder import bind
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.parser import parse
 from trellis.language.schema import Kind, Schema
+from trellis.plan.automaton import build_automaton
 
 POLICIES = {s.Select.ANY: Policy.ANY, s.Select.NEXT: Policy.NEXT, s.Select.CONTIGUOUS: Policy.CONTIGUOUS}
 REMEMBERED = 1024  # texts
@@ -122,7 +124,8 @@ class Asker:
         known = self._texts.pop(key, None)
         if known is None:
             bound = bind(parse(pattern), pattern, self.schema, params, None)
-            known = Text(bound, tuple(words_of(bound.pattern, {v.name: v.type for v in bound.variables})))
+            types = {variable.name: variable.type for variable in bound.variables}
+            known = Text(bound, tuple(words_of(build_automaton(bound.pattern), types)))
         self._texts[key] = known
         while len(self._texts) > REMEMBERED:
             del self._texts[next(iter(self._texts))]
@@ -275,4 +278,7 @@ def _within(bound: BoundQuery) -> Within | None:
     size = window.size if isinstance(window.size, int) else float(window.size)
     if window.slide is None:
         return Within(size)
-    return Within(size, window.slide if isinstance(window.slide, int) else float(window.slide))
+    slide = window.slide if isinstance(window.slide, int) else float(window.slide)
+    assert bound.schema is not None
+    doubles = DoubleWindows(window.size, window.slide) if bound.schema.time_type.kind is Kind.DOUBLE else None
+    return Within(size, slide, doubles=doubles)

@@ -1,4 +1,4 @@
-"""A pattern as words: lists of steps, each a set of names, with what must not be between them.
+"""The view of a pattern as words: lists of steps, each a set of names, with what must not be between them.
 
 Names are event types. Steps of one AND are a *block*: they may come in any order.
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trellis.errors import UsageError
-from trellis.language import syntax as s
+from trellis.plan.automaton import Automaton, Either, Every, Gap, Leaf, Remainder
 
 MOST_WORDS = 1000
 Names = frozenset[str] | None  # None: any name
@@ -58,31 +58,19 @@ class Word:
         return any(some is None for block in self.blocks for some in block)
 
 
-def words_of(pattern: s.Pattern, types: Mapping[str, str | None]) -> list[Word]:
+def words_of(automaton: Automaton, types: Mapping[str, str | None]) -> list[Word]:
     """Return the words of a pattern; `types` are those of its variables."""
-    found = list(dict.fromkeys(_expand(pattern, types)))
+    found = list(dict.fromkeys(_one_after_another(automaton.root, types)))
     if not found:
         raise UsageError("the pattern has no step", "Name an event type, such as SEQ(A, B).")
     return found
 
 
-def _expand(pattern: s.Pattern, types: Mapping[str, str | None]) -> list[Word]:
-    match pattern:
-        case s.Single(var=var):
-            return [Word(((_names(types[var]),),))]
-        case s.Kleene(var=var):
-            return [Word(((_names(types[var]),),), kleene=True)]
-        case s.Or(arms=arms):
-            return _alternatives([_expand(arm, types) for arm in arms])
-        case s.And(arms=arms):
-            return _in_any_order([_expand(arm, types) for arm in arms])
-        case s.Seq(parts=parts):
-            return _one_after_another(parts, types)
-        case s.Absent():
-            raise UsageError(
-                "NOT stands alone, or at an edge of the pattern", "Put it between two steps: SEQ(A, NOT(B), C)."
-            )
-    raise UsageError("this pattern cannot be asked of a history")
+def _expand(item: Leaf | Either | Every, types: Mapping[str, str | None]) -> list[Word]:
+    if isinstance(item, Leaf):
+        return [Word(((_names(types[item.variable]),),), kleene=item.kleene)]
+    arms = [_one_after_another(arm, types) for arm in item.arms]
+    return _alternatives(arms) if isinstance(item, Either) else _in_any_order(arms)
 
 
 def _names(type_: str | None) -> Names:
@@ -142,23 +130,27 @@ def _interleaved(one: Word, other: Word) -> list[Word]:
     ]
 
 
-def _one_after_another(parts: tuple[s.Pattern, ...], types: Mapping[str, str | None]) -> list[Word]:
+def _one_after_another(rest: Remainder, types: Mapping[str, str | None]) -> list[Word]:
     found: list[Word] | None = None
     absent: frozenset[str] = frozenset()
-    for part in parts:
-        if isinstance(part, s.Absent):
+    for item in rest:
+        if isinstance(item, Gap):
             if found is None:
-                raise UsageError("NOT stands at an edge of the pattern", "Put it between two steps: SEQ(A, NOT(B), C).")
-            absent |= frozenset(str(types[event.var]) for event in part.events)
+                raise _not_at_edge()
+            absent |= frozenset(str(types[name]) for name in item.absent)
             continue
-        words = _expand(part, types)
+        words = _expand(item, types)
         found = words if found is None else [_joined(one, absent, other) for one in found for other in words]
         absent = frozenset()
         if len(found) > MOST_WORDS:
             raise UsageError(f"the pattern has more than {MOST_WORDS:,} alternatives", "Use fewer of them.")
     if absent:
-        raise UsageError("NOT stands at an edge of the pattern", "Put it between two steps: SEQ(A, NOT(B), C).")
+        raise _not_at_edge()
     return found or []
+
+
+def _not_at_edge() -> UsageError:
+    return UsageError("NOT stands at an edge of the pattern", "Put it between two steps: SEQ(A, NOT(B), C).")
 
 
 def _joined(one: Word, absent: frozenset[str], other: Word) -> Word:

@@ -10,7 +10,8 @@ from trellis.cli.algorithms import algorithm_facts
 from trellis.cli.console import out
 from trellis.cli.console import progress as shown_progress
 from trellis.cli.queries import read_query
-from trellis.methods import AUTO, Methods, check_methods, with_methods
+from trellis.methods import Methods, check_methods, with_methods
+from trellis.plan.spec import AUTO
 
 if TYPE_CHECKING:
     from trellis.cli.running import Asked
@@ -62,7 +63,7 @@ def explain(
 
 def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
     """Return the plan for the events, and what is known of them."""
-    from trellis.cli.costs import listing_costs, operator_costs
+    from trellis.cli.costs import listing_costs
     from trellis.cli.events import check_given
     from trellis.cli.running import detected, engine_and_events
     from trellis.plan.explain import explain_data
@@ -77,8 +78,10 @@ def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
         known = {"read": trends.statistics["events"], **trends.statistics, "trends": str(count)}
         known.pop("events")
         step("trying how quick listing is")
-        told = {"operator": operator_costs(trends), "events": known, "listing": listing_costs(trends, count)}
-        return explain_data(trends.plan) | algorithm_facts(trends.plan, trends) | told
+        planned = explain_data(trends.plan)
+        found = planned["operator"] | trends.describe()
+        told = {"operator": found, "events": known, "listing": listing_costs(trends, count)}
+        return planned | algorithm_facts(trends.plan, trends) | told
 
 
 def _print(data: dict[str, Any], json: bool) -> None:

@@ -21,10 +21,10 @@ from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.groups import make_groups
 from trellis.events.slice import Ints, Slice
 from trellis.events.sorting import Order, column_of, event_order, repeated_rows, table_order
-from trellis.kernels import worlds as kernel
+from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.schema import STRING, TYPE, Kind
-from trellis.plan.plan import Plan, is_one_kleene
+from trellis.plan.plan import Plan
 
 
 class SortedTable:
@@ -52,7 +52,7 @@ class SortedTable:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PreparedEvents:
     """The slice of a whole input.
 
     Attributes
@@ -79,7 +79,7 @@ class Prepared:
         return self.source.whole
 
 
-def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> Prepared:
+def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> PreparedEvents:
     """Check, filter, partition, sort and window a table of events."""
     read = table.num_rows
     table = _without_bad_rows(table, plan.bound, on_bad_rows)
@@ -91,10 +91,10 @@ def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> Prepared
         again = np.setdiff1d(np.arange(len(events)), first, assume_unique=True)
         repeated = table.take(pa.array(_places(events.rows, again)))
     dropped = read - table.num_rows + repeated.num_rows
-    return Prepared(_slice(plan.bound, kept), SortedTable(table, kept.rows), read, dropped, repeated)
+    return PreparedEvents(_slice(plan.bound, kept), SortedTable(table, kept.rows), read, dropped, repeated)
 
 
-def with_columns(prepared: Prepared, plan: Plan) -> Slice:
+def with_columns(prepared: PreparedEvents, plan: Plan) -> Slice:
     """Return the slice with all columns that a plan reads."""
     known = prepared.events.columns
     more = prepared.source.columns([name for name in plan.columns if name not in known])
@@ -197,7 +197,7 @@ def meets_constants(plan: Plan, table: pa.Table) -> NDArray[np.bool_]:
 
 
 def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:
-    if not is_one_kleene(plan.bound):
+    if not plan.one_kleene:
         return _fills_some(plan, table, columns)
     meets = _has_type(plan.bound, table)
     for condition in plan.constant:

@@ -1,114 +1,258 @@
-"""Results in flat arrays: the positions of their events, and where each ends."""
+"""Batches of results in flat arrays: the one type that carries results from operators to rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints
 
-TOO_LARGE = 1 << 63  # for a rank to be told
+RANK_LIMIT = 1 << 63  # ranks from here on do not fit 64 bits
+NO_RANK = -1  # stands for such a rank
 
-Range = tuple[int, int, int]  # a group, and of its ranks the first and the one after the last
+RankRange = tuple[int, int, int]  # a group, and of its ranks the first and the one after the last
+Small = NDArray[np.int32]
+Labels = tuple[Ints, Ints]  # the rank and the group of each result
 
 
-class Trends(Protocol):
-    """Some trends: the positions of their events one after another, and where each trend ends.
+class PathBatch:
+    """Some results, as a ragged array: the positions of their events in the slice, one result after another.
 
-    A rank that does not fit 64 bits is -1.
+    A batch has one of two layouts. *Ragged*: `positions` and `offsets`. *Table*, for results of equal length: a row for
+    each place in a result and a column for each result, so that one variable of all results is contiguous; `positions`
+    and `offsets` are then made where they are asked for. Ranks and groups may be computed late, too: listing without
+    them runs at the speed of memory.
+
+    Parameters
+    ----------
+    positions : int32 array
+        The events of all results.
+    offsets : integer array, one longer than the results
+        Result `i` is `positions[offsets[i]:offsets[i + 1]]`.
+    labels
+        The rank (`NO_RANK` where it does not fit 64 bits) and the group of each result, or a function that gives them.
+    variables : integer array, optional
+        The number of the variable that each event is bound to, for patterns of several variables.
+    shared : int32 array, optional
+        In the compact form: how many leading events a result has in common with the one before it, which `positions`
+        then does not repeat. The first result shares none.
     """
 
-    @property
-    def positions(self) -> NDArray[np.int32]:
-        """The positions of the events of one trend after another."""
+    def __init__(
+        self, positions: Small, offsets: NDArray[Any], labels: Labels | Callable[[], Labels],
+        variables: Ints | None = None, shared: Small | None = None,
+    ) -> None:  # fmt: skip
+        self.table: Small | None = None
+        self.shared = shared
+        self._given = positions, offsets, variables
+        self._label = labels
+
+    @classmethod
+    def of_ends(
+        cls, positions: Small, ends: NDArray[Any], labels: Labels | Callable[[], Labels], variables: Ints | None = None
+    ) -> PathBatch:
+        """Return the batch of results that end at places of `positions`."""
+        return cls(positions, np.concatenate([np.zeros(1, ends.dtype), ends]), labels, variables)
+
+    @classmethod
+    def of_task(cls, positions: Small, ends: NDArray[Any], task: int) -> PathBatch:
+        """Return results of one task, whose number stands for a group; their ranks are not known yet."""
+        return cls.of_ends(positions, ends, lambda: (np.full(len(ends), NO_RANK), np.full(len(ends), task)))
+
+    @classmethod
+    def of_table(cls, table: Small, labels: Labels | Callable[[], Labels]) -> PathBatch:
+        """Return the batch of results of equal length that are the columns of a table."""
+        batch = cls(table, table, labels)
+        batch.table = table
+        return batch
+
+    def __len__(self) -> int:
+        return len(self._given[1]) - 1 if self.table is None else self.table.shape[1]
+
+    # --- Arrays -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def positions(self) -> Small:
+        """The positions of the events, one result after another; in the compact form without those that are shared."""
+        return self._given[0] if self.table is None else np.ascontiguousarray(self.table.T).ravel()
+
+    @cached_property
+    def offsets(self) -> NDArray[Any]:
+        """Where each result begins in `positions`, and where the last one ends."""
+        if self.table is None:
+            return self._given[1]
+        return np.arange(len(self) + 1, dtype=np.int32) * np.int32(len(self.table))
 
     @property
     def ends(self) -> NDArray[Any]:
-        """Where each trend ends in `positions`."""
+        """Where each result ends in `positions`."""
+        return self.offsets[1:]
+
+    @cached_property
+    def variables(self) -> Ints | None:
+        """The variable of each event; None for a pattern of one variable."""
+        return self._given[2] if self.table is None else np.tile(np.arange(len(self.table)), len(self))
+
+    @cached_property
+    def _labels(self) -> Labels:
+        return self._label() if callable(self._label) else self._label
 
     @property
     def ranks(self) -> Ints:
-        """The rank of each trend in its group."""
+        """The rank of each result in its group; `NO_RANK` where it does not fit 64 bits."""
+        return self._labels[0]
 
     @property
-    def groups(self) -> Ints:
-        """The group of each trend."""
-
-    def __len__(self) -> int: ...
-
-
-@dataclass(frozen=True)
-class Walked:
-    """Some trends, as `Trends` says."""
-
-    positions: NDArray[np.int32]
-    ends: NDArray[np.int32]
-    ranks: Ints
-    groups: Ints
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-
-@dataclass(frozen=True)
-class Bound:
-    """Some results of a pattern of several variables, as `Trends` says, with the variable of each event."""
-
-    positions: NDArray[np.int32]
-    ends: NDArray[Any]
-    ranks: Ints
-    groups: Ints
-    variables: Ints
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-
-@dataclass(frozen=True)
-class Matches:
-    """Some results of a fixed sequence: in `table` a row for each variable, a column for each result.
-
-    `runs` are their ranks and groups: rows (group, first rank, how many), ranks that follow one another.
-    """
-
-    table: NDArray[np.int32]
-    runs: Sequence[tuple[int, int, int]]
-
-    def __len__(self) -> int:
-        return self.table.shape[1]
-
-    @cached_property
-    def ranks(self) -> Ints:
-        """The rank of each result; -1 where it does not fit."""
-        runs = [
-            np.arange(rank, rank + number)
-            if rank + number < TOO_LARGE
-            else np.array([r if r < TOO_LARGE else -1 for r in range(rank, rank + number)], np.int64)
-            for _, rank, number in self.runs
-        ]
-        return np.concatenate(runs) if runs else np.empty(0, np.int64)
-
-    @cached_property
     def groups(self) -> Ints:
         """The group of each result."""
-        return np.repeat([group for group, _, _ in self.runs], [number for _, _, number in self.runs]).astype(np.int64)
+        return self._labels[1]
 
     @cached_property
-    def positions(self) -> NDArray[np.int32]:
-        """The events of each result, one after another."""
-        return np.ascontiguousarray(self.table.T).ravel()
+    def lengths(self) -> Ints:
+        """The number of events of each result, shared ones included."""
+        told = np.diff(self.offsets)
+        return (told if self.shared is None else told + self.shared).astype(np.int64)
 
-    @property
-    def ends(self) -> NDArray[np.int32]:
-        """Where the events of each result end."""
-        return np.arange(1, len(self) + 1, dtype=np.int32) * np.int32(len(self.table))
+    @cached_property
+    def firsts(self) -> Small:
+        """The first event of each result."""
+        if self.table is not None:
+            return self.table[0]
+        begins = self.offsets[:-1]
+        if self.shared is not None:  # that of the last result before it that shares nothing
+            begins = np.maximum.accumulate(np.where(self.shared == 0, begins, 0))
+        return self.positions[begins]
 
-    @property
-    def variables(self) -> Ints:
-        """The variable of each event."""
-        return np.tile(np.arange(len(self.table)), len(self))
+    @cached_property
+    def lasts(self) -> Small:
+        """The last event of each result."""
+        return self.table[-1] if self.table is not None else self.positions[self.offsets[1:] - 1]
+
+    # --- Other batches ----------------------------------------------------------------------------------------
+
+    def take(self, rows: Ints) -> PathBatch:
+        """Return some results, in the order in which they are named."""
+        if self.table is not None:
+            return PathBatch.of_table(self.table[:, rows], lambda: (self.ranks[rows], self.groups[rows]))
+        begins = self.offsets[:-1].astype(np.int64)[rows]
+        lengths = self.offsets[1:][rows] - begins
+        ends = np.cumsum(lengths)
+        places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - lengths), lengths)
+        variables = None if self.variables is None else self.variables[places]
+        return PathBatch.of_ends(
+            self.positions[places], ends, lambda: (self.ranks[rows], self.groups[rows]), variables
+        )  # fmt: skip
+
+    def pieces(self, values: int) -> Iterator[PathBatch]:
+        """Yield all results in batches of at most `values` events, or of one result; arrays are shared."""
+        offsets, row = self.offsets, 0
+        while row < len(self):
+            begin = int(offsets[row])
+            behind = max(row + 1, int(np.searchsorted(offsets, begin + values, side="right")) - 1)
+            end, here = int(offsets[behind]), slice(row, behind)
+            yield PathBatch(
+                self.positions[begin:end], (offsets[row : behind + 1] - begin).astype(np.int32),
+                (self.ranks[here], self.groups[here]),
+                None if self.variables is None else self.variables[begin:end],
+            )  # fmt: skip
+            row = behind
+
+    @staticmethod
+    def concat(batches: Sequence[PathBatch]) -> PathBatch:
+        """Return several batches as one; its offsets have 64 bits."""
+        if len(batches) == 1:
+            return batches[0]
+        sizes = np.cumsum([0, *(len(one.positions) for one in batches)])
+        shifted = [one.ends.astype(np.int64) + shift for one, shift in zip(batches, sizes[:-1], strict=True)]
+        told = [one.variables for one in batches if one.variables is not None]
+
+        def labels() -> Labels:
+            return _joined([one.ranks for one in batches], np.int64), _joined([one.groups for one in batches], np.int64)
+
+        return PathBatch.of_ends(
+            _joined([one.positions for one in batches], np.int32), _joined(shifted, np.int64), labels,
+            np.concatenate(told) if told else None,
+        )  # fmt: skip
+
+    def on(self, events: Ints, variables: Ints, first_group: int = 0) -> PathBatch:
+        """Return the batch whose positions are vertices as one of events, each with its variable.
+
+        Parameters
+        ----------
+        events, variables
+            The event and the variable of each vertex.
+        first_group
+            The group that has the number 0 here.
+        """
+        places = self.positions
+        return PathBatch(
+            events[places].astype(np.int32), self.offsets, lambda: (self.ranks, self.groups + first_group),
+            variables[places],
+        )  # fmt: skip
+
+    def of_variable(self, variable: int) -> tuple[PathBatch, NDArray[np.bool_] | None]:
+        """Return the results that have events of a variable, with these events alone, and which results those are.
+
+        The latter is None where they are all.
+        """
+        if self.table is not None:
+            return PathBatch.of_table(self.table[variable : variable + 1], lambda: (self.ranks, self.groups)), None
+        assert self.variables is not None
+        chosen = self.variables == variable
+        number = np.concatenate([[0], np.cumsum(chosen)])
+        lengths = np.diff(number[self.offsets])
+        has = lengths > 0
+        ends = np.cumsum(lengths[has]).astype(np.int32)
+        return PathBatch.of_ends(self.positions[chosen], ends, lambda: (self.ranks[has], self.groups[has])), has
+
+    def without_ranks(self) -> PathBatch:
+        """Return the same results, of which no rank is known."""
+
+        def labels() -> Labels:
+            return np.full(len(self), NO_RANK), self.groups
+
+        if self.table is not None:
+            return PathBatch.of_table(self.table, labels)
+        return PathBatch(self.positions, self.offsets, labels, self.variables, self.shared)
+
+    def compacted(self) -> PathBatch:
+        """Return the compact form: each result without the events that it shares with the one before it."""
+        if self.shared is not None or not len(self):
+            return self if self.shared is not None else self._with_shared(np.zeros(0, np.int32))
+        offsets, lengths = self.offsets.astype(np.int64), self.lengths
+        common = np.minimum(lengths[1:], lengths[:-1])
+        ends = np.cumsum(common)
+        row = np.repeat(np.arange(len(common)), common)
+        place = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - common, common)
+        differs = self.positions[offsets[row] + place] != self.positions[offsets[row + 1] + place]
+        shared = np.append(0, common)
+        np.minimum.at(shared, row[differs] + 1, place[differs])
+        return self._with_shared(shared.astype(np.int32))
+
+    def _with_shared(self, shared: Small) -> PathBatch:
+        offsets, lengths = self.offsets.astype(np.int64), self.lengths
+        place = np.arange(len(self.positions)) - np.repeat(offsets[:-1], lengths)
+        new = place >= np.repeat(shared, lengths)
+        told = np.append(0, np.cumsum(lengths - shared)).astype(np.int32)
+        variables = None if self.variables is None else self.variables[new]
+        return PathBatch(self.positions[new], told, lambda: (self.ranks, self.groups), variables, shared)
+
+
+def rank_labels(runs: Sequence[tuple[int, int, int]]) -> Labels:
+    """Return the labels of results whose ranks follow one another in runs: (group, first rank, how many)."""
+    ranks = [
+        np.arange(rank, rank + number)
+        if rank + number < RANK_LIMIT
+        else np.array([r if r < RANK_LIMIT else NO_RANK for r in range(rank, rank + number)], np.int64)
+        for _, rank, number in runs
+    ]
+    groups = np.repeat([group for group, _, _ in runs], [number for _, _, number in runs]).astype(np.int64)
+    return _joined(ranks, np.int64), groups
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype, copy=False)

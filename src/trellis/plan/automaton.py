@@ -1,145 +1,344 @@
 """The automaton of a pattern: its states, and which variable leads from one to the next.
 
-A state is what remains to be matched. Reading an event as a variable leads to what remains after it (a partial
-derivative of the pattern), so SEQ, OR, AND and Kleene variables need no cases of their own further on. NOT leaves no
-trace but a guard on the transition, or on the acceptance, that crosses its place.
+It is the only form in which a pattern leaves the plan. A state is what remains to be matched. Reading an event as a
+variable leads to what remains after it (a partial derivative of the pattern), so SEQ, OR, AND and Kleene variables need
+no cases of their own further on. NOT leaves no trace but a guard on the transition, or on the acceptance, that crosses
+its place. Two views are read off it: the `links` between positions, and the `chain` of a fixed sequence.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import product
+from typing import TypeAlias
 
 from trellis.language import syntax as s
 
-MAX_STATES = 256
+MAX_STATES = 256  # of a pattern with AND, whose states multiply
+MOST_STATES = 4096  # of other patterns, which have hardly more than variables
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A NOT: no event that fits one of `absent` between the last events of the variables `after` and what comes next.
+
+    Of `after` those count that have events; without any, the gap begins where the window does.
+    """
+
+    absent: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+def _absent(gaps: tuple[Gap, ...]) -> tuple[str, ...]:
+    return tuple(name for gap in gaps for name in gap.absent)
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """From `source` to `target` by an event bound to `variable`; `absent` must not occur in between."""
+    """From `source` to `target` by an event bound to `variable`.
+
+    The event must be later than the last events of the variables `after`, as far as they have any; arms of an AND may
+    take events of the same time. It closes `gaps`.
+    """
 
     source: int
     variable: str
     target: int
-    absent: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    after: tuple[str, ...] = ()
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The variables that must not occur in between."""
+        return _absent(self.gaps)
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """A trend may end in `state`, if nothing of `absent` follows."""
+    """A match may end in `state`; `gaps` stay open to the end of the window."""
 
     state: int
-    absent: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The variables that must not follow."""
+        return _absent(self.gaps)
+
+
+# --- What remains of a pattern ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Automaton:
-    """States are numbered from 0, the initial one; `complete` is False where there are too many to build all."""
+class Leaf:
+    """A variable, later than the variables `after`; `taken` is a Kleene variable that has its first event."""
 
-    states: int
-    transitions: tuple[Transition, ...]
-    accepting: tuple[Acceptance, ...]
-    complete: bool = True
-
-
-# What remains of a pattern: a tuple of these, one after another.
-@dataclass(frozen=True, slots=True)
-class _Loop:
-    """A Kleene variable that has its first event."""
-
-    var: str
+    variable: str
+    kleene: bool
+    after: tuple[str, ...]
+    taken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class _All:
-    """What remains of an AND: one remainder an arm."""
+class Either:
+    """An OR: one of its arms remains."""
 
-    arms: tuple[_Rest, ...]
-
-
-_Rest = tuple["s.Pattern | _Loop | _All", ...]
-_Step = tuple[str, tuple[str, ...], _Rest]  # variable, absent before it, what remains
+    arms: tuple[Remainder, ...]
 
 
-def build_automaton(pattern: s.Pattern) -> Automaton:
-    """Return the automaton of a pattern."""
-    start: _Rest = (pattern,)
-    numbers: dict[_Rest, int] = {start: 0}
-    queue = [start]
-    transitions: list[Transition] = []
-    accepting: list[Acceptance] = []
-    while queue:
-        state = queue.pop(0)
-        for absent in _endings(state):
-            accepting.append(Acceptance(numbers[state], absent))
-        for variable, absent, rest in _steps(state):
-            if rest not in numbers:
-                if len(numbers) >= MAX_STATES:
-                    return Automaton(len(numbers), tuple(transitions), tuple(accepting), complete=False)
-                numbers[rest] = len(numbers)
-                queue.append(rest)
-            transitions.append(Transition(numbers[state], variable, numbers[rest], absent))
-    return Automaton(len(numbers), tuple(dict.fromkeys(transitions)), tuple(dict.fromkeys(accepting)))
+@dataclass(frozen=True, slots=True)
+class Every:
+    """An AND: all of its arms remain, in any order of their events."""
+
+    arms: tuple[Remainder, ...]
 
 
-def _steps(rest: _Rest) -> list[_Step]:
+Item: TypeAlias = "Leaf | Gap | Either | Every"
+Remainder: TypeAlias = "tuple[Item, ...]"  # one after another
+_Step = tuple[Leaf, tuple[Gap, ...], Remainder]  # the variable, the gaps before it, what remains
+
+
+def _compiled(pattern: s.Pattern, after: tuple[str, ...] = ()) -> Remainder:
+    """Return a pattern that stands behind the variables `after`."""
+    match pattern:
+        case s.Single(var=var) | s.Kleene(var=var):
+            return (Leaf(var, isinstance(pattern, s.Kleene), after),)
+        case s.Absent(events=events):
+            return (Gap(tuple(event.var for event in events), after),)
+        case s.Or(arms=arms):
+            return (Either(tuple(_compiled(arm, after) for arm in arms)),)
+        case s.And(arms=arms):
+            return (Every(tuple(_compiled(arm, after) for arm in arms)),)
+        case s.Seq(parts=parts):
+            found: Remainder = ()
+            for part in parts:
+                found += _compiled(part, after)
+                after = after if isinstance(part, s.Absent) else _lasts(part)
+            return found
+    raise AssertionError(pattern)
+
+
+def _lasts(pattern: s.Pattern) -> tuple[str, ...]:
+    """Return the variables that may have the last event of a pattern, or of an arm of it."""
+    match pattern:
+        case s.Single(var=var) | s.Kleene(var=var):
+            return (var,)
+        case s.Seq(parts=parts):
+            return _lasts([part for part in parts if not isinstance(part, s.Absent)][-1])
+        case s.Or(arms=arms) | s.And(arms=arms):
+            return tuple(dict.fromkeys(var for arm in arms for var in _lasts(arm)))
+    raise AssertionError(pattern)
+
+
+def _steps(rest: Remainder) -> list[_Step]:
     """Return every event that may come next."""
     if not rest:
         return []
     head, tail = rest[0], rest[1:]
-    steps = [(variable, absent, after + tail) for variable, absent, after in _head_steps(head)]
+    steps = [(leaf, gaps, after + tail) for leaf, gaps, after in _head_steps(head)]
     for skipped in _head_endings(head):
-        steps += [(variable, skipped + absent, after) for variable, absent, after in _steps(tail)]
+        steps += [(leaf, skipped + gaps, after) for leaf, gaps, after in _steps(tail)]
     return steps
 
 
-def _head_steps(head: s.Pattern | _Loop | _All) -> list[_Step]:
+def _head_steps(head: Item) -> list[_Step]:
     match head:
-        case s.Single(var=var):
-            return [(var, (), ())]
-        case s.Kleene(var=var) | _Loop(var=var):
-            return [(var, (), (_Loop(var),))]
-        case s.Seq(parts=parts):
-            return _steps(parts)
-        case s.Or(arms=arms):
-            return [step for arm in arms for step in _steps((arm,))]
-        case s.And(arms=arms):
-            return _head_steps(_All(tuple((arm,) for arm in arms)))
-        case _All(arms=rests):
+        case Leaf(kleene=kleene):
+            return [(head, (), (replace(head, taken=True),) if kleene else ())]
+        case Either(arms=arms):
+            return [step for arm in arms for step in _steps(arm)]
+        case Every(arms=arms):
             return [
-                (variable, absent, _joined((*rests[:i], after, *rests[i + 1 :])))
-                for i, rest in enumerate(rests)
-                for variable, absent, after in _steps(rest)
+                (leaf, gaps, _joined((*arms[:i], after, *arms[i + 1 :])))
+                for i, arm in enumerate(arms)
+                for leaf, gaps, after in _steps(arm)
             ]
-        case _:
+        case Gap():
             return []
 
 
-def _joined(arms: tuple[_Rest, ...]) -> _Rest:
+def _joined(arms: tuple[Remainder, ...]) -> Remainder:
     left = tuple(arm for arm in arms if arm)
     if not left:
         return ()
-    return left[0] if len(left) == 1 else (_All(left),)
+    return left[0] if len(left) == 1 else (Every(left),)
 
 
-def _endings(rest: _Rest) -> list[tuple[str, ...]]:
-    """Return, for each way in which nothing more is needed, what must be absent for it."""
+def _endings(rest: Remainder) -> list[tuple[Gap, ...]]:
+    """Return, for each way in which nothing more is needed, the gaps that stay open."""
     ways = product(*(_head_endings(head) for head in rest))
     return list(dict.fromkeys(sum(way, ()) for way in ways))
 
 
-def _head_endings(head: s.Pattern | _Loop | _All) -> list[tuple[str, ...]]:
+def _head_endings(head: Item) -> list[tuple[Gap, ...]]:
     match head:
-        case _Loop():
-            return [()]
-        case s.Absent(events=events):
-            return [tuple(e.var for e in events)]
-        case s.Seq(parts=parts):
-            return _endings(parts)
-        case s.Or(arms=arms):
-            return [way for arm in arms for way in _head_endings(arm)]
-        case _All(arms=rests):
-            return list(dict.fromkeys(sum(way, ()) for way in product(*(_endings(r) for r in rests))))
-        case _:
-            return []
+        case Leaf(taken=taken):
+            return [()] if taken else []
+        case Gap():
+            return [(head,)]
+        case Either(arms=arms):
+            return [way for arm in arms for way in _endings(arm)]
+        case Every(arms=arms):
+            return list(dict.fromkeys(sum(way, ()) for way in product(*(_endings(arm) for arm in arms))))
+
+
+def leaves_and_gaps(rest: Remainder) -> Iterator[Leaf | Gap]:
+    """Yield the variables and the NOTs of what remains."""
+    for item in rest:
+        if isinstance(item, Leaf | Gap):
+            yield item
+        else:
+            for arm in item.arms:
+                yield from leaves_and_gaps(arm)
+
+
+class PatternStates:
+    """The states of a pattern, numbered from 0 as they are reached: each is what remains to be matched."""
+
+    def __init__(self, root: Remainder) -> None:
+        self._rests, self._numbers = [root], {root: 0}
+        self.transitions, self.endings = cache(self._transitions), cache(self._endings)
+        self.open, self.timed = cache(self._open), cache(self._timed)
+
+    def __len__(self) -> int:
+        return len(self._rests)
+
+    def _transitions(self, state: int) -> tuple[Transition, ...]:
+        """Return what leads on from a state."""
+        found = []
+        for leaf, gaps, rest in _steps(self._rests[state]):
+            if rest not in self._numbers:
+                self._numbers[rest] = len(self._rests)
+                self._rests.append(rest)
+            after = (leaf.variable,) if leaf.taken else leaf.after
+            found.append(Transition(state, leaf.variable, self._numbers[rest], gaps, after))
+        return tuple(dict.fromkeys(found))
+
+    def _endings(self, state: int) -> tuple[Acceptance, ...]:
+        """Return the ways in which a match may end in a state."""
+        return tuple(Acceptance(state, gaps) for gaps in _endings(self._rests[state]))
+
+    def _open(self, state: int) -> frozenset[str]:
+        """Return the variables that may still take an event."""
+        return frozenset(item.variable for item in leaves_and_gaps(self._rests[state]) if isinstance(item, Leaf))
+
+    def _timed(self, state: int) -> frozenset[str]:
+        """Return the variables for whose last events the rest of a match still asks when they were."""
+        return frozenset(
+            name
+            for item in leaves_and_gaps(self._rests[state])
+            for name in ((item.variable,) if isinstance(item, Leaf) and item.taken else item.after)
+        )
+
+
+# --- The automaton ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A variable of the pattern that takes events: one, or with `kleene` any number from one on."""
+
+    variable: str
+    kleene: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PositionLinks:
+    """Which positions may follow one another, by their numbers, and what NOT forbids between them.
+
+    Attributes
+    ----------
+    steps
+        For two positions that may follow one another, the variables that must not occur in between.
+    firsts, lasts
+        The positions at which a match may begin and end.
+    before, after
+        The variables that must not occur before the first and after the last event.
+    """
+
+    steps: Mapping[tuple[int, int], tuple[str, ...]]
+    firsts: tuple[int, ...]
+    lasts: tuple[int, ...]
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """The states of a pattern, numbered from 0, the initial one.
+
+    Attributes
+    ----------
+    positions
+        The variables in the order of the pattern, each once.
+    states, transitions, accepting
+        How many states there are, and what leads from one to the next and ends a match.
+    complete
+        Whether all states are there; False where they are too many.
+    concurrent
+        Whether some events may come in any order: AND.
+    repeated
+        Whether a variable stands at several places of the pattern.
+    root
+        What remains at the beginning, from which `PatternStates` finds states beyond those that are here.
+    """
+
+    positions: tuple[Position, ...]
+    states: int
+    transitions: tuple[Transition, ...]
+    accepting: tuple[Acceptance, ...]
+    complete: bool = True
+    concurrent: bool = False
+    repeated: bool = False
+    root: Remainder = field(default=(), repr=False)
+
+    def links(self) -> PositionLinks | None:
+        """Return the steps between positions.
+
+        None for AND, for a variable at several places, and where NOT at an edge depends on the position there: then
+        positions alone do not tell what a match may go on with.
+        """
+        if self.concurrent or self.repeated or not self.complete:
+            return None
+        number = {position.variable: i for i, position in enumerate(self.positions)}
+        into: dict[int, set[int]] = {}
+        for transition in self.transitions:
+            into.setdefault(transition.target, set()).add(number[transition.variable])
+        steps = {(source, number[t.variable]): t.absent for t in self.transitions for source in into.get(t.source, ())}
+        firsts = {number[t.variable]: t.absent for t in self.transitions if t.source == 0}
+        lasts = {position: a.absent for a in self.accepting for position in into[a.state]}
+        before, after = set(firsts.values()), set(lasts.values())
+        if len(before) > 1 or len(after) > 1:
+            return None
+        return PositionLinks(dict(sorted(steps.items())), tuple(sorted(firsts)), tuple(sorted(lasts)), *before, *after)
+
+    def chain(self) -> tuple[tuple[str, ...], ...] | None:
+        """Return what NOT forbids before each position and after the last; None if these are not single events."""
+        links = self.links()
+        if links is None or any(position.kleene for position in self.positions):
+            return None
+        if list(links.steps) != [(i, i + 1) for i in range(len(self.positions) - 1)]:
+            return None
+        return (links.before, *links.steps.values(), links.after)
+
+
+def build_automaton(pattern: s.Pattern) -> Automaton:
+    """Return the automaton of a pattern."""
+    root = _compiled(pattern)
+    leaves = [Position(item.variable, item.kleene) for item in leaves_and_gaps(root) if isinstance(item, Leaf)]
+    positions = tuple(dict.fromkeys(leaves))
+    concurrent = any(isinstance(node, s.And) for node in s.walk(pattern))
+    states, most = PatternStates(root), MAX_STATES if concurrent else MOST_STATES
+    transitions: list[Transition] = []
+    accepting: list[Acceptance] = []
+    state = 0
+    while state < len(states) <= most:
+        transitions += states.transitions(state)
+        accepting += states.endings(state)
+        state += 1
+    return Automaton(
+        positions, min(len(states), most), tuple(transitions), tuple(accepting), len(states) <= most, concurrent,
+        len(positions) < len(leaves), root,
+    )  # fmt: skip

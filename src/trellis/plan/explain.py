@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 from trellis.language.bound import BoundQuery, Condition, WindowKind
@@ -10,10 +11,8 @@ from trellis.language.durations import to_text
 from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
 from trellis.plan.automaton import Automaton
-from trellis.plan.carried import pattern_texts
-from trellis.plan.plan import Plan, is_one_kleene
-from trellis.plan.relation import cost_text, index_text
-from trellis.plan.sequence import looks_at_neighbours, sequence_of, sequence_texts
+from trellis.plan.plan import Plan
+from trellis.plan.spec import OperatorSpec
 
 MEANING = {
     Select.ANY: "an event may be skipped even where it would fit",
@@ -55,17 +54,16 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         "output": [{"name": c.name, "type": c.type} for c in bound.columns],
         "order": [_order_text(bound, i) for i in range(len(bound.order_by))],
         "limit": {"rows": bound.limit, "per_window": bound.per_window, "offset": bound.offset},
-        "index": _index_data(plan),
+        "operator": _operator_data(plan.operator),
+        "index": dict(plan.operator.how),
     }
 
 
-def _index_data(plan: Plan) -> dict[str, str]:
-    if is_one_kleene(plan.bound):
-        return {"successors": index_text(plan), "counting": cost_text(plan)}
-    sequence = sequence_of(plan)
-    if sequence is not None and not looks_at_neighbours(plan):
-        return sequence_texts(sequence)
-    return pattern_texts(plan)
+def _operator_data(spec: OperatorSpec) -> dict[str, str]:
+    """Say which operator runs, why, and what takes its place where the events forbid it."""
+    said = {"name": f"{spec.name} by {spec.method}", "because": spec.reason}
+    standing_in = [f"{after.name} by {after.method}, where {before.unless}" for before, after in pairwise(spec.ways())]
+    return said | ({"else": "; else ".join(standing_in)} if standing_in else {})
 
 
 def _automaton_data(automaton: Automaton) -> dict[str, Any]:

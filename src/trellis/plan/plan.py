@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Output, columns_of
 from trellis.language.schema import Kind
-from trellis.language.syntax import Select
-from trellis.plan.automaton import Automaton, build_automaton
-from trellis.plan.settings import Settings
+from trellis.plan.automaton import Automaton
+from trellis.plan.positions import PositionGraph
+from trellis.plan.sequence import FixedSequence
+from trellis.plan.settings import AlgorithmSettings
+from trellis.plan.spec import OperatorSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +30,12 @@ class Plan:
         The columns that must be read, in no particular order but always the same.
     keep_failing
         Whether events that fail the constant conditions are kept, as breaks.
-    algorithm
-        How results are found, by name; see `trellis.methods`.
-    settings
-        What is set of a named algorithm.
+    one_kleene
+        Whether the pattern is `E+ v[]` and no more, and each event is asked about its neighbours only.
+    positions, sequence
+        The pattern as positions and guarded steps, and as a fixed sequence, where it is such.
+    operator
+        Which operator finds the results, how, why, and at what cost.
     """
 
     bound: BoundQuery
@@ -41,29 +45,20 @@ class Plan:
     other: tuple[Condition, ...]
     columns: tuple[str, ...]
     keep_failing: bool
-    algorithm: str = "auto"
-    settings: Settings = field(default_factory=Settings)
+    one_kleene: bool
+    positions: PositionGraph | None
+    sequence: FixedSequence | None
+    operator: OperatorSpec
 
+    @property
+    def algorithm(self) -> str:
+        """The algorithm that was asked for, by name; see `trellis.methods`."""
+        return self.operator.algorithm
 
-def make_plan(bound: BoundQuery) -> Plan:
-    """Return the plan of a bound query."""
-    by_kind = {kind: tuple(c for c in bound.conditions if c.kind is kind) for kind in ConditionKind}
-    return Plan(
-        bound=bound,
-        automaton=build_automaton(bound.pattern),
-        constant=by_kind[ConditionKind.CONSTANT],
-        adjacent=by_kind[ConditionKind.ADJACENT],
-        other=by_kind[ConditionKind.ACROSS] + by_kind[ConditionKind.REST],
-        columns=_columns(bound),
-        keep_failing=bound.select is Select.CONTIGUOUS,
-    )
-
-
-def is_one_kleene(bound: BoundQuery) -> bool:
-    """Return whether a trend is a path of events, each asked about its neighbours only: `E+ v[]` and no more."""
-    if len(bound.variables) != 1 or not bound.variables[0].kleene:
-        return False
-    return all(c.kind in (ConditionKind.CONSTANT, ConditionKind.ADJACENT) for c in bound.conditions)
+    @property
+    def settings(self) -> AlgorithmSettings:
+        """The settings of a named algorithm."""
+        return self.operator.settings
 
 
 def with_all_columns(plan: Plan) -> Plan:
@@ -81,7 +76,15 @@ def counting_plan(plan: Plan) -> Plan:
     return replace(plan, columns=tuple(name for name in plan.columns if name in names))
 
 
-def _columns(bound: BoundQuery) -> tuple[str, ...]:
+def is_one_kleene(bound: BoundQuery) -> bool:
+    """Return whether a trend is a path of events, each asked about its neighbours only: `E+ v[]` and no more."""
+    if len(bound.variables) != 1 or not bound.variables[0].kleene:
+        return False
+    return all(c.kind in (ConditionKind.CONSTANT, ConditionKind.ADJACENT) for c in bound.conditions)
+
+
+def read_columns(bound: BoundQuery) -> tuple[str, ...]:
+    """Return the columns that must be read, in no particular order but always the same."""
     names: dict[str, None] = {}
     if bound.schema is not None:
         roles = (bound.schema.time, bound.schema.type, bound.schema.event_id)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from trellis.language.bound import Condition, Operation, Value, WindowKind, columns_of
 from trellis.language.schema import Kind
 from trellis.language.syntax import Report, Select, Which
-from trellis.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from trellis.plan.plan import Plan
 
 FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 WHOLE = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DURATION)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class NeighbourComparison:
     """`later function earlier`, each side of one event alone."""
 
     later: Value
@@ -44,8 +47,8 @@ class Relation:
     """
 
     single: tuple[Value, ...]
-    keys: tuple[Comparison, ...]
-    orders: tuple[tuple[Comparison, ...], ...]
+    keys: tuple[NeighbourComparison, ...]
+    orders: tuple[tuple[NeighbourComparison, ...], ...]
     rest: tuple[Value, ...]
 
     @property
@@ -68,7 +71,7 @@ class Relation:
 def relation_of(conditions: Iterable[Condition]) -> Relation:
     """Return the terms of adjacent conditions by what they are to an index."""
     single, keys, rest = [], [], []
-    orders: dict[Value, list[Comparison]] = {}
+    orders: dict[Value, list[NeighbourComparison]] = {}
     for condition in conditions:
         for term in terms(condition.value):
             compared = comparison(term)
@@ -92,7 +95,7 @@ def terms(value: Value) -> Iterator[Value]:
         yield value
 
 
-def comparison(term: Value) -> Comparison | None:
+def comparison(term: Value) -> NeighbourComparison | None:
     """Return a term as a comparison of a value of the later event with one of the earlier, if it is one."""
     if not isinstance(term, Operation) or term.function not in FLIPPED:
         return None
@@ -101,8 +104,8 @@ def comparison(term: Value) -> Comparison | None:
         return None
     left, right = term.arguments
     if next(columns_of(left)).which is Which.EARLIER:
-        return Comparison(right, FLIPPED[term.function], left)
-    return Comparison(left, term.function, right)
+        return NeighbourComparison(right, FLIPPED[term.function], left)
+    return NeighbourComparison(left, term.function, right)
 
 
 def without_gap(term: Operation) -> Operation:

@@ -1,47 +1,59 @@
-"""Fixed sequences: patterns `SEQ(A a, NOT(B b), C c)` whose conditions compare any two of their variables."""
+"""The view of a pattern as a fixed sequence, `SEQ(A a, NOT(B b), C c)`, whose conditions compare any two variables."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
 from trellis.language import syntax as s
-from trellis.language.bound import Column, Condition, ConditionKind, Constant, Operation, Value, columns_of
+from trellis.language.bound import BoundQuery, Column, Condition, ConditionKind, Constant, Operation, Value, columns_of
 from trellis.language.schema import Type
-from trellis.plan.plan import Plan
-from trellis.plan.positions import can_index, network_of, of_neighbours
+from trellis.plan.automaton import Automaton
+from trellis.plan.positions import of_neighbours
 from trellis.plan.relation import comparison, terms
-
-WALK, TREE, CONDENSED = OF_SEQUENCES = "walk", "tree", "condensed"  # how their matches are found
 
 
 @dataclass
-class Sequence:
-    """The variables in their order.
+class FixedSequence:
+    """The variables in their order, and the conditions between any two of them.
 
     Attributes
     ----------
     absent
         The variables of NOT before each variable, and at last those behind the last.
     pairs
-        What is asked of the events of two variables, the earlier one first.
+        The conditions on the events of two variables, the earlier one first.
     inferred
         Conditions on single variables that follow from others: `b.x = 1` from `a.x = b.x` and `a.x = 1`.
+    partition
+        The columns in which all events of a match are equal, though the query does not say it in brackets: matches can
+        be found for each of their values alone. `a.x = b.x AND b.x = c.x` has `x`.
     """
 
     variables: tuple[str, ...]
     absent: tuple[tuple[str, ...], ...]
     pairs: dict[tuple[int, int], tuple[Condition, ...]] = field(default_factory=dict)
     inferred: list[Condition] = field(default_factory=list)
+    partition: tuple[tuple[str, Type], ...] = ()
 
 
-def sequence_of(plan: Plan) -> Sequence | None:
-    """Return the pattern of a plan as a sequence, or None if it is none, or its conditions are of another kind."""
-    bound = plan.bound
-    sequence = _parts(bound.pattern) if bound.select is s.Select.ANY else None
-    if sequence is None:
+def fixed_sequence(
+    automaton: Automaton, bound: BoundQuery, constant: tuple[Condition, ...], other: tuple[Condition, ...]
+) -> FixedSequence | None:
+    """Return an automaton as a sequence; None if it is not one, or its conditions are of another kind.
+
+    Parameters
+    ----------
+    automaton, bound
+        The pattern, and the query for its policy and partition.
+    constant, other
+        The conditions on single events, and those on several variables.
+    """
+    absent = automaton.chain() if bound.select is s.Select.ANY else None
+    if absent is None:
         return None
+    sequence = FixedSequence(tuple(position.variable for position in automaton.positions), absent)
     places = {name: place for place, name in enumerate(sequence.variables)}
-    for condition in plan.other:
+    for condition in other:
         for term in terms(condition.value):
             named = {c.var for c in columns_of(term)}
             if len(named) != 2 or not named <= places.keys():
@@ -52,54 +64,32 @@ def sequence_of(plan: Plan) -> Sequence | None:
                 return None
             pair = replace(condition, kind=ConditionKind.ADJACENT, value=value)
             sequence.pairs[earlier, later] = (*sequence.pairs.get((earlier, later), ()), pair)
-    sequence.inferred = list(_inferred(plan))
+    equal = _equal_columns(other)
+    sequence.inferred = list(_inferred(constant, equal))
+    if not any(absent):
+        sequence.partition = _partition(sequence.variables, equal, {name for name, _ in bound.partition})
     return sequence
 
 
-def partition_inside(plan: Plan) -> tuple[tuple[str, Type], ...]:
-    """Return the columns in which all events of a match are equal, though the query does not say it in brackets.
-
-    Matches can be found for each of their values alone. `a.x = b.x AND b.x = c.x` has `x`.
-    """
-    sequence = sequence_of(plan)
-    if sequence is None or any(sequence.absent):
-        return ()
-    given = {name for name, _ in plan.bound.partition}
-    equal = [(a, b) for a, b in _equal_columns(plan) if a.name == b.name and a.name not in given]
+def _partition(
+    variables: tuple[str, ...], equal: list[tuple[Column, Column]], given: set[str]
+) -> tuple[tuple[str, Type], ...]:
+    """Return the columns that equalities tie together for all variables."""
+    same = [(a, b) for a, b in equal if a.name == b.name and a.name not in given]
     found = {}
-    for column in [a for a, _ in equal]:
+    for column in [a for a, _ in same]:
         joined, before = {column.var}, 0
         while len(joined) > before:
             before = len(joined)
-            for a, b in equal:
+            for a, b in same:
                 if a.name == column.name and {a.var, b.var} & joined:
                     joined |= {a.var, b.var}
-        if joined == set(sequence.variables):
+        if joined == set(variables):
             found[column.name] = column.type
     return tuple(found.items())
 
 
-def _parts(pattern: s.Pattern) -> Sequence | None:
-    variables: list[str] = []
-    absent: list[tuple[str, ...]] = [()]
-    for part in pattern.parts if isinstance(pattern, s.Seq) else (pattern,):
-        if isinstance(part, s.Absent):
-            absent[-1] += tuple(event.var for event in part.events)
-        elif isinstance(part, s.Single):
-            variables.append(part.var)
-            absent.append(())
-        else:
-            return None
-    return Sequence(tuple(variables), tuple(absent)) if variables else None
-
-
-def looks_at_neighbours(plan: Plan) -> bool:
-    """Whether the conditions look at neighbours only, so that an index for each step counts without going far."""
-    network = network_of(plan)
-    return network is not None and can_index(plan, network)
-
-
-def sequence_texts(sequence: Sequence) -> dict[str, str]:
+def sequence_texts(sequence: FixedSequence) -> dict[str, str]:
     """Say how the matches of a sequence are found, and what that costs."""
     names = sequence.variables
     joined = [f"{names[v]} and {names[w]}" for v, w in sorted(sequence.pairs)]
@@ -116,15 +106,14 @@ def sequence_texts(sequence: Sequence) -> dict[str, str]:
     }
 
 
-def _inferred(plan: Plan) -> list[Condition]:
+def _inferred(constant: tuple[Condition, ...], equal: list[tuple[Column, Column]]) -> list[Condition]:
     """Carry `v.x = constant` over equalities of plain columns."""
     known: dict[tuple[str, str], tuple[Condition, Value]] = {}
-    for condition in plan.constant:
+    for condition in constant:
         for term in terms(condition.value):
             found = _column_is(term)
             if found is not None:
                 known.setdefault((found[0].var, found[0].name), (condition, term))
-    equal = _equal_columns(plan)
     new: list[Condition] = []
     changed = True
     while changed:
@@ -140,11 +129,11 @@ def _inferred(plan: Plan) -> list[Condition]:
     return new
 
 
-def _equal_columns(plan: Plan) -> list[tuple[Column, Column]]:
+def _equal_columns(other: tuple[Condition, ...]) -> list[tuple[Column, Column]]:
     """Return the columns of two variables that must be equal."""
     return [
         (left, right)
-        for condition in plan.other
+        for condition in other
         for term in terms(condition.value)
         if isinstance(term, Operation) and term.function == "="
         for left, right in [term.arguments]

@@ -8,7 +8,7 @@ from trellis.limits import DEFAULT_MAX_TRENDS
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class AlgorithmSettings:
     """How a named algorithm is to work.
 
     Attributes

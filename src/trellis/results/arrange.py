@@ -14,7 +14,7 @@ from trellis.events.columns.ordering import group_codes
 from trellis.language.bound import BoundQuery
 
 if TYPE_CHECKING:
-    from trellis.operators.batch import Range
+    from trellis.operators.batch import RankRange
 
 GROUP, KEY = "__group", "__key"  # hidden columns: the number of the group, the keys of ORDER BY
 SPARE = 1 << 16
@@ -39,7 +39,7 @@ def checked_ranks(bound: BoundQuery, ranks: Any) -> range | None:
     return ranks
 
 
-def wanted_ranges(bound: BoundQuery, counts: Sequence[int], ranks: range | None = None) -> list[Range]:
+def wanted_ranges(bound: BoundQuery, counts: Sequence[int], ranks: range | None = None) -> list[RankRange]:
     """Return the ranks of each group that are in the result, or in some rows of it, where nothing orders them anew.
 
     Parameters
@@ -59,8 +59,8 @@ def wanted_ranges(bound: BoundQuery, counts: Sequence[int], ranks: range | None 
     return whole if ranks is None else _cut_ranges(whole, ranks.start, max(0, ranks.stop - ranks.start))
 
 
-def _cut_ranges(ranges: Iterable[Range], offset: int, limit: int | None) -> list[Range]:
-    found: list[Range] = []
+def _cut_ranges(ranges: Iterable[RankRange], offset: int, limit: int | None) -> list[RankRange]:
+    found: list[RankRange] = []
     skip, left = offset, limit
     for group, begin, end in ranges:
         first = min(end, begin + skip)
@@ -75,7 +75,7 @@ def _cut_ranges(ranges: Iterable[Range], offset: int, limit: int | None) -> list
     return found
 
 
-def possible_ranges(bound: BoundQuery, counts: Sequence[int]) -> list[Range]:
+def possible_ranges(bound: BoundQuery, counts: Sequence[int]) -> list[RankRange]:
     """Return the ranks of each group that can be in the result, if others may list more groups before these."""
     if bound.order_by:
         return [(group, 0, count) for group, count in enumerate(counts)]

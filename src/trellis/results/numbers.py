@@ -19,7 +19,7 @@ from trellis.plan.plan import Plan
 from trellis.results.rows import COUNT, RowMaker, arrow_type, lead_schema, present
 
 if TYPE_CHECKING:
-    from trellis.operators.trends.aggregate import Numbers
+    from trellis.operators.aggregates import Aggregates
 
 LARGEST = 10**38
 EXACT = Context(prec=100_000)
@@ -64,9 +64,9 @@ def _types(output: Output) -> list[tuple[str, pa.DataType]]:
     return [("", arrow_type(output.type))]
 
 
-def aggregate_rows(plan: Plan, maker: RowMaker, numbers: Sequence[Numbers]) -> pa.Table:
+def aggregate_rows(plan: Plan, maker: RowMaker, numbers: Sequence[Aggregates]) -> pa.Table:
     """Return one row a window and partition with a result, or a window and value of the GROUP BY attributes."""
-    from trellis.operators.trends.aggregate import join  # here and below: counts go without
+    from trellis.operators.aggregates import join  # here and below: counts go without
 
     bound, groups = plan.bound, maker.events.groups
     filled = [g for g, n in enumerate(numbers) if n.count]
@@ -101,9 +101,9 @@ def _group_keys(bound: BoundQuery, maker: RowMaker, groups: np.ndarray) -> list[
     return list(zip(events.groups.number[groups].tolist(), codes.tolist(), strict=True))
 
 
-def aggregate_table(plan: Plan, lead: list[pa.Array], numbers: Sequence[Numbers]) -> pa.Table:
+def aggregate_table(plan: Plan, lead: list[pa.Array], numbers: Sequence[Aggregates]) -> pa.Table:
     """Return numbers as rows behind the columns that tell window and partition."""
-    from trellis.operators.trends.aggregate import value_of
+    from trellis.operators.aggregates import value_of
 
     columns = list(lead)
     for i, named in enumerate(plan.bound.aggregates):

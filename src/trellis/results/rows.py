@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -29,7 +29,7 @@ from trellis.results.arrange import hidden_names
 
 # Counts come out as rows too, and have to start fast: what only trends need is imported where it is needed.
 if TYPE_CHECKING:
-    from trellis.operators.batch import Bound, Trends
+    from trellis.operators.batch import PathBatch
 
 COUNT, INT32 = pa.decimal128(38, 0), pa.int32()
 BARE = frozenset({"events", "shared", "new", "rank", "length"})  # columns that name events by position at most
@@ -117,6 +117,11 @@ def check_compact(bound: BoundQuery) -> None:
     clauses = {"RETURN": bound.returns, "ORDER BY": bound.order_by, "AGGREGATE": bound.aggregates}
     if len(taking(bound)) > 1:
         raise UsageError("rows have no compact form for a pattern of several variables", "Leave out compact=True.")
+    if bound.fixed:
+        raise UsageError(
+            "rows have no compact form for a pattern of single events: they have no column `events`",
+            "Leave out compact=True.",
+        )
     for clause, items in clauses.items():
         if items:
             raise UsageError(
@@ -170,7 +175,7 @@ def one_zero(column: pa.Array) -> pa.Array:
 
 
 class RowMaker:
-    """Makes record batches of walked trends."""
+    """Makes record batches of results."""
 
     def __init__(
         self, plan: Plan, events: Slice, positions: bool = False, plain: bool = False, compact: bool = False
@@ -190,9 +195,9 @@ class RowMaker:
     def _codes(self, name: str) -> NDArray[np.int64]:
         return rank_codes([self.events.columns[name]])[0]
 
-    def batch(self, walked: Trends, names: list[str] | None = None) -> pa.RecordBatch:
+    def batch(self, batch: PathBatch, names: list[str] | None = None) -> pa.RecordBatch:
         """Return the rows of some trends: the columns called for (all of them), and the hidden ones of ORDER BY."""
-        rows = _Rows(walked)
+        rows = _Rows(batch)
         columns = self.columns(None if names is None else tuple(names))
         return pa.RecordBatch.from_arrays([make(rows) for make in columns.values()], names=list(columns))
 
@@ -227,7 +232,7 @@ class RowMaker:
 
     def _bindings(self, rows: _Rows) -> pa.Array:
         names = pa.array(taking(self.bound), pa.string())
-        return pa.ListArray.from_arrays(rows.offsets, _taken(names, pa.array(rows.variables)))
+        return pa.ListArray.from_arrays(rows.offsets, _taken(names, pa.array(rows.batch.variables)))
 
     def _of_variable(self, name: str | None, make: Callable[[_Rows], pa.Array], rows: _Rows) -> pa.Array:
         """Return what is made of the events of one variable; NULL where it has none."""
@@ -239,8 +244,8 @@ class RowMaker:
     def _first_ids(self, rows: _Rows) -> pa.Array:
         """Return the id of the first event of every trend."""
         if self.positions:
-            return _wrapped(rows.first)
-        return present(_taken(self.events.ids, pa.array(rows.first)), id_arrow_type(self.bound))
+            return _wrapped(rows.batch.firsts)
+        return present(_taken(self.events.ids, pa.array(rows.batch.firsts)), id_arrow_type(self.bound))
 
     def _lead_column(self, number: int, rows: _Rows) -> pa.Array:
         groups, which = rows.runs
@@ -250,7 +255,7 @@ class RowMaker:
         """Return the time at which each trend begins or ends."""
         assert self.bound.schema is not None
         times = self.events.columns[self.bound.schema.time]
-        return present(_taken(times, pa.array(rows.first if first else rows.last)), type_)
+        return present(_taken(times, pa.array(rows.batch.firsts if first else rows.batch.lasts)), type_)
 
     def _shown(self, output: Output, rows: _Rows) -> pa.Array:
         """Return an item of RETURN or ORDER BY as readers see it: a sum that needs more than 38 digits is NULL."""
@@ -304,10 +309,10 @@ class RowMaker:
             case OutputKind.IDS:
                 return self._of_variable(output.variable, self.ids if output.list else self._first_ids, rows)
             case OutputKind.LENGTH:
-                return pa.array(rows.lengths)
+                return pa.array(rows.batch.lengths)
             case OutputKind.CONSTANT:
                 assert output.constant is not None
-                return evaluate(output.constant, _no_columns, len(rows.lengths))
+                return evaluate(output.constant, _no_columns, len(rows.batch.lengths))
             case OutputKind.ATTRIBUTE:
                 assert output.column is not None
                 return self._of_variable(output.column.var, partial(self._attribute, output), rows)
@@ -324,19 +329,19 @@ class RowMaker:
             values = present(column.take(rows.positions), arrow_type(output.type))
             return pa.ListArray.from_arrays(rows.offsets, values)
         if output.column.which is Which.FIRST:
-            return column.take(pa.array(rows.first))
+            return column.take(pa.array(rows.batch.firsts))
         if output.column.which is Which.LAST:
-            return column.take(pa.array(rows.last))
+            return column.take(pa.array(rows.batch.lasts))
         nth = min(output.column.nth or 1, 1 << 31) - 1  # no trend is longer
-        place = np.where(rows.lengths > nth, rows.begins + nth, 0)
-        picked = rows.walked.positions[place] if len(place) else place
-        return column.take(pa.array(picked, mask=rows.lengths <= nth))
+        place = np.where(rows.batch.lengths > nth, rows.batch.offsets[:-1] + nth, 0)
+        picked = rows.batch.positions[place] if len(place) else place
+        return column.take(pa.array(picked, mask=rows.batch.lengths <= nth))
 
     def _aggregate(self, output: Output, rows: _Rows) -> pa.Array:
         assert output.column is not None
-        ends, positions = rows.walked.ends, rows.walked.positions
+        ends, positions = rows.batch.ends, rows.batch.positions
         if output.function in ("MIN", "MAX"):
-            from trellis.kernels.rows import extreme_places
+            from trellis.kernels.list.aggregates import extreme_places
 
             places = extreme_places(ends, self.codes(output.column.name)[positions], output.function == "MAX")
             picked = np.where(places >= 0, positions[places], 0)
@@ -353,100 +358,49 @@ class RowMaker:
         }
         columns = tuple(Column("", n, Which.EACH, None, a.type) for n, a in zip(names, output.arguments, strict=True))
         operation = Operation(output.function, columns, output.type, output.function)
-        return evaluate(operation, lambda c: values[c.name], len(rows.lengths))
+        return evaluate(operation, lambda c: values[c.name], len(rows.batch.lengths))
 
 
 class _Rows:
-    """Handy views of walked trends, made where they are asked for."""
+    """A batch of results as Arrow arrays, made where they are asked for."""
 
-    def __init__(self, walked: Trends) -> None:
-        from trellis.operators.batch import Matches
-        from trellis.operators.trends.listing import Listed
-
-        self.walked = walked
-        self._table = walked.table if isinstance(walked, Matches) else None
-        self._listed = walked if isinstance(walked, Listed) else None
-        self._shared = None if self._listed is None else self._listed.shared
-
-    @cached_property
-    def _places(self) -> NDArray[np.int32]:
-        """Where the events of each trend begin, and where the last one ends."""
-        if self._listed is not None:
-            return self._listed.offsets
-        return np.concatenate([[0], self.walked.ends]).astype(np.int32)
-
-    @property
-    def begins(self) -> NDArray[np.int32]:
-        return self._places[:-1]
-
-    @cached_property
-    def lengths(self) -> NDArray[np.int64]:
-        told = np.diff(self._places)
-        return (told if self._shared is None else told + self._shared).astype(np.int64)
-
-    @cached_property
-    def first(self) -> NDArray[np.int32]:
-        if self._table is not None:
-            return self._table[0]
-        begins = self.begins
-        if self._shared is not None:
-            begins = np.maximum.accumulate(np.where(self._shared == 0, begins, 0))
-        return self.walked.positions[begins]
-
-    @cached_property
-    def last(self) -> NDArray[np.int32]:
-        if self._table is not None:
-            return self._table[-1]
-        return self.walked.positions[self._places[1:] - 1]
+    def __init__(self, batch: PathBatch) -> None:
+        self.batch = batch
 
     @property
     def positions(self) -> pa.Array:
-        return _wrapped(self.walked.positions)
+        return _wrapped(self.batch.positions)
 
     @property
     def offsets(self) -> pa.Array:
-        return _wrapped(self._places)
-
-    @property
-    def variables(self) -> NDArray[np.int64]:
-        """The variable of each event."""
-        return cast("Bound", self.walked).variables
+        return _wrapped(self.batch.offsets)
 
     def of(self, variable: int) -> tuple[_Rows, pa.Array | None]:
         """Return the rows that have events of a variable, with these alone, and for each row which of them it is.
 
         That is None where it is the same row.
         """
-        from trellis.operators.batch import Matches, Walked
-
-        if self._table is not None:
-            return _Rows(Matches(self._table[variable : variable + 1], cast("Matches", self.walked).runs)), None
-        chosen = self.variables == variable
-        number = np.concatenate([[0], np.cumsum(chosen)])
-        lengths = np.diff(number[self._places])
-        has = lengths > 0
-        ends = np.cumsum(lengths[has]).astype(np.int32)
-        some = Walked(self.walked.positions[chosen], ends, self.walked.ranks[has], self.walked.groups[has])
-        return _Rows(some), pa.array(np.cumsum(has) - 1, mask=~has)
+        some, has = self.batch.of_variable(variable)
+        return _Rows(some), None if has is None else pa.array(np.cumsum(has) - 1, mask=~has)
 
     def lengths_shown(self) -> pa.Array:
-        return pa.array(self.lengths)
+        return pa.array(self.batch.lengths)
 
     def shared(self) -> pa.Array:
-        assert self._shared is not None
-        return _wrapped(self._shared)
+        assert self.batch.shared is not None
+        return _wrapped(self.batch.shared)
 
     def ranks(self) -> pa.Array:
-        ranks = self.walked.ranks
+        ranks = self.batch.ranks
         return pa.array(ranks, mask=ranks < 0 if len(ranks) and ranks.min() < 0 else None)
 
     def group_numbers(self) -> pa.Array:
-        return pa.array(self.walked.groups)
+        return pa.array(self.batch.groups)
 
     @cached_property
     def runs(self) -> tuple[NDArray[np.int64], pa.Array]:
-        """The groups that follow one another, and for each trend which of them is its own."""
-        groups = self.walked.groups
+        """The groups that follow one another, and for each result which of them is its own."""
+        groups = self.batch.groups
         changes = np.concatenate([[True], groups[1:] != groups[:-1]])[: len(groups)]
         return groups[changes], pa.array(np.cumsum(changes) - 1)
 
@@ -481,7 +435,7 @@ def _sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
         return _folded_floats(values, ends, mean=False)
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_integer(values.type):
-        from trellis.kernels.rows import sum_integers
+        from trellis.kernels.list.aggregates import sum_integers
 
         numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
         sums, found, overflow = sum_integers(ends, numbers, valid)
@@ -537,7 +491,7 @@ def _quotients(sums: pa.Array, counts: NDArray[np.int64]) -> pa.Array:
 
 
 def _folded_floats(values: pa.Array, ends: NDArray[np.int32], mean: bool) -> pa.Array:
-    from trellis.kernels.rows import fold_floats
+    from trellis.kernels.list.aggregates import fold_floats
 
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)

@@ -16,7 +16,9 @@ from trellis.events.prepare import prepare
 from trellis.events.slice import Groups, Slice
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import to_query_text
-from trellis.operators.make import Operator, make_operator
+from trellis.make import make_operator
+from trellis.operators.batch import PathBatch
+from trellis.operators.contract import BestRequest, ListRequest
 from trellis.plan.plan import Plan
 from trellis.results.arrange import arrange, wanted_ranges
 from trellis.results.numbers import aggregate_rows, aggregate_schema, count_columns
@@ -228,10 +230,10 @@ class _Closing:
             operator, maker = make_operator(self.plan, events), RowMaker(self.plan, events)
             counts = [count for count, keep in zip(counts, listed, strict=True) if keep]
         if bound.order_by:
-            ordered = operator.ordered(bound, maker.batch, self.standing.max_trends, per_group=True)
+            ordered = operator.best(BestRequest(bound, maker.batch, self.standing.max_trends, per_group=True))
             yield from arrange(bound, ordered)
         else:
-            yield from operator.listed(wanted_ranges(bound, counts), maker.batch)
+            yield from operator.list(ListRequest(wanted_ranges(bound, counts), maker.batch))
 
     def _tell_windows(self, maker: RowMaker, counts: list[int], listed: np.ndarray) -> None:
         groups = np.arange(len(counts))
@@ -256,20 +258,20 @@ class _Closing:
         before = {group: had[key] for group, key in keys.items()}
         few = [(group, 0, counts[group]) for group in keys if counts[group] <= self.standing.max_trends]
         if few:
-            yield from operator.listed(few, self._shifted(maker, before))
+            yield from operator.list(ListRequest(few, self._shifted(maker, before)))
         for group in keys:
             if counts[group] > self.standing.max_trends:
                 yield from self._one_by_one(group, before[group])
 
-    def _shifted(self, maker: RowMaker, before: Mapping[int, int]) -> Callable[[Any], pa.RecordBatch]:
+    def _shifted(self, maker: RowMaker, before: Mapping[int, int]) -> Callable[[PathBatch], pa.RecordBatch]:
         """Return what makes rows whose ranks go on from those of earlier results of their partitions."""
         bases = np.full(len(self.events.groups), -1, np.int64)
         for group, number in before.items():
             bases[group] = number if number <= LARGEST_RANK else -1
         place = maker.schema.get_field_index("rank")
 
-        def made(trends: Any) -> pa.RecordBatch:
-            ranks, base = np.asarray(trends.ranks), bases[np.asarray(trends.groups)]
+        def made(trends: PathBatch) -> pa.RecordBatch:
+            ranks, base = trends.ranks, bases[trends.groups]
             fits = (ranks >= 0) & (base >= 0) & (ranks <= LARGEST_RANK - base)
             whole = pa.array(np.where(fits, ranks + base, 0), mask=~fits)
             return maker.batch(trends).set_column(place, "rank", whole)
@@ -284,12 +286,12 @@ class _Closing:
             begins = np.zeros(len(self.events), np.bool_)
             begins[first] = True
             events = replace(self.events, begins=begins)
-            operator: Operator = make_operator(self.plan, events)
+            operator = make_operator(self.plan, events)
             count, maker = operator.counts[group], RowMaker(self.plan, events)
             if count > self.standing.max_trends:
                 self._tell_start(maker, group, first, count)
             elif count:
-                yield from operator.listed([(group, 0, count)], self._shifted(maker, {group: before}))
+                yield from operator.list(ListRequest([(group, 0, count)], self._shifted(maker, {group: before})))
             before += count
 
     def _tell_start(self, maker: RowMaker, group: int, first: int, count: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from pyspark.sql import SparkSession
 from tests.compare import assert_same, detect
 from tests.strategies import Case, chain_case, general_case
 from trellis.errors import OverflowInCondition
+from trellis.operators.batch import PathBatch
+from trellis.operators.contract import ListRequest
 
 SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
 
@@ -80,25 +83,20 @@ def test_chains_on_spark(spark: SparkSession, drawn: Case) -> None:
 @given(drawn=chain_case(most=10))
 def test_results_found_by_rank_are_those_listed(drawn: Case) -> None:
     try:
-        operator = detect(drawn)._operator
+        operator = detect(drawn).operator
         counts = operator.counts
     except OverflowInCondition:
         return
     for group, count in ((g, c) for g, c in enumerate(counts) if c):
-        listed = list(operator.listed([(group, 0, count)], lambda some: some))
+        listed = list(operator.list(ListRequest([(group, 0, count)], lambda some: some)))
         assert _paths([operator.at(group, range(count))]) == _paths(listed)
 
 
-def _paths(lots: list[Any]) -> list[Any]:
+def _paths(lots: list[PathBatch]) -> list[Any]:
     """Return the events, variables and rank of each result."""
     found = []
     for some in lots:
-        for begin, end, rank in zip([0, *some.ends[:-1]], some.ends, some.ranks, strict=True):
-            found.append(
-                (
-                    some.positions[begin:end].tolist(),
-                    getattr(some, "variables", some.positions)[begin:end].tolist(),
-                    rank,
-                )
-            )
+        variables = some.positions if some.variables is None else some.variables
+        for (begin, end), rank in zip(pairwise(some.offsets), some.ranks, strict=True):
+            found.append((some.positions[begin:end].tolist(), variables[begin:end].tolist(), rank))
     return found

@@ -12,8 +12,7 @@ import pytest
 
 import trellis
 from trellis.errors import ListingRefused, TrellisError, UsageError
-from trellis.operators.patterns import operator as of_patterns
-from trellis.plan.positions import network_of
+from trellis.operators.patterns import structure
 
 N = 12
 TABLE = pa.table(
@@ -54,13 +53,13 @@ def test_ranks_samples_and_ranges_are_those_of_the_list(text: str) -> None:
 
 def test_results_come_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = detect(AMBIGUOUS).to_arrow()
-    monkeypatch.setattr(of_patterns, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(structure, "ROWS_AT_ONCE", 3)
     assert detect(AMBIGUOUS).to_arrow().to_pylist() == whole.to_pylist()
 
 
 def test_the_ways_are_those_that_explain_tells() -> None:
-    chains = [network_of(detect(text).plan) for text in QUERIES]
-    assert [None if chain is None else chain.anchored for chain in chains] == [False, False, True, None, None, True]
+    graphs = [detect(text).plan.positions for text in QUERIES]
+    assert [None if graph is None else graph.anchored for graph in graphs] == [False, False, True, None, None, True]
 
 
 def test_rows_of_events_tell_their_variables(tmp_path: Path) -> None:
@@ -76,6 +75,21 @@ def test_rows_of_events_tell_their_variables(tmp_path: Path) -> None:
     assert [[ids[place] for place in row] for row in places] == trends.to_arrow()["events"].to_pylist()
     with pytest.raises(UsageError, match="no compact form for a pattern of several variables"):
         next(trends.batches(compact=True))
+
+
+@pytest.mark.parametrize("condition", ["FIRST(b).x < 7", "LAST(b).x > 3", "b[2].x > 3", "FIRST(b).x < LAST(b).x"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_compact_form_of_one_variable(condition: str, threads: int) -> None:
+    trends = detect(f"PATTERN B+ b[] WHERE b.x != NEXT(b).x AND {condition} REPORT any")
+    batches = list(trends.batches(compact=True, threads=threads))
+    assert sum(sum(batch["shared"].to_pylist()) for batch in batches) > 0
+    assert trellis.expand(pa.Table.from_batches(batches)).to_pylist() == trends.to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize("where", ["", "WHERE b.x > 3"])
+def test_single_events_have_no_compact_form(where: str) -> None:
+    with pytest.raises(UsageError, match="no compact form for a pattern of single events"):
+        next(detect(f"PATTERN B b {where}").batches(compact=True))
 
 
 def test_fixed_sequences_have_a_column_for_each_variable() -> None:
@@ -110,7 +124,7 @@ def test_more_results_than_can_be_listed_are_counted_and_addressed(text: str) ->
 def test_groups_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     text = f"{TYPED} WITHIN 6 SLIDE 2"
     whole = detect(text)
-    monkeypatch.setattr(of_patterns, "EVENTS_AT_ONCE", 7)
+    monkeypatch.setattr(structure, "EVENTS_AT_ONCE", 7)
     parts = detect(text)
     assert parts.to_arrow().equals(whole.to_arrow())
     assert parts.counts().equals(whole.counts())

@@ -15,10 +15,10 @@ import trellis
 from tests.compare import assert_same, detect
 from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition
+from trellis.operators.contract import ListRequest
 from trellis.operators.sequences import operator as of_sequences
 from trellis.operators.sequences import walk
 from trellis.operators.sequences.operator import SequenceOperator
-from trellis.plan.plan import Plan
 
 SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
 
@@ -26,10 +26,10 @@ SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generat
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the operator of sequences answer, also where one of patterns would."""
-    monkeypatch.setattr("trellis.operators.make.looks_at_neighbours", _never)
+    monkeypatch.setattr("trellis.plan.positions._can_index", _never)
 
 
-def _never(_: Plan) -> bool:
+def _never(*_: object) -> bool:
     return False
 
 
@@ -45,12 +45,12 @@ def test_sequences(always: None, drawn: Case) -> None:
 @given(drawn=sequence_case(most=12))
 def test_results_found_by_rank_are_those_listed(always: None, drawn: Case) -> None:
     try:
-        operator = detect(drawn)._operator
+        operator = detect(drawn).operator
         counts = operator.counts
     except OverflowInCondition:
         return
     for group, count in enumerate(counts):
-        listed = list(operator.listed([(group, 0, count)], _same))
+        listed = list(operator.list(ListRequest([(group, 0, count)], _same)))
         assert _rows([operator.at(group, range(count))]) == _rows(listed)
 
 
@@ -59,20 +59,20 @@ def test_results_found_by_rank_are_those_listed(always: None, drawn: Case) -> No
 @given(drawn=sequence_case(most=12))
 def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Case) -> None:
     try:
-        operator = detect(drawn)._operator
+        operator = detect(drawn).operator
         ranges = [(group, 0, count) for group, count in enumerate(operator.counts)]
     except OverflowInCondition:
         return
     if not isinstance(operator, SequenceOperator):
         return
-    wanted = _rows(list(operator.listed(ranges, _same)))
+    wanted = _rows(list(operator.list(ListRequest(ranges, _same))))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(of_sequences, "BATCH_ROWS", 2)
-        assert _rows(list(operator.listed(ranges, _same))) == wanted
-        assert _rows(list(operator.listed(ranges, _same, threads=3))) == wanted
+        assert _rows(list(operator.list(ListRequest(ranges, _same)))) == wanted
+        assert _rows(list(operator.list(ListRequest(ranges, _same, threads=3)))) == wanted
         patch.setattr(walk, "WORTH_THREADS", 0)
-        counted = walk.Walker(operator.leaves, operator._tasks, threads=3).count(0.0, 0.0)
-        assert counted.astype(int).tolist() == operator._task_counts
+        counted = walk.Walker(operator.leaves, operator.structure.tasks, threads=3).count(0.0, 0.0)
+        assert counted.astype(int).tolist() == operator.structure.task_counts
 
 
 @seed(7007)
@@ -80,10 +80,10 @@ def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Ca
 @given(drawn=sequence_case(most=12, nots=False, star=True))
 def test_a_sweep_counts_what_the_walk_does(always: None, drawn: Case) -> None:
     try:
-        operator = detect(drawn)._operator
+        operator = detect(drawn).operator
     except OverflowInCondition:
         return
-    walker = walk.Walker(operator.leaves, operator._tasks)
+    walker = walk.Walker(operator.leaves, operator.structure.tasks)
     if walker._star is None:
         return
     walked = walker.count(0.0, 0.0)
@@ -96,7 +96,7 @@ def test_a_long_window_is_counted_by_a_sweep() -> None:
     n = 50_000
     table = pa.table({"ts": np.arange(n), "x": np.random.default_rng(1).permutation(n)})
     trends = trellis.query("PATTERN a;b;c WHERE a.x > b.x AND a.x > c.x").detect(table, time="ts")
-    assert trends._operator.walker.sweeps
+    assert trends.operator.structure.walker.sweeps
     lower = [0] * n  # of each event, how many later ones are lower
     held: list[int] = []
     for i in range(n - 1, -1, -1):

@@ -16,8 +16,10 @@ from tests.compare import assert_same, detect
 from tests.operators.sequences.test_against_oracle import SETTINGS, _never
 from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
+from trellis.operators.contract import ListRequest
 from trellis.operators.sequences import tree as trees
 from trellis.operators.sequences.operator import SequenceOperator, TreeOperator
+from trellis.operators.sequences.structure import SequenceStructure
 
 QUERY_1 = """
     PATTERN T1;T2;T3
@@ -29,7 +31,7 @@ QUERY_1 = """
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the operator of sequences answer, also where one of patterns would."""
-    monkeypatch.setattr("trellis.operators.make.looks_at_neighbours", _never)
+    monkeypatch.setattr("trellis.plan.positions._can_index", _never)
 
 
 @seed(7101)
@@ -37,16 +39,17 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(drawn=sequence_case(most=12, nots=False))
 def test_every_tree_finds_what_the_walk_finds(always: None, drawn: Case) -> None:
     try:
-        operator = detect(drawn)._operator
+        operator = detect(drawn).operator
         counts = operator.counts
     except OverflowInCondition:
         return
     if not isinstance(operator, SequenceOperator):
         return
-    wanted = [some.table.T.tolist() for some in operator.listed([(g, 0, c) for g, c in enumerate(counts)], _same)]
+    request = ListRequest([(g, 0, c) for g, c in enumerate(counts)], _same)
+    wanted = [some.table.T.tolist() for some in operator.list(request)]
     rows = [row for some in wanted for row in some]
     for way, shape, hashed in itertools.product(trees.WAYS, ("best", "left", "right"), (True, False)):
-        tree = operator.tree(way, shape, hashed)
+        tree = operator.structure.tree(way, shape, hashed)
         assert sum(tree.counts()) == len(rows), (way, shape, hashed)
         assert [row for table in tree.matches() for row in table.T.tolist()] == rows, (way, shape, hashed)
 
@@ -72,10 +75,10 @@ def test_conditions_are_evaluated_once_for_each_pair_of_groups() -> None:
         }
     )
     operator = _operator(QUERY_1.replace("T1;T2;T3", "SEQ(A T1, B T2, C T3)"), events, type="type")
-    operator = SequenceOperator(operator.plan, operator.events, leaves=_unreduced(operator))
+    structure = SequenceStructure(operator.plan, operator.events, leaves=_unreduced(operator))
     tests, found = {}, {}
     for way in (trees.PLAIN, trees.BY_VALUE):
-        tree = operator.tree(way, "left", hashed=False)
+        tree = structure.tree(way, "left", hashed=False)
         (found[way],) = tree.matches()
         tests[way] = tree.root.tests
     assert tests == {trees.PLAIN: 8, trees.BY_VALUE: 2}
@@ -87,7 +90,7 @@ def test_conditions_are_evaluated_once_for_each_pair_of_groups() -> None:
 
 
 def test_terms_are_those_that_nodes_above_ask() -> None:
-    tree = _operator(QUERY_1, _prices(60)).tree(shape="left")
+    tree = _operator(QUERY_1, _prices(60)).structure.tree(shape="left")
     terms = {(node.first, node.last): set(node.terms) for node in tree.root.walk()}
     assert terms == {
         (0, 0): {"T1.name", "T1.price"},
@@ -123,6 +126,17 @@ def test_the_operator_is_the_one_named() -> None:
     assert type(_operator(QUERY_1, _prices(10))) is SequenceOperator
 
 
+@pytest.mark.parametrize("algorithm", ["tree", "condensed"])
+def test_other_output_of_a_tree_is_found_by_the_tree(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    trends, walked = (
+        trellis.query(QUERY_1).detect(_prices(40), time="time", algorithm=name) for name in (algorithm, "walk")
+    )
+    assert walked.count() > 3
+    wanted = walked.explode(), walked.top(3, by="T1.price")
+    monkeypatch.setattr(SequenceOperator, "list", None)  # the walk lists nothing
+    assert (trends.explode(), trends.top(3, by="T1.price")) == wanted
+
+
 def _same(some: Any) -> Any:
     return some
 
@@ -134,13 +148,10 @@ def _prices(n: int) -> pa.Table:
 
 
 def _operator(text: str, events: pa.Table, **options: Any) -> Any:
-    return trellis.query(text).detect(events, time="time", **options)._operator
+    return trellis.query(text).detect(events, time="time", **options).operator
 
 
 def _unreduced(operator: Any) -> Any:
-    from trellis.operators.sequences.candidates import Leaves
-    from trellis.plan.sequence import sequence_of
+    from trellis.operators.sequences.candidates import SequenceCandidates
 
-    sequence = sequence_of(operator.plan)
-    assert sequence is not None
-    return Leaves(operator.plan, sequence, operator.events, reduce=False)
+    return SequenceCandidates.find(operator.plan, operator.plan.sequence, operator.events, reduce=False)

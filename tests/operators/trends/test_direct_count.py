@@ -17,7 +17,7 @@ from trellis.operators.exact import Residues
 from trellis.operators.trends import count, direct_count
 from trellis.operators.trends.direct import Direct
 from trellis.operators.trends.direct_count import DirectCounter
-from trellis.operators.trends.tasks import Tasks
+from trellis.operators.trends.tasks import TrendTasks
 
 
 def with_windows(rng: np.random.Generator, events: Slice) -> Slice:
@@ -34,9 +34,9 @@ def with_windows(rng: np.random.Generator, events: Slice) -> Slice:
     return replace(events, groups=Groups(lo, hi, np.arange(len(lo))))
 
 
-def tasks_of(events: Slice) -> Tasks:
+def tasks_of(events: Slice) -> TrendTasks:
     groups, number = events.groups, np.arange(len(events.groups))
-    return Tasks(groups.lo, groups.hi, groups.lo, number, number, False, False)
+    return TrendTasks(groups.lo, groups.hi, groups.lo, number, number, False, False)
 
 
 def no_graph() -> None:

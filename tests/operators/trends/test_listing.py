@@ -11,12 +11,13 @@ import pyarrow as pa
 import pytest
 
 from trellis.events.slice import Groups, Slice
-from trellis.kernels.edges import latest_predecessors
+from trellis.kernels.event_graph.edges import latest_predecessors
+from trellis.operators.batch import PathBatch
 from trellis.operators.trends import listing
 from trellis.operators.trends.graph import EventGraph
-from trellis.operators.trends.listing import Ground, Listed, Listing
+from trellis.operators.trends.listing import Listing, TraversalInput
 from trellis.operators.trends.stretches import Stretches
-from trellis.operators.trends.tasks import NO_BOUND, Tasks
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
 Path = tuple[int, ...]
 
@@ -55,7 +56,7 @@ def fan(rng: random.Random) -> list[list[int]]:
 
 
 def paths_of(
-    graph: EventGraph, ok: np.ndarray, tasks: Tasks, task: int, least: int, most: int, enough: int
+    graph: EventGraph, ok: np.ndarray, tasks: TrendTasks, task: int, least: int, most: int, enough: int
 ) -> list[Path] | None:
     """List the paths of a task in rank order, straight from the definition; None if they are more than enough."""
     lo, hi, first_end = int(tasks.lo[task]), int(tasks.hi[task]), int(tasks.first_end[task])
@@ -78,18 +79,18 @@ def paths_of(
     return found if len(found) <= enough else None
 
 
-def tasks_of(rng: random.Random, n: int, single: bool, every: bool) -> Tasks:
+def tasks_of(rng: random.Random, n: int, single: bool, every: bool) -> TrendTasks:
     """Make windows that overlap, or spans of which some have no end early on; several tasks of spans make a group."""
     if single:
         lo = np.arange(n)
         hi = np.maximum.accumulate(np.array([rng.randrange(x + 1, n + 1) for x in range(n)]))
         first_end = np.array([rng.randrange(x, n + 1) for x in range(n)])
-        return Tasks(lo, hi, first_end, np.sort(np.array(rng.choices(range(3), k=n))), lo, True, every)
+        return TrendTasks(lo, hi, first_end, np.sort(np.array(rng.choices(range(3), k=n))), lo, True, every)
     lo = np.sort(np.array(rng.choices(range(n), k=rng.randrange(1, 5))))
     hi = np.array([rng.randrange(x + 1, n + 1) for x in lo])
     if rng.random() < 0.5:
         lo[0], hi[0] = 0, n
-    return Tasks(lo, hi, lo, np.arange(len(lo)), np.arange(len(lo)), False, every)
+    return TrendTasks(lo, hi, lo, np.arange(len(lo)), np.arange(len(lo)), False, every)
 
 
 class Case:
@@ -113,11 +114,11 @@ class Case:
         return paths_of(self.graph, self.ok, self.tasks, task, self.least, self.most, 8_000)
 
     @property
-    def ground(self) -> Ground:
+    def ground(self) -> TraversalInput:
         n = len(self.ok)
         no_groups = Groups(*(np.zeros(0, np.int64) for _ in range(3)))
         events = Slice({}, pa.nulls(n), np.arange(n), self.ok, np.array([0, n]), no_groups, np.full(n, n))
-        return Ground(events, self.tasks, self.graph, self.least, self.most, self.path)
+        return TraversalInput(events, self.tasks, self.graph, self.least, self.most, self.path)
 
     def path(self, group: int, rank: int) -> np.ndarray:
         return np.array(self.groups[group][rank], np.int32)
@@ -145,7 +146,7 @@ def cases(number: int, seed: int) -> Iterator[tuple[random.Random, Case]]:
             yield rng, case
 
 
-def rows_of(batches: Sequence[Listed]) -> list[tuple[int, int, Path]]:
+def rows_of(batches: Sequence[PathBatch]) -> list[tuple[int, int, Path]]:
     """Return group, rank and events of all rows; compact ones expanded by the definition."""
     found = []
     for batch in batches:
@@ -213,7 +214,7 @@ class Diamonds(Case):
         self.ok = np.ones(n, np.bool_)
         self.graph = graph_of([[2 * (x // 2) + 2, 2 * (x // 2) + 3] if x < n - 2 else [] for x in range(n)])
         whole = np.array([0])
-        self.tasks = Tasks(whole, np.array([n]), whole, whole, whole, False, False)
+        self.tasks = TrendTasks(whole, np.array([n]), whole, whole, whole, False, False)
         self.least, self.most = 1, NO_BOUND
 
     def path(self, group: int, rank: int) -> np.ndarray:

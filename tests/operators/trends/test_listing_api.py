@@ -11,9 +11,13 @@ import pyarrow as pa
 import pytest
 
 import trellis
+from trellis.engines.local.results import LocalResults
 from trellis.errors import ListingRefused, TrellisError, UsageError
-from trellis.local.trends import LocalTrends
+from trellis.operators.contract import ListRequest
 from trellis.operators.trends import listing, operator
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.operator import TrendOperator
+from trellis.operators.trends.structure import TrendStructure
 
 CONDITION = "PATTERN S+ s[] WHERE [g] AND s[i].x > s[i-1].x"
 WINDOWS = f"{CONDITION} WITHIN 20 SLIDE 10"
@@ -39,9 +43,9 @@ def table_of(n: int, seed: int = 0) -> pa.Table:
     )
 
 
-def found(text: str, table: pa.Table | None = None, **options: Any) -> LocalTrends:
+def found(text: str, table: pa.Table | None = None, **options: Any) -> LocalResults:
     trends = trellis.query(text).detect(table_of(80) if table is None else table, event_id="id", **options)
-    assert isinstance(trends, LocalTrends)
+    assert isinstance(trends, LocalResults)
     return trends
 
 
@@ -162,22 +166,23 @@ def test_threads_that_cannot_be(threads: Any) -> None:
         next(found(WINDOWS).batches(threads=threads))
 
 
-@pytest.fixture
-def no_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+def without_graph(trends: Any) -> Any:
+    """Let results be found by an operator whose graph has too many edges."""
+
+    def refuse(*_: object) -> EventGraph:
         raise TrellisError("there are too many edges")
 
-    monkeypatch.setattr(operator, "build_graph", refuse)
+    given = trends.plan, trends.operator.events, trends.operator.threads
+    trends.operator = TrendOperator(*given, TrendStructure(*given, build=refuse))
+    return trends
 
 
 @pytest.mark.parametrize("pairs", [1, 1 << 60])
-def test_where_there_are_too_many_edges_trends_come_one_by_one(
-    pairs: int, no_graph: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_there_are_too_many_edges_trends_come_one_by_one(pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the graph was not even tried (pairs worth little) or refused."""
     monkeypatch.setattr(operator, "BATCH_VALUES", 100)
     monkeypatch.setattr(operator, "PAIRS_WORTH", pairs)
-    trends = found("PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 20 SLIDE 10", table_of(45))
+    trends = without_graph(found("PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 20 SLIDE 10", table_of(45)))
     wanted = [row for window in trends.counts()["window_start"].to_pylist() for row in _by_rank(trends, window)]
     batches = list(trends.batches(ranks=range(50, 250)))
     assert [row for batch in batches for row in batch.to_pylist()] == wanted[50:250]
@@ -188,7 +193,7 @@ def test_where_there_are_too_many_edges_trends_come_one_by_one(
             next(trends.batches(**options))
 
 
-def _by_rank(trends: LocalTrends, window: int) -> list[dict[str, Any]]:
+def _by_rank(trends: LocalResults, window: int) -> list[dict[str, Any]]:
     rows = trends.counts().to_pylist()
     count = next(int(row["count_text"]) for row in rows if row["window_start"] == window)
     return [trends.trend(rank, window=window).to_pylist()[0] for rank in range(count)]
@@ -229,7 +234,7 @@ def test_a_mistake_in_a_thread_comes_out(monkeypatch: pytest.MonkeyPatch) -> Non
             raise UsageError("this one is too much")
 
     with pytest.raises(UsageError, match="this one is too much"):
-        list(trends._operator.listed([(0, 0, trends.count())], fail, 2))
+        list(trends.operator.list(ListRequest([(0, 0, trends.count())], fail, 2)))
     assert not listers()
 
 

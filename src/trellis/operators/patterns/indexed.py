@@ -1,4 +1,4 @@
-"""Counting and addressing on attribute indexes, one for each step of a network of positions, without edges.
+"""Counting and addressing on attribute indexes, one for each step between positions, without edges.
 
 A vertex is an event together with how it was arrived at: as the first event of a match, or by a step. So it has one
 place, in the index of that step, and its successors are ranges in the indexes of the steps that lead on from its
@@ -7,8 +7,10 @@ position. All these indexes lie beside each other in one, and the kernels for on
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -16,18 +18,23 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import encode
 from trellis.events.slice import Groups, Slice
-from trellis.kernels import passes
-from trellis.kernels.positions import lay_out
-from trellis.kernels.worlds import later_times
-from trellis.language.bound import BoundQuery, Window, WindowKind
-from trellis.language.syntax import Report, Select
+from trellis.kernels.count import passes
+from trellis.kernels.event_graph.positions import lay_out
+from trellis.kernels.events.partitions import later_times
+from trellis.language.bound import BoundQuery
+from trellis.language.syntax import Report
+from trellis.operators.batch import PathBatch
+from trellis.operators.patterns.paths import BoundVertices, plan_over_vertices
 from trellis.operators.patterns.variables import Variables
-from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex, Parts, index_adjacency
 from trellis.operators.trends.operator import TrendOperator
-from trellis.operators.trends.tasks import Tasks
+from trellis.operators.trends.structure import GivenStructure
+from trellis.operators.trends.tasks import TrendTasks
 from trellis.plan.plan import Plan
-from trellis.plan.positions import Network, can_index
+from trellis.plan.positions import PositionGraph
+
+if TYPE_CHECKING:
+    from trellis.operators.ranks import Ranks
 
 Ints = NDArray[np.int64]
 Small = NDArray[np.int32]
@@ -56,76 +63,74 @@ class _Step:
     ranges: list[tuple[Small, Small]]
 
 
-class _OnIndex(TrendOperator):
-    """An operator that never needs edges."""
-
-    @property
-    def graph(self) -> EventGraph:
-        """There is none."""
-        raise AssertionError("this operator has an index only")
-
-
 @dataclass(frozen=True)
 class IndexedPositions:
-    """The vertices of a slice, and what answers questions on them.
+    """The vertices of a slice on indexes, and what answers questions about them; it never needs edges.
 
     Attributes
     ----------
-    events, variables
+    plan
+        The plan of the pattern.
+    vertices
         The event of each vertex, and its variable.
+    structure
+        The indexes and the tasks.
     in_order
         Whether paths in the order of their vertices are results in the order of their events.
     """
 
     plan: Plan
-    slice: Slice
-    events: Ints
-    variables: Ints
-    index: AttributeIndex
-    tasks: Tasks
+    vertices: BoundVertices
+    structure: GivenStructure
     in_order: bool
-    threads: int
 
-    def operator(self, bound: BoundQuery | None = None, columns: Mapping[str, pa.Array] | None = None) -> TrendOperator:
-        """Return the operator over the vertices, for what a query aggregates."""
-        bound = replace(
-            bound or self.plan.bound, report=Report.UNEXTENDABLE, select=Select.ANY, window=Window(WindowKind.WHOLE)
-        )
-        operator = _OnIndex(
-            replace(self.plan, bound=bound, adjacent=()), replace(self.slice, columns=columns or {}), self.threads
-        )
-        operator.__dict__ |= {"index": self.index, "tasks": self.tasks, "direct": None}
-        return operator
+    @cached_property
+    def operator(self) -> TrendOperator:
+        """The operator over the vertices."""
+        structure = self.structure
+        return TrendOperator(structure.plan, structure.events, structure.threads, structure)
+
+    def over_vertices(self, bound: BoundQuery, columns: Mapping[str, pa.Array]) -> TrendOperator:
+        """Return the operator over the vertices, for what a query aggregates of columns of them."""
+        structure = self.structure
+        plan = plan_over_vertices(self.plan, bound)
+        return TrendOperator(plan, replace(structure.events, columns=columns), structure.threads, structure)
+
+    def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
+        """Return the results of a group with given ranks; only where these are `in_order`."""
+        return self.operator.at(group, ranks).on(*self.vertices)
+
+    def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
+        """Yield the results of groups with given ranks, in bounded batches; only where these are `in_order`."""
+        return (some.on(*self.vertices) for some in self.operator.at_each(chosen))
 
 
-def index_positions(
-    plan: Plan, network: Network, events: Slice, variables: Variables, threads: int = 1
-) -> IndexedPositions | None:
-    """Return the vertices of a slice on indexes, or None where edges are needed."""
-    if not can_index(plan, network):
-        return None
-    usable = [variables.usable[position.variable] for position in network.positions]
-    lo, hi, group = _tasks(network, events, usable)
+def index_positions(plan: Plan, events: Slice, variables: Variables, threads: int = 1) -> IndexedPositions | None:
+    """Return the vertices of a slice on indexes, or None where values allow no index."""
+    graph = plan.positions
+    assert graph is not None
+    usable = [variables.usable[position.variable] for position in graph.positions]
+    lo, hi, group = _tasks(graph, events, usable)
     steps: dict[tuple[int, int], _Step] = {}
-    for source, target in network.steps:
-        step = _step(network, events, usable, source, target, lo, hi, threads)
+    for source, target in graph.steps:
+        step = _step(graph, events, usable, source, target, lo, hi, threads)
         if step is None:
             return None
         steps[source, target] = step
     every = plan.bound.report is Report.ANY
-    arrivals = _arrivals(network, every)
+    arrivals = _arrivals(graph, every)
     masks = [usable[a.position] if a.source is None else steps[a.source, a.position].takes for a in arrivals]
     flat = np.flatnonzero(np.stack(masks, axis=1).ravel())
     of_event, arrival = flat // len(arrivals), flat % len(arrivals)
-    vertices = _Vertices(network, arrivals, of_event, arrival, len(events))
-    index = vertices.index(steps, events, len(lo), every)
-    begins = vertices.begins
+    laid_out = _Vertices(graph, arrivals, of_event, arrival, len(events))
+    index = laid_out.index(steps, events, len(lo), every)
+    begins = laid_out.begins
     first, behind = begins[lo], begins[hi]  # of the vertices of an event those that begin a match come first
     number = np.arange(len(lo))
-    tasks = Tasks(first, behind, first, group, number, network.span, every=False)
+    tasks = TrendTasks(first, behind, first, group, number, graph.span, every=False)
     if events.begins is not None:
         tasks = tasks.chosen(events.begins[lo])
-    codes = np.array([variables.codes[position.variable] for position in network.positions])
+    codes = np.array([variables.codes[position.variable] for position in graph.positions])
     positions = np.array([a.position for a in arrivals])[arrival]
     groups = Groups(begins[events.groups.lo], begins[events.groups.hi], events.groups.number)
     size = len(flat)
@@ -133,30 +138,30 @@ def index_positions(
         {}, pa.nulls(size), np.empty(size, np.int8), np.ones(size, np.bool_), begins[events.bounds], groups,
         np.empty(0, np.int64),
     )  # fmt: skip
-    return IndexedPositions(
-        plan, slice_, of_event, codes[positions], index, tasks, _is_in_order(network, usable), threads
-    )
+    structure = GivenStructure(plan_over_vertices(plan), slice_, threads, index=index, tasks=tasks)
+    vertices = BoundVertices(of_event, codes[positions])
+    return IndexedPositions(plan, vertices, structure, _is_in_order(graph, usable))
 
 
-def _tasks(network: Network, events: Slice, usable: list[Flags]) -> tuple[Ints, Ints, Ints]:
+def _tasks(graph: PositionGraph, events: Slice, usable: list[Flags]) -> tuple[Ints, Ints, Ints]:
     """Return the ranges of events in which results are found by themselves, and their groups."""
     groups = events.groups
-    if not network.span:
+    if not graph.span:
         return groups.lo, groups.hi, np.arange(len(groups))
-    starts = np.flatnonzero(usable[network.firsts[0]])
+    starts = np.flatnonzero(usable[graph.firsts[0]])
     return starts, events.until[starts], np.searchsorted(groups.lo, starts, side="right") - 1
 
 
 def _step(
-    network: Network, events: Slice, usable: list[Flags], source: int, target: int, lo: Ints, hi: Ints, threads: int
+    graph: PositionGraph, events: Slice, usable: list[Flags], source: int, target: int, lo: Ints, hi: Ints, threads: int
 ) -> _Step | None:
     """Return the index of a step, or None where it cannot have one."""
     every = np.ones(len(events), np.bool_)
-    adjacency = encode(network.steps[source, target].conditions, events.columns, every)
+    adjacency = encode(graph.steps[source, target].conditions, events.columns, every)
     adjacency.gives &= usable[source]
     adjacency.takes &= usable[target]
     index = index_adjacency(
-        adjacency, replace(events, usable=every), lo, hi, network.span, threads, neighbours=source == target
+        adjacency, replace(events, usable=every), lo, hi, graph.span, threads, neighbours=source == target
     )
     if index is None or isinstance(index.shape, passes.Pairs):
         return None
@@ -173,15 +178,15 @@ def _step(
     return _Step(index, adjacency.takes, shape.place, None, None, list(zip(shape.first, shape.last, strict=True)))
 
 
-def _arrivals(network: Network, every: bool) -> list[_Arrival]:
+def _arrivals(graph: PositionGraph, every: bool) -> list[_Arrival]:
     """Return the ways to arrive at positions.
 
     Where every match counts, a vertex that may both end a match and go on stands twice: first the one that ends.
     """
     found = []
-    ways = [(p, None) for p in network.firsts] + [(target, source) for source, target in sorted(network.steps)]
+    ways = [(p, None) for p in graph.firsts] + [(target, source) for source, target in sorted(graph.steps)]
     for position, source in ways:
-        ends, goes_on = position in network.lasts, bool(network.after_position(position))
+        ends, goes_on = position in graph.lasts, bool(graph.after_position(position))
         if every and ends and goes_on:
             found += [_Arrival(position, source, True, False), _Arrival(position, source, False, True)]
         else:
@@ -189,9 +194,9 @@ def _arrivals(network: Network, every: bool) -> list[_Arrival]:
     return found
 
 
-def _is_in_order(network: Network, usable: list[Flags]) -> bool:
+def _is_in_order(graph: PositionGraph, usable: list[Flags]) -> bool:
     """Return whether no event may come next at two positions."""
-    for choice in [list(network.firsts), *(network.after_position(p) for p in range(len(network.positions)))]:
+    for choice in [list(graph.firsts), *(graph.after_position(p) for p in range(len(graph.positions)))]:
         if len(choice) > 1 and (np.sum([usable[p] for p in choice], axis=0) > 1).any():
             return False
     return True
@@ -200,8 +205,10 @@ def _is_in_order(network: Network, usable: list[Flags]) -> bool:
 class _Vertices:
     """Events and how they were arrived at, in that order."""
 
-    def __init__(self, network: Network, arrivals: list[_Arrival], events: Ints, arrival: Ints, number: int) -> None:
-        self.network, self.arrivals, self.events, self.arrival = network, arrivals, events, arrival
+    def __init__(
+        self, graph: PositionGraph, arrivals: list[_Arrival], events: Ints, arrival: Ints, number: int
+    ) -> None:
+        self.graph, self.arrivals, self.events, self.arrival = graph, arrivals, events, arrival
         self.begins = np.searchsorted(events, np.arange(number + 1))
 
     def __len__(self) -> int:
@@ -220,12 +227,12 @@ class _Vertices:
         def laid_out(values: Small, wanted: list[bool], base: Ints, out: Small) -> None:
             lay_out(begin, end, offset, given.offset, self.events, self.arrival, np.array(wanted), values, base, out)
 
-        most = max([1, *(self._ranges_from(steps, p) for p in range(len(self.network.positions)))])
+        most = max([1, *(self._ranges_from(steps, p) for p in range(len(self.graph.positions)))])
         tails = most == 1 and all(step.own is not None for step in steps.values())
         place = np.full(total, -1, np.int32)
         own, own_end = (np.zeros(total if tails else 0, np.int32) for _ in range(2))
         first, last = (np.zeros((most, total), np.int32) for _ in range(2))
-        used = dict.fromkeys(range(len(self.network.positions)), 0)
+        used = dict.fromkeys(range(len(self.graph.positions)), 0)
         for (key, step), base in zip(steps.items(), bases, strict=True):
             source, target = key
             arrived = [(a.source, a.position) == (source, target) for a in self.arrivals]

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Slice
+from trellis.language.bound import BoundQuery, Window, WindowKind
+from trellis.language.syntax import Report, Select
 from trellis.operators.patterns.report import reported
-from trellis.operators.patterns.search import Search
+from trellis.operators.patterns.search import MatchSearch
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
-from trellis.plan.positions import network_of
+from trellis.plan.spec import SEARCH
 
 Ints = NDArray[np.int64]
+
+
+class BoundVertices(NamedTuple):
+    """Events bound to variables: the event of each vertex, as its position in the slice, and its variable."""
+
+    events: Ints
+    variables: Ints
 
 
 @dataclass(frozen=True)
@@ -41,15 +51,28 @@ class Paths:
     begins: Ints
     ambiguous: NDArray[np.bool_]
 
+    @property
+    def vertices(self) -> BoundVertices:
+        """The events and variables of the vertices."""
+        return BoundVertices(self.events, self.variables)
+
+
+def plan_over_vertices(plan: Plan, bound: BoundQuery | None = None) -> Plan:
+    """Return the plan of the trend operator over vertices, whose paths are the results that a plan asks for.
+
+    `bound` is the query with what it aggregates of the vertices.
+    """
+    bound = replace(bound or plan.bound, report=Report.UNEXTENDABLE, select=Select.ANY, window=Window(WindowKind.WHOLE))
+    return replace(plan, bound=bound, adjacent=(), positions=None, sequence=None)
+
 
 def find_paths(plan: Plan, events: Slice, variables: Variables, first: int, last: int) -> Paths:
     """Return the results of the groups `[first, last)` of a slice."""
-    network = network_of(plan)
-    if network is not None:
+    if plan.positions is not None and plan.operator.method != SEARCH:
         from trellis.operators.patterns.positions import NotSeparable, PositionPaths  # late: it needs `Paths`
 
         with suppress(NotSeparable):
-            return PositionPaths(plan, network, events, variables, first, last).paths()
+            return PositionPaths(plan, plan.positions, events, variables, first, last).paths()
     found = [_of_group(plan, events, variables, group) for group in range(first, last)]
     begins = np.concatenate([[0], np.cumsum([len(one.events) for one in found])]).astype(np.int64)
     edges = np.concatenate([[0], np.cumsum([len(one.successors) for one in found])])
@@ -65,7 +88,7 @@ def find_paths(plan: Plan, events: Slice, variables: Variables, first: int, last
 
 def _of_group(plan: Plan, events: Slice, variables: Variables, group: int) -> Paths:
     lo, hi = int(events.groups.lo[group]), int(events.groups.hi[group])
-    search = Search(plan, events, variables, lo, hi)
+    search = MatchSearch(plan, events, variables, lo, hi)
     network = search.run()
     if events.begins is not None:
         network.starts = [node for node in network.starts if events.begins[lo + network.events[node]]]

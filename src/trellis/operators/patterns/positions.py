@@ -1,6 +1,6 @@
 """Patterns whose conditions look at neighbours only: their results without going through matches.
 
-Such a pattern is a network of positions (`trellis.plan.positions`). An event bound to a position is a vertex; which
+Such a pattern is a graph of positions (`trellis.plan.positions`). An event bound to a position is a vertex; which
 vertices may follow one another is decided by the same kernels as for one Kleene variable, with one set of conditions
 for each step. Windows that overlap share these edges.
 """
@@ -16,15 +16,15 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import encode
 from trellis.events.slice import Slice
-from trellis.kernels import edges as edge_kernel
-from trellis.kernels import positions as kernel
-from trellis.kernels.worlds import later_times
+from trellis.kernels.event_graph import edges as edge_kernel
+from trellis.kernels.event_graph import positions as kernel
+from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report
 from trellis.operators.patterns.paths import Paths
 from trellis.operators.patterns.variables import Variables
 from trellis.operators.trends.graph import edges_between, reduced
 from trellis.plan.plan import Plan
-from trellis.plan.positions import Network
+from trellis.plan.positions import PositionGraph
 
 Ints = NDArray[np.int64]
 
@@ -47,9 +47,9 @@ class PositionPaths:
     """The results of the groups `[first, last)` of a slice."""
 
     def __init__(
-        self, plan: Plan, network: Network, events: Slice, variables: Variables, first: int, last: int
+        self, plan: Plan, graph: PositionGraph, events: Slice, variables: Variables, first: int, last: int
     ) -> None:
-        self.plan, self.network = plan, network
+        self.plan, self.graph = plan, graph
         lo, hi = events.groups.lo[first:last], events.groups.hi[first:last]
         ranges = _merged(lo, hi)
         self.rows = _rows_of(ranges)
@@ -75,10 +75,8 @@ class PositionPaths:
         """Return the results as paths."""
         vertices = self._vertices()
         events, positions = vertices.events, vertices.positions
-        may_begin, may_end = (np.isin(positions, ends) for ends in (self.network.firsts, self.network.lasts))
-        worlds, group = (
-            self._anchored_worlds(events, may_begin) if self.network.anchored else self._plain_worlds(events)
-        )
+        may_begin, may_end = (np.isin(positions, ends) for ends in (self.graph.firsts, self.graph.lasts))
+        worlds, group = self._anchored_worlds(events, may_begin) if self.graph.anchored else self._plain_worlds(events)
         graph = kernel.Graph(
             events, positions, self.slice.times[events], may_begin, may_end, vertices.offsets, vertices.targets,
             np.flatnonzero(~may_begin),
@@ -96,13 +94,13 @@ class PositionPaths:
         ends = np.searchsorted(group, np.arange(len(self.lo) + 1))
         return Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
 
-    def _plain_worlds(self, events: Ints) -> tuple[kernel.Worlds, Ints]:
+    def _plain_worlds(self, events: Ints) -> tuple[kernel.MatchRanges, Ints]:
         """Return a world for each window, and these."""
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         none = np.full(len(lo), -1)
-        return kernel.Worlds(lo, hi, none, self._first_times(), self._last_times()), np.arange(len(lo))
+        return kernel.MatchRanges(lo, hi, none, self._first_times(), self._last_times()), np.arange(len(lo))
 
-    def _anchored_worlds(self, events: Ints, may_begin: NDArray[np.bool_]) -> tuple[kernel.Worlds, Ints]:
+    def _anchored_worlds(self, events: Ints, may_begin: NDArray[np.bool_]) -> tuple[kernel.MatchRanges, Ints]:
         """Return a world for each event that may begin a result in each window, and its window."""
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         earliest = self._first_times()
@@ -112,11 +110,11 @@ class PositionPaths:
         only = firsts[_places(begin, end)]
         last = hi[group]
         ends = self.hi[group]
-        if self.network.span:
+        if self.graph.span:
             ends = np.minimum(ends, self.slice.until[events[only]])
             last = np.searchsorted(events, ends)
         latest = self._last_times(self.lo[group], ends)
-        return kernel.Worlds(only, last, only, earliest[group], latest), group
+        return kernel.MatchRanges(only, last, only, earliest[group], latest), group
 
     def _carried(self) -> kernel.Carried:
         """Return the conditions on the first event and each of a position as codes that are compared."""
@@ -126,7 +124,7 @@ class PositionPaths:
         below: list[Ints] = []
         differ: list[np.ndarray] = []
         asked: list[list[int]] = [[], [], []]
-        for place, position in enumerate(self.network.positions):
+        for place, position in enumerate(self.graph.positions):
             for condition in position.anchored:
                 one = encode((condition,), self.slice.columns, self.slice.usable)
                 if one.residual or not (one.gives.all() and one.takes.all()):
@@ -150,13 +148,13 @@ class PositionPaths:
     # --- Edges ------------------------------------------------------------------------------------------------
 
     def _vertices(self) -> _Vertices:
-        size, number = len(self.rows), len(self.network.positions)
-        usable = np.stack([self.usable[position.variable] for position in self.network.positions], axis=1)
+        size, number = len(self.rows), len(self.graph.positions)
+        usable = np.stack([self.usable[position.variable] for position in self.graph.positions], axis=1)
         flat = np.flatnonzero(usable.ravel())
         events, positions = flat // number, flat % number
         vertex_of = np.full((number, size), -1, np.int64)
         vertex_of[positions, events] = np.arange(len(flat))
-        steps = sorted(self.network.steps)
+        steps = sorted(self.graph.steps)
         rows, successors = _stacked([self._edges(*step) for step in steps], size)
         first_step = np.searchsorted([source for source, _ in steps], np.arange(number + 1))
         step_target = np.array([target for _, target in steps], np.int64)
@@ -172,10 +170,10 @@ class PositionPaths:
 
     def _edges(self, source: int, target: int) -> tuple[Ints, NDArray[np.int32]]:
         """Return the edges between events at two positions."""
-        step = self.network.steps[source, target]
+        step = self.graph.steps[source, target]
         adjacency = encode(step.conditions, self.slice.columns, self.slice.usable)
-        adjacency.gives &= self.usable[self.network.positions[source].variable]
-        adjacency.takes &= self.usable[self.network.positions[target].variable]
+        adjacency.gives &= self.usable[self.graph.positions[source].variable]
+        adjacency.takes &= self.usable[self.graph.positions[target].variable]
         events = self.slice
         if step.absent:
             events = replace(events, until=np.minimum(events.until, self._until_forbidden(step.absent)))
@@ -199,7 +197,7 @@ class PositionPaths:
 
     def _first_times(self) -> NDArray[Any]:
         """Return for each window the time after which no result may begin: that of the first forbidden event."""
-        times, absent = self.slice.times, self.network.before
+        times, absent = self.slice.times, self.graph.before
         most = np.full(len(self.lo), _extreme(times, 1), times.dtype)
         if absent and len(times):
             found = np.append(next_of(self._forbidden(absent)), len(times))[self.lo]
@@ -210,7 +208,7 @@ class PositionPaths:
     def _last_times(self, lo: Ints | None = None, hi: Ints | None = None) -> NDArray[Any]:
         """Return for each window the time before which no result may end: that of the last forbidden event."""
         lo, hi = self.lo if lo is None else lo, self.hi if hi is None else hi
-        times, absent = self.slice.times, self.network.after
+        times, absent = self.slice.times, self.graph.after
         least = np.full(len(hi), _extreme(times, -1), times.dtype)
         if absent and len(times):
             forbidden = self._forbidden(absent)

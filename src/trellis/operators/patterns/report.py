@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.language.syntax import Report
-from trellis.operators.patterns.search import Network
+from trellis.operators.patterns.search import MatchGraph
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Reported:
+class ReportedPaths:
     """The results of a window as paths.
 
     Vertices are in the order (event, variable, ends before those that go on); every path from a vertex without a
@@ -43,7 +43,7 @@ class Reported:
     ambiguous: bool
 
 
-def reported(network: Network, times: list[Any], mode: Report) -> Reported:
+def reported(network: MatchGraph, times: list[Any], mode: Report) -> ReportedPaths:
     """Return the matches of a network that a mode reports."""
     if mode is Report.ANY:
         return _paths(network, network.starts, network.accepting, network.successors, list(range(len(network))))
@@ -57,7 +57,7 @@ def reported(network: Network, times: list[Any], mode: Report) -> Reported:
 class _Steps:
     """Successors by (event, variable): a node has at most one for each."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: MatchGraph) -> None:
         self._network = network
         self._known: dict[int, dict[tuple[int, int], int]] = {}
 
@@ -74,7 +74,7 @@ class _Steps:
 _Product = tuple[list[int], list[bool], list[list[int]], list[int]]
 
 
-def _unextendable(network: Network, times: list[Any]) -> _Product:
+def _unextendable(network: MatchGraph, times: list[Any]) -> _Product:
     """Follow with each match those that have more before its first event."""
     number = len(network)
     preceded, followed, reaching = [False] * number, [False] * number, list(network.accepting)
@@ -102,7 +102,7 @@ def _unextendable(network: Network, times: list[Any]) -> _Product:
     return _product(network, begin, step, is_result)
 
 
-def _maximal(network: Network) -> _Product:
+def _maximal(network: MatchGraph) -> _Product:
     """Follow with each match those that have more events anywhere."""
     number = len(network)
     before = [0] * number  # the predecessors of a node, as bits
@@ -134,11 +134,11 @@ def _maximal(network: Network) -> _Product:
     return _product(network, begin, step, is_result)
 
 
-def _latest_first(network: Network) -> list[int]:
+def _latest_first(network: MatchGraph) -> list[int]:
     return sorted(range(len(network)), key=lambda node: -network.events[node])
 
 
-def _product(network: Network, begin: Any, step: Any, is_result: Any) -> _Product:
+def _product(network: MatchGraph, begin: Any, step: Any, is_result: Any) -> _Product:
     """Return the nodes of matches with what follows them: starts, results, successors, and the nodes themselves."""
     numbers: dict[tuple[int, frozenset[int]], int] = {}
     nodes: list[int] = []
@@ -174,8 +174,8 @@ def _product(network: Network, begin: Any, step: Any, is_result: Any) -> _Produc
 
 
 def _paths(
-    network: Network, starts: list[int], results: list[bool], successors: list[list[int]], nodes: list[int]
-) -> Reported:
+    network: MatchGraph, starts: list[int], results: list[bool], successors: list[list[int]], nodes: list[int]
+) -> ReportedPaths:
     """Leave out what leads to no result, and tell vertices that end or begin a result from those that do not."""
     order = sorted(range(len(nodes)), key=lambda n: (network.events[nodes[n]], network.variables[nodes[n]], n))
     alive = list(results)
@@ -209,7 +209,7 @@ def _paths(
             row = [places[n, False, e] for n in living for e in (True, False) if (n, False, e) in places]
             found += sorted(row)
         offsets.append(len(found))
-    return Reported(
+    return ReportedPaths(
         np.array([network.events[nodes[one]] for one, _, _ in vertices], np.int64),
         np.array([network.variables[nodes[one]] for one, _, _ in vertices], np.int64),
         np.array(offsets, np.int64),
@@ -218,6 +218,6 @@ def _paths(
     )
 
 
-def _same_event(network: Network, nodes: list[int], some: list[int]) -> bool:
+def _same_event(network: MatchGraph, nodes: list[int], some: list[int]) -> bool:
     events = [network.events[nodes[one]] for one in some]
     return len(set(events)) < len(events)

@@ -21,7 +21,7 @@ from trellis.events.slice import Slice
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Select, Which
 from trellis.operators.patterns.conditions import Conditions, Conjunct, Mask, Memory, kept
-from trellis.operators.patterns.states import Gap, State, start
+from trellis.operators.patterns.states import Progress, Progresses, TimeGap
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
 
@@ -32,8 +32,8 @@ MOST_NODES = 5_000_000
 class Branch:
     """One reading of a match so far, and the NOTs that are not decided yet."""
 
-    state: State
-    gaps: tuple[Gap, ...] = ()
+    progress: Progress
+    gaps: tuple[TimeGap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Match:
 
 
 @dataclass
-class Network:
+class MatchGraph:
     """Nodes in the order of their events; `successors` of a node are in the order (event, variable)."""
 
     events: list[int] = field(default_factory=list)
@@ -60,12 +60,12 @@ class Network:
         return len(self.events)
 
 
-class Search:
+class MatchSearch:
     """Finds the matches among the events `[lo, hi)` of a slice, which are numbered from 0 here."""
 
     def __init__(self, plan: Plan, events: Slice, variables: Variables, lo: int, hi: int) -> None:
         bound = plan.bound
-        self.select, self.pattern = bound.select, bound.pattern
+        self.select, self.progresses = bound.select, Progresses(plan.automaton)
         self.size = hi - lo
         self.times: list[Any] = events.times[lo:hi].tolist()
         self.until = (np.minimum(events.until[lo:hi], hi) - lo).tolist()
@@ -74,13 +74,13 @@ class Search:
         self.codes = variables.codes
         self.conditions = Conditions(bound, variables.conjuncts, events, lo, hi)
         self.late = [one for one in variables.conjuncts if one.late and one.absent is None]
-        self.network = Network()
+        self.network = MatchGraph()
         self._at: list[dict[tuple[int, Match], int]] = [{} for _ in range(self.size)]
         self._matches: list[Match] = []
 
-    def run(self) -> Network:
+    def run(self) -> MatchGraph:
         """Return the network."""
-        empty = Match(frozenset({Branch(start(self.pattern))}), frozenset(), frozenset())
+        empty = Match(frozenset({Branch(Progress())}), frozenset(), frozenset())
         begins: dict[int, list[tuple[int, Match]]] = {}
         for event, code, match in self._continuations(empty, None):
             begins.setdefault(event, []).append((code, match))
@@ -117,7 +117,7 @@ class Search:
     def _continuations(self, match: Match, event: int | None) -> list[tuple[int, int, Match]]:
         """Return the events with which a match goes on, with their variables and the matches that come of it."""
         memories = dict(match.memories)
-        names = frozenset().union(*(branch.state.next for branch in match.branches))
+        names = frozenset().union(*(self.progresses.next_variables(branch.progress) for branch in match.branches))
         found: list[tuple[int, int, Match]] = []
         for var in sorted(names, key=self.codes.__getitem__):
             steps = self._taken(match, memories, var, self._candidates(match, memories, var, event))
@@ -149,7 +149,7 @@ class Search:
         same = None
         while place < self.size and self.times[place] == time:
             if same is None:
-                same = any(True for branch in match.branches for _ in branch.state.steps(var, time, None))
+                same = any(True for branch in match.branches for _ in self.progresses.steps(branch.progress, var, time))
             if not same:
                 asked[place] = False
             place += 1
@@ -168,14 +168,14 @@ class Search:
                 known = {**memories, var: self.conditions.remembered(memories.get(var), var, event)}
             first = (event if match.first is None else match.first) if self.span else None
             branches = {
-                Branch(state, branch.gaps + gaps)
+                Branch(progress, branch.gaps + gaps)
                 for branch in match.branches
-                for state, gaps in branch.state.steps(var, time, None)
+                for progress, gaps in self.progresses.steps(branch.progress, var, time)
             }
             left = [self._checked(branch, known, bound, first, event) for branch in branches]
             alive = frozenset(branch for branch in left if branch is not None)
             if alive:
-                open_ = frozenset().union(*(branch.state.open for branch in alive))
+                open_ = frozenset().union(*(self.progresses.open_variables(branch.progress) for branch in alive))
                 needs = self.conditions.needs(open_, bound)
                 memory = frozenset((v, kept(m, needs[v])) for v, m in known.items() if v in needs)
                 yield event, self.codes[var], Match(alive, bound, memory, first)
@@ -184,7 +184,7 @@ class Search:
         self, branch: Branch, memories: Mapping[str, Memory], bound: frozenset[str], first: int | None, last: int
     ) -> Branch | None:
         """Test what can be decided now; return the rest of the branch, or None if something does not hold."""
-        open_ = branch.state.open
+        open_ = self.progresses.open_variables(branch.progress)
         for one in self.late:
             if (
                 self._asks(one, memories, bound)
@@ -198,7 +198,7 @@ class Search:
                 undecided.append(gap)
             elif self._filled(gap, memories, first, last):
                 return None
-        return Branch(branch.state, tuple(undecided))
+        return Branch(branch.progress, tuple(undecided))
 
     @staticmethod
     def _asks(one: Conjunct, memories: Mapping[str, Memory], bound: frozenset[str]) -> bool:
@@ -208,20 +208,20 @@ class Search:
     def _is_complete(self, match: Match, event: int) -> bool:
         """Whether a match, taken as it is, matches the whole pattern."""
         memories = dict(match.memories)
-        complete = [branch for branch in match.branches if branch.state.complete]
-        if not complete:
+        endings = [(b.gaps, gaps) for b in match.branches for gaps in self.progresses.endings(b.progress)]
+        if not endings:
             return False
         for one in self.late:
             if self._asks(one, memories, match.bound) and not self.conditions.holds(one, memories):
                 return False
         return any(
-            not any(self._filled(gap, memories, match.first, event) for gap in branch.gaps + branch.state.trailing())
-            for branch in complete
+            not any(self._filled(gap, memories, match.first, event) for gap in inner + trailing)
+            for inner, trailing in endings
         )
 
     # --- NOT --------------------------------------------------------------------------------------------------
 
-    def _gap_decided(self, gap: Gap, memories: Mapping[str, Memory], open_: frozenset[str]) -> bool:
+    def _gap_decided(self, gap: TimeGap, memories: Mapping[str, Memory], open_: frozenset[str]) -> bool:
         if gap.after is None or gap.before is None:
             return False
         for one in self.conditions.conjuncts:
@@ -237,7 +237,7 @@ class Search:
                     return False
         return True
 
-    def _filled(self, gap: Gap, memories: Mapping[str, Memory], first: int | None, last: int) -> bool:
+    def _filled(self, gap: TimeGap, memories: Mapping[str, Memory], first: int | None, last: int) -> bool:
         """Whether an event that a NOT forbids lies in its gap."""
         low = 0 if gap.after is None else bisect_right(self.times, gap.after)
         high = self.size if gap.before is None else bisect_left(self.times, gap.before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from trellis.events.adjacency import encode_rows, meets_condition
 from trellis.events.slice import Slice
 from trellis.events.variables import usable_events
-from trellis.kernels import sequences as kernel
-from trellis.kernels.worlds import later_times
+from trellis.kernels.events.partitions import later_times
+from trellis.kernels.sequence import walk as kernel
 from trellis.language.bound import Condition, columns_of
+from trellis.operators.contract import NotComparable
 from trellis.operators.patterns.positions import until_forbidden
 from trellis.plan.plan import Plan
-from trellis.plan.sequence import Sequence
+from trellis.plan.sequence import FixedSequence
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -41,41 +42,70 @@ class PairCondition:
         return [f"{name}.{c.name}" for c in columns_of(self.condition.value) if c.var == name]
 
 
-class NotComparable(Exception):
-    """A condition cannot be told by comparing two codes, on the events at hand."""
-
-
-class Leaves:
+@dataclass(eq=False)
+class SequenceCandidates:
     """The candidates of each variable of a sequence, and the conditions between them.
 
-    Without `reduce` those that can be in no match stay; `ending` tells which events may be the last of a match.
+    Attributes
+    ----------
+    names
+        The variables, in the order of the sequence.
+    of_variable, sizes
+        For each variable the events that are candidates, and how many there were at first.
+    later, until
+        For each event of the slice the first one that is later, and the first that can be in no match with it.
+    forbidden
+        Before each variable and after the last, which events a NOT forbids; None without one.
+    conditions
+        The conditions between two variables.
     """
 
-    def __init__(
-        self, plan: Plan, sequence: Sequence, events: Slice, reduce: bool = True, ending: Flags | None = None
-    ) -> None:
-        self.names, self.number = sequence.variables, len(sequence.variables)
+    names: tuple[str, ...]
+    of_variable: list[Ints]
+    sizes: list[int]
+    later: Ints
+    until: Ints
+    forbidden: list[Flags | None]
+    conditions: list[PairCondition] = field(default_factory=list)
+
+    @classmethod
+    def find(
+        cls, plan: Plan, sequence: FixedSequence, events: Slice, reduce: bool = True, ending: Flags | None = None
+    ) -> SequenceCandidates:
+        """Return the candidates of a plan over a slice.
+
+        Without `reduce` those that can be in no match stay; `ending` says which events may be the last of a match.
+
+        Raises
+        ------
+        NotComparable
+            If a condition cannot be decided by comparing two codes.
+        """
         usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
         for condition in sequence.inferred:
             (name,) = condition.variables
             usable[name] = usable[name] & meets_condition(condition, events.columns, usable[name])
         if ending is not None:
             usable[sequence.variables[-1]] = usable[sequence.variables[-1]] & ending
-        self.of_variable = [np.flatnonzero(usable[name]) for name in sequence.variables]
-        self.sizes = [len(one) for one in self.of_variable]
-        self.later = later_times(events.times, events.bounds)
-        self.until = events.until
-        self.forbidden = [
+        forbidden = [
             np.logical_or.reduce([usable[name] for name in absent]) if absent else None for absent in sequence.absent
         ]
-        self.conditions: list[PairCondition] = []
-        keep = [np.ones(size, np.bool_) for size in self.sizes]
+        of_variable = [np.flatnonzero(usable[name]) for name in sequence.variables]
+        sizes, later = [len(one) for one in of_variable], later_times(events.times, events.bounds)
+        found = cls(sequence.variables, of_variable, sizes, later, events.until, forbidden)
+        keep = [np.ones(size, np.bool_) for size in sizes]
         for (v, w), conditions in sequence.pairs.items():
-            self._encode(v, w, conditions, events, keep)
+            found._encode(v, w, conditions, events, keep)
         for v, mask in enumerate(keep):
-            self._keep_only(v, mask)
+            found._keep_only(v, mask)
         if reduce:
-            self._reduce()
+            found._reduce()
+        return found
+
+    @property
+    def number(self) -> int:
+        """The number of variables."""
+        return len(self.names)
 
     def _encode(self, v: int, w: int, conditions: tuple[Condition, ...], events: Slice, keep: list[Flags]) -> None:
         """Add conditions as codes; what one variable alone must be is noted in `keep`."""
@@ -138,16 +168,11 @@ class Leaves:
         self._keep_only(earlier, keep)
         self._keep_only(later, keep_other)
 
-    def part(self, first: int, last: int, lo: int, hi: int) -> Leaves:
+    def part(self, first: int, last: int, lo: int, hi: int) -> SequenceCandidates:
         """Return some of the variables, with their candidates among the events `[lo, hi)`."""
-        other = object.__new__(Leaves)
-        other.names, other.number = self.names[first : last + 1], last - first + 1
-        other.later, other.until = self.later, self.until
-        other.forbidden = [None, *self.forbidden[first + 1 : last + 1], None]
         here = {v: slice(*np.searchsorted(self.of_variable[v], [lo, hi])) for v in range(first, last + 1)}
-        other.of_variable = [self.of_variable[v][here[v]] for v in range(first, last + 1)]
-        other.sizes = [len(one) for one in other.of_variable]
-        other.conditions = [
+        of_variable = [self.of_variable[v][here[v]] for v in range(first, last + 1)]
+        conditions = [
             replace(
                 c, earlier=c.earlier - first, later=c.later - first, left=c.left[here[c.earlier]],
                 right=c.right[here[c.later]],
@@ -155,7 +180,11 @@ class Leaves:
             for c in self.conditions
             if first <= c.earlier and c.later <= last
         ]  # fmt: skip
-        return other
+        forbidden = [None, *self.forbidden[first + 1 : last + 1], None]
+        return SequenceCandidates(
+            self.names[first : last + 1], of_variable, [len(one) for one in of_variable], self.later, self.until,
+            forbidden, conditions,
+        )  # fmt: skip
 
     # --- For the walk -----------------------------------------------------------------------------------------
 

@@ -16,17 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
-from trellis.kernels import sequences as kernel
-from trellis.kernels import tree as joins
-from trellis.operators.sequences.candidates import Leaves, PairCondition
-from trellis.operators.sequences.walk import Tasks, Walker
+from trellis.kernels.sequence import tree as joins
+from trellis.kernels.sequence import walk as kernel
+from trellis.operators.sequences.candidates import PairCondition, SequenceCandidates
+from trellis.operators.sequences.walk import MatchTasks, Walker
 
 Ints = NDArray[np.int64]
-Stretch = tuple[int, int, int, Ints]
+Tile = tuple[int, int, int, Ints]
 PLAIN, BY_VALUE, BY_CLASS, SWITCHED = "plain", "value", "class", "switched"
 WAYS = (PLAIN, BY_VALUE, BY_CLASS, SWITCHED)
 TILE = 4  # a tile of a stream begins as many spans' worth of events
-SAMPLED = 4  # stretches, about, in which rows are counted to choose a tree
+SAMPLED = 4  # tiles, about, in which rows are counted to choose a tree
 FEWER = 0.9  # share of distinct rows below which those alike are joined into one
 SAMPLE = 512  # rows of which the number of groups is guessed
 PAIR, GROUP_ROW, GROUP_PAIR = 1.0, 60.0, 1.5  # nanoseconds to test a pair, to group a row, to test a pair of groups
@@ -34,7 +34,7 @@ MOST_ROWS = 50_000_000  # of a node in one tile
 
 
 @dataclass
-class Node:
+class TreeNode:
     """A node of a tree plan: the variables `first` to `last`, and what was seen there.
 
     Attributes
@@ -49,14 +49,14 @@ class Node:
         How many rows it had, and evaluations of its conditions.
     grouped, groups
         How many of its rows its parent joined in groups, and how many groups these were.
-    condensed, stretches
-        In how many stretches it joined groups, and in how many it ran.
+    condensed, tiles
+        In how many tiles it joined groups, and in how many it ran.
     """
 
     first: int
     last: int
-    left: Node | None = None
-    right: Node | None = None
+    left: TreeNode | None = None
+    right: TreeNode | None = None
     terms: tuple[str, ...] = ()
     estimate: float = 0.0
     rows: int = 0
@@ -64,9 +64,9 @@ class Node:
     grouped: int = 0
     groups: int = 0
     condensed: int = 0
-    stretches: int = 0
+    tiles: int = 0
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[TreeNode]:
         """Yield this node and all below it, leaves first."""
         for child in (self.left, self.right):
             if child is not None:
@@ -121,32 +121,32 @@ class TreePlan:
         `best`, `left` (left-deep) or `right` (right-deep).
     hashed
         Whether an equality finds its partners by a key.
-    stretches
+    tiles
         Where matches are sought one after another: of each the events that may be in matches (from, to), the first
         event that begins none, and for every event the first one that is too late for a match that begins there.
     """
 
-    leaves: Leaves
+    leaves: SequenceCandidates
     way: str = SWITCHED
     shape: str = "best"
     hashed: bool = True
-    stretches: list[Stretch] = field(default_factory=list)
-    root: Node = field(init=False)
+    tiles: list[Tile] = field(default_factory=list)
+    root: TreeNode = field(init=False)
 
     def __post_init__(self) -> None:
         """Choose the tree."""
         number = self.leaves.number
-        cost: dict[tuple[int, int], tuple[float, Node]] = {}
+        cost: dict[tuple[int, int], tuple[float, TreeNode]] = {}
         for width in range(number):
             for first in range(number - width):
                 last = first + width
                 estimate = self._estimates[first, last]
                 if not width:
-                    cost[first, last] = (estimate, Node(first, last, estimate=estimate))
+                    cost[first, last] = (estimate, TreeNode(first, last, estimate=estimate))
                     continue
                 cuts = {"best": range(first, last), "left": [last - 1], "right": [first]}[self.shape]
                 below, cut = min((cost[first, c][0] + cost[c + 1, last][0], c) for c in cuts)
-                node = Node(first, last, cost[first, cut][1], cost[cut + 1, last][1], estimate=estimate)
+                node = TreeNode(first, last, cost[first, cut][1], cost[cut + 1, last][1], estimate=estimate)
                 cost[first, last] = (estimate + below, node)
         self.root = cost[0, number - 1][1]
         for node in self.root.walk():
@@ -154,24 +154,24 @@ class TreePlan:
 
     @cached_property
     def _estimates(self) -> dict[tuple[int, int], float]:
-        """The rows of each node, counted in some stretches of the events and taken for all of them."""
-        some = self.stretches[:: max(1, len(self.stretches) // SAMPLED)]
-        events = [sum(end - begin for begin, _, end, _ in stretches) for stretches in (self.stretches, some)]
+        """The rows of each node, counted in some tiles of the events and taken for all of them."""
+        some = self.tiles[:: max(1, len(self.tiles) // SAMPLED)]
+        events = [sum(end - begin for begin, _, end, _ in tiles) for tiles in (self.tiles, some)]
         scale = events[0] / max(1, events[1])
         nodes = [(i, j) for i in range(self.leaves.number) for j in range(i, self.leaves.number)]
-        return {node: scale * sum(self._rows_in(*node, stretch) for stretch in some) for node in nodes}
+        return {node: scale * sum(self._rows_in(*node, tile) for tile in some) for node in nodes}
 
-    def _rows_in(self, i: int, j: int, stretch: Stretch) -> float:
-        """Return how many rows the node of variables `i` to `j` has in a stretch."""
-        lo, hi, first_end, limits = stretch
+    def _rows_in(self, i: int, j: int, tile: Tile) -> float:
+        """Return how many rows the node of variables `i` to `j` has in a tile."""
+        lo, hi, first_end, limits = tile
         part = self.leaves.part(i, j, lo, hi)
         events = part.of_variable[0]
         first = np.arange(np.searchsorted(events, first_end if i == 0 else hi))
         none = np.zeros(len(first), np.int64)
-        tasks = Tasks(first, limits[events[first]], none, none)
+        tasks = MatchTasks(first, limits[events[first]], none, none)
         return float(Walker(part, tasks).count(0.0, 0.0).sum())
 
-    def _outer(self, node: Node) -> list[tuple[PairCondition, int]]:
+    def _outer(self, node: TreeNode) -> list[tuple[PairCondition, int]]:
         """Return the conditions between a node and what is outside, each with its variable inside."""
         found = []
         for condition in self.leaves.conditions:
@@ -180,25 +180,25 @@ class TreePlan:
                 found.append((condition, condition.earlier if inside[0] else condition.later))
         return found
 
-    def _terms(self, node: Node) -> tuple[str, ...]:
+    def _terms(self, node: TreeNode) -> tuple[str, ...]:
         names = [name for condition, v in self._outer(node) for name in condition.terms(v, self.leaves.names)]
         return tuple(dict.fromkeys(names))
 
     # --- Running ----------------------------------------------------------------------------------------------
 
     def counts(self) -> Iterator[float]:
-        """Yield how many matches each stretch has."""
+        """Yield how many matches each tile has."""
         root = self.root
-        for lo, hi, first_end, limits in self.stretches:
+        for lo, hi, first_end, limits in self.tiles:
             if root.left is None:
                 yield float(len(self._leaf(root, lo, first_end)))
             else:
                 yield self._joined(root, (lo, hi, first_end), limits, counting=True)[1]
 
     def matches(self) -> Iterator[NDArray[np.int32]]:
-        """Yield the matches of each stretch, a row for each variable, in the order of their events."""
+        """Yield the matches of each tile, a row for each variable, in the order of their events."""
         root = self.root
-        for lo, hi, first_end, limits in self.stretches:
+        for lo, hi, first_end, limits in self.tiles:
             if root.left is None:
                 rows = self._leaf(root, lo, first_end)
             else:
@@ -206,34 +206,35 @@ class TreePlan:
             events = np.stack([self.leaves.of_variable[v][rows.table[v]] for v in range(self.leaves.number)])
             yield events[:, np.lexsort(events[::-1])].astype(np.int32)
 
-    def _run(self, node: Node, stretch: tuple[int, int, int], limits: Ints, counting: bool) -> _Rows:
+    def _run(self, node: TreeNode, tile: tuple[int, int, int], limits: Ints, counting: bool) -> _Rows:
         """Return the rows of a node; where only their number counts, those that no node above can tell apart as one."""
         if node.left is None:
-            lo, hi, first_end = stretch
+            lo, hi, first_end = tile
             return self._leaf(node, lo, first_end if node.first == 0 else hi)
-        rows, _ = self._joined(node, stretch, limits, counting)
+        rows, _ = self._joined(node, tile, limits, counting)
         return self._merged(node, rows) if counting else rows
 
-    def _leaf(self, node: Node, lo: int, hi: int) -> _Rows:
+    def _leaf(self, node: TreeNode, lo: int, hi: int) -> _Rows:
         events = self.leaves.of_variable[node.first]
         begin, end = np.searchsorted(events, [lo, hi])
         node.rows += int(end - begin)
-        node.stretches += 1
+        node.tiles += 1
         here = events[begin:end]
         return _Rows(np.arange(begin, end).reshape(1, -1), here, here, np.ones(len(here)))
 
-    def _joined(self, node: Node, stretch: tuple[int, int, int], limits: Ints, counting: bool) -> tuple[_Rows, float]:
+    def _joined(self, node: TreeNode, tile: tuple[int, int, int], limits: Ints, counting: bool) -> tuple[_Rows, float]:
         """Join the children of a node; return the rows (of the root, if they are not only counted) and their weight."""
         assert node.left is not None
         assert node.right is not None
-        left, right = (self._run(child, stretch, limits, counting) for child in (node.left, node.right))
-        node.stretches += 1
+        left, right = (self._run(child, tile, limits, counting) for child in (node.left, node.right))
+        node.tiles += 1
         order = np.argsort(right.starts, kind="stable")
         right = right.taken(order) if (np.diff(order) != 1).any() else right
         sides, kept = self._sides(node, left, right)
         left = left.taken(kept) if len(kept) < len(left) else left
         after, until = self.leaves.later[left.ends], limits[left.starts]
-        given = (after, until, left.weights)
+        given = joins.LeftRows(after, until, left.weights)
+        offered = joins.RightRows(right.starts, right.ends, right.weights)
         groups = None if self.way == PLAIN else self._groups(node, sides, left, right, after, until)
         only_number = counting and node is self.root
         room = 0 if only_number else 1 << 16
@@ -241,15 +242,13 @@ class TreePlan:
             out = np.empty(room, np.int64), np.empty(room, np.int64)
             if groups is None:
                 found, weight, tests = joins.join_pairs(
-                    sides.kinds, sides.left, *given, sides.right, right.starts, right.ends, right.weights, sides.order,
-                    sides.by_code, *out,
-                )  # fmt: skip
+                    sides.kinds, sides.left, given, sides.right, offered, sides.order, sides.by_code, *out
+                )
             else:
-                (codes, begins, members), (right_codes, right_begins, right_members), by_code = groups
+                left_groups, right_groups, by_code = joins.RowGroups(*groups[0]), joins.RowGroups(*groups[1]), groups[2]
                 found, weight, tests = joins.join_groups(
-                    sides.kinds, codes, begins, members, *given, right_codes, right_begins, right_members,
-                    right.starts, right.ends, right.weights, by_code, *out,
-                )  # fmt: skip
+                    sides.kinds, left_groups, given, right_groups, offered, by_code, *out
+                )
             if only_number or found <= room:
                 break
             if found > MOST_ROWS:
@@ -268,7 +267,7 @@ class TreePlan:
         )  # fmt: skip
         return rows.taken(np.argsort(rows.starts, kind="stable")), weight
 
-    def _sides(self, node: Node, left: _Rows, right: _Rows) -> tuple[_Sides, Ints]:
+    def _sides(self, node: TreeNode, left: _Rows, right: _Rows) -> tuple[_Sides, Ints]:
         """Return the codes that the conditions of a node compare, and which rows of the left have a partner by key."""
         assert node.left is not None
         cut = node.left.last
@@ -294,7 +293,7 @@ class TreePlan:
     # --- Groups -----------------------------------------------------------------------------------------------
 
     def _groups(
-        self, node: Node, sides: _Sides, left: _Rows, right: _Rows, after: Ints, until: Ints
+        self, node: TreeNode, sides: _Sides, left: _Rows, right: _Rows, after: Ints, until: Ints
     ) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints, Ints], Ints] | None:
         """Return the groups of both sides, or None where it does not pay to make them."""
         assert node.left is not None
@@ -316,7 +315,7 @@ class TreePlan:
             by_code = np.searchsorted(found[1][0][0], np.arange(len(sides.by_code)))
         return found[0], found[1], by_code
 
-    def _merged(self, node: Node, rows: _Rows) -> _Rows:
+    def _merged(self, node: TreeNode, rows: _Rows) -> _Rows:
         """Return one row for all that agree in first and last event and in what conditions above ask."""
         if self.way == PLAIN or node.last - node.first < 2:  # two events are told by the first and the last
             return rows
@@ -382,7 +381,7 @@ def _grouped(codes: Ints) -> tuple[Ints, Ints, Ints]:
     return np.ascontiguousarray(codes[:, order[first]]), np.append(first, len(order)), order
 
 
-def drawn(node: Node, names: tuple[str, ...], ran: bool, depth: int = 0) -> list[str]:
+def drawn(node: TreeNode, names: tuple[str, ...], ran: bool, depth: int = 0) -> list[str]:
     """Return the tree as lines of text: the parts of each node below it."""
     inside = ";".join(names[node.first : node.last + 1])
     terms = f"  terms {', '.join(node.terms)}" if node.terms else ""
@@ -390,7 +389,7 @@ def drawn(node: Node, names: tuple[str, ...], ran: bool, depth: int = 0) -> list
     if ran:
         seen = f", {node.rows:,} seen"
         if node.left is not None:
-            seen += f", {node.tests:,} evaluations, condensed in {node.condensed:,} of {node.stretches:,} stretches"
+            seen += f", {node.tests:,} evaluations, condensed in {node.condensed:,} of {node.tiles:,} tiles"
         if node.grouped:
             seen += f", condensation degree {node.degree:.2g}"
     lines = [f"{'  ' * depth}{inside}{terms}  {node.estimate:,.0f} rows expected{seen}"]

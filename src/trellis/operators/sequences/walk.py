@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.kernels import sequences as kernel
-from trellis.kernels.sweep import sweep
+from trellis.kernels.sequence import walk as kernel
+from trellis.kernels.sequence.sweep import sweep
 from trellis.operators.exact import LARGE, SMALL
-from trellis.operators.sequences.candidates import Leaves
+from trellis.operators.sequences.candidates import SequenceCandidates
 
 Ints = NDArray[np.int64]
 WORTH_THREADS = 1 << 12  # first events from which several threads count
@@ -26,8 +26,20 @@ NONE = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
-class Tasks:
-    """First candidates, where what may follow each ends and the last may begin, and their groups, which never fall."""
+class MatchTasks:
+    """Tasks of a walk: all matches that begin at one event in one window.
+
+    Attributes
+    ----------
+    first
+        The first candidate of each.
+    limit
+        Where the candidates that may follow it end.
+    least
+        The first event at which a match may end.
+    group
+        The group of each, never falling.
+    """
 
     first: Ints
     limit: Ints
@@ -45,7 +57,7 @@ class Tasks:
 class Walker:
     """Counts and lists the matches of tasks."""
 
-    def __init__(self, leaves: Leaves, tasks: Tasks, threads: int = 1) -> None:
+    def __init__(self, leaves: SequenceCandidates, tasks: MatchTasks, threads: int = 1) -> None:
         self.leaves, self.tasks, self.threads = leaves, tasks, threads
         self._walks = local()
 
@@ -129,7 +141,7 @@ class Walker:
 
     def locate(self, task: int, rank: int, row: Ints) -> None:
         """Write the events of the match of a task that has a rank."""
-        kernel.locate(
+        kernel.unrank_match(
             self.candidates, self.tasks.given(), task, np.uint64(rank), self.leaves.cut, self._walk(),
             self._scratch(np.uint64), row,
         )  # fmt: skip

@@ -6,28 +6,28 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import accumulate
 from threading import Lock
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trellis.arguments import whole_number
 from trellis.digits import number_text
 from trellis.errors import TrellisError, UsageError
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import locate, passes, travel, unrank
-from trellis.language.bound import BoundQuery
+from trellis.kernels.count import passes
+from trellis.kernels.count.paths import TaskGraph
+from trellis.kernels.unrank import by_edges, by_index, many
+from trellis.kernels.unrank.by_index import IndexWindow
 from trellis.language.syntax import LengthBound
-from trellis.language.times import EPOCH, parse_timestamp
-from trellis.operators.batch import Walked
+from trellis.operators.batch import PathBatch
 from trellis.operators.ranks import Ranks, draw
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex
-from trellis.operators.trends.tasks import NO_BOUND, Tasks, length_bounds
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
@@ -54,26 +54,7 @@ class Addresses(Protocol):
         """Return the trends with given ranks, in rising order and below their number."""
 
 
-@dataclass(frozen=True)
-class Window:
-    """The events of a task as `trellis.kernels.locate` takes them; `begin` is the first of them in the slice."""
-
-    begin: int
-    vertices: int
-    later: Ints
-    place: Small
-    firsts: tuple[Small, ...]
-    lasts: tuple[Small, ...]
-    starts: Flags
-    ends: Flags
-    usable: Flags
-    every: bool
-
-    def __len__(self) -> int:
-        return len(self.place)
-
-
-def window_of(index: AttributeIndex, tasks: Tasks, task: int) -> Window | None:
+def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindow | None:
     """Return a task on the index; None where successors are not ranges of vertices."""
     shape, part = index.shape, int(index.parts.of_task[tasks.number[task]])
     if isinstance(shape, passes.Pairs):
@@ -85,7 +66,7 @@ def window_of(index: AttributeIndex, tasks: Tasks, task: int) -> Window | None:
     if tasks.single:
         starts = np.arange(hi - lo) == 0
         ends[: max(0, first_end - lo)] = False
-    return Window(
+    return IndexWindow(
         lo, int(index.parts.width[part]), np.minimum(index.events.later[here], hi) - lo,
         shape.place[lo + offset : hi + offset], firsts, lasts, usable & (starts | (tasks.every and not tasks.single)),
         usable & ends, usable.copy(), tasks.every,
@@ -113,25 +94,23 @@ class IndexAddresses:
     for each event of the trends.
     """
 
-    def __init__(self, window: Window, total: int, threads: int = 1) -> None:
+    def __init__(self, window: IndexWindow, total: int, threads: int = 1) -> None:
         self.window, self.threads = window, threads
-        bits = 63 - len(window).bit_length()
+        size = len(window.place)
+        bits = 63 - size.bit_length()
         room, limbs = _limbs(total, bits)
-        _refuse_too_large(len(window), 16 * room * len(window))
-        counts = locate.path_counts(
-            bits, limbs, room, window.vertices, window.later, window.place, window.firsts, window.lasts, window.ends,
-            window.every, window.usable,
-        )  # fmt: skip
+        _refuse_too_large(size, 16 * room * size)
+        counts = by_index.path_counts(bits, limbs, room, window)
         largest = sum(int(column) << (bits * i) for i, column in enumerate(counts.sum(axis=0)))
-        self.room, self.limbs = _limbs(largest, locate.BITS)
-        counts = locate.widened(counts, bits, self.room)
-        self._heads = locate.start_heads(window.starts, counts)
-        self._blocks = locate.sum_blocks(locate.block_orders(window.place), window.place, counts)
+        self.room, self.limbs = _limbs(largest, by_index.BITS)
+        counts = by_index.widened(counts, bits, self.room)
+        self._heads = by_index.start_heads(window.starts, counts)
+        self._blocks = by_index.sum_blocks(by_index.block_orders(window.place), window.place, counts)
 
     @property
     def nbytes(self) -> int:
         """The memory that this takes, what it shares with the index included."""
-        return 24 * len(self.window) + sum(array.nbytes for array in self._blocks)
+        return 24 * len(self.window.place) + sum(array.nbytes for array in self._blocks)
 
     def trends(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks, in rising order."""
@@ -139,35 +118,28 @@ class IndexAddresses:
 
     def one_by_one(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks; the time of each grows with the number of blocks of events."""
-        window = self.window
-        events, ends = locate.locate(
-            ranks.limbs(locate.BITS, self.room), self.limbs, window.later, window.place, window.firsts, window.lasts,
-            window.starts, window.ends, window.every, *self._blocks, self._heads,
-        )  # fmt: skip
-        events += np.int32(window.begin)
+        limbs = ranks.limbs(by_index.BITS, self.room)
+        events, ends = by_index.unrank(limbs, self.limbs, self.window, self._blocks, self._heads)
+        events += np.int32(self.window.begin)
         return events, ends
 
     def together(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks, in rising order, in one go through all events."""
         window = self.window
-        slots, _, sums = self._blocks
-        counts = locate.unfold(slots, sums)
+        counts = by_index.unfold(self._blocks)
         order = np.argsort(window.place, kind="stable").astype(np.int32)
         order = order[np.searchsorted(window.place[order], 0) :]
 
-        def travelled(part: Ints) -> tuple[Small, Small]:
-            return travel.travel(
-                part, self.limbs, order, window.later, window.place, window.firsts, window.lasts, window.starts,
-                window.ends, window.every, counts,
-            )  # fmt: skip
+        def unranked(part: Ints) -> tuple[Small, Small]:
+            return many.unrank_many(part, self.limbs, order, window, counts)
 
         with ThreadPoolExecutor(self.threads) as pool:
-            logs = list(pool.map(travelled, np.array_split(ranks.limbs(locate.BITS, self.room), self.threads)))
+            logs = list(pool.map(unranked, np.array_split(ranks.limbs(by_index.BITS, self.room), self.threads)))
             events = np.empty(sum(len(who) for who, _ in logs), np.int32)
             ends = np.zeros(len(ranks), np.int64)
             begins = accumulate((len(who) for who, _ in logs), initial=0)
             parts = zip(logs, begins, np.array_split(ends, self.threads), strict=False)
-            list(pool.map(lambda p: travel.collect(*p[0], window.begin, p[1], events, p[2]), parts))
+            list(pool.map(lambda p: many.collect(*p[0], window.begin, p[1], events, p[2]), parts))
         return events, ends
 
 
@@ -185,22 +157,24 @@ class GraphAddresses:
     """
 
     def __init__(
-        self, events: Slice, graph: EventGraph, tasks: Tasks, task: int, bits: int, having: tuple[LengthBound, ...]
+        self, events: Slice, graph: EventGraph, tasks: TrendTasks, task: int, bits: int, having: tuple[LengthBound, ...]
     ) -> None:
         least, most = length_bounds(having)
-        self.limbs = bits // unrank.LIMB + 2
-        lo, hi, first_end = int(tasks.lo[task]), int(tasks.hi[task]), int(tasks.first_end[task])
+        self.limbs = bits // by_edges.LIMB + 2
+        lo, hi = int(tasks.lo[task]), int(tasks.hi[task])
         lengths = 0
         if least > 1 or most < NO_BOUND:
             lengths = max(1, min(hi - lo, least if most >= NO_BOUND else most))
         _refuse_too_large(hi - lo, 8 * self.limbs * (hi - lo) * (1 + lengths))
-        shape = (lo, hi, first_end, tasks.every, graph.offsets, graph.successors, events.usable, self.limbs)
-        self._counts = unrank.suffix_counts(*shape)
-        self._layers = unrank.layered_counts(*shape, lengths) if lengths else np.zeros((0, 0, self.limbs), np.uint64)
-        self._shape = (
-            lo, hi, first_end, tasks.single, tasks.every, graph.offsets, graph.successors, graph.latest, events.usable,
-            self._counts, self._layers, least, most,
+        arrays = TaskGraph(
+            tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets, graph.successors,
+            graph.latest, events.usable,
         )  # fmt: skip
+        self._counts = by_edges.suffix_counts(arrays, task, self.limbs)
+        self._layers = np.zeros((0, 0, self.limbs), np.uint64)
+        if lengths:
+            self._layers = by_edges.layered_counts(arrays, task, self.limbs, lengths)
+        self._question = (arrays, task, self._counts, self._layers, least, most)
 
     @property
     def nbytes(self) -> int:
@@ -209,7 +183,7 @@ class GraphAddresses:
 
     def trends(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks."""
-        return unrank.unrank(ranks.limbs(unrank.LIMB, self.limbs).astype(np.uint64), *self._shape)
+        return by_edges.unrank(ranks.limbs(by_edges.LIMB, self.limbs).astype(np.uint64), *self._question)
 
 
 def _refuse_too_large(events: int, needed: int) -> None:
@@ -221,15 +195,6 @@ def _refuse_too_large(events: int, needed: int) -> None:
         )
 
 
-def joined(parts: Sequence[Paths]) -> Paths:
-    """Return several lots of paths as one."""
-    if len(parts) == 1:
-        return parts[0]
-    shifts = accumulate((len(events) for events, _ in parts), initial=0)
-    events = np.concatenate([np.empty(0, np.int32), *(events for events, _ in parts)])
-    return events, np.concatenate([np.empty(0, np.int64), *(e + s for (_, e), s in zip(parts, shifts, strict=False))])
-
-
 # --- All tasks of a slice ---------------------------------------------------------------------------------------
 
 
@@ -237,7 +202,7 @@ class AddressBook:
     """The trends of a slice by group and rank; what makes a task addressable is kept, up to a bound."""
 
     def __init__(
-        self, events: Slice, tasks: Tasks, index: AttributeIndex | None, graph: Callable[[], EventGraph],
+        self, events: Slice, tasks: TrendTasks, index: AttributeIndex | None, graph: Callable[[], EventGraph],
         having: tuple[LengthBound, ...], sizes: Callable[[], Sequence[int]], threads: int,
     ) -> None:  # fmt: skip
         """Take, besides what there is, the number of trends of each task."""
@@ -249,31 +214,32 @@ class AddressBook:
         self._bytes = 0
         self._lock = Lock()
 
-    def at(self, group: int, ranks: Sequence[int]) -> Walked:
+    def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the trends of a group with given ranks, in rising order, without those before them."""
-        ranks = Ranks.of(ranks)
-        events, ends = self._paths(group, ranks)
-        if len(events) > MOST_VALUES:
-            raise TrellisError(f"{len(ranks):,} trends have {len(events):,} events together", "Ask for fewer at once.")
-        return Walked(events, ends.astype(np.int32), ranks.shown(), np.full(len(ranks), group, np.int64))
+        batch = self._paths(group, Ranks.of(ranks))
+        if len(batch.positions) > MOST_VALUES:
+            raise TrellisError(
+                f"{len(batch):,} trends have {len(batch.positions):,} events together", "Ask for fewer at once."
+            )
+        return PathBatch(batch.positions, batch.offsets.astype(np.int32), (batch.ranks, batch.groups))
 
-    def at_each(self, chosen: Mapping[int, Ranks], most: int) -> Iterator[Walked]:
+    def at_each(self, chosen: Mapping[int, Ranks], most: int) -> Iterator[PathBatch]:
         """Yield the trends of groups with given ranks, in rising order, in batches of so many events or one trend."""
-        lots: list[tuple[Paths, Ints, Ints]] = []
-        found = 0
+        lots: list[PathBatch] = []
         for group, ranks in chosen.items():
             for begin in range(0, len(ranks), RANKS_TOGETHER):
-                part = ranks[begin : begin + RANKS_TOGETHER]
-                lots.append((self._paths(group, part), part.shown(), np.full(len(part), group, np.int64)))
-                found += len(lots[-1][0][0])
-                if found >= most:
-                    yield from _batches(lots, most)
-                    lots, found = [], 0
-        yield from _batches(lots, most)
+                lots.append(self._paths(group, ranks[begin : begin + RANKS_TOGETHER]))
+                if sum(len(lot.positions) for lot in lots) >= most:
+                    yield from PathBatch.concat(lots).pieces(most)
+                    lots = []
+        yield from PathBatch.concat(lots).pieces(most)
 
-    def _paths(self, group: int, ranks: Ranks) -> Paths:
+    def _paths(self, group: int, ranks: Ranks) -> PathBatch:
         first, ends = self._ends(group)
-        return joined([self._of_task(first + task).trends(inner) for task, inner in shares(ranks, ends)])
+        labels = ranks.shown(), np.full(len(ranks), group, np.int64)
+        found = [self._of_task(first + task).trends(inner) for task, inner in shares(ranks, ends)]
+        whole = PathBatch.concat([PathBatch.of_ends(*paths, labels) for paths in found])
+        return PathBatch(whole.positions, whole.offsets, labels)
 
     def _task_ends(self, group: int) -> tuple[int, list[int]]:
         """Return the first task of a group, and how many trends its tasks have up to each of them."""
@@ -299,19 +265,6 @@ class AddressBook:
         return GraphAddresses(self.events, self._graph(), self.tasks, task, total.bit_length(), self.having)
 
 
-def _batches(lots: Sequence[tuple[Paths, Ints, Ints]], most: int) -> Iterator[Walked]:
-    """Yield trends, their ranks and groups in batches of at most so many events, or one trend."""
-    events, ends = joined([paths for paths, _, _ in lots])
-    ranks, groups = (np.concatenate([np.empty(0, np.int64), *(lot[i] for lot in lots)]) for i in (1, 2))
-    row = begin = 0
-    while row < len(ends):
-        behind = max(row + 1, int(np.searchsorted(ends, begin + most, side="right")))
-        end = int(ends[behind - 1])
-        cut = (ends[row:behind] - begin).astype(np.int32)
-        yield Walked(events[begin:end], cut, ranks[row:behind], groups[row:behind])
-        row, begin = behind, end
-
-
 def shares(ranks: Ranks, ends: Sequence[int]) -> Iterator[tuple[int, Ranks]]:
     """Share out ranks, in rising order, among consecutive ranges with these ends: yield a range, and those in it."""
     done = 0
@@ -324,41 +277,11 @@ def shares(ranks: Ranks, ends: Sequence[int]) -> Iterator[tuple[int, Ranks]]:
 
 def sampled_ranks(counts: Sequence[int], number: int, seed: int) -> dict[int, Ranks]:
     """Draw results of consecutive groups of these sizes; return the ranks drawn of each group that has any."""
+    number, seed = whole_number(number, "the number of a sample"), whole_number(seed, "the seed", None)
     return dict(shares(draw(sum(counts), number, seed), list(accumulate(counts))))
 
 
 # --- What users name --------------------------------------------------------------------------------------------
-
-
-def named_group(bound: BoundQuery, rows: Sequence[Mapping[str, Any]], window: Any, partition: Any) -> int:
-    """Return which of the rows that tell window and partition is the one that was named."""
-    names = [name for name, _ in bound.partition]
-    if isinstance(partition, Mapping):
-        partition = tuple(partition.get(n) for n in names)
-    wanted = partition if isinstance(partition, tuple) else (partition,)
-    window = _as_moment(window)
-    found = [
-        i
-        for i, row in enumerate(rows)
-        if (window is None or row.get("window_start") == window)
-        and (partition is None or tuple(row[n] for n in names) == wanted)
-    ]
-    if len(found) == 1:
-        return found[0]
-    what = f"{len(found):,} windows and partitions fit" if found else "no window and partition with a result fits"
-    raise UsageError(f"{what}; a rank belongs to one", "Name it with window= (its start) and partition= (its values).")
-
-
-def _as_moment(window: Any) -> Any:
-    """Return the start of a window as results have it: text and times without a zone are in UTC."""
-    if hasattr(window, "to_pydatetime"):
-        window = window.to_pydatetime()
-    elif type(window).__module__ == "numpy":
-        window = window.astype("datetime64[us]").item() if window.dtype.kind == "M" else window.item()
-    if isinstance(window, str):
-        micros = parse_timestamp(window)
-        return window if micros is None else EPOCH + timedelta(microseconds=micros)
-    return window.replace(tzinfo=UTC) if isinstance(window, datetime) and window.tzinfo is None else window
 
 
 def check_rank(rank: int, count: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, log2
 from typing import Any
@@ -10,64 +9,21 @@ from typing import Any
 import numpy as np
 
 from trellis.events.columns.ordering import rank_codes
+from trellis.events.columns.types import plain_value
 from trellis.language.bound import Output
-from trellis.language.schema import Kind
+from trellis.operators.aggregates import Aggregates, Sum
 from trellis.operators.exact import Residues
 from trellis.operators.trends.count import Counter
 from trellis.operators.weights import Weight, weigh
 from trellis.plan.plan import Plan
 
 
-@dataclass(frozen=True)
-class Sum:
-    """A sum over pairs of a trend and an event: the finite part, how many values, and the infinities among them."""
-
-    total: Fraction
-    number: int
-    plus: bool = False
-    minus: bool = False
-
-    def __add__(self, other: Sum) -> Sum:
-        return Sum(
-            self.total + other.total, self.number + other.number, self.plus or other.plus, self.minus or other.minus
-        )
-
-    def value(self, kind: Kind) -> Any:
-        """Return the sum as a value of a kind; None where nothing was added, or infinities cancel."""
-        if self.number == 0 or (self.plus and self.minus):
-            return None
-        if self.plus or self.minus:
-            return float("inf") if self.plus else float("-inf")
-        return _to_double(self.total) if kind is Kind.DOUBLE else self.total
-
-    def mean(self) -> float | None:
-        """Return the mean, rounded once."""
-        if self.number == 0 or self.plus or self.minus:
-            return None if self.number == 0 else self.value(Kind.DOUBLE)
-        return _to_double(self.total / self.number)
-
-
-def _to_double(number: Fraction) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return float("inf") if number > 0 else float("-inf")
-
-
-@dataclass(frozen=True)
-class Numbers:
-    """What AGGREGATE says of a group: the number of trends and one state an output."""
-
-    count: int
-    states: tuple[Any, ...]
-
-
-def aggregate(plan: Plan, counter: Counter) -> list[Numbers]:
+def aggregate(plan: Plan, counter: Counter) -> list[Aggregates]:
     """Return the numbers of every group of a slice."""
     outputs = plan.bound.aggregates
     counts = counter.counts()
     columns = [_column_states(named.output, counter, counts) for named in outputs]
-    return [Numbers(count, tuple(column[group] for column in columns)) for group, count in enumerate(counts)]
+    return [Aggregates(count, tuple(column[group] for column in columns)) for group, count in enumerate(counts)]
 
 
 def _column_states(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
@@ -141,32 +97,5 @@ def _extremes(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
             best.append(None)
             continue
         place = codes[events].argmin() if output.function == "MIN" else codes[events].argmax()
-        best.append(column[int(events[place])].as_py())
+        best.append(plain_value(column[int(events[place])]))
     return best
-
-
-def join(plan: Plan, parts: list[Numbers]) -> Numbers:
-    """Return the numbers of several groups taken together."""
-    outputs = plan.bound.aggregates
-    states = tuple(_joined(named.output, [p.states[i] for p in parts if p.count]) for i, named in enumerate(outputs))
-    return Numbers(sum(p.count for p in parts), states)
-
-
-def _joined(output: Output, states: list[Any]) -> Any:
-    if output.function == "COUNT":
-        return sum(states)
-    if output.function in ("SUM", "AVG"):
-        return sum(states, Sum(Fraction(0), 0))
-    known = [s for s in states if s is not None]
-    if not known:
-        return None
-    return min(known) if output.function == "MIN" else max(known)
-
-
-def value_of(output: Output, state: Any) -> Any:
-    """Return what an output shows of its state: an int, a float, a Fraction of decimals, an attribute's value."""
-    if output.function == "AVG":
-        return state.mean()
-    if output.function == "SUM":
-        return state.value(output.type.kind)
-    return state

@@ -10,13 +10,13 @@ import numpy as np
 
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.slice import Ints, Slice
-from trellis.kernels.ranks import ranks_of
+from trellis.kernels.best.ranks import ranks_of
 from trellis.language.bound import BoundQuery, Ordering, OutputKind
 from trellis.limits import is_extreme
-from trellis.operators.batch import Walked
-from trellis.operators.trends.keys import Flags, Keys, make_keys
-from trellis.operators.trends.search import Lanes, Links, Paths, Search, Space, longest_path, together
-from trellis.operators.trends.tasks import NO_BOUND, Tasks, length_bounds
+from trellis.operators.batch import PathBatch
+from trellis.operators.trends.keys import Flags, OrderKeys, make_keys
+from trellis.operators.trends.search import BestSearch, Lanes, Links, Space, in_rank_order, longest_path
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 
 MOST_NODES = 1 << 24  # of one task, about 1 GB
 MOST_PATHS = 1 << 27  # that can be searched
@@ -33,7 +33,7 @@ def may_be_worthwhile(number: int, total: int) -> bool:
 class BestTrends:
     """Searches the best trends of a slice."""
 
-    def __init__(self, bound: BoundQuery, events: Slice, links: Links, tasks: Tasks) -> None:
+    def __init__(self, bound: BoundQuery, events: Slice, links: Links, tasks: TrendTasks) -> None:
         self.events = events
         self.orderings = tuple(o for o in bound.order_by if o.output.kind is not OutputKind.CONSTANT)
         least, most = length_bounds(bound.having)
@@ -63,7 +63,7 @@ class BestTrends:
         number = limit * len(np.unique(self.space.tasks.group)) if per_group else limit
         return may_be_worthwhile(number, total - (self.steps or 0) // STEPS_WORTH)
 
-    def find(self, limit: int, per_group: bool, values: int = 1 << 20) -> list[Walked] | None:
+    def find(self, limit: int, per_group: bool, values: int = 1 << 20) -> list[PathBatch] | None:
         """Return the best trends in batches, in the order of groups and ranks; None if it turns out to be too much.
 
         Parameters
@@ -77,19 +77,19 @@ class BestTrends:
         """
         tasks = self.space.tasks
         bucket = np.unique(tasks.group, return_inverse=True)[1] if per_group else np.zeros(len(tasks), np.int64)
-        paths: Paths | None = together([])
+        paths: PathBatch | None = PathBatch.concat([])
         if limit > 0 and len(tasks):
             paths = self._best(self.orderings, np.arange(len(tasks)), bucket, limit, self.events.usable, ())
-        return None if paths is None else self._ranked(paths.in_rank_order(), values)
+        return None if paths is None else self._ranked(in_rank_order(paths), values)
 
-    def _search(self, orderings: Sequence[Ordering], ok: Flags, required: Sequence[Flags]) -> Search | None:
+    def _search(self, orderings: Sequence[Ordering], ok: Flags, required: Sequence[Flags]) -> BestSearch | None:
         keys = make_keys(orderings, self.events, ok, self.space.longest)
-        search = None if keys is None else Search(self.space, keys, ok, required)
+        search = None if keys is None else BestSearch(self.space, keys, ok, required)
         return None if search is None or search.size > MOST_NODES or not search.served else search
 
     def _best(
         self, orderings: Sequence[Ordering], tasks: Ints, bucket: Ints, limit: int, ok: Flags, required: Sequence[Flags]
-    ) -> Paths | None:
+    ) -> PathBatch | None:
         if len(orderings) > 1 and is_extreme(orderings[0].output):
             return self._best_of_level(orderings, tasks, bucket, limit, ok, required)
         search = self._search(orderings, ok, required)
@@ -97,7 +97,7 @@ class BestTrends:
 
     def _best_of_level(
         self, orderings: Sequence[Ordering], tasks: Ints, bucket: Ints, limit: int, ok: Flags, required: Sequence[Flags]
-    ) -> Paths | None:
+    ) -> PathBatch | None:
         """Search by a least or greatest value and then by other keys.
 
         The value of the last one of the best is found first; those that are better are all known then, and of the
@@ -113,7 +113,7 @@ class BestTrends:
         parts = []
         for part, rows in found.by_bucket():
             better, last = found.cut(rows, limit)
-            parts.append(found.paths.taken(better))
+            parts.append(found.paths.take(better))
             if last is not None:
                 missing = bool(search.keys.flags) and found.words[last, 0] == 0
                 level, must = self._level(orderings[0], None if missing else int(found.words[last, -1]))
@@ -124,7 +124,7 @@ class BestTrends:
                 if more is None:
                     return None
                 parts.append(more)
-        return together(parts)
+        return PathBatch.concat(parts)
 
     def _level(self, ordering: Ordering, code: int | None) -> tuple[Flags, list[Flags]]:
         """Return the events of trends with a least or greatest value, and sets of which they have one event each."""
@@ -136,26 +136,21 @@ class BestTrends:
         beyond = codes > code if ordering.output.function == "MAX" else codes < code
         return ~beyond | (codes < 0), [codes == code]
 
-    def _ranked(self, paths: Paths, values: int) -> list[Walked]:
-        tasks, links = self.space.tasks, self.space.links
-        wanted = np.unique(paths.tasks)
+    def _ranked(self, paths: PathBatch, values: int) -> list[PathBatch]:
+        """Return paths, in the order of tasks and ranks, in batches with their ranks and groups."""
+        tasks, links, of_task = self.space.tasks, self.space.links, paths.groups
+        wanted = np.unique(of_task)
         if tasks.single:  # a rank counts the trends of the group that start earlier
             wanted = np.flatnonzero(np.isin(tasks.group, tasks.group[wanted]))
-        counting = Search(self.space, Keys(), self.events.usable)
+        counting = BestSearch(self.space, OrderKeys(), self.events.usable)
         counts = np.empty(counting.size, np.uint64) if links.counts is None else links.counts()
         ranks = ranks_of(
             counting.tasks(Lanes(wanted, 0 * wanted, wanted)), tasks.group[wanted],
-            np.searchsorted(paths.tasks, np.append(wanted, len(tasks))), paths.events, paths.begins, paths.ends,
+            np.searchsorted(of_task, np.append(wanted, len(tasks))), paths.positions, paths.offsets[:-1], paths.ends,
             links.arrays, counting.shape, counts, self.space.successors(),
         )  # fmt: skip
-        groups, batches, begin = tasks.group[paths.tasks], [], 0
-        while begin < len(paths):
-            first = int(paths.begins[begin])
-            end = max(begin + 1, int(np.searchsorted(paths.ends, first + values, side="right")))
-            ends = (paths.ends[begin:end] - first).astype(np.int32)
-            batches.append(Walked(paths.events[first:][: ends[-1]], ends, ranks[begin:end], groups[begin:end]))
-            begin = end
-        return batches
+        ranked = PathBatch(paths.positions, paths.offsets, (ranks, tasks.group[of_task]))
+        return list(ranked.pieces(values))
 
 
 def _stages(orderings: Sequence[Ordering]) -> Iterator[tuple[Sequence[Ordering], int]]:

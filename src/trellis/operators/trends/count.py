@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Slice
-from trellis.kernels import passes, paths
-from trellis.kernels.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
-from trellis.kernels.passes import LANES
+from trellis.kernels.count import passes, paths
+from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
+from trellis.kernels.count.passes import ABREAST
 from trellis.operators.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.operators.trends.graph import EventGraph
-from trellis.operators.trends.tasks import NO_BOUND, Tasks
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
 EXACT = 2.0**53
 WORTH_THREADS = 1 << 18  # events of all tasks from which several threads count
@@ -27,8 +27,8 @@ MANY = 1 << 19  # events of a task from which it pays to count in blocks
 Weights = Callable[[int], Residues]
 
 
-class Relation(Protocol):
-    """What may follow what, in one of the shapes of `trellis.kernels.passes`."""
+class SuccessorRelation(Protocol):
+    """The relation of events to their successors, in one of the shapes of `trellis.kernels.count.passes`."""
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -42,7 +42,7 @@ class Relation(Protocol):
     def one_segment(self) -> bool:
         """Whether the shape is `Tails`, with the vertices of a part in one segment."""
 
-    def tasks(self, tasks: Tasks) -> passes.Tasks:
+    def tasks(self, tasks: TrendTasks) -> passes.Tasks:
         """Return tasks as the passes take them."""
 
 
@@ -57,7 +57,7 @@ class GraphRelation:
         nearest = passes.first_successors(graph.offsets, graph.successors)
         self.events = passes.Events(none, nearest, graph.latest, events.usable)
 
-    def tasks(self, tasks: Tasks) -> passes.Tasks:
+    def tasks(self, tasks: TrendTasks) -> passes.Tasks:
         """Return tasks as the passes take them; there is no index to find parts of."""
         none = np.empty(0, np.int64)
         return passes.Tasks(tasks.lo, tasks.hi, tasks.first_end, none, none, none, none, tasks.single, tasks.every)
@@ -67,8 +67,8 @@ class Counter:
     """Counts the trends of tasks; HAVING allows the lengths `least` to `most`."""
 
     def __init__(
-        self, events: Slice, relation: Relation, tasks: Tasks, graph: Callable[[], EventGraph], least: int = 1,
-        most: int = NO_BOUND, groups: int | None = None, threads: int = 1,
+        self, events: Slice, relation: SuccessorRelation, tasks: TrendTasks, graph: Callable[[], EventGraph],
+        least: int = 1, most: int = NO_BOUND, groups: int | None = None, threads: int = 1,
     ) -> None:  # fmt: skip
         self.events, self.relation, self.tasks, self._graph = events, relation, tasks, graph
         self.least, self.most = least, most
@@ -80,7 +80,7 @@ class Counter:
         """Whether HAVING leaves out any length."""
         return self.least > 1 or self.most < NO_BOUND
 
-    def _arguments(self, tasks: Tasks) -> tuple[tuple[object, ...], passes.Events, passes.Tasks]:
+    def _arguments(self, tasks: TrendTasks) -> tuple[tuple[object, ...], passes.Events, passes.Tasks]:
         return (self.relation.shape, self.relation.events, self.relation.tasks(tasks))
 
     def approximate(self) -> NDArray[np.float64]:
@@ -88,7 +88,7 @@ class Counter:
         totals = self._numbers(Floats(), self.tasks)
         return np.bincount(self.tasks.group, totals, self.groups).astype(np.float64)
 
-    def _numbers(self, algebra: Floats | Logs | Modulo | Wrapping, tasks: Tasks) -> np.ndarray:
+    def _numbers(self, algebra: Floats | Logs | Modulo | Wrapping, tasks: TrendTasks) -> np.ndarray:
         """Return the number of trends of each task; tasks that overlap are counted several at a time."""
         shape, events, given = self._arguments(tasks)
         order = np.lexsort((given.lo, given.part, given.offset)) if isinstance(shape, passes.Tails) else np.empty(0)
@@ -97,22 +97,22 @@ class Counter:
             return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
         totals = np.empty(len(tasks), type(algebra.zero))
         totals[order] = self._on_threads(
-            tasks.chosen(order), lambda some: passes.count_lanes(algebra, shape, events, some)
+            tasks.chosen(order), lambda some: passes.count_abreast(algebra, shape, events, some)
         )
         return totals
 
-    def _on_threads(self, tasks: Tasks, count: Callable[[passes.Tasks], np.ndarray]) -> np.ndarray:
+    def _on_threads(self, tasks: TrendTasks, count: Callable[[passes.Tasks], np.ndarray]) -> np.ndarray:
         """Count tasks, runs of equal size at once where they are worth it."""
         sizes = np.cumsum(tasks.hi - tasks.lo)
         if self.threads < 2 or len(tasks) < 2 * self.threads or sizes[-1] < WORTH_THREADS:
             return count(self.relation.tasks(tasks))
-        cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, self.threads) // self.threads) // LANES * LANES
+        cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, self.threads) // self.threads) // ABREAST * ABREAST
         bounds = [0, *cuts.tolist(), len(tasks)]
         with ThreadPoolExecutor(self.threads) as pool:
             runs = [self.relation.tasks(tasks.chosen(slice(a, b))) for a, b in pairwise(bounds)]
             return np.concatenate(list(pool.map(count, runs)))
 
-    def log2(self, tasks: Tasks) -> float:
+    def log2(self, tasks: TrendTasks) -> float:
         """Return the binary logarithm of the greatest number of trends of any group of the tasks."""
         logs = self._numbers(Logs(), tasks)
         if not len(logs):
@@ -139,14 +139,14 @@ class Counter:
 
     @property
     def _in_blocks(self) -> bool:
-        """Whether all tasks are so large, and of such a shape, that `trellis.kernels.large` counts them faster."""
+        """Whether all tasks are so large, and of such a shape, that `kernels.count.large` counts them faster."""
         if self.restricted or self.tasks.single or not len(self.tasks) or not self.relation.one_segment:
             return False
         return int((self.tasks.hi - self.tasks.lo).min()) >= MANY
 
     def _counts_in_blocks(self) -> list[int]:
         """Return what `counts` does; a pass gives floats, which tell how many primes are needed, and three residues."""
-        from trellis.kernels.large import BLOCK, PRIMES, count_large  # little work needs it
+        from trellis.kernels.count.large import BLOCK, PRIMES, count_large  # little work needs it
 
         arguments, tables = self._arguments(self.tasks), {}
 
@@ -185,7 +185,7 @@ class Counter:
         found = zip(lowest.tolist(), approximate.tolist(), strict=True)
         return [low + ((int(about) - low + 2**63 >> 64) << 64) for low, about in found]
 
-    def of_tasks(self, tasks: Tasks) -> list[int]:
+    def of_tasks(self, tasks: TrendTasks) -> list[int]:
         """Return the exact number of trends of each of some tasks."""
         each = replace(tasks, group=np.arange(len(tasks)))
         return Counter(
@@ -215,7 +215,7 @@ class Counter:
 
         return reconstruct(bits, residues, signed, LARGE if weights is None else SMALL, self.threads)
 
-    def _residues(self, prime: np.uint64, tasks: Tasks, weights: np.ndarray) -> Residues:
+    def _residues(self, prime: np.uint64, tasks: TrendTasks, weights: np.ndarray) -> Residues:
         algebra, arguments = modulo(int(prime)), self._arguments(tasks)
         if self.least > self.most:
             return np.zeros((1 + len(weights), len(tasks)), np.uint64)
@@ -272,10 +272,11 @@ class Counter:
         tasks = self.tasks.of_groups(np.array([group]))
         if self.least <= self.most:
             graph = self._graph()
-            paths.members(
-                self.least, self.most, tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets,
-                graph.successors, graph.latest, self.events.usable, found,
+            arrays = paths.TaskGraph(
+                tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets, graph.successors,
+                graph.latest, self.events.usable,
             )  # fmt: skip
+            paths.members(arrays, self.least, self.most, found)
         return lo + np.flatnonzero(found[lo:hi])
 
 

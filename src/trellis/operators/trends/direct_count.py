@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import direct_count as kernel
-from trellis.kernels import passes
-from trellis.kernels.algebra import Floats
-from trellis.kernels.halves import LEAF
+from trellis.kernels.count import passes
+from trellis.kernels.count.algebra import Floats
+from trellis.kernels.maximal import counting as kernel
+from trellis.kernels.maximal.bisection import LEAF
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report
 from trellis.operators.exact import LARGE, SMALL, Residues, primes_for, reconstruct
@@ -23,7 +23,7 @@ from trellis.operators.trends.count import Counter, Weights
 from trellis.operators.trends.direct import Direct, Method
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import build_index
-from trellis.operators.trends.tasks import NO_BOUND, Tasks, length_bounds
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 from trellis.plan.plan import Plan
 
 WORTH = 32  # direct edges an event up to which a graph is as good
@@ -42,7 +42,7 @@ def is_better(direct: Direct) -> bool:
     return direct.method is Method.HALVES and direct.exceeds(WORTH * len(direct.events) + (1 << 20))
 
 
-def most_trends(plan: Plan, events: Slice, tasks: Tasks) -> float:
+def most_trends(plan: Plan, events: Slice, tasks: TrendTasks) -> float:
     """Return a number that no task has more maximal trends than: all of them are unextendable, which count fast."""
     plan = replace(plan, bound=replace(plan.bound, report=Report.UNEXTENDABLE))
     index = build_index(plan, events, tasks.lo, tasks.hi, single=False)
@@ -59,10 +59,11 @@ class DirectCounter(Counter):
     """
 
     def __init__(
-        self, direct: Direct, tasks: Tasks, graph: Callable[[], EventGraph], at_most: Callable[[], float],
-        threads: int = 1,
+        self, direct: Direct, tasks: TrendTasks, graph: Callable[[], EventGraph], at_most: Callable[[], float],
+        threads: int = 1, events: Slice | None = None,
     ) -> None:  # fmt: skip
-        self.events, self.tasks, self._graph, self.threads = direct.events, tasks, graph, threads
+        """Sum over columns of `events`, by default of those that the direct successors were found among."""
+        self.events, self.tasks, self._graph, self.threads = events or direct.events, tasks, graph, threads
         self.least, self.most, self.groups = 1, NO_BOUND, len(direct.events.groups)
         self.direct, self._at_most = direct, at_most
 
@@ -81,7 +82,7 @@ class DirectCounter(Counter):
         totals = self._count(kernel.NUMBER, self.tasks, np.zeros((len(self.tasks), 1)))[:, 0]
         return np.bincount(self.tasks.group, totals, self.groups).astype(np.float64)
 
-    def log2(self, tasks: Tasks) -> float:
+    def log2(self, tasks: TrendTasks) -> float:
         """Return the binary logarithm of the greatest number of trends of any group of the tasks."""
         totals = self._count(kernel.SCALED, tasks, np.zeros((len(tasks), 2)))
         return max((log2(number) + kernel.STEP * scale for number, scale in totals.tolist() if number), default=0.0)
@@ -104,7 +105,7 @@ class DirectCounter(Counter):
         tables = self._tables(primes_for(bits, size), tasks, weights)
         return reconstruct(bits, tables.__getitem__, signed, size)
 
-    def _tables(self, primes: list[int], tasks: Tasks, weights: Weights | None) -> dict[int, Residues]:
+    def _tables(self, primes: list[int], tasks: TrendTasks, weights: Weights | None) -> dict[int, Residues]:
         """Return the residues modulo each prime, several primes counted together."""
         none = np.zeros((0, len(self.events)), np.uint64)
         kinds = 0 if weights is None else len(weights(primes[0]))
@@ -121,7 +122,7 @@ class DirectCounter(Counter):
             return dict(pair for pairs in pool.map(tables, together) for pair in pairs)
 
     def _count(
-        self, kind: int, tasks: Tasks, totals: np.ndarray, primes: np.ndarray | None = None,
+        self, kind: int, tasks: TrendTasks, totals: np.ndarray, primes: np.ndarray | None = None,
         weights: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
         """Count into `totals`, a row a task."""
@@ -136,7 +137,7 @@ class DirectCounter(Counter):
 
     # --- What is counted together ---------------------------------------------------------------------------------
 
-    def _laid_out(self, tasks: Tasks) -> Iterator[tuple[Ints, Layout]]:
+    def _laid_out(self, tasks: TrendTasks) -> Iterator[tuple[Ints, Layout]]:
         """Yield the pieces of tasks, those that fit memory together, with their layout."""
         if len(tasks) == len(self.tasks):
             yield from ((p, self._layout(p) if kept is None else kept) for p, kept in self._batches)
@@ -154,7 +155,7 @@ class DirectCounter(Counter):
         strands = self.direct.strands
         return kernel.lay_out(pieces, strands.first, strands.after, *self.direct.codes)
 
-    def _pieces(self, tasks: Tasks) -> Ints:
+    def _pieces(self, tasks: TrendTasks) -> Ints:
         """Return rows (begin, end, task): what each task has of each strand, as places."""
         order, bounds = self.direct.strands.order, self.direct.strands.bounds
         number = np.arange(len(tasks))

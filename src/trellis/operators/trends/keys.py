@@ -1,6 +1,6 @@
 """The keys of ORDER BY as rows of words that add up along a trend: what the search for the best trends compares.
 
-See `trellis.kernels.nodes` for what words are.
+See `trellis.kernels.best.nodes` for what words are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from trellis.events.columns.ordering import group_codes, rank_codes
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import nodes
+from trellis.kernels.best import nodes
 from trellis.language.bound import Ordering, Output, OutputKind
 from trellis.language.syntax import Which
 from trellis.operators.weights import Weight, weigh
@@ -27,7 +27,7 @@ INTEGERS, DECIMALS = 1 << 63, 10**38  # whole numbers, and decimals without thei
 
 
 @dataclass(frozen=True)
-class Word:
+class OrderWord:
     """One word: what every event, the first, the last or the n-th one gives, or whether a flag was met."""
 
     kind: int
@@ -81,7 +81,7 @@ class Rounded:
 
 
 @dataclass(frozen=True)
-class Keys:
+class OrderKeys:
     """All that compares trends.
 
     Attributes
@@ -96,7 +96,7 @@ class Keys:
         What the last words are shown as, if it is not their number itself.
     """
 
-    words: tuple[Word, ...] = ()
+    words: tuple[OrderWord, ...] = ()
     flags: tuple[Flags, ...] = ()
     counted: Flags | None = None
     rounded: Rounded | None = None
@@ -119,7 +119,7 @@ class _Maker:
     events: Slice
     usable: Flags
     longest: int
-    keys: Keys = field(default_factory=Keys)
+    keys: OrderKeys = field(default_factory=OrderKeys)
 
     def add(self, ordering: Ordering) -> bool:
         """Add a key; return False if this cannot be done."""
@@ -130,7 +130,7 @@ class _Maker:
             return False
         match output.kind:
             case OutputKind.LENGTH:
-                return self._put(Word(nodes.HIGH, sign, each=np.ones(len(self.events), np.int64)))
+                return self._put(OrderWord(nodes.HIGH, sign, each=np.ones(len(self.events), np.int64)))
             case OutputKind.ATTRIBUTE:
                 return self._attribute(output, sign)
             case OutputKind.AGGREGATE if output.function in ("MIN", "MAX"):
@@ -141,14 +141,14 @@ class _Maker:
                 return self._difference(output, sign)
         return False
 
-    def _put(self, *words: Word) -> bool:
+    def _put(self, *words: OrderWord) -> bool:
         self.keys = replace(self.keys, words=self.keys.words + words)
         return True
 
     def _flag(self, present: Flags, sign: int) -> None:
         """Put a word that tells trends with a value from those without, if there may be any: NULL comes first."""
         if not present[self.usable].all():
-            self._put(Word(nodes.HIGH, sign, flag=len(self.keys.flags)))
+            self._put(OrderWord(nodes.HIGH, sign, flag=len(self.keys.flags)))
             self.keys = replace(self.keys, flags=(*self.keys.flags, present))
 
     def _attribute(self, output: Output, sign: int) -> bool:
@@ -156,14 +156,16 @@ class _Maker:
         column = self.events.columns[output.column.name]
         codes = group_codes([column])[0] if len(column) else np.zeros(0, np.int64)
         if output.column.which is Which.LAST:
-            return self._put(Word(nodes.HIGH, sign, last=codes))
+            return self._put(OrderWord(nodes.HIGH, sign, last=codes))
         nth = output.column.nth or 1
         if output.column.which is Which.FIRST or nth == 1:
-            return self._put(Word(nodes.HIGH, sign, first=codes))
+            return self._put(OrderWord(nodes.HIGH, sign, first=codes))
         if nth > self.longest:
             return True  # NULL for all
         valid = column.is_valid().to_numpy(zero_copy_only=False)
-        return self._put(Word(nodes.HIGH, sign, nth=(nth, np.where(valid, codes + 1, 0))))  # NULL as in short trends
+        return self._put(
+            OrderWord(nodes.HIGH, sign, nth=(nth, np.where(valid, codes + 1, 0)))
+        )  # NULL as in short trends
 
     def _extreme(self, output: Output, sign: int) -> bool:
         assert output.column is not None
@@ -172,7 +174,7 @@ class _Maker:
         if not known[self.usable].any():
             return True  # NULL for all
         self._flag(known, sign)
-        word = Word(nodes.LEAST if output.function == "MIN" else nodes.GREATEST, sign)
+        word = OrderWord(nodes.LEAST if output.function == "MIN" else nodes.GREATEST, sign)
         return self._put(replace(word, each=np.where(known, codes, word.neutral)))
 
     def _sum(self, output: Output, sign: int) -> bool:
@@ -192,7 +194,7 @@ class _Maker:
         else:
             self._flag(weight.present, sign)
         kinds = [nodes.HIGH] + [nodes.LOW] * (words[0].shape[1] - 1)
-        self._put(*(Word(kind, sign, each=words[0][:, w]) for w, kind in enumerate(kinds)))
+        self._put(*(OrderWord(kind, sign, each=words[0][:, w]) for w, kind in enumerate(kinds)))
         if mean or (pa.types.is_floating(column.type) and not _exact(unit, size)):
             self._round(len(kinds), unit, size, sign, mean)
         return True
@@ -217,7 +219,7 @@ class _Maker:
             return False
         kinds = [nodes.HIGH] + [nodes.LOW] * (words[0].shape[1] - 1)
         of_last, of_first = (words[0], words[1]) if last[0] else (words[1], words[0])
-        self._put(*(Word(k, sign, first=of_first[:, w], last=of_last[:, w]) for w, k in enumerate(kinds)))
+        self._put(*(OrderWord(k, sign, first=of_first[:, w], last=of_last[:, w]) for w, k in enumerate(kinds)))
         if pa.types.is_floating(columns[0].type) and not _exact(unit, size):
             self._round(len(kinds), unit, size, sign, False)
         return True
@@ -266,7 +268,7 @@ def _negative(weight: Weight) -> Weight:
     return replace(weight, high=~weight.high + (low == 0), low=low)
 
 
-def make_keys(orderings: Sequence[Ordering], events: Slice, usable: Flags, longest: int) -> Keys | None:
+def make_keys(orderings: Sequence[Ordering], events: Slice, usable: Flags, longest: int) -> OrderKeys | None:
     """Return the keys of ORDER BY as words, or None where these cannot compare trends.
 
     Parameters

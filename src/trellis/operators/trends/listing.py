@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -24,12 +24,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.events.slice import Ints, Slice
-from trellis.kernels import listing as kernel
-from trellis.kernels import walk as pruned_kernel
+from trellis.events.slice import Slice
+from trellis.kernels.count.paths import TaskGraph
+from trellis.kernels.list import walk as kernel
+from trellis.kernels.list.blocks import TASK, PathBlocks, make_ready
+from trellis.kernels.list.lengths import LengthLimits
+from trellis.kernels.list.walk import WalkRanges, WalkRows, WalkState
+from trellis.kernels.list.wide import SPARE
+from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.stretches import BEYOND, CLIPPED, Stretches
-from trellis.operators.trends.tasks import NO_BOUND, Tasks
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
 BLOCK_VALUES = 1 << 19  # of all blocks of a task: they are to stay in a cache
 FIRST_ROWS = 1 << 14  # of a part, before it is known how long trends are
@@ -41,11 +46,11 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Ground:
+class TraversalInput:
     """What is walked over: tasks of a graph, the lengths that HAVING allows, and a way to a path by group and rank."""
 
     events: Slice
-    tasks: Tasks
+    tasks: TrendTasks
     graph: EventGraph
     least: int
     most: int
@@ -57,53 +62,16 @@ class Ground:
         return self.least > 1 or self.most < NO_BOUND
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> TaskGraph:
         """The arrays as kernels take them."""
         tasks, graph = self.tasks, self.graph
-        return (
+        return TaskGraph(
             tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every,
             graph.offsets, graph.successors, graph.latest, self.events.usable,
         )  # fmt: skip
 
 
 # --- What comes out --------------------------------------------------------------------------------------------
-
-
-class Listed:
-    """Trends that were listed together; see `Trends`.
-
-    Where `shared` is not None, it tells how many leading events a trend has in common with the one before it, and
-    `positions` has only the others; the first one shares none.
-    """
-
-    def __init__(
-        self, stretches: Stretches, place: tuple[int, int], positions: NDArray[np.int32], offsets: NDArray[np.int32],
-        shared: NDArray[np.int32] | None,
-    ) -> None:  # fmt: skip
-        self.positions, self.offsets, self.shared = positions, offsets, shared
-        self._stretches, self._place = stretches, place
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @property
-    def ends(self) -> NDArray[np.int32]:
-        """Where each trend ends in `positions`."""
-        return self.offsets[1:]
-
-    @cached_property
-    def _told(self) -> tuple[Ints, Ints]:
-        return self._stretches.told(*self._place, len(self))
-
-    @property
-    def ranks(self) -> Ints:
-        """The rank of each trend in its group."""
-        return self._told[0]
-
-    @property
-    def groups(self) -> Ints:
-        """The group of each trend."""
-        return self._told[1]
 
 
 class _Buffers:
@@ -122,7 +90,7 @@ class _Buffers:
 
 
 def _room(number: int) -> NDArray[np.int32]:
-    return np.frombuffer(pa.allocate_buffer(4 * (number + kernel.SPARE)), np.int32)
+    return np.frombuffer(pa.allocate_buffer(4 * (number + SPARE)), np.int32)
 
 
 # --- The work --------------------------------------------------------------------------------------------------
@@ -148,8 +116,8 @@ class Listing(Generic[T]):
     """
 
     def __init__(
-        self, ground: Ground, stretches: Stretches, make: Callable[[Listed], T], values: int, threads: int = 1,
-        compact: bool = False,
+        self, ground: TraversalInput, stretches: Stretches, make: Callable[[PathBatch], T], values: int,
+        threads: int = 1, compact: bool = False,
     ) -> None:  # fmt: skip
         self.ground, self.stretches, self.make, self.compact = ground, stretches, make, compact
         few = not len(stretches) or stretches.rows(0, 0, len(stretches)) <= FIRST_ROWS
@@ -161,8 +129,8 @@ class Listing(Generic[T]):
         self.values = max(most * 2 // 3, self.deepest)
         if self._threads == 1:
             self.room = self.values
-        numbers = (stretches.size,) if ground.restricted else (stretches.first, stretches.size)
-        self.arrays = (stretches.tasks, *(n.clipped for n in numbers), *ground.arrays)
+        self.graph = ground.arrays
+        self.ranges = WalkRanges(stretches.tasks, stretches.first.clipped, stretches.size.clipped)
         self._wanted = FIRST_ROWS if self._threads > 1 else NO_BOUND  # rows of a part
         self._lock = Lock()
         self._shared: _Ready | None = None
@@ -285,32 +253,29 @@ class _Ready:
         ground, sizes = listing.ground, listing.stretches.size.clipped
         events, wanted = listing.deepest, int(sizes.max() if stretch is None else sizes[stretch])
         self._told = np.array([-1, 0])
-        self._kernel = pruned_kernel.fill if ground.restricted else kernel.fill
+        self._blocks: PathBlocks | None = None
+        self._limits: LengthLimits | None = None
         if ground.restricted:
             sets = np.empty(events, np.uint64), np.empty(events, np.int64)
-            self._arrays: tuple[Any, ...] = (self._told, ground.least, ground.most, *sets)
+            self._limits = LengthLimits(self._told, ground.least, ground.most, *sets)
             return
-        room = min(BLOCK_VALUES, wanted) + kernel.SPARE
-        blocks = [np.zeros(room, np.int32) for _ in range(2)]
+        room = min(BLOCK_VALUES, wanted) + SPARE
+        values, lengths = np.zeros(room, np.int32), np.zeros(room, np.int32)
         compactly = np.zeros(room, np.int32) if listing.compact else None
-        counts = np.empty(events, np.uint64), np.empty((events, 4), np.int64)
-        self._arrays = (self._told, *counts, *blocks, compactly)
+        counts, table = np.empty(events, np.uint64), np.empty((events, 4), np.int64)
+        self._blocks = PathBlocks(self._told, counts, table, values, lengths, compactly)
         if stretch is not None:
-            lo, hi, first_end, _, every, offsets, successors, _, ok = ground.arrays
-            task = listing.stretches.tasks[stretch]
-            kernel.make_ready(
-                self._told, task, lo[task], hi[task], first_end[task], every, sizes[stretch], offsets, successors, ok,
-                *self._arrays[1:],
-            )  # fmt: skip
+            make_ready(listing.graph, listing.stretches.tasks[stretch], sizes[stretch], self._blocks, compactly)
 
     @property
     def task(self) -> int:
         """The task that is ready."""
-        return int(self._told[kernel.TASK])
+        return int(self._told[TASK])
 
-    def fill(self, walk: tuple[Any, ...], buffers: _Buffers) -> None:
+    def fill(self, walk: WalkState, buffers: _Buffers) -> None:
         """Write the next paths of a walk."""
-        self._kernel(*walk, *self._listing.arrays, *self._arrays, buffers.values, buffers.ends, buffers.shared)
+        rows = WalkRows(buffers.values, buffers.ends, buffers.shared)
+        kernel.fill(walk, self._listing.ranges, self._listing.graph, self._blocks, self._limits, None, rows)
 
 
 class _Lane:
@@ -319,8 +284,8 @@ class _Lane:
     def __init__(self, listing: Listing[Any]) -> None:
         self._listing = listing
         self._state, self._numbers = np.zeros(kernel.STATE_SIZE, np.int64), np.zeros(2, np.uint64)
-        self._nodes = np.zeros(listing.deepest + kernel.SPARE, np.int32)
-        self._places = np.zeros(listing.deepest + 1, np.int64)
+        nodes = np.zeros(listing.deepest + SPARE, np.int32)
+        self._walk = WalkState(self._state, self._numbers, nodes, np.zeros(listing.deepest + 1, np.int64))
         self._place = (-1, 0)  # the stretch and its row that come next
         self._own: _Ready | None = None
         self._buffers: _Buffers | None = None
@@ -345,12 +310,12 @@ class _Lane:
     def _begin(self, part: _Part) -> None:
         listing, state, numbers = self._listing, self._state, self._numbers
         stretches, ground = listing.stretches, listing.ground
-        state[kernel.STRETCH], state[kernel.READY], state[kernel.DEPTH] = part.stretch, 1, 0
+        state[kernel.RANGE], state[kernel.READY], state[kernel.DEPTH] = part.stretch, 1, 0
         state[kernel.CURSOR] = ground.tasks.lo[stretches.tasks[part.stretch]]
         numbers[kernel.SKIP] = 0
         if listing.is_far(part.stretch, part.begin):
             path = ground.path(int(stretches.groups[part.stretch]), stretches.rank[part.stretch] + part.begin)
-            kernel.stand_on(path, state, self._nodes, self._places, ground.graph.offsets, ground.graph.successors)
+            kernel.stand_on(path, self._walk, ground.graph.offsets, ground.graph.successors)
         else:
             numbers[kernel.SKIP] = stretches.first[part.stretch] + part.begin
 
@@ -358,15 +323,17 @@ class _Lane:
         """List a batch and return what is made of it."""
         listing, state = self._listing, self._state
         buffers, self._buffers = self._buffers or self._new_buffers(), None
-        self._ready.fill((state, self._numbers, self._nodes, self._places), buffers)
-        rows, used = state[kernel.ROWS :].tolist()
+        self._ready.fill(self._walk, buffers)
+        rows, used = state[kernel.ROWS : kernel.VALUES + 1].tolist()
         if not rows:
             raise AssertionError("there are fewer trends than were counted")
-        listed = Listed(listing.stretches, self._place, *buffers.taken(rows, used))
+        positions, offsets, shared = buffers.taken(rows, used)
+        labels = partial(listing.stretches.told, *self._place, rows)
+        batch = PathBatch(positions, offsets, labels, shared=shared)
         self._place = listing.stretches.after(*self._place, rows)
         self.rest -= rows
         self.rows_of_a_batch = max(1, rows * listing.values // used)
-        return listing.make(listed)
+        return listing.make(batch)
 
     def _new_buffers(self) -> _Buffers:
         rows = min(2 * self.rows_of_a_batch, self.rest)

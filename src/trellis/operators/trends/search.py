@@ -1,4 +1,4 @@
-"""The search for the best paths of tasks: what `trellis.kernels.best` finds by words, by what readers see."""
+"""The search for the best paths of tasks: what `trellis.kernels.best.search` finds by words, by what readers see."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints
-from trellis.kernels import best as kernel
-from trellis.kernels import nodes
-from trellis.kernels.edges import ANY
-from trellis.kernels.ranks import rank_order
+from trellis.kernels.best import nodes
+from trellis.kernels.best import search as kernel
+from trellis.kernels.best.ranks import rank_order
+from trellis.kernels.event_graph.edges import EdgeCodes
+from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.graph import EventGraph
-from trellis.operators.trends.keys import Flags, Keys, Word
-from trellis.operators.trends.tasks import NO_BOUND, Tasks
+from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
 MOST_MEANS = 1 << 21  # paths that are compared by their means
 Suffixes = Callable[[Ints, Ints, int], tuple[Ints, Flags]]
@@ -26,51 +27,23 @@ SuffixCounts = Callable[[], NDArray[np.uint64]]
 # --- Paths, links, states ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Paths:
-    """Some paths: their events one after another, where each ends, and its task."""
-
-    events: NDArray[np.int32]
-    ends: Ints
-    tasks: Ints
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    @property
-    def begins(self) -> Ints:
-        """Where each path begins."""
-        return np.concatenate([[0], self.ends])[: len(self)].astype(np.int64)
-
-    def taken(self, rows: Ints) -> Paths:
-        """Return some of the paths, in the order given."""
-        begins, lengths = self.begins[rows], (self.ends - self.begins)[rows]
-        ends = np.cumsum(lengths)
-        places = np.arange(lengths.sum()) + np.repeat(begins - (ends - lengths), lengths)
-        return Paths(self.events[places], ends, self.tasks[rows])
-
-    def in_rank_order(self) -> Paths:
-        """Return the paths in the order of tasks and ranks."""
-        return self.taken(rank_order(self.events, self.ends, self.tasks))
+def paths_of_tasks(events: NDArray[np.int32], ends: Ints, tasks: Ints) -> PathBatch:
+    """Return paths, each with its task in place of a group; their ranks are not known."""
+    return PathBatch.of_ends(events, ends, (np.full(len(tasks), NO_RANK), tasks))
 
 
-def together(parts: Sequence[Paths]) -> Paths:
-    """Return several lots of paths as one."""
-    shifts = np.cumsum([0, *(len(p.events) for p in parts)])
-    return Paths(
-        np.concatenate([np.empty(0, np.int32), *(p.events for p in parts)]),
-        np.concatenate([np.empty(0, np.int64), *(p.ends + s for p, s in zip(parts, shifts[:-1], strict=True))]),
-        np.concatenate([np.empty(0, np.int64), *(p.tasks for p in parts)]),
-    )
+def in_rank_order(paths: PathBatch) -> PathBatch:
+    """Return paths in the order of tasks and ranks."""
+    return paths.take(rank_order(paths.positions, paths.ends, paths.groups))
 
 
 @dataclass(frozen=True)
 class Links:
-    """How events follow one another, in the form of `trellis.kernels.nodes`.
+    """How events follow one another, in the form of `trellis.kernels.best.nodes`.
 
-    Where there are too many edges to list (`codes`: see `trellis.kernels.edges.edges_of_rows`), the search needs to be
-    told, for all events of its one task, the value of the best suffix and which events have any (`suffixes`, from what
-    each event gives, what it gives at the end of a trend, and whether more or less is better: 1, -1), and the
+    Where there are too many edges to list (`codes`), the search needs to
+    be told, for all events of its one task, the value of the best suffix and which events have any (`suffixes`, from
+    what each event gives, what it gives at the end of a trend, and whether more or less is better: 1, -1), and the
     number of suffixes up to 2**64 - 1 (`counts`).
     """
 
@@ -78,22 +51,19 @@ class Links:
     successors: NDArray[np.int32]
     nearest: Ints
     latest: Ints
-    policy: int = ANY
-    codes: tuple[np.ndarray, ...] = ()
+    codes: EdgeCodes | None = None
     suffixes: Suffixes | None = None
     counts: SuffixCounts | None = None
 
     @property
     def lazy(self) -> bool:
         """Whether successors are found when they are asked for."""
-        return bool(self.codes)
+        return self.codes is not None
 
     @property
-    def arrays(self) -> nodes.Listed | nodes.Sought:
+    def arrays(self) -> nodes.Listed | EdgeCodes:
         """What the kernels take."""
-        if self.lazy:
-            return nodes.Sought(self.policy, *self.codes)
-        return nodes.Listed(self.offsets, self.successors)
+        return nodes.Listed(self.offsets, self.successors) if self.codes is None else self.codes
 
 
 def links_of(graph: EventGraph) -> Links:
@@ -107,7 +77,7 @@ def links_of(graph: EventGraph) -> Links:
 
 @dataclass(frozen=True)
 class States:
-    """What a path may do by what it has met, in the form of `trellis.kernels.nodes`; `met` are the flags of a state."""
+    """What a path may do by what it has met, in the form of `kernels.best.nodes`; `met` are the flags of a state."""
 
     kind: Ints
     step: Ints
@@ -167,7 +137,7 @@ class Space:
     """Where is searched: links, tasks, and the lengths that trends may have, of which none is above `longest`."""
 
     links: Links
-    tasks: Tasks
+    tasks: TrendTasks
     least: int
     most: int
     longest: int
@@ -204,12 +174,12 @@ class Lanes:
         return len(self.number)
 
 
-class Search:
+class BestSearch:
     """Searches paths by some keys, of events that may be used, with one of each set of events that is required."""
 
-    def __init__(self, space: Space, keys: Keys, ok: Flags, required: Sequence[Flags] = ()) -> None:
+    def __init__(self, space: Space, keys: OrderKeys, ok: Flags, required: Sequence[Flags] = ()) -> None:
         self.space, self.keys, self.ok = space, keys, ok
-        self.words = keys.words or (Word(nodes.HIGH, 1),)
+        self.words = keys.words or (OrderWord(nodes.HIGH, 1),)
         self.signs = np.array([w.sign for w in self.words], np.int64)
         self.streams = 1 if keys.counted is None else space.longest + 1
         nth = max((w.nth[0] for w in self.words if w.nth is not None), default=0)
@@ -229,7 +199,7 @@ class Search:
         simple = len(self.states) == len(self.words) == 1 and self.words[0].kind == nodes.HIGH
         return not self.space.links.lazy or (simple and len(self.space.tasks) == 1)
 
-    def best(self, tasks: Ints, bucket: Ints, limit: int) -> Paths | None:
+    def best(self, tasks: Ints, bucket: Ints, limit: int) -> PathBatch | None:
         """Return the `limit` best paths of each bucket of tasks, in no order, or None if that is too much.
 
         Parameters
@@ -247,12 +217,12 @@ class Search:
         kept, ties = [], {}
         for part, rows in found.by_bucket():
             better, last = found.cut(rows, limit)
-            kept.append(found.paths.taken(better))
+            kept.append(found.paths.take(better))
             if last is not None:
                 ties[part] = last, limit - len(better)
-        return together([*kept, self._tied(found, ties)] if ties else kept)
+        return PathBatch.concat([*kept, self._tied(found, ties)] if ties else kept)
 
-    def candidates(self, tasks: Ints, bucket: Ints, limit: int) -> Candidates | None:
+    def candidates(self, tasks: Ints, bucket: Ints, limit: int) -> BestCandidates | None:
         """Return the best paths of each bucket by their words alone: of each stream, where there are several."""
         each = np.tile(np.arange(self.streams), len(tasks))
         lanes = Lanes(np.repeat(tasks, self.streams), each, np.repeat(bucket, self.streams))
@@ -267,15 +237,15 @@ class Search:
         events, paths = self._enumerate(lanes, order, order if apart else lanes.bucket, limit, room)
         words = len(self.words)
         lane = paths[:, words + kernel.TASK]
-        found = Paths(events, paths[:, words + kernel.PATH_END], lanes.number[lane])
+        found = paths_of_tasks(events, paths[:, words + kernel.PATH_END], lanes.number[lane])
         rows = np.flatnonzero(paths[:, words + kernel.WANTED])
         kept = room if len(tasks) == 1 else None
-        return Candidates(self, lanes, found.taken(rows), lane[rows], paths[rows, :words], best, kept)
+        return BestCandidates(self, lanes, found.take(rows), lane[rows], paths[rows, :words], best, kept)
 
     def _enumerate(
         self, lanes: Lanes, order: Ints, bucket: Ints, limit: int, room: Ints
     ) -> tuple[NDArray[np.int32], Ints]:
-        """Return events and paths as `trellis.kernels.best.best_paths` writes them."""
+        """Return events and paths as `trellis.kernels.best.search.best_paths` writes them."""
         state = np.zeros(kernel.STATE_SIZE, np.int64)
         state[[kernel.TURN, kernel.READY]] = -1
         widest, words = self.space.widest, len(self.words)
@@ -288,15 +258,16 @@ class Search:
         }
         while True:
             suffixes, slots, events, paths = growing.values()
+            given = kernel.SearchRoom(room, self.space.successors(), heaps, stack, kept, suffixes, slots, events, paths)
             asked = kernel.best_paths(
                 state, order, bucket, self.tasks(lanes), self.space.links.arrays, self.shape, self.space.links.lazy,
-                room, self.space.successors(), heaps, suffixes, slots, stack, kept, events, paths,
+                given,
             )  # fmt: skip
             if asked == kernel.DONE:
                 return events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
             growing[asked] = _larger(growing[asked], int(state[kernel.NEEDED]))
 
-    def _tied(self, found: Candidates, ties: dict[int, tuple[int, int]]) -> Paths:
+    def _tied(self, found: BestCandidates, ties: dict[int, tuple[int, int]]) -> PathBatch:
         """Return the first paths in rank order that are shown as good as the last one of a bucket: so many as miss."""
         lanes, apart = found.lanes, self.streams > 1
         missing = np.zeros(lanes.bucket[-1] + 1, np.int64)
@@ -315,17 +286,18 @@ class Search:
         if found.best is not None:
             order = order[_no_worse(found.best[order], low[part[order]], self.signs)]
         paths, lane = self._walk(lanes, order, part, low, high, limit, found.room)
-        return paths.taken(_first_of_buckets(paths, lanes.bucket[lane], missing)) if apart else paths
+        return paths.take(_first_of_buckets(paths, lanes.bucket[lane], missing)) if apart else paths
 
     def _walk(
         self, lanes: Lanes, order: Ints, part: Ints, low: Ints, high: Ints, limit: Ints, known: Ints | None
-    ) -> tuple[Paths, Ints]:
+    ) -> tuple[PathBatch, Ints]:
         """Return paths as `trellis.kernels.best.paths_between` lists them, and their lanes."""
         state = np.zeros(kernel.STATE_SIZE, np.int64)
         state[[kernel.TURN, kernel.READY]] = -1
         widest, words = self.space.widest, len(self.words)
         room = self.room() if known is None else known
-        taken, marks = np.zeros(len(limit), np.int64), np.empty((widest, 2), np.int64)
+        bounds = kernel.ValueBounds(low, high, limit, np.zeros(len(limit), np.int64))
+        marks = np.empty((widest, 2), np.int64)
         growing: dict[int, NDArray[Any]] = {
             kernel.MORE_WAITING: np.empty(256, np.int64),
             kernel.MORE_EVENTS: np.empty(256, np.int32),
@@ -334,16 +306,17 @@ class Search:
         sofar = np.empty((widest, words), np.int64)
         while True:
             waiting, events, paths = growing.values()
+            given = kernel.BetweenRoom(room, self.space.successors(), marks, sofar, waiting, events, paths)
             asked = kernel.paths_between(
-                state, order, part, self.tasks(lanes), self.space.links.arrays, self.shape, known is not None, room,
-                low, high, limit, taken, self.space.successors(), waiting, marks, sofar, events, paths,
+                state, order, part, self.tasks(lanes), self.space.links.arrays, self.shape, known is not None, bounds,
+                given,
             )  # fmt: skip
             if asked == kernel.DONE:
                 break
             growing[asked] = _larger(growing[asked], int(state[kernel.NEEDED]))
         events, paths = events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
         lane = paths[:, words + kernel.TASK]
-        return Paths(events, paths[:, words + kernel.PATH_END], lanes.number[lane]), lane
+        return paths_of_tasks(events, paths[:, words + kernel.PATH_END], lanes.number[lane]), lane
 
     # --- What the kernels take
 
@@ -387,8 +360,8 @@ class Search:
 
 def longest_path(space: Space, ok: Flags) -> int:
     """Return the length of the longest path of any task, whatever lengths are allowed."""
-    keys = Keys((Word(nodes.HIGH, 1, each=np.ones(len(ok), np.int64)),))
-    search = Search(Space(space.links, space.tasks, 1, NO_BOUND, space.widest), keys, ok)
+    keys = OrderKeys((OrderWord(nodes.HIGH, 1, each=np.ones(len(ok), np.int64)),))
+    search = BestSearch(Space(space.links, space.tasks, 1, NO_BOUND, space.widest), keys, ok)
     every = np.arange(len(space.tasks))
     lanes = Lanes(every, 0 * every, every)
     lengths = kernel.best_of_tasks(search.tasks(lanes), space.links.arrays, search.shape, search.room())[:, 0]
@@ -420,24 +393,24 @@ def _no_worse(best: Ints, bounds: Ints, signs: Ints) -> Flags:
     return ~worse
 
 
-def _first_of_buckets(paths: Paths, bucket: Ints, numbers: Ints) -> Ints:
+def _first_of_buckets(paths: PathBatch, bucket: Ints, numbers: Ints) -> Ints:
     """Return the paths that are the first in rank order of their buckets, of each so many."""
-    order = rank_order(paths.events, paths.ends, paths.tasks)
+    order = rank_order(paths.positions, paths.ends, paths.groups)
     order = order[np.argsort(bucket[order], kind="stable")]
     ordered = bucket[order]
     return order[np.arange(len(order)) - np.searchsorted(ordered, ordered) < numbers[ordered]]
 
 
 @dataclass(frozen=True)
-class Candidates:
+class BestCandidates:
     """The best paths by words: the lane that each was found in, and its words.
 
     The best of all lanes is there where it was looked for, the best suffixes where there is but one task.
     """
 
-    search: Search = field(repr=False)
+    search: BestSearch = field(repr=False)
     lanes: Lanes
-    paths: Paths
+    paths: PathBatch
     lane: Ints
     words: Ints
     best: Ints | None

@@ -8,14 +8,14 @@ from functools import cached_property
 import numpy as np
 
 from trellis.events.slice import Ints
-from trellis.operators.batch import Range
-from trellis.operators.trends.tasks import Tasks
+from trellis.operators.batch import RankRange
+from trellis.operators.trends.tasks import TrendTasks
 
 BEYOND = 1 << 63  # ranks from here on are not found by counts of 64 bits
 CLIPPED = 1 << 40
 
 
-class Numbers:
+class ClippedNumbers:
     """Whole numbers of any size; `clipped` has `BEYOND` for larger ones."""
 
     def __init__(self, values: Ints | list[int]) -> None:
@@ -35,13 +35,13 @@ class Stretches:
     The first of them has rank `rank[i]` in its group `groups[i]`. None is empty.
     """
 
-    def __init__(self, tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> None:
+    def __init__(self, tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[RankRange]) -> None:
         """Take the number of trends of each task, and the ranks wanted of groups."""
         small = sum(sizes) < BEYOND and all(end < BEYOND for _, _, end in ranges)
         found = (_small_stretches if small else _stretches)(tasks, sizes, ranges)
         self.tasks = np.asarray(found[0], np.int64)
         self.groups = tasks.group[self.tasks]
-        self.first, self.size, self.rank = map(Numbers, found[1:])
+        self.first, self.size, self.rank = map(ClippedNumbers, found[1:])
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -79,7 +79,7 @@ class Stretches:
         return shown, np.repeat(self.groups[stretch : last + 1], lengths)
 
 
-def _stretches(tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> tuple[list[int], ...]:
+def _stretches(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[RankRange]) -> tuple[list[int], ...]:
     """Return task, first rank, size and rank in the group of each stretch."""
     found: list[tuple[int, int, int, int]] = []
     for group, begin, end in ranges:
@@ -92,7 +92,7 @@ def _stretches(tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> t
     return tuple([row[i] for row in found] for i in range(4))
 
 
-def _small_stretches(tasks: Tasks, sizes: Sequence[int], ranges: Sequence[Range]) -> tuple[Ints, ...]:
+def _small_stretches(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[RankRange]) -> tuple[Ints, ...]:
     """Do what `_stretches` does, where all numbers fit 64 bits, for all tasks at once."""
     groups, begins, ends = np.array(ranges, np.int64).reshape(-1, 3).T
     which = np.searchsorted(groups, tasks.group)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trellis.events.slice import Ints, Slice
-from trellis.kernels.worlds import first_ends
+from trellis.kernels.events.partitions import first_ends
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import LengthBound, Report
 from trellis.plan.plan import Plan
@@ -17,8 +17,8 @@ NO_BOUND = 1 << 62
 
 
 @dataclass(frozen=True)
-class Tasks:
-    """Ranges of events as `trellis.kernels.passes` takes them; `group` never falls, `number` is the task's own."""
+class TrendTasks:
+    """Ranges of events as `kernels.count.passes` takes them; `group` never falls, `number` is the task's own."""
 
     lo: Ints
     hi: Ints
@@ -31,31 +31,31 @@ class Tasks:
     def __len__(self) -> int:
         return len(self.lo)
 
-    def of_groups(self, wanted: Ints) -> Tasks:
+    def of_groups(self, wanted: Ints) -> TrendTasks:
         """Return the tasks of some groups."""
         return self.chosen(np.isin(self.group, wanted))
 
-    def chosen(self, which: Any) -> Tasks:
+    def chosen(self, which: Any) -> TrendTasks:
         """Return the tasks that a mask, a slice or places name."""
         lo, hi, first_end, group, number = (
             a[which] for a in (self.lo, self.hi, self.first_end, self.group, self.number)
         )
-        return Tasks(lo, hi, first_end, group, number, self.single, self.every)
+        return TrendTasks(lo, hi, first_end, group, number, self.single, self.every)
 
 
-def make_tasks(plan: Plan, events: Slice) -> Tasks:
+def make_tasks(plan: Plan, events: Slice) -> TrendTasks:
     """Return the tasks of a slice, in the order of the output; those of spans do not know yet where trends may end."""
     groups = events.groups
     every = plan.bound.report is Report.ANY
     if plan.bound.window.kind is not WindowKind.SPAN:
         number = np.arange(len(groups))
-        return Tasks(groups.lo, groups.hi, groups.lo, number, number, False, every)
+        return TrendTasks(groups.lo, groups.hi, groups.lo, number, number, False, every)
     starts = np.flatnonzero(events.usable)
     group = np.searchsorted(groups.lo, starts, side="right") - 1
-    return Tasks(starts, events.until[starts], starts, group, np.arange(len(starts)), True, every)
+    return TrendTasks(starts, events.until[starts], starts, group, np.arange(len(starts)), True, every)
 
 
-def with_first_ends(tasks: Tasks, events: Slice, latest: Ints) -> Tasks:
+def with_first_ends(tasks: TrendTasks, events: Slice, latest: Ints) -> TrendTasks:
     """Return the tasks of spans with the first event at which a trend that starts no earlier may end."""
     if not tasks.single:
         return tasks

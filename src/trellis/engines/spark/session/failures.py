@@ -1,0 +1,128 @@
+"""Mistakes found by a task, carried to the driver inside the text of Spark's exception."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from trellis.digits import digits_of, number_of
+from trellis.engines.spark.session.exhausted import exhausted_in
+from trellis.engines.spark.session.workers import lacking
+from trellis.engines.spark.split.compile import translate_error
+from trellis.errors import (
+    DataError,
+    ListingRefused,
+    MemoryExhausted,
+    OperatorFailed,
+    OverflowInCondition,
+    TrellisError,
+    UsageError,
+)
+from trellis.memory import exhausted
+
+_MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
+_BEGUN = re.compile(r"Current State: INITIALIZING")  # Spark has read nothing yet but its own logs
+_DAMAGED = re.compile(
+    r"Failed to read log file \S+|Checkpoint location \S+ is in an inconsistent state|CONCURRENT_STREAM_LOG_UPDATE|"
+    r"STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY|STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY|"
+    r"CANNOT_LOAD_STATE_STORE[.\w]*|Checksum error: \S+|STDS_[A-Z_]+|"
+    r"Error reading (?:delta|snapshot|streaming state) file[^\n]*"
+)
+_KINDS = {
+    kind.__name__: kind
+    for kind in (
+        TrellisError,
+        UsageError,
+        DataError,
+        OverflowInCondition,
+        ListingRefused,
+        OperatorFailed,
+        MemoryExhausted,
+    )
+}
+
+
+class TaskMistake(Exception):
+    """A mistake in a task; its text holds the error for the driver."""
+
+
+@contextmanager
+def in_task() -> Iterator[None]:
+    """Turn a mistake found in a task into an exception that the driver can read."""
+    try:
+        yield
+    except TrellisError as error:
+        raise TaskMistake(f"{error} TRELLIS[{_packed(error)}]") from None
+    except MemoryError as problem:
+        lacked = exhausted(problem, "a Python worker of Spark's")
+        raise TaskMistake(f"{lacked} TRELLIS[{_packed(lacked)}]") from None
+
+
+@contextmanager
+def in_driver() -> Iterator[None]:
+    """Turn Spark's exception about a mistake in a task, in a compiled condition or in the set-up into that mistake."""
+    try:
+        yield
+    except TrellisError:
+        raise
+    except Exception as problem:
+        mistake = mistake_in(problem)
+        if mistake is None:
+            raise
+        raise mistake from None
+
+
+def mistake_in(problem: BaseException) -> TrellisError | None:
+    """Return the mistake that an exception of Spark's is about, if it is about one."""
+    marks = _MARK.findall(str(problem))
+    if marks:
+        return _unpacked(marks[-1])
+    return translate_error(problem) or lacking(problem) or exhausted_in(problem) or _of_the_machine(problem)
+
+
+def _of_the_machine(problem: BaseException) -> TrellisError | None:
+    """Return what a job of Spark's failed of, if that is the machine, or the checkpoint or the state of a stream."""
+    said = str(problem)
+    if "Python worker failed to connect back" in said:
+        return TrellisError(
+            "a Python worker of Spark's did not start within the ten seconds that Spark waits: the machine is too busy",
+            "Run it again when less runs there; a stream goes on where it was.",
+        )
+    if "No space left on device" in said:
+        return DataError("there is no room: No space left on device", "Make room, and run it again.")
+    if "org/rocksdb" in said or "org.rocksdb" in said:
+        return UsageError(
+            "streams keep their state in RocksDB, and this Spark has none: its rocksdbjni is absent or cannot be used",
+            "Use a Spark that has it, as that of PyPI does.",
+        )
+    begun = type(problem).__name__ == "StreamingQueryException" and _BEGUN.search(said)
+    if not begun and not _DAMAGED.search(said):
+        return None
+    reason = said.partition("terminated with exception: ")[2] or said
+    why = (_DAMAGED.search(said) or [reason.splitlines()[0]])[0].strip()
+    return DataError(
+        f"the checkpoint of the stream is damaged or incomplete: {why}",
+        "Put it back as it was; or begin anew, with another checkpoint and another output.",
+    )
+
+
+def _packed(error: TrellisError) -> str:
+    """Return an error as text; plain JSON, since the text of an exception may also hold what stands in the events."""
+    kind = type(error).__name__ if type(error).__name__ in _KINDS else "TrellisError"
+    count = getattr(error, "count", None)
+    about = {"kind": kind, "what": error.what, "hint": error.hint, "count": None if count is None else digits_of(count)}
+    return base64.b64encode(json.dumps(about).encode()).decode()
+
+
+def _unpacked(text: str) -> TrellisError | None:
+    try:
+        about = json.loads(base64.b64decode(text))
+        kind = _KINDS[about["kind"]]
+        if kind is ListingRefused and about["count"] is not None:
+            return ListingRefused(about["what"], about["hint"], number_of(about["count"]))
+        return kind(about["what"], about["hint"])
+    except (ValueError, KeyError, TypeError):
+        return None

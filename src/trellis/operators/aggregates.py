@@ -1,0 +1,83 @@
+"""States of AGGREGATE: exact, of one group or of several joined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from trellis.language.bound import Output
+from trellis.language.schema import Kind
+from trellis.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A sum over pairs of a trend and an event: the finite part, how many values, and the infinities among them."""
+
+    total: Fraction
+    number: int
+    plus: bool = False
+    minus: bool = False
+
+    def __add__(self, other: Sum) -> Sum:
+        return Sum(
+            self.total + other.total, self.number + other.number, self.plus or other.plus, self.minus or other.minus
+        )
+
+    def value(self, kind: Kind) -> Any:
+        """Return the sum as a value of a kind; None where nothing was added, or infinities cancel."""
+        if self.number == 0 or (self.plus and self.minus):
+            return None
+        if self.plus or self.minus:
+            return float("inf") if self.plus else float("-inf")
+        return to_double(self.total) if kind is Kind.DOUBLE else self.total
+
+    def mean(self) -> float | None:
+        """Return the mean, rounded once."""
+        if self.number == 0 or self.plus or self.minus:
+            return None if self.number == 0 else self.value(Kind.DOUBLE)
+        return to_double(self.total / self.number)
+
+
+def to_double(number: Fraction) -> float:
+    """Return the nearest double, or an infinity."""
+    try:
+        return float(number)
+    except OverflowError:
+        return float("inf") if number > 0 else float("-inf")
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """The number of results of a group, and the state of each item of AGGREGATE over them."""
+
+    count: int
+    states: tuple[Any, ...]
+
+
+def join(plan: Plan, parts: list[Aggregates]) -> Aggregates:
+    """Return the numbers of several groups taken together."""
+    outputs = plan.bound.aggregates
+    states = tuple(_joined(named.output, [p.states[i] for p in parts if p.count]) for i, named in enumerate(outputs))
+    return Aggregates(sum(p.count for p in parts), states)
+
+
+def _joined(output: Output, states: list[Any]) -> Any:
+    if output.function == "COUNT":
+        return sum(states)
+    if output.function in ("SUM", "AVG"):
+        return sum(states, Sum(Fraction(0), 0))
+    known = [s for s in states if s is not None]
+    if not known:
+        return None
+    return min(known) if output.function == "MIN" else max(known)
+
+
+def value_of(output: Output, state: Any) -> Any:
+    """Return what an output shows of its state: an int, a float, a Fraction of decimals, an attribute's value."""
+    if output.function == "AVG":
+        return state.mean()
+    if output.function == "SUM":
+        return state.value(output.type.kind)
+    return state

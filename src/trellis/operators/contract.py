@@ -1,0 +1,196 @@
+"""The contract of operators: what can be asked of the results of a slice, and what each answer promises.
+
+An operator is made for a plan and a slice. It never knows which engine runs it: the same class works in this process,
+in Spark's Python workers and in streams. `trellis.make` makes the one that the plan names.
+
+The results of each group (a window of a partition) have *ranks* 0, 1, ... in the order of their events: by the first
+event in which two results differ, a result before its own extensions, and where all events are the same by variables.
+All answers agree on this order, so a rank is an address: `at` gives what `list` gives there, on any machine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from trellis.events.slice import Slice
+from trellis.language.bound import BoundQuery
+from trellis.limits import warn_of_all
+from trellis.plan.plan import Plan
+
+if TYPE_CHECKING:
+    from trellis.operators.aggregates import Aggregates
+    from trellis.operators.batch import PathBatch, RankRange
+    from trellis.operators.ranks import Ranks
+
+T = TypeVar("T")
+Counts = list[int]
+
+
+@dataclass(frozen=True)
+class ListRequest(Generic[T]):
+    """Which results are to be listed, and how.
+
+    Attributes
+    ----------
+    ranges
+        Groups in rising order, each with the first rank and the one after the last.
+    make
+        Turns each batch into what is wanted of it. It is called on the thread that listed the batch, so that making
+        rows is shared by all threads.
+    threads
+        How many threads may list.
+    compact
+        Whether batches come in the compact form: see `PathBatch.shared`.
+    positions_only
+        Whether nothing of the events but their positions comes out, so that batches can be larger.
+    """
+
+    ranges: Sequence[RankRange]
+    make: Callable[[PathBatch], T]
+    threads: int = 1
+    compact: bool = False
+    positions_only: bool = False
+
+    @property
+    def rows(self) -> int:
+        """The number of results."""
+        return sum(end - begin for _, begin, end in self.ranges)
+
+    def made(self, batch: PathBatch) -> T:
+        """Return what is made of a batch, in the form that is asked for."""
+        return self.make(batch.compacted() if self.compact else batch)
+
+
+@dataclass(frozen=True)
+class BestRequest(Generic[T]):
+    """Which results can be in the result of an ORDER BY.
+
+    Attributes
+    ----------
+    bound
+        The query, whose ORDER BY, LIMIT and OFFSET count.
+    make, threads, positions_only
+        As in `ListRequest`.
+    max_trends
+        The bound on listing: a warning says where more results than that have to be listed.
+    per_group
+        Whether the best of each group are wanted, or those of all groups together.
+    """
+
+    bound: BoundQuery
+    make: Callable[[PathBatch], T]
+    max_trends: int
+    per_group: bool
+    threads: int = 1
+    positions_only: bool = False
+
+    def all_of(self, counts: Sequence[int]) -> ListRequest[T]:
+        """Return the request for all results of groups that have so many."""
+        ranges = [(group, 0, count) for group, count in enumerate(counts)]
+        return ListRequest(ranges, self.make, self.threads, positions_only=self.positions_only)
+
+
+class NotComparable(Exception):
+    """A condition cannot be decided by comparing two codes, on the events at hand: another operator must be taken."""
+
+
+class Operator(ABC):
+    """Answers questions about the results of one slice.
+
+    Constructing one does no work beyond what decides whether it can run at all (`NotComparable`); the rest is done
+    when it is first asked for, and kept. An operator may be used by several threads one after another, and answers
+    its own requests on as many as they allow.
+
+    An operator can be pickled, before or after it has answered something; what is quick to make again is left out.
+
+    Parameters
+    ----------
+    plan
+        The plan of the query.
+    events
+        The sorted events, with their groups.
+    threads
+        How many threads may count.
+    """
+
+    def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
+        self.plan, self.events, self.threads = plan, events, threads
+
+    # --- Numbers ----------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def counts(self) -> Counts:
+        """The exact number of results of each group, of any size; nothing is listed."""
+
+    @abstractmethod
+    def aggregate(self) -> Sequence[Aggregates]:
+        """Return for each group the number of its results and a state for each item of the plan's AGGREGATE.
+
+        Sums are exact; states of groups can be joined.
+        """
+
+    # --- Results by rank --------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
+        """Return the results of a group with given ranks, in rising order, without those before them.
+
+        The ranks are below the group's count. They may be of any size, unless the operator says that such a rank is
+        too large to be found (`TrellisError`).
+        """
+
+    def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
+        """Yield the results of groups, in rising order, with given ranks, in rising order.
+
+        Where an operator holds many results at a time, batches are bounded as those of `list` are.
+        """
+        for group, ranks in chosen.items():
+            yield self.at(group, list(ranks))
+
+    # --- Lists ------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def list(self, request: ListRequest[T]) -> Iterator[T]:
+        """Yield what is made of the results with given ranks, without the results before them.
+
+        Batches come in the order of the ranges and ranks, however many threads list, and whoever stops early leaves no
+        thread behind. A batch names a bounded number of events (or one result) and is never empty; so memory does not
+        grow with the results. An algorithm with an order of its own says so, and gives ranks with its results.
+        """
+
+    def best(self, request: BestRequest[T]) -> Iterator[T]:
+        """Yield what is made of the results that can be in the result of ORDER BY, in the order (group, rank).
+
+        Those that are in it are among them; an operator that can search the best ones gives no others.
+        """
+        warn_of_all(sum(self.counts), request.max_trends)
+        return self.list(request.all_of(self.counts))
+
+    # --- Copies -----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def variant(self, plan: Plan, events: Slice) -> Operator:
+        """Return the same kind of operator for the same results with other output.
+
+        `plan` differs in what is returned, aggregated or ordered by, and `events` in its columns. What is already
+        built is shared.
+        """
+
+    def prepare(self) -> None:
+        """Build all that listing needs, before copies of this are pickled and given to others."""
+        _ = self.counts
+
+    # --- Words ------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def describe(self) -> dict[str, str]:
+        """Return what answers rest on, with numbers, for `explain`: a few names with a text each."""
+
+
+def state_of(thing: Any, *kept: str) -> dict[str, Any]:
+    """Return the attributes of an object that a pickle keeps, as far as they are known."""
+    return {name: value for name, value in vars(thing).items() if name in kept}

@@ -1,0 +1,164 @@
+"""The vertices and paths of a pattern's matches: they do not depend on the output, so variants share them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import groupby, islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from trellis.events.slice import Groups, Slice
+from trellis.kernels.event_graph.edges import latest_predecessors
+from trellis.language.bound import BoundQuery
+from trellis.operators.batch import PathBatch, RankRange, rank_labels
+from trellis.operators.contract import ListRequest, state_of
+from trellis.operators.patterns.indexed import IndexedPositions, index_positions
+from trellis.operators.patterns.order import EventOrder
+from trellis.operators.patterns.paths import BoundVertices, Paths, find_paths, plan_over_vertices
+from trellis.operators.patterns.variables import Variables, make_variables
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.operator import TrendOperator
+from trellis.operators.trends.structure import GivenStructure
+from trellis.operators.trends.tasks import length_bounds
+from trellis.plan.plan import Plan
+from trellis.plan.spec import INDEX
+
+EVENTS_AT_ONCE = 1 << 17  # of the groups whose paths are held together, before it is known how many edges they have
+EDGES_AT_ONCE = 1 << 24  # of the groups whose paths are held together, as those before them have them
+MOST_AT_ONCE = 32  # times `EVENTS_AT_ONCE`
+ROWS_AT_ONCE = 1 << 14  # of a batch of results that are ordered by their events first
+
+
+class PatternPart:
+    """The paths of the groups `[first, last)` and the operator over them."""
+
+    def __init__(
+        self, plan: Plan, events: Slice, variables: Variables, first: int, last: int, threads: int = 1
+    ) -> None:
+        self.plan, self.first, self.last, self._threads = plan, first, last, threads
+        self.paths: Paths = find_paths(plan, events, variables, first, last)
+
+    @property
+    def vertices(self) -> BoundVertices:
+        """The events and variables of the vertices."""
+        return self.paths.vertices
+
+    @cached_property
+    def _structure(self) -> GivenStructure:
+        paths = self.paths
+        size = len(paths.events)
+        groups = Groups(paths.begins[:-1], paths.begins[1:], np.zeros(self.last - self.first, np.int64))
+        until = np.repeat(paths.begins[1:], np.diff(paths.begins))
+        vertices = Slice(
+            {}, pa.array(np.arange(size)), np.arange(size), np.ones(size, np.bool_), paths.begins, groups, until
+        )
+        graph = EventGraph(paths.offsets, paths.successors, latest_predecessors(paths.offsets, paths.successors))
+        return GivenStructure(plan_over_vertices(self.plan), vertices, self._threads, graph=graph)
+
+    def over_vertices(self, bound: BoundQuery, columns: Mapping[str, pa.Array]) -> TrendOperator:
+        """Return the operator over the paths, for what a query aggregates of columns of their vertices."""
+        structure = self._structure
+        plan = plan_over_vertices(self.plan, bound)
+        return TrendOperator(plan, replace(structure.events, columns=columns), self._threads, structure)
+
+    @cached_property
+    def operator(self) -> TrendOperator:
+        """The operator over the paths."""
+        return TrendOperator(self._structure.plan, self._structure.events, self._threads, self._structure)
+
+    def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
+        """Return the results of a group with given ranks."""
+        if self.paths.ambiguous[group - self.first]:
+            return PathBatch.concat([one for rank in ranks for one in self.list([(group, rank, rank + 1)], 1)])
+        return self._bound(self.operator.at(group - self.first, ranks))
+
+    def list(self, ranges: Sequence[RankRange], threads: int) -> Iterator[PathBatch]:
+        """Yield the results of ranges of ranks; their groups are those of the whole."""
+        own = [(group - self.first, begin, end) for group, begin, end in ranges]
+        for by_events, run in groupby(own, key=lambda one: bool(self.paths.ambiguous[one[0]])):
+            if by_events:
+                for group, begin, end in run:
+                    yield from self._by_events(group, begin, end)
+            else:
+                yield from self.operator.list(ListRequest([*run], self._bound, threads))
+
+    def _bound(self, batch: PathBatch) -> PathBatch:
+        return batch.on(*self.vertices, self.first)
+
+    def _by_events(self, group: int, begin: int, end: int) -> Iterator[PathBatch]:
+        paths = self._order(group).paths(begin, end, *length_bounds(self.plan.bound.having))
+        while begin < end:
+            some = [*islice(paths, min(ROWS_AT_ONCE, end - begin))]
+            if not some:
+                return
+            vertices = np.array([v for path in some for v in path], np.int32)
+            ends = np.cumsum([len(path) for path in some])
+            yield self._bound(PathBatch.of_ends(vertices, ends, rank_labels([(group, begin, len(some))])))
+            begin += len(some)
+
+    def _order(self, group: int) -> EventOrder:
+        paths = self.paths
+        lo, hi = paths.begins[group], paths.begins[group + 1]
+        return EventOrder(paths.offsets, paths.successors, paths.events, int(lo), int(hi))
+
+
+class PatternStructure:
+    """The variables, the indexes of steps or the paths of some groups at a time, and the counts of a slice."""
+
+    def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
+        self.plan, self.events, self.threads = plan, events, threads
+        self._known: PatternPart | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made again where it is needed."""
+        return state_of(self, "plan", "events", "threads", "counts") | {"_known": None}
+
+    @cached_property
+    def variables(self) -> Variables:
+        """Which events may fill which variable."""
+        return make_variables(self.plan, self.events)
+
+    @cached_property
+    def indexed(self) -> IndexedPositions | None:
+        """The attribute indexes of the pattern's steps, or None where edges are needed."""
+        if self.plan.operator.method != INDEX:
+            return None
+        return index_positions(self.plan, self.events, self.variables, self.threads)
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The exact number of results of each group."""
+        if self.indexed is not None:
+            return self.indexed.operator.counts
+        return [count for part in self.all_parts() for count in part.operator.counts]
+
+    def parts(self, groups: Sequence[int]) -> Iterator[PatternPart]:
+        """Yield the paths of groups, in rising order: of as many together as the edges of those before allow."""
+        sizes = np.cumsum(self.events.groups.hi - self.events.groups.lo)
+        at, size = 0, EVENTS_AT_ONCE
+        while at < len(groups):
+            first = groups[at]
+            before = int(sizes[first - 1]) if first else 0
+            last = int(np.searchsorted(sizes, before + size, side="right"))
+            part = self.part(first, min(max(first + 1, last), groups[-1] + 1))
+            yield part
+            events, edges = int(sizes[part.last - 1]) - before, len(part.paths.successors)
+            size = max(min(events * EDGES_AT_ONCE // max(edges, 1), MOST_AT_ONCE * EVENTS_AT_ONCE), EVENTS_AT_ONCE // 8)
+            at = bisect_left(groups, part.last)
+
+    def part(self, first: int, last: int) -> PatternPart:
+        """Return the paths of groups `[first, last)`, or of others from `first` on that are at hand."""
+        known = self._known
+        if known is None or not known.first <= first < known.last:
+            known = PatternPart(self.plan, self.events, self.variables, first, last, self.threads)
+            self._known = known
+        return known
+
+    def all_parts(self) -> Iterator[PatternPart]:
+        """Yield the paths of all groups, each once."""
+        return self.parts(range(len(self.events.groups)))

@@ -1,0 +1,215 @@
+"""The candidates, tasks and counts of a fixed sequence: they do not depend on the output, so variants share them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.events.slice import Slice
+from trellis.language.bound import WindowKind
+from trellis.operators.exact import reconstruct
+from trellis.operators.patterns.positions import next_of
+from trellis.operators.sequences.candidates import SequenceCandidates
+from trellis.operators.sequences.tree import PLAIN, SWITCHED, TILE, Tile, TreePlan
+from trellis.operators.sequences.walk import MatchTasks, Walker
+from trellis.operators.trends.tasks import length_bounds
+from trellis.plan.choice import CONDENSED
+from trellis.plan.plan import Plan
+
+EXACT = 2.0**53
+ADDRESSABLE = 1 << 63  # matches that begin at one event, at most, for one of them to be found by its rank
+
+Ints = NDArray[np.int64]
+
+
+class SequenceStructure:
+    """The candidates of each variable, the tasks and the counts of a slice.
+
+    Parameters
+    ----------
+    plan, events, threads
+        The plan of a fixed sequence, the events, and how many threads may count.
+    leaves
+        The candidates, if these are known; by default they are found at once.
+    counts
+        The counts, if these are known.
+
+    Raises
+    ------
+    NotComparable
+        If a condition cannot be decided by comparing two codes, on the events at hand.
+    """
+
+    def __init__(
+        self, plan: Plan, events: Slice, threads: int = 1, leaves: SequenceCandidates | None = None,
+        counts: list[int] | None = None,
+    ) -> None:  # fmt: skip
+        self.plan, self.events, self.threads, self._known_counts = plan, events, threads, counts
+        assert plan.sequence is not None
+        self.leaves = leaves or SequenceCandidates.find(plan, plan.sequence, events)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep the counts; the candidates are found again where they are needed."""
+        return type(self), (self.plan, self.events, self.threads, None, vars(self).get("counts", self._known_counts))
+
+    @property
+    def length(self) -> int:
+        """The number of events of every match."""
+        return self.leaves.number
+
+    @cached_property
+    def tasks(self) -> MatchTasks:
+        """All that begins at one event in one window."""
+        groups, candidates = self.events.groups, self.leaves.candidates
+        firsts = candidates.events[: candidates.begin[1]]
+        least, most = length_bounds(self.plan.bound.having)
+        if not least <= self.length <= most:
+            none = np.empty(0, np.int64)
+            return MatchTasks(none, none, none, none)
+        if self.plan.bound.window.kind is WindowKind.SPAN:
+            wanted = np.arange(len(firsts))
+            if self.events.begins is not None:
+                wanted = wanted[self.events.begins[firsts]]
+            group = np.searchsorted(groups.lo, firsts[wanted], side="right") - 1
+            return self._without_forbidden(wanted, candidates.until[wanted], group)
+        begin, end = np.searchsorted(firsts, groups.lo), np.searchsorted(firsts, groups.hi)
+        sizes = end - begin
+        group = np.repeat(np.arange(len(groups)), sizes)
+        first = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + begin[group]
+        return self._without_forbidden(first, groups.hi[group], group)
+
+    def _without_forbidden(self, first: Ints, limit: Ints, group: Ints) -> MatchTasks:
+        """Return tasks that heed NOT before the first and after the last variable."""
+        candidates, leaves, groups = self.leaves.candidates, self.leaves, self.events.groups
+        events, least = candidates.events[first], np.zeros(len(first), np.int64)
+        span = self.plan.bound.window.kind is WindowKind.SPAN
+        keep = np.ones(len(first), np.bool_)
+        before, after = leaves.forbidden[0], leaves.forbidden[-1]
+        if before is not None and span:  # the last one before the first event must be out of the last event's reach
+            found = _last_of(before)[self._begins_of_time[events]]
+            has = found >= groups.lo[group]
+            least[has] = leaves.until[found[has]]
+        elif before is not None:  # no event of the window may be forbidden before the first
+            found = np.append(next_of(before), len(before))[groups.lo[group]]
+            has = found < groups.hi[group]
+            keep[has] = events[has] < leaves.later[found[has]]
+        if after is not None:  # the last one in reach must not be after the last event
+            found = _last_of(after)[limit]
+            has = found >= (events if span else groups.lo[group])
+            least[has] = np.maximum(least[has], self._begins_of_time[found[has]])
+        if self.length == 1:
+            keep &= events >= least
+        return MatchTasks(first[keep], limit[keep], least[keep], group[keep])
+
+    @cached_property
+    def _begins_of_time(self) -> Ints:
+        """For each event the first one of its time and partition."""
+        later = self.leaves.later
+        places = np.arange(len(later))
+        begins = np.ones(len(later), np.bool_)
+        begins[1:] = later[1:] != later[:-1]
+        return np.maximum.accumulate(np.where(begins, places, 0))
+
+    @cached_property
+    def walker(self) -> Walker:
+        """What counts and lists."""
+        return Walker(self.leaves, self.tasks, self.threads)
+
+    @cached_property
+    def task_counts(self) -> list[int]:
+        """The exact number of matches of each task."""
+        approximate = self.walker.count(0.0, 0.0)
+        largest = float(approximate.max(initial=0.0))
+        if largest < EXACT:
+            return approximate.astype(np.int64).tolist()
+        bits = int(np.frexp(largest)[1]) + 2
+        return reconstruct(
+            bits,
+            lambda prime: self.walker.count(np.uint64(0), np.uint64(prime)).reshape(1, -1),
+            size=self.walker.prime_bits,
+        )[0]
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The exact number of matches of each group."""
+        return self.walked_counts() if self._known_counts is None else self._known_counts
+
+    def walked_counts(self) -> list[int]:
+        """Return the counts that a walk finds."""
+        counts, tasks = self.task_counts, self.tasks
+        if sum(counts) < ADDRESSABLE:
+            sums = np.zeros(len(self.events.groups), np.int64)
+            np.add.at(sums, tasks.group, np.array(counts, np.int64))
+            return sums.tolist()
+        totals = [0] * len(self.events.groups)
+        for group, count in zip(tasks.group.tolist(), counts, strict=True):
+            totals[group] += count
+        return totals
+
+    @cached_property
+    def rank_ends(self) -> tuple[list[int], list[int]]:
+        """For each group the first of its tasks; for each task how many matches there are of its group up to it."""
+        first = np.searchsorted(self.tasks.group, np.arange(len(self.events.groups) + 1)).tolist()
+        ends: list[int] = []
+        for begin, end in pairwise(first):
+            ends += accumulate(self.task_counts[begin:end])
+        return first, ends
+
+    def tree(self, way: str = SWITCHED, shape: str = "best", hashed: bool = True) -> TreePlan:
+        """Return a tree plan over the candidates."""
+        return TreePlan(self.leaves, way, shape, hashed, list(self._tiles()))
+
+    def _tiles(self) -> Iterator[Tile]:
+        """Yield where a tree plan works: windows, or tiles of what begins at so many spans' worth of events."""
+        groups, size = self.events.groups, len(self.events)
+        least, most = length_bounds(self.plan.bound.having)
+        if not least <= self.length <= most:
+            return
+        if self.plan.bound.window.kind is not WindowKind.SPAN:
+            for lo, hi in zip(groups.lo.tolist(), groups.hi.tolist(), strict=True):
+                yield lo, hi, hi, np.broadcast_to(np.int64(hi), size)
+            return
+        until = self.events.until
+        for lo, hi in zip(groups.lo.tolist(), groups.hi.tolist(), strict=True):
+            step = TILE * max(1, int((until[lo:hi] - np.arange(lo, hi)).mean())) if lo < hi else 1
+            for begin in range(lo, hi, step):
+                end = min(begin + step, hi)
+                yield begin, int(until[end - 1]), end, until
+
+    def group_of(self, tile: int, begins: int) -> int:
+        """Return the group of a tile that begins at an event."""
+        if self.plan.bound.window.kind is not WindowKind.SPAN:
+            return tile
+        return int(np.searchsorted(self.events.groups.lo, begins, side="right")) - 1
+
+
+class TreeStructure(SequenceStructure):
+    """The same with a tree plan, which counts by partial matches that it holds."""
+
+    @cached_property
+    def tree_plan(self) -> TreePlan:
+        """The tree plan."""
+        return self.tree(SWITCHED if self.plan.operator.method == CONDENSED else PLAIN)
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The exact number of matches of each group."""
+        if self._known_counts is not None:
+            return self._known_counts
+        tree, totals = self.tree_plan, [0.0] * len(self.events.groups)
+        for i, (number, tile) in enumerate(zip(tree.counts(), tree.tiles, strict=True)):
+            totals[self.group_of(i, tile[0])] += number
+        if max(totals, default=0.0) >= EXACT:
+            return self.walked_counts()
+        return [int(number) for number in totals]
+
+
+def _last_of(flags: NDArray[np.bool_]) -> Ints:
+    """Return for each place, and the one behind the last, the last one before it that has the flag; -1 without."""
+    found = np.maximum.accumulate(np.where(flags, np.arange(len(flags)), -1)) if len(flags) else np.empty(0, np.int64)
+    return np.append(-1, found)

@@ -1,0 +1,159 @@
+"""The graph, index, tasks and counts of trends: they do not depend on the output, so variants share them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from trellis.events.slice import Slice
+from trellis.language.syntax import Report
+from trellis.operators.contract import state_of
+from trellis.operators.trends.count import Counter, GraphRelation
+from trellis.operators.trends.graph import EventGraph, build_graph
+from trellis.operators.trends.index import AttributeIndex, build_index
+from trellis.operators.trends.tasks import TrendTasks, length_bounds, make_tasks, with_first_ends
+from trellis.plan.plan import Plan
+
+# Counting has to start fast: what else can be asked is imported where it is, since its kernels take their time.
+if TYPE_CHECKING:
+    from trellis.operators.trends.direct import Direct
+
+BuildGraph = Callable[[Plan, Slice, "Direct | None"], EventGraph]
+
+
+class TrendStructure:
+    """The event graph, the attribute index, the tasks and the counts of a slice, each built when it is needed.
+
+    `build` makes the event graph, for algorithms that ask for a construction of their own.
+    """
+
+    def __init__(self, plan: Plan, events: Slice, threads: int = 1, build: BuildGraph = build_graph) -> None:
+        self.plan, self.events, self.threads, self._build = plan, events, threads, build
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what only refers to the rest, and the direct successors, which the graph was made of."""
+        return state_of(
+            self, "plan", "events", "threads", "_build", "graph", "index", "tasks", "counts", "task_sizes"
+        )  # fmt: skip
+
+    @cached_property
+    def graph(self) -> EventGraph:
+        """The event graph.
+
+        Raises
+        ------
+        TrellisError
+            If there are too many edges.
+        """
+        return self._build(self.plan, self.events, self.direct)
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether the graph is already built."""
+        return "graph" in vars(self)
+
+    @cached_property
+    def direct(self) -> Direct | None:
+        """The direct successors, where trends are to be maximal."""
+        if self.plan.bound.report is not Report.MAXIMAL:
+            return None
+        from trellis.operators.trends.direct import find_direct
+
+        return find_direct(self.plan, self.events)
+
+    @cached_property
+    def index(self) -> AttributeIndex | None:
+        """The attribute index, or None where edges are needed."""
+        tasks = make_tasks(self.plan, self.events)
+        return build_index(self.plan, self.events, tasks.lo, tasks.hi, tasks.single, self.threads)
+
+    @cached_property
+    def tasks(self) -> TrendTasks:
+        """What is counted and walked together."""
+        tasks = make_tasks(self.plan, self.events)
+        if not tasks.single:
+            return tasks
+        latest = self.graph.latest if self.index is None else self.index.events.latest
+        tasks = with_first_ends(tasks, self.events, latest)
+        return tasks if self.events.begins is None else tasks.chosen(self.events.begins[tasks.lo])
+
+    def counter(self, events: Slice) -> Counter:
+        """Return what counts without listing, and sums over columns of `events`."""
+        if events is self.events:
+            return self._own_counter
+        return self._direct_counter(events) or self._plain_counter(events)
+
+    @cached_property
+    def _own_counter(self) -> Counter:
+        return self._direct_counter(self.events) or self._plain_counter(self.events)
+
+    def _direct_counter(self, events: Slice) -> Counter | None:
+        """Counts without direct edges, where there are too many of them."""
+        if self.direct is None:
+            return None
+        from trellis.operators.trends.direct_count import DirectCounter, can_count, is_better, most_trends
+
+        if not can_count(self.plan) or not is_better(self.direct):
+            return None
+        at_most = partial(most_trends, self.plan, self.events, self.tasks)
+        return DirectCounter(self.direct, self.tasks, lambda: self.graph, at_most, self.threads, events)
+
+    def _plain_counter(self, events: Slice) -> Counter:
+        relation = GraphRelation(events, self.graph) if self.index is None else self.index
+        bounds = length_bounds(self.plan.bound.having)
+        return Counter(events, relation, self.tasks, lambda: self.graph, *bounds, threads=self.threads)
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The exact number of trends of each group."""
+        return self.counter(self.events).counts()
+
+    @cached_property
+    def task_sizes(self) -> list[int]:
+        """The exact number of trends of each task."""
+        return self.counter(self.events).of_tasks(self.tasks) if self.tasks.single else self.counts
+
+
+class GivenStructure(TrendStructure):
+    """A structure whose graph or index is known: paths over vertices that are not events.
+
+    Without a graph nothing may be asked that needs edges: HAVING, listing, and the members of trends.
+    """
+
+    def __init__(
+        self, plan: Plan, events: Slice, threads: int = 1, *, graph: EventGraph | None = None,
+        index: AttributeIndex | None = None, tasks: TrendTasks | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(plan, events, threads)
+        self._given = graph, index, tasks
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep what was given."""
+        return super().__getstate__() | {"_given": self._given}
+
+    @property
+    def graph(self) -> EventGraph:
+        """The graph that was given."""
+        if self._given[0] is None:
+            raise AssertionError("this structure has an index only")
+        return self._given[0]
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether a graph was given."""
+        return self._given[0] is not None
+
+    @property
+    def direct(self) -> None:
+        """There are no direct successors: every path counts."""
+
+    @property
+    def index(self) -> AttributeIndex | None:
+        """The index that was given."""
+        return self._given[1]
+
+    @cached_property
+    def tasks(self) -> TrendTasks:
+        """The tasks that were given, or those of the slice."""
+        return super().tasks if self._given[2] is None else self._given[2]

@@ -1,0 +1,118 @@
+"""What a named algorithm gets and gives: a stage in, batches of trends out, and a meter for what it stores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.errors import TrellisError
+from trellis.events.slice import Ints, Slice
+from trellis.operators.batch import PathBatch
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.tasks import TrendTasks
+from trellis.plan.plan import Plan
+from trellis.plan.settings import AlgorithmSettings
+
+REFERENCE = 8  # bytes of a reference to an event: the papers' unit
+
+__all__ = ["REFERENCE", "Algorithm", "AlgorithmSettings", "Meter", "Stage"]
+
+
+class Meter:
+    """Counts the bytes of stored partial trends: 8 for each event that one refers to; any thread may tell it.
+
+    `facts` is room for what `explain` and benchmarks tell of a run: short names, and texts or numbers.
+    """
+
+    def __init__(self, algorithm: str, limit: int | None = None) -> None:
+        self.algorithm, self.limit = algorithm, limit
+        self.held = self.peak = 0
+        self.facts: dict[str, Any] = {}
+        self._lock = Lock()
+
+    def hold(self, size: int) -> None:
+        """Tell that so many bytes more are stored.
+
+        Raises
+        ------
+        TrellisError
+            If they are more than the limit.
+        """
+        with self._lock:
+            self.held += size
+            self.peak = max(self.peak, self.held)
+        if self.limit is not None and self.held > self.limit:
+            raise TrellisError(
+                f"the algorithm `{self.algorithm}` stores {self.held:,} bytes of partial trends, more than the memory "
+                f"limit of {self.limit:,}",
+                "Raise the memory limit, use a shorter WITHIN, or leave the algorithm out.",
+            )
+
+    def release(self, size: int) -> None:
+        """Tell that so many bytes are no longer stored."""
+        with self._lock:
+            self.held -= size
+
+
+@dataclass
+class Stage:
+    """What a named algorithm works on.
+
+    Task `t` is a window of a partition: the events `tasks.lo[t]` to before `tasks.hi[t]`. Its trends are the paths of
+    the graph inside it from an event that `may_start` to one that `may_end`.
+
+    Attributes
+    ----------
+    plan, events, tasks
+        The query, the sorted events, and the windows.
+    build
+        Gives the event graph; under REPORT maximal it is transitively reduced.
+    settings
+        How to work.
+    meter
+        Is told what is stored.
+    """
+
+    plan: Plan
+    events: Slice
+    tasks: TrendTasks
+    build: Callable[[], EventGraph]
+    settings: AlgorithmSettings
+    meter: Meter = field(default_factory=lambda: Meter("none"))
+
+    @cached_property
+    def graph(self) -> EventGraph:
+        """The event graph of all tasks: edges that leave a task are to be passed over."""
+        return self.build()
+
+    @cached_property
+    def nearest(self) -> Ints:
+        """For each event its first successor, or the number of events."""
+        offsets, successors = self.graph.offsets, self.graph.successors
+        nearest = np.full(len(self.events), len(self.events), np.int64)
+        some = offsets[1:] > offsets[:-1]
+        nearest[some] = successors[offsets[:-1][some]]
+        return nearest
+
+    def may_start(self, task: int) -> NDArray[np.bool_]:
+        """Return which events of a task a trend may start with, from the first event of the task on."""
+        lo, hi = int(self.tasks.lo[task]), int(self.tasks.hi[task])
+        usable = self.events.usable[lo:hi]
+        return usable.copy() if self.tasks.every else usable & (self.graph.latest[lo:hi] < lo)
+
+    def may_end(self, task: int) -> NDArray[np.bool_]:
+        """Return which events of a task a trend may end with, from the first event of the task on."""
+        lo, hi = int(self.tasks.lo[task]), int(self.tasks.hi[task])
+        usable = self.events.usable[lo:hi]
+        return usable.copy() if self.tasks.every else usable & (self.nearest[lo:hi] >= hi)
+
+
+# Yields all trends of a stage, in any order: each batch is of one task (`PathBatch.of_task`), and their ranks are not
+# known.
+Algorithm = Callable[[Stage], Iterator[PathBatch]]

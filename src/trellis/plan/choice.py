@@ -1,0 +1,217 @@
+"""Makes plans, and chooses the operator of each: the one place that decides how results are found.
+
+The registry `OPERATORS` is gone through from the top: the first operator that goes by the algorithm that was asked for
+and takes the query is the one. What only the events can tell (values that overflow, indexes that values forbid) is
+stated beside it, with the operator that then takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from trellis.errors import UsageError
+from trellis.language.bound import BoundQuery, ConditionKind, WindowKind
+from trellis.language.syntax import Report, Select
+from trellis.plan import spec as o
+from trellis.plan.automaton import build_automaton
+from trellis.plan.carried import pattern_texts
+from trellis.plan.papers import NAMED
+from trellis.plan.plan import Plan, is_one_kleene, read_columns
+from trellis.plan.positions import position_graph
+from trellis.plan.relation import cost_text, index_text, relation_of
+from trellis.plan.sequence import fixed_sequence, sequence_texts
+from trellis.plan.settings import AlgorithmSettings
+from trellis.plan.spec import AUTO, OperatorSpec
+
+RANKS, JOIN = "ranks", "join"
+WALK, TREE, CONDENSED = OF_SEQUENCES = "walk", "tree", "condensed"  # how matches of fixed sequences are found
+DEFAULTS = (AUTO, RANKS, JOIN)  # names that leave the choice to the plan
+OTHER = "Leave the algorithm out, or change the query."
+
+_UNCHOSEN = OperatorSpec("", "", "")
+
+
+def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: AlgorithmSettings | None = None) -> Plan:
+    """Return the plan of a bound query.
+
+    Parameters
+    ----------
+    bound
+        The query.
+    algorithm
+        The algorithm that is asked for, by name; by default the plan chooses.
+    settings
+        What is set of a named algorithm.
+
+    Raises
+    ------
+    UsageError
+        If the algorithm is not for such a query.
+    """
+    by_kind = {kind: tuple(c for c in bound.conditions if c.kind is kind) for kind in ConditionKind}
+    constant, adjacent = by_kind[ConditionKind.CONSTANT], by_kind[ConditionKind.ADJACENT]
+    other = by_kind[ConditionKind.ACROSS] + by_kind[ConditionKind.REST]
+    automaton = build_automaton(bound.pattern)
+    plan = Plan(
+        bound=bound,
+        automaton=automaton,
+        constant=constant,
+        adjacent=adjacent,
+        other=other,
+        columns=read_columns(bound),
+        keep_failing=bound.select is Select.CONTIGUOUS,
+        one_kleene=is_one_kleene(bound),
+        positions=position_graph(automaton, bound, adjacent, other),
+        sequence=fixed_sequence(automaton, bound, constant, other),
+        operator=_UNCHOSEN,
+    )
+    return with_algorithm(plan, algorithm, settings or AlgorithmSettings())
+
+
+def with_algorithm(plan: Plan, algorithm: str, settings: AlgorithmSettings) -> Plan:
+    """Return the plan with the operator of an algorithm.
+
+    Raises
+    ------
+    UsageError
+        If the algorithm is not for such a query.
+    """
+    chosen = replace(_choose(plan, algorithm), algorithm=algorithm, settings=settings)
+    return replace(plan, operator=chosen)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An operator in the registry.
+
+    Attributes
+    ----------
+    algorithms
+        The algorithms by which it goes.
+    refusal
+        Says why it does not take a query, if it does not.
+    spec
+        Describes it for a query that it takes.
+    """
+
+    algorithms: tuple[str, ...]
+    refusal: Callable[[Plan, str], UsageError | None]
+    spec: Callable[[Plan, str], OperatorSpec]
+
+
+def _choose(plan: Plan, algorithm: str) -> OperatorSpec:
+    refusal: UsageError | None = None
+    for entry in OPERATORS:
+        if algorithm in entry.algorithms:
+            refusal = entry.refusal(plan, algorithm)
+            if refusal is None:
+                return entry.spec(plan, algorithm)
+    raise refusal or AssertionError(f"no operator goes by the name of {algorithm}")
+
+
+# --- One Kleene variable ----------------------------------------------------------------------------------------
+
+
+def _refuse_trends(plan: Plan, algorithm: str) -> UsageError | None:
+    return None if plan.one_kleene else UsageError("the pattern is not one Kleene variable", OTHER)
+
+
+def _trends(plan: Plan, algorithm: str) -> OperatorSpec:
+    how = {"successors": index_text(plan), "counting": cost_text(plan)}
+    reason = "one Kleene variable, each of whose events is compared with its neighbours only"
+    bound = plan.bound
+    indexed = bound.select is Select.ANY and bound.report is not Report.MAXIMAL and relation_of(plan.adjacent).kind
+    edges = OperatorSpec(o.TRENDS, o.EDGES, reason, how)
+    if not indexed:
+        return edges
+    return OperatorSpec(o.TRENDS, o.INDEX, reason, how, otherwise=edges, unless="the values allow no index")
+
+
+def _refuse_named(plan: Plan, algorithm: str) -> UsageError | None:
+    bound, named = plan.bound, NAMED[algorithm]
+    why = None
+    if not plan.one_kleene:
+        why = "finds the trends of one Kleene variable, and this pattern is another"
+    elif bound.select is not Select.ANY:
+        why = f"takes SELECT {Select.ANY} only"
+    elif bound.window.kind is WindowKind.SPAN:
+        why = "works on windows, and WITHIN without SLIDE is a span"
+    elif bound.having:
+        why = "takes no HAVING"
+    elif bound.report not in named.reports:
+        modes = " or ".join(str(mode) for mode in Report if mode in named.reports)
+        why = f"takes REPORT {modes} only"
+    return None if why is None else UsageError(f"the algorithm `{algorithm}` {why}", OTHER)
+
+
+def _named(plan: Plan, algorithm: str) -> OperatorSpec:
+    trends = _trends(plan, algorithm)
+    return OperatorSpec(o.NAMED, algorithm, "the algorithm was asked for", trends.how)
+
+
+# --- Fixed sequences --------------------------------------------------------------------------------------------
+
+OVERFLOW = "a value that a condition computes overflows"
+
+
+def _refuse_sequence(plan: Plan, algorithm: str) -> UsageError | None:
+    if plan.sequence is None:
+        return UsageError(
+            f"the algorithm `{algorithm}` is for fixed sequences such as SEQ(A a, B b), whose conditions compare two "
+            "variables each",
+            "Leave the algorithm out.",
+        )
+    if algorithm in (TREE, CONDENSED) and any(plan.sequence.absent):
+        return UsageError(f"the algorithm `{algorithm}` takes no NOT", "Leave the algorithm out, or use walk.")
+    if algorithm in DEFAULTS and plan.positions is not None and plan.positions.indexable:
+        return UsageError("an index for each step counts without going far", OTHER)
+    return None
+
+
+def _sequence(plan: Plan, algorithm: str) -> OperatorSpec:
+    assert plan.sequence is not None
+    asked = algorithm in OF_SEQUENCES
+    reason = "a fixed sequence whose conditions compare two variables each, not neighbours only"
+    return OperatorSpec(
+        o.TREE_PLAN if algorithm in (TREE, CONDENSED) else o.SEQUENCES,
+        algorithm if asked else WALK,
+        "the algorithm was asked for" if asked else reason,
+        sequence_texts(plan.sequence),
+        otherwise=_pattern(plan, algorithm),
+        unless=OVERFLOW,
+    )
+
+
+# --- Any pattern ------------------------------------------------------------------------------------------------
+
+
+def _takes_all(plan: Plan, algorithm: str) -> UsageError | None:
+    return None
+
+
+def _pattern(plan: Plan, algorithm: str) -> OperatorSpec:
+    search = OperatorSpec(
+        o.PATTERNS, o.SEARCH, "the pattern or its conditions look farther than neighbours", pattern_texts(plan, None)
+    )
+    graph = plan.positions
+    if graph is None:
+        return search
+    how = pattern_texts(plan, graph)
+    edges = OperatorSpec(o.PATTERNS, o.EDGES, "conditions look at neighbours and the first event only", how)
+    if graph.anchored and not graph.indexable:
+        edges = replace(edges, otherwise=search, unless=OVERFLOW)
+    if not graph.indexable:
+        return edges
+    return OperatorSpec(
+        o.PATTERNS, o.INDEX, "conditions look at neighbours only", how, otherwise=edges,
+        unless="the values of a step allow no index",
+    )  # fmt: skip
+
+
+OPERATORS = (
+    Entry(tuple(NAMED), _refuse_named, _named),
+    Entry(DEFAULTS, _refuse_trends, _trends),
+    Entry((*DEFAULTS, *OF_SEQUENCES), _refuse_sequence, _sequence),
+    Entry(DEFAULTS, _takes_all, _pattern),
+)
