@@ -13,11 +13,11 @@ import pyarrow as pa
 import trellis
 from benchmarks import Peer, Row, Table, Timing, best_of
 from benchmarks.data import prices
-from trellis.algorithms.abi.graph import Values, build, values_of
-from trellis.algorithms.abi.window import Window, pre_filtered
-from trellis.algorithms.contract import Meter, Stage
-from trellis.algorithms.registry import load
 from trellis.io.generate import generate_table
+from trellis.papers.abi.graph import Values, build, values_of
+from trellis.papers.abi.window import Window, pre_filtered
+from trellis.papers.contract import Meter, Stage
+from trellis.papers.registry import load
 
 Q1 = "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest"
 Q2 = "PATTERN stock+ s[] WHERE s[i].price > 1.5 * s[i-1].price"
@@ -96,7 +96,7 @@ def stage_of(text: str, table: pa.Table, **settings: Any) -> Stage:
     trends: Any = trellis.query(text).detect(
         table, time="ts", event_id="id", algorithm="anchor", max_trends=10**12, **settings
     )
-    stage: Stage = trends._operator.stage(THREADS)
+    stage: Stage = trends.operator.stage(THREADS)
     _ = stage.graph
     return stage
 
@@ -108,7 +108,7 @@ def _values(text: str, table: pa.Table) -> Values:
 
 def _stage_without_graph(text: str, table: pa.Table) -> Stage:
     trends: Any = trellis.query(text).detect(table, time="ts", event_id="id", algorithm="anchor")
-    stage: Stage = trends._operator.stage(THREADS)
+    stage: Stage = trends.operator.stage(THREADS)
     return stage
 
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import trellis
 from benchmarks import Peer, Row, Table, Target, Timing, at_most, median_of, step
 from benchmarks.abi import Q1, Q2, compatible, extract, random_prices, stage_of
-from trellis.algorithms.abi.anchor import BATCH_VALUES
-from trellis.algorithms.registry import ABI
+from trellis.papers.abi.anchor import BATCH_VALUES
+from trellis.papers.registry import ABI
 
 RATIO, LEAST = 1.2, 0.05
 

@@ -54,7 +54,7 @@ def detected(name: str, table: pa.Table) -> Any:
     query = trellis.query(f"{RISING} ORDER BY {KEYS[name]} LIMIT 10")
     trends = query.detect(table, event_id="id", max_trends=BOUND)
     trends.count()
-    trends._operator.graph  # noqa: B018 (built here, not while the clock runs)
+    trends.operator.graph  # noqa: B018 (built here, not while the clock runs)
     return trends
 
 
@@ -63,6 +63,6 @@ def all_sorted(trends: Any) -> pa.Table:
     from trellis.results.arrange import arrange
     from trellis.results.rows import RowMaker
 
-    bound, operator = trends.plan.bound, trends._operator
+    bound, operator = trends.plan.bound, trends.operator
     rows = operator.list(ListRequest([(0, 0, trends.count())], RowMaker(trends.plan, operator.events).batch))
     return pa.Table.from_batches(list(arrange(bound, rows)))

@@ -140,9 +140,9 @@ def _overlap(quick: bool, large: bool) -> Figure:
 
 def _inside(trends: list[Any]) -> float:
     """Return the seconds a window that h-cet takes for all but joining: graph, plan and partial trends."""
-    from trellis.algorithms.cet.ground import ground_of
-    from trellis.algorithms.cet.h_cet import planned
-    from trellis.algorithms.cet.pool import Pool
+    from trellis.papers.cet.ground import ground_of
+    from trellis.papers.cet.h_cet import planned
+    from trellis.papers.cet.pool import Pool
 
     seconds, windows = 0.0, 0
     for one in trends:

@@ -12,13 +12,13 @@ import numpy as np
 from benchmarks import Figure, Row, Table, at_most, best_of, step
 from benchmarks.cet_work import claim, generated, stage_of, times, workload
 from benchmarks.data import checks
-from trellis.algorithms.cet.graphlets import Partition, partitions
-from trellis.algorithms.cet.ground import MOST_REFERENCES, ground_of
-from trellis.algorithms.cet.h_cet import execute
-from trellis.algorithms.cet.optimizer import OPTIMIZERS
-from trellis.algorithms.cet.plans import Choice, Problem
-from trellis.algorithms.contract import REFERENCE
 from trellis.errors import TrellisError
+from trellis.papers.cet.graphlets import Partition, partitions
+from trellis.papers.cet.ground import MOST_REFERENCES, ground_of
+from trellis.papers.cet.h_cet import execute
+from trellis.papers.cet.optimizer import OPTIMIZERS
+from trellis.papers.cet.plans import Choice, Problem
+from trellis.papers.contract import REFERENCE
 
 SEARCHES = ("exhaustive", "bnb-paper", "bnb", "greedy")
 NODE = 20  # bytes of a plan for each of its graphlets, as the paper counts

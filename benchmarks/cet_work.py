@@ -95,7 +95,7 @@ def worked(trends: Sequence[Any], algorithm: str, limit: int | None = None, opti
 
 
 def _by_name(trends: Any, algorithm: str, limit: int | None, optimizer: str) -> tuple[Any, int]:
-    from trellis.algorithms.registry import load
+    from trellis.papers.registry import load
 
     stage = stage_of(trends, algorithm, limit, optimizer)
     return stage, sum(len(found) for found in load(algorithm)(stage))
@@ -103,10 +103,10 @@ def _by_name(trends: Any, algorithm: str, limit: int | None, optimizer: str) -> 
 
 def stage_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Any:
     """Return a stage that builds its graph anew."""
-    from trellis.algorithms.contract import Meter, Settings, Stage
     from trellis.operators.trends.graph import build_graph
+    from trellis.papers.contract import Meter, Settings, Stage
 
-    plan, operator = trends.plan, trends._operator
+    plan, operator = trends.plan, trends.operator
     settings = Settings(memory_limit=limit, optimizer=optimizer)
     meter = Meter(algorithm, limit)
     return Stage(plan, operator.events, operator.tasks, lambda: build_graph(plan, operator.events), settings, meter)
@@ -116,7 +116,7 @@ def _graph_bytes(stage: Any, algorithm: str) -> int:
     """Return 8 bytes for each vertex and edge of the largest window, where an algorithm of the paper has a graph."""
     if algorithm in ("baseline", "flattened", "sase"):  # the last counts its stacks and pointers as stored
         return 0
-    from trellis.algorithms.cet.ground import ground_of
+    from trellis.papers.cet.ground import ground_of
 
     ground = ground_of(stage)
     return 8 * int((ground.hi - ground.lo + ground.extents[1]).max(initial=0))
@@ -124,11 +124,11 @@ def _graph_bytes(stage: Any, algorithm: str) -> int:
 
 def fresh(trends: Any) -> Any:
     """Return trends that know nothing but their sorted events."""
-    from trellis.operators.make import make_operator
+    from trellis.make import make_operator
 
     other = copy(trends)
     other.__dict__.pop("_counts", None)
-    other._operator = make_operator(trends.plan, trends._prepared.events, trends._operator.threads)
+    other.operator = make_operator(trends.plan, trends._prepared.events, trends.operator.threads)
     return other
 
 

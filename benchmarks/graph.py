@@ -10,9 +10,9 @@ import networkx as nx
 import numpy as np
 
 from benchmarks import Figure, Limit, Peer, Row, Table, Timing, at_least, at_most, best_of, step
-from trellis.graphs.debs import communities, posts
-from trellis.graphs.debs.cliques import LargestClique, largest_clique
 from trellis.io.generate.social import PAPER, social, write_social
+from trellis.papers.debs2016 import communities, posts
+from trellis.papers.debs2016.cliques import LargestClique, largest_clique
 
 WEEK = 7 * 86_400
 NAMES = ("friendships", "comments", "likes")

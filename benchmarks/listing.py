@@ -50,7 +50,7 @@ def wandering(n: int, prices: int, seed: int) -> pa.Table:
 def _listed(name: str, quick: bool) -> Table:
     what, text, table = DATA[name](quick)
     trends = trellis.query(text).detect(table, event_id="id", max_trends=10**10)
-    graph = (trends._operator.graph.offsets, trends._operator.graph.successors, trends._operator.graph.latest)
+    graph = (trends.operator.graph.offsets, trends.operator.graph.successors, trends.operator.graph.latest)
     _compare(trends, graph)
     rows, values = walked(graph)
 

@@ -68,7 +68,7 @@ def _beside_reachability(n: int, quick: bool) -> Table:
 
 
 def operator_of(text: str, table: pa.Table) -> TrendOperator:
-    operator: TrendOperator = trellis.query(text).detect(table, event_id="id")._operator
+    operator: TrendOperator = trellis.query(text).detect(table, event_id="id").operator
     return operator
 
 

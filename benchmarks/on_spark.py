@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.measure import Timing, step
-from trellis.spark.session import get_session
+from trellis.engines.spark.session.session import get_session
 
 DAY = 86_400_000_000
 FILES = 4

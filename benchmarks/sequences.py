@@ -230,7 +230,7 @@ def _parts(quick: bool) -> Table:
     rows = []
     for what, jitter in (("prices to the cent", 0.0), ("all prices distinct", 0.009)):
         table = ticks(250, 120, jitter) if quick else ticks(800, 1_800, jitter)
-        given = trellis.query(CROSSING.format(window=30 if quick else 90)).detect(table, time="ts")._operator
+        given = trellis.query(CROSSING.format(window=30 if quick else 90)).detect(table, time="ts").operator
         for reduced in (True, False):
             times = {way: _tree(given, way, reduced, quick) for way in trees.WAYS if reduced or way != trees.BY_VALUE}
             times["walk"] = median_of(f"walk, {what}", lambda r=reduced, g=given: _walk(g, r), quick, runs=3)

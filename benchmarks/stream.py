@@ -18,8 +18,9 @@ import trellis
 from benchmarks import Peer, Row, Table, Timing, at_least, step
 from benchmarks.flink import found_by_flink
 from benchmarks.on_spark import session
-from trellis.spark.read_stream import read_stream
-from trellis.spark.streaming import Options, Stream, state_bytes
+from trellis.engines.options import RunOptions
+from trellis.engines.spark.sources.read_stream import read_stream
+from trellis.engines.spark.stream.running import Options, Stream, state_bytes
 
 CORES = 2
 RATE = 200  # events a second of their own time, so that 200 symbols have ten each in ten seconds
@@ -79,7 +80,8 @@ def streamed(spark: Any, text: str, files: list[pa.Table], params: dict[str, Any
             os.utime(path, (1_700_000_000 + i, 1_700_000_000 + i))
         frame = read_stream(spark, f"{folder}/in", files_a_batch=1)
         options = Options(f"{folder}/out", f"{folder}/checkpoint", "1 s", available_now=True)
-        stream = Stream(spark, {"q": trellis.query(text)}, frame, options, time="ts", event_id="id", params=params)
+        run = RunOptions(time="ts", event_id="id", params=params)
+        stream = Stream(spark, {"q": trellis.query(text)}, frame, options, run)
         stream.start()
         while not stream.wait(0.5):
             step(f"stream: batch {stream.totals.batches + 1} of {len(files)}, {stream.totals.results:,} results")

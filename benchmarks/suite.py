@@ -10,8 +10,9 @@ from pathlib import Path
 
 from benchmarks.measure import listening
 from benchmarks.report import Report, machine
+from trellis.io.outputs import replace_files
 
-__all__ = ["benchmarks", "has_large", "machine", "measure", "write"]
+__all__ = ["benchmarks", "files_of", "has_large", "machine", "measure", "write"]
 
 FOLDER = Path(__file__).parent
 
@@ -51,7 +52,11 @@ def write(report: Report, folder: Path) -> list[Path]:
         "md": report.markdown(),
         "html": page(report),
     }
-    paths = [folder / f"{report.name}.{extension}" for extension in texts]
-    for path, text in zip(paths, texts.values(), strict=True):
-        path.write_text(text, encoding="utf-8")
-    return paths
+    files = dict(zip(files_of(report.name), texts.values(), strict=True))
+    replace_files(folder, files)
+    return [folder / name for name in files]
+
+
+def files_of(name: str) -> list[str]:
+    """Return the names of the files that `write` writes of a benchmark."""
+    return [f"{name}.{extension}" for extension in ("json", "md", "html")]

@@ -78,14 +78,14 @@ def together(trends: Any) -> list[int]:
     """Count all windows anew, from events that are read and sorted; no public call does that alone."""
     from trellis.operators.trends.operator import TrendOperator
 
-    return TrendOperator(trends.plan, trends._prepared.events, trends._operator.threads).counts
+    return TrendOperator(trends.plan, trends._prepared.events, trends.operator.threads).counts
 
 
 def one_by_one(trends: Any) -> list[int]:
     """Count each window as if it were the whole input."""
     from trellis.operators.trends.operator import TrendOperator
 
-    threads = trends._operator.threads
+    threads = trends.operator.threads
     parts = _parts(trends._prepared.events)
     return [count for part in parts for count in TrendOperator(trends.plan, part, threads).counts]
 

@@ -25,7 +25,7 @@ SETTINGS = {
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one Spark session of the tests: local, quiet, in UTC; a task that fails gets a second chance."""
-    from trellis.spark.session import get_session, stop_session
+    from trellis.engines.spark.session.session import get_session, stop_session
 
     session = get_session("local[2,2]", SETTINGS)
     yield session
@@ -38,5 +38,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
-        if item.path.parent.name in ("trends", "patterns", "local", "data", "algorithms"):
+        if item.path.parent.name in ("trends", "patterns", "local", "data", "papers", "kernels"):
             item.add_marker(pytest.mark.xdist_group("kernels"))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trellis.providers import provide
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from trellis.api.pipeline import Pipeline
+    from trellis.api.query import Query
     from trellis.graphs import Merger, Operator, Splitter
-    from trellis.pipelines import Pipeline
-    from trellis.queries import Query
     from trellis.results.compact import Rows
 
 
@@ -23,7 +25,7 @@ def query(text: str) -> Query:
     trellis.errors.QuerySyntaxError
         If the text is not a query; says where and what was expected.
     """
-    from trellis.queries import Query
+    from trellis.api.query import Query
 
     return Query(text)
 
@@ -40,7 +42,7 @@ def pipeline(splitter: Splitter, operator: Callable[[], Operator], merger: Merge
     merger
         The order of results, and what is combined from them.
     """
-    from trellis.pipelines import Pipeline
+    from trellis.api.pipeline import Pipeline
 
     return Pipeline(splitter, operator, merger)
 
@@ -59,5 +61,28 @@ def expand(rows: Rows) -> Rows:
 
     return expand(rows)
 
+
+def _local_engine() -> object:
+    from trellis.api.dispatch import LocalEngine
+
+    return LocalEngine()
+
+
+def _archives_on_spark() -> object:
+    from trellis.api.dispatch import SparkArchives
+
+    return SparkArchives()
+
+
+def _spark_frames() -> object:
+    from trellis.engines.spark.sources.frames import frame_of
+
+    return frame_of
+
+
+# Rooms below the engines ask for one by name and import none: the top of the package says who gives it.
+provide("local engine", _local_engine)
+provide("archives on Spark", _archives_on_spark)
+provide("Spark frames", _spark_frames)
 
 __all__ = ["__version__", "expand", "pipeline", "query"]

@@ -135,6 +135,10 @@ class OperatorFailed(TrellisError):
     """Code that a user wrote, an operator or a predicate, has raised an exception; in this process it is the cause."""
 
 
+class MemoryExhausted(TrellisError):
+    """There was not enough memory: says how much was taken, and what to try."""
+
+
 class ListingRefused(TrellisError):
     """Listing would give more results than the bound allows; `count` is the exact number."""
 

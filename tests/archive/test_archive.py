@@ -107,6 +107,19 @@ def exactly(folder: Path, number: int, text: str) -> None:
     assert whole.count() == 0 or archive.exists(text) is not Answer.NO
 
 
+@pytest.mark.parametrize("windows", ["WITHIN 0.3 SLIDE 0.1", "WITHIN 0.1 SLIDE 0.1"])
+def test_windows_over_doubles(tmp_path: Path, windows: str) -> None:
+    table = events(300, random.Random(1), "AB")
+    tenths = [float(f"{t}e-1") for t in table["t"].to_pylist()]
+    table = table.set_column(0, "t", pa.array(tenths))
+    archive = built(table, tmp_path / "archive", leaf=1)
+    text = f"PATTERN SEQ(A a, B b) {windows}"
+    whole = trellis.query(text).detect(table, time="t", type="n", event_id="id")
+    found = archive.find(text, exact=True)
+    assert plain_rows(found.trends.to_arrow().to_pylist()) == plain_rows(whole.to_arrow().to_pylist())
+    assert found.trends.count() > 0 or "0.3" not in windows
+
+
 def test_filters_never_deny_what_is_there_and_keep_their_rate(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     number, rate, questions = 40_000, 0.05, 3_000

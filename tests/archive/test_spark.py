@@ -21,10 +21,11 @@ from pyspark.sql import SparkSession
 import trellis
 from tests.archive.cases import built, events, held_in, sized_as, with_keys
 from trellis.archive import Archive
+from trellis.engines.spark.archive import build as history
+from trellis.engines.spark.archive.follow import Following
+from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.errors import DataError, UsageError
-from trellis.spark import history
-from trellis.spark.follow import Following
-from trellis.spark.read_stream import read_stream
+from trellis.streams.lock import StreamLock
 
 pytestmark = pytest.mark.spark
 
@@ -121,6 +122,11 @@ def test_a_stream_is_appended_once(spark: SparkSession, tmp_path: Path) -> None:
 def _refuses(spark: SparkSession, folder: Path) -> None:
     frame = read_stream(spark, str(folder / "in"), time="t")
     built(events(9, random.Random(1)), folder / "b")
+    lock = StreamLock()
+    lock.take(folder / "cp", "")
+    with pytest.raises(UsageError, match=r"the checkpoint .* is in use"):
+        Following(frame, str(folder / "a"), str(folder / "cp")).start()
+    lock.release()
     with pytest.raises(UsageError, match="is of the archive"):
         Following(frame, str(folder / "b"), str(folder / "cp"))
     with pytest.raises(UsageError, match="is no checkpoint"):

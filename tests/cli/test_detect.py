@@ -46,7 +46,7 @@ def test_writes_what_python_gives(samples: Path, tmp_path: Path, format: str) ->
 def _events(out: Path, format: str) -> list[list[int]]:
     if format == "parquet":
         return pq.read_table(out)["events"].to_pylist()
-    (file,) = out.glob("*.*")
+    (file,) = out.glob("part-*")
     with file.open(newline="") as lines:
         if format == "json":
             return [json.loads(line)["events"] for line in lines]
@@ -59,8 +59,13 @@ def test_an_output_that_exists_is_replaced_only_if_asked(prices: Path, tmp_path:
     (out / "precious").write_text("mine")
     assert_mistake(run_local("detect", RISING, prices, "--out", out), "exists", "--overwrite")
     assert names_in(out) == ["precious"]
-    assert run_local("detect", RISING, prices, "--out", out, "--overwrite").code == 0
-    assert names_in(out) == ["part-00000.parquet"]
+    assert_mistake(run_local("detect", RISING, prices, "--out", out, "--overwrite"), "no list of files", "remove it")
+    assert names_in(out) == ["precious"]
+    (out / "precious").unlink()
+    for _ in range(2):
+        assert run_local("detect", RISING, prices, "--out", out, "--overwrite").code == 0
+        assert names_in(out) == ["_trellis.json", "part-00000.parquet"]
+    assert names_in(tmp_path) == ["out", "prices.csv"]
 
 
 def test_json_is_one_object(prices: Path, tmp_path: Path) -> None:

@@ -88,8 +88,8 @@ def test_a_repeated_id(folder: Path) -> None:
         (("--time-format", "qqqq"), "qqqq"),
         (("--overwrite",), "--out"),
         (("--colour",), "--colour"),
-        (("--out", "prices.csv"), "`prices.csv` exists"),
-        (("--out", "prices.csv", "--overwrite"), "is a file"),
+        (("--out", "prices.csv"), "is the input `prices.csv`"),
+        (("--out", "prices.csv", "--overwrite"), "is the input `prices.csv`"),
     ],
 )
 def test_options(folder: Path, options: tuple[str, ...], said: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -14,6 +15,7 @@ import pytest
 from tests.cli.cases import COMMAND, RISING, names_in, run_process, start
 
 ENDLESS = "PATTERN Stock+ s[] WHERE s[i].price > s[i-1].price REPORT any"  # has some 10^13 results
+LIMIT = 4 << 30  # bytes of address space; compilers take one or two of them
 UNBOUNDED = ("--max-trends", str(10**30))
 
 
@@ -31,7 +33,7 @@ def wait_for(happened: Callable[[], bool], process: subprocess.Popen[str]) -> No
 def test_a_signal_ends_it_and_leaves_nothing(samples: Path, tmp_path: Path, number: int, code: int, said: str) -> None:
     out = tmp_path / "out"
     process = start("detect", ENDLESS, samples / "stock.csv", "--engine", "local", *UNBOUNDED, "--out", out)
-    wait_for(lambda: bool(names_in(tmp_path)), process)
+    wait_for(lambda: any(tmp_path.glob(".out.*/new/*")), process)
     os.killpg(process.pid, number)
     printed = process.communicate(timeout=60)
     assert process.returncode == code
@@ -58,3 +60,44 @@ def test_a_reader_that_has_enough_is_no_error(prices: Path) -> None:
 def test_progress_that_is_asked_for_is_not_shown_in_a_pipe_either(prices: Path) -> None:
     done = run_process("count", RISING, prices, "--engine", "local", "--quiet", "--progress")
     assert (done.out, done.err) == ("2\n", "")
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [1.5, 3.0, 4.5, 7.0, 12.0])
+def test_sigterm_while_spark_starts_is_quiet_and_leaves_no_jvm(prices: Path, delay: float) -> None:
+    process = start("count", RISING, prices)
+    time.sleep(delay)
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode in (143, -signal.SIGTERM)  # the latter before the command has begun
+    for _ in range(100):
+        left = [p for p in Path("/proc").glob("[0-9]*") if _session_of(p) == process.pid]
+        if not left:
+            break
+        time.sleep(0.2)
+    assert not left
+
+
+def _session_of(process: Path) -> int | None:
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[3])
+    except OSError:
+        return None
+
+
+def test_memory_that_runs_out_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "hours.csv"
+    file.write_text("ts,event_id,price\n" + "".join(f"2024-01-01T{h:02}:00:00,e{h},{h}\n" for h in range(4)))
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_AS, ({LIMIT}, {LIMIT})); "
+    script = f"{limited}import sys; from trellis.cli.main import main; sys.argv[0] = 'trellis'; main()"
+    done = subprocess.run(
+        [COMMAND[0], "-c", script, "count", f"{RISING} WITHIN 1 day SLIDE 1 ms", file, "--engine", "local"],
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    said = done.stderr.replace("\n", " ")
+    assert done.returncode == 2, done
+    asked = "97,200,000 windows, which take about 14.6 GB" in said  # where the machine has no more free either
+    assert asked or re.match(r"error: while [a-z ]+: there is not enough memory.* has taken \d+\.\d GB", said), said
+    assert "shorter" in said
+    assert "Traceback" not in said

@@ -38,10 +38,10 @@ COMMANDS = {
 # files get all that this process and those it starts write to stdout and stderr.
 SEVERAL = """
 import json, os, sys
-import trellis.spark.session
+import trellis.engines.spark.session.session
 from trellis.cli.main import main
 
-trellis.spark.session.stop_session = lambda session: None
+trellis.engines.spark.session.session.stop_session = lambda session: None
 
 def ran(arguments):
     for number in (1, 2):
@@ -122,9 +122,28 @@ def test_bad_input_is_told_and_leaves_nothing(done: dict[str, Done], folder: Pat
 def test_ctrl_c_while_spark_writes(samples: Path, tmp_path: Path) -> None:
     asked = ("detect", ENDLESS, samples / "stock.parquet", *TWO, *UNBOUNDED, "--quiet", "--out", tmp_path / "out")
     process = start(*asked)
-    wait_for(lambda: any(tmp_path.glob(".out.*/*.parquet")), process)
+    wait_for(lambda: any(tmp_path.glob(".out.*/new/*.parquet")), process)
     os.killpg(process.pid, signal.SIGINT)
     printed = process.communicate(timeout=30)
     assert process.returncode == 130
     assert printed == ("", "interrupted\n")
     assert names_in(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_kill_while_spark_replaces_an_output(samples: Path, tmp_path: Path) -> None:
+    out, work = tmp_path / "out", tmp_path / ".out.trellis"
+    short = ("detect", RISING, samples / "stock.parquet", "--limit", "5", "--out", out, "--overwrite")
+    assert run_local(*short).code == 0
+    before = pq.read_table(out)
+    asked = ("detect", ENDLESS, samples / "stock.parquet", *TWO, *UNBOUNDED, "--quiet", "--out", out, "--overwrite")
+    process = start(*asked)
+    wait_for(lambda: any(work.glob("new/*.parquet")), process)
+    assert_mistake(run_local(*short), f"process {process.pid} on ", "is writing the output")
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert pq.read_table(out).equals(before)
+    assert work.exists()
+    assert run_local(*short).code == 0
+    assert pq.read_table(out).equals(before)
+    assert names_in(tmp_path) == ["out"]

@@ -69,7 +69,6 @@ def count_windows(trades: list[Trade], size: int, slide: int, every: bool = Fals
 
 def counts_of(trends: Any) -> dict[int, int]:
     counts = trends.counts()
-    counts = counts if isinstance(counts, pa.Table) else counts.toArrow()
     midnight = dt.datetime(2013, 10, 7, tzinfo=UTC)
     return {
         (row["window_start"] - midnight) // dt.timedelta(milliseconds=1): int(row["count_text"])
@@ -77,7 +76,7 @@ def counts_of(trends: Any) -> dict[int, int]:
     }
 
 
-def query(symbol: str, within: str, report: str = "unextendable") -> trellis.queries.Query:
+def query(symbol: str, within: str, report: str = "unextendable") -> trellis.api.query.Query:
     rising = "s[i].price > s[i-1].price"
     return trellis.query(f"PATTERN Trade+ s[] WHERE s.symbol = '{symbol}' AND {rising} REPORT {report} WITHIN {within}")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.oracle.debs import largest_clique as brute_force
 from trellis.errors import UsageError
-from trellis.graphs.debs.cliques import LargestClique, largest_clique
+from trellis.papers.debs2016.cliques import LargestClique, largest_clique
 
 ENDS = st.tuples(st.integers(0, 8), st.integers(0, 8))
 STEPS = st.lists(st.tuples(st.sampled_from(["add", "add", "add", "remove", "drop"]), ENDS), max_size=80)

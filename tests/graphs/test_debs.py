@@ -14,8 +14,8 @@ from tests.data.places import data_file
 from tests.graphs import debs_streams as streams
 from tests.oracle import debs as oracle
 from trellis.errors import DataError, UsageError
-from trellis.graphs.debs import Communities, communities, posts
-from trellis.graphs.debs.files import run_over
+from trellis.papers.debs2016 import Communities, communities, posts
+from trellis.papers.debs2016.files import run_over
 
 RARE = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 MANY = settings(RARE, max_examples=1500)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from tests.oracle import debs as oracle
-from trellis.graphs.debs import posts
 from trellis.io.generate.social import lines_of, social
-from trellis.kernels.debs_top import (
+from trellis.kernels.papers.debs2016.top import (
     OWN_COLUMNS,
     OWN_NUMBERS,
     ROW_ID,
@@ -29,6 +28,7 @@ from trellis.kernels.debs_top import (
     rise,
     settle,
 )
+from trellis.papers.debs2016 import posts
 
 ROWS = 900
 

@@ -15,11 +15,12 @@ from pyspark.sql import SparkSession
 import trellis
 from tests.graphs.payments import BEGIN, SECOND, example, payments
 from tests.graphs.test_run import Followers, Friends, friendships, social
+from trellis.api.pipeline import Pipeline
+from trellis.engines.spark.graphs.stream import GraphStream
+from trellis.engines.spark.session.failures import mistake_in
 from trellis.errors import DataError, OperatorFailed, UsageError
 from trellis.graphs import Event, Merger, Operator, Splitter, TopK, count_windows, time_windows
-from trellis.pipelines import Pipeline
-from trellis.spark.failures import mistake_in
-from trellis.spark.graph_stream import GraphStream
+from trellis.streams.lock import StreamLock
 from trellis.streams.outlet import read_committed
 
 pytestmark = pytest.mark.spark
@@ -134,6 +135,16 @@ def test_over_a_stream_and_on_after_a_restart(spark: SparkSession, tmp_path: Pat
         stream(spark, tmp_path, pipeline, checkpoint=tmp_path / "in")
     with pytest.raises(UsageError, match="is the output of another stream"):
         stream(spark, tmp_path, pipeline, checkpoint=tmp_path / "cp2").start()
+    (tmp_path / "out").rename(tmp_path / "aside")
+    with pytest.raises(UsageError, match="is not there any more, and the results that it had would be missing"):
+        stream(spark, tmp_path, pipeline).start()
+    (tmp_path / "aside").rename(tmp_path / "out")
+    lock = StreamLock()
+    for place, wrong in ((tmp_path / "cp", "the checkpoint"), (tmp_path / "out" / "_log", "the output")):
+        lock.take(place, "")
+        with pytest.raises(UsageError, match=f"{wrong} .* is in use"):
+            stream(spark, tmp_path, pipeline).start()
+        lock.release()
     (tmp_path / "cp" / "trellis.json").write_text("{}")
     with pytest.raises(DataError, match="cannot be read"):
         stream(spark, tmp_path, pipeline)

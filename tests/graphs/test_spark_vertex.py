@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.graphs.test_vertex import Flips
+from trellis.api.pipeline import execute as anywhere
 from trellis.errors import DataError, UsageError
 from trellis.graphs import (
     Cliques,
@@ -21,7 +22,6 @@ from trellis.graphs import (
     Triangles,
     VertexProgram,
 )
-from trellis.pipelines import execute as anywhere
 
 pytestmark = pytest.mark.spark
 

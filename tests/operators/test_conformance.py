@@ -22,10 +22,10 @@ from tests.compare import OVERFLOW, detect, expected
 from tests.strategies import Case, case, chain_case, general_case, sequence_case
 from trellis.errors import OverflowInCondition, UsageError
 from trellis.language.schema import Kind
+from trellis.make import operator_class
 from trellis.operators.aggregates import value_of
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, ListRequest, NotComparable, Operator
-from trellis.operators.make import operator_class
 from trellis.operators.ranks import Ranks
 from trellis.plan.choice import OPERATORS, with_algorithm
 from trellis.plan.plan import Plan

@@ -134,7 +134,11 @@ class Matcher:
         return not any(self._gap_filled(gap, match.pairs, match.bound) for gap in gaps)
 
     def _within_span(self, first: Event, last: Event) -> bool:
-        return self.span is None or exact(last.time) - exact(first.time) <= self.span
+        if self.span is None:
+            return True
+        if isinstance(last.time, float):
+            return last.time - first.time <= float(self.span)
+        return exact(last.time) - exact(first.time) <= self.span
 
     @staticmethod
     def _decided(conjunct: Conjunct, bound: Bound, open_variables: frozenset[str]) -> bool:

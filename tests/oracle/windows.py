@@ -41,11 +41,9 @@ def length(node: syntax.Expression | None, time_kind: str, params: Mapping[str, 
     value = read.evaluate(None)
     if (time_kind == "time") != (read.kind == "duration"):
         raise OracleError("a duration has a unit exactly where the time is a timestamp or a date")
-    if read.kind == "point" and time_kind != "decimal":
-        value = float(value)
     if value <= 0:
         raise OracleError("a duration is positive")
-    return exact(value)
+    return exact(Decimal(repr(value)) if isinstance(value, float) else value)  # as it is written
 
 
 def worlds(data: Input, attributes: tuple[str, ...], size: Any, slide: Any) -> list[World]:
@@ -72,9 +70,11 @@ def windows_of(time: Any, size: Any, slide: Any, time_kind: str) -> list[Window 
     """List the windows `[k*slide, k*slide + size)` that hold a time; without SLIDE all is one window."""
     if slide is None:
         return [None]
-    first = math.floor((exact(time) - size) / Fraction(slide)) + 1
-    last = math.floor(exact(time) / Fraction(slide))
-    return [(_number(k * slide, time_kind), _number(k * slide + size, time_kind)) for k in range(first, last + 1)]
+    rounding = Fraction(math.ulp(abs(time) + float(size))) if time_kind == "float" else 0
+    first = math.floor((exact(time) - size - rounding) / Fraction(slide))
+    last = math.floor((exact(time) + rounding) / Fraction(slide)) + 1
+    bounds = ((_number(k * slide, time_kind), _number(k * slide + size, time_kind)) for k in range(first, last + 1))
+    return [(start, end) for start, end in bounds if start <= time < end]
 
 
 def _number(value: Any, time_kind: str) -> Any:
@@ -82,4 +82,4 @@ def _number(value: Any, time_kind: str) -> Any:
         return int(value)
     if time_kind == "decimal":
         return Decimal(value.numerator) / Decimal(value.denominator)
-    return float(value)
+    return float(value)  # the nearest double

@@ -35,6 +35,7 @@ class Memory:
 
     held: list[bytes] = field(default_factory=list)
     texts: dict[str, str] = field(default_factory=dict)
+    pages: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def chunks(self) -> list[bytes]:
         return self.held
@@ -51,11 +52,17 @@ class Memory:
     def set_note(self, text: str) -> None:
         self.texts["note"] = text
 
-    def ranks(self) -> str | None:
-        return self.texts.get("ranks")
+    def page(self, space: int, number: int) -> str | None:
+        return self.pages.get((space, number))
 
-    def set_ranks(self, text: str) -> None:
-        self.texts["ranks"] = text
+    def set_page(self, space: int, number: int, text: str | None) -> None:
+        if text is None:
+            self.pages.pop((space, number), None)
+        else:
+            self.pages[space, number] = text
+
+    def take_old_ranks(self) -> str | None:
+        return self.texts.pop("ranks", None)
 
 
 def standing(text: str, table: pa.Table, name: str = "q", max_trends: int = 10**8, **options: Any) -> Standing:
@@ -159,8 +166,8 @@ def _assert_prompt(one: Standing, found: list[tuple[Any, list[Out]]]) -> None:
         for out in (o for o in outs if o.kind == RESULTS):
             if calendar.sliding:
                 starts = line.clock.numbers(normalised(out.table["window_start"], line))
-                assert (starts <= decided * calendar.slide).all()
-                assert (starts > known * calendar.slide).all()
+                assert (starts <= calendar.start(decided)).all()
+                assert (starts > calendar.start(known)).all()
             else:
                 starts = line.clock.numbers(normalised(out.table["start_time"], line))
                 assert (starts < decided).all()
@@ -254,6 +261,23 @@ def test_longer_streams(text: str) -> None:
         _assert_prompt(one, found) if not one.bound.aggregates else None
         early += sum(len(rows_of(some)) for watermark, some in found if watermark != END)
     assert early
+
+
+@pytest.mark.parametrize("windows", ["WITHIN 0.1 SLIDE 0.1", "WITHIN 0.7 SLIDE 0.1", "WITHIN 1.1 SLIDE 0.3"])
+def test_windows_over_doubles(windows: str) -> None:
+    text = f"PATTERN E+ s[] WHERE s[i].x > s[i-1].x {windows}"
+    for number in range(4):
+        dice = random.Random(number)
+        table = random_events(40, dice)
+        times = pa.array([float(f"{dice.randrange(1, 300)}e-1") for _ in range(40)])
+        table = table.set_column(0, "ts", times)
+        wanted = trellis.query(text).detect(table, time="ts", event_id="id").to_arrow()
+        one = standing(text, table, time="ts", event_id="id")
+        found = through_a_stream(one, table, dice)
+        assert in_any_order(rows_of([o for _, some in found for o in some])) == in_any_order(
+            plain_rows(wanted.to_pylist())
+        )
+        _assert_prompt(one, found)
 
 
 def test_events_are_held_once_and_dropped_when_no_window_needs_them() -> None:

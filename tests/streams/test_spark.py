@@ -26,12 +26,13 @@ from tests.compare import plain_rows
 from tests.data.places import data_file
 from tests.streams.test_bucket import in_any_order
 from trellis.cli.stream import live_table
+from trellis.engines.options import RunOptions
+from trellis.engines.spark.sources.read_stream import read_stream
+from trellis.engines.spark.stream.files import Filing
+from trellis.engines.spark.stream.running import Options, Stream
+from trellis.engines.spark.stream.stateful import Holding
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.io.read import read_table
-from trellis.spark.read_stream import read_stream
-from trellis.spark.stream import Holding
-from trellis.spark.stream_files import Filing
-from trellis.spark.streaming import Options, Stream
 from trellis.streams.bucket import Out, unpacked
 from trellis.streams.delays import delay_of
 from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS, Outlet, committed_files, read_committed
@@ -83,7 +84,7 @@ def stream_of(spark: SparkSession, folder: Path, queries: dict[str, str], **more
     for name in ("out", "checkpoint"):
         options[name] = str(folder / options[name])
     asked = {name: trellis.query(text) for name, text in queries.items()}
-    return Stream(spark, asked, frame, Options(**options), time="ts", event_id="id", **given)
+    return Stream(spark, asked, frame, Options(**options), RunOptions(time="ts", event_id="id", **given))
 
 
 def run(stream: Stream, flush: bool = True) -> Stream:
@@ -111,7 +112,9 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(
 ) -> None:
     table = events(160)
     write_files(nearly_sorted(table, 3), tmp_path / "in", 3)
-    monkeypatch.setattr("trellis.spark.streaming.Filing", partial(Filing, large=2_000))  # so that some are large
+    monkeypatch.setattr(
+        "trellis.engines.spark.stream.running.Filing", partial(Filing, large=2_000)
+    )  # so that some are large
     queries = {"rising": RISING, "span": SPAN, "counted": COUNTED, "sequence": SEQUENCE}
     stream = run(stream_of(spark, tmp_path, queries))
     assert len(stream.families) == 2  # those with the partition [g] share, and so do those without
@@ -134,7 +137,7 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(
 
 
 def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.spark.stream.batch_number", lambda: "000000007")
+    monkeypatch.setattr("trellis.engines.spark.stream.stateful.batch_number", lambda: "000000007")
     tables = [pa.table({"rank": np.arange(i, i + 100)}) for i in (0, 100, 200)]
     outs = [*(Out(RESULTS, "q", one) for one in tables), Out(WINDOWS, "q", tables[0]), Out(RESULTS, "r", tables[1])]
     places = {name: str(tmp_path) for name in ("", "q", "r")}
@@ -174,7 +177,7 @@ def _refuses_what_is_not_its_own(spark: SparkSession, folder: Path) -> None:
     frame = spark.readStream.schema("ts timestamp, id string, g string, x double, k double").parquet(str(folder / "in"))
     options = Options(str(folder / "out"), str(folder / "cp"), "3 s")
     with pytest.raises(UsageError, match="`x` was bigint, and is double now"):
-        Stream(spark, {"rising": trellis.query(RISING)}, frame, options, time="ts", event_id="id")
+        Stream(spark, {"rising": trellis.query(RISING)}, frame, options, RunOptions(time="ts", event_id="id"))
     with pytest.raises(UsageError, match="of a stream that writes to"):
         stream_of(spark, folder, {"rising": RISING}, out="elsewhere")
     with pytest.raises(UsageError, match="cannot go on as csv"):
@@ -247,7 +250,7 @@ def test_too_many_results_nothing_at_all_and_csv(spark: SparkSession, tmp_path: 
     options = Options(str(tmp_path / "out"), str(tmp_path / "cp"), "3 s", format="csv", available_now=True)
 
     def stream(**more: Any) -> Stream:
-        return Stream(spark, {"q": trellis.query(RISING)}, frame, options, time="ts", event_id="id", **more)
+        return Stream(spark, {"q": trellis.query(RISING)}, frame, options, RunOptions(time="ts", event_id="id", **more))
 
     nothing = run(stream())
     assert nothing.totals.results == 0
@@ -319,7 +322,7 @@ def test_durations() -> None:
 SCRIPT = """
 from functools import partial
 from trellis.cli.main import main
-from trellis.spark import streaming
+from trellis.engines.spark.stream import running as streaming
 streaming.Filing = partial(streaming.Filing, large=2_000)
 main()
 """

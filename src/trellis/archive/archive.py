@@ -15,15 +15,16 @@ from trellis.archive.decay import coarsened, dropped
 from trellis.archive.events import Told, fitted, in_order
 from trellis.archive.exact import POSITION, Exact, Reader, needed
 from trellis.archive.growing import Plan, number_too_late, settle, split_newest
-from trellis.archive.kept import Kept
+from trellis.archive.kept import Current, Kept
 from trellis.archive.leaves import Answer
 from trellis.archive.store import Manifest, read_manifest, remove_unnamed, swap_manifest, writing
-from trellis.engines import detect_here, following, history_on_spark, is_spark
 from trellis.errors import DataError, UsageError, did_you_mean
+from trellis.events.source import is_spark_frame
 from trellis.events.tables import as_tables
+from trellis.providers import provided
 
 
-class Archive(Kept):
+class Archive(Current):
     """A history on disk; make one with `Archive.build`, go on with `Archive.open`."""
 
     # --- Making one -------------------------------------------------------------------------------------------
@@ -75,8 +76,8 @@ class Archive(Kept):
             time, type, event_id, leaf, false_positive, memory, expected_events, query_length, fan_out, sizing, key,
             height,
         )  # fmt: skip
-        if is_spark(data):
-            return cls(history_on_spark().build(data, Path(directory), plan, told or _silently))
+        if is_spark_frame(data):
+            return cls(provided("archives on Spark").build(data, Path(directory), plan, told or _silently))
         table = _table(data)
         plan.check(Path(directory), table.schema)
         (told or _silently)("sorting")
@@ -119,10 +120,10 @@ class Archive(Kept):
         with self._writing():
             if batch is not None and self.manifest.batches.get(batch[0], -1) >= batch[1]:
                 return False
-            if is_spark(data):
+            if is_spark_frame(data):
                 if delay is not None or batch is not None or late != "error":
                     raise UsageError("delay, late and batch are for events of this process", "Use df.toArrow().")
-                self._use(history_on_spark().append(data, self, told or _silently))
+                self._use(provided("archives on Spark").append(data, self, told or _silently))
             else:
                 self._append(data, delay, late, batch, told or _silently)
         return True
@@ -146,10 +147,10 @@ class Archive(Kept):
 
         Returns
         -------
-        trellis.spark.follow.Following
+        trellis.engines.spark.archive.follow.Following
             The stream, which runs: `wait` for its end, or `stop` it.
         """
-        running = following(
+        running = provided("archives on Spark").follow(
             frame, str(self.directory), str(checkpoint), delay=delay, late=late, available_now=available_now
         )
         running.start()
@@ -223,7 +224,8 @@ class Archive(Kept):
             if name not in known:
                 hint = did_you_mean(name, known, f"Options are {', '.join(known)}; exact answers are those of `find`.")
                 raise UsageError(f"`exists` has no option `{name}`", hint)
-        return self.asker.exists(self.asker.text(pattern, params), Options(**options))
+        given = Options(**options)
+        return self._asked(lambda kept: kept.asker.exists(kept.asker.text(pattern, params), given))
 
     def find(
         self, pattern: str, *, policy: str | None = None, same_leaf: str = "maybe", begin: Any = None, end: Any = None,
@@ -267,28 +269,30 @@ class Archive(Kept):
             policy, same_leaf, begin, end, first, last, within_events, level, starts, pairs, minimal, limit
         )
         if not exact:
-            return self.asker.find(self.asker.text(pattern, params), options)
+            return self._asked(lambda kept: kept.asker.find(kept.asker.text(pattern, params), options))
         if options != Options():
             raise UsageError(
                 "an exact answer is that of the query itself", "Write SELECT, and conditions on the time, in the query."
             )
-        return self._exact(pattern, params)
+        return self._asked(lambda kept: _exact(kept, pattern, params))
 
-    def _exact(self, pattern: str, params: Mapping[str, Any] | None) -> Exact:
-        manifest, asker = self.manifest, self.asker
-        chosen, with_gaps = needed(asker, asker.text(pattern, params))
-        reader = Reader(self.directory, manifest, self.held, self.checked)
-        table = reader.rows(asker, chosen, with_gaps)
-        try:
-            trends = detect_here(
-                pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
-                params=params,
-            )  # fmt: skip
-        except DataError as problem:
-            if "on_bad_rows" not in (problem.hint or ""):
-                raise
-            raise DataError(problem.what, "Build the archive of events whose ids do not repeat.") from None
-        return Exact(trends, int(asker.contents.entries["events"][chosen].sum()), reader.read, len(self))
+
+def _exact(kept: Kept, pattern: str, params: Mapping[str, Any] | None) -> Exact:
+    manifest, asker = kept.manifest, kept.asker
+    chosen, with_gaps = needed(asker, asker.text(pattern, params))
+    reader = Reader(kept.directory, manifest, kept.held, kept.checked)
+    table = reader.rows(asker, chosen, with_gaps)
+    try:
+        trends = provided("local engine").detect(
+            pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
+            params=params,
+        )  # fmt: skip
+        _ = trends.statistics  # prepares the events, whose ids must not repeat
+    except DataError as problem:
+        if "on_bad_rows" not in (problem.hint or ""):
+            raise
+        raise DataError(problem.what, "Build the archive of events whose ids do not repeat.") from None
+    return Exact(trends, int(asker.contents.entries["events"][chosen].sum()), reader.read, len(kept))
 
 
 def _table(data: Any) -> pa.Table:

@@ -19,6 +19,7 @@ from trellis.archive.questions import Question
 from trellis.archive.store import Manifest
 from trellis.archive.words import Word, words_of
 from trellis.errors import UsageError, did_you_mean
+from trellis.events.columns.windows import DoubleWindows
 from trellis.language import syntax as s
 from trellis.language.binder import bind
 from trellis.language.bound import BoundQuery, WindowKind
@@ -277,4 +278,7 @@ def _within(bound: BoundQuery) -> Within | None:
     size = window.size if isinstance(window.size, int) else float(window.size)
     if window.slide is None:
         return Within(size)
-    return Within(size, window.slide if isinstance(window.slide, int) else float(window.slide))
+    slide = window.slide if isinstance(window.slide, int) else float(window.slide)
+    assert bound.schema is not None
+    doubles = DoubleWindows(window.size, window.slide) if bound.schema.time_type.kind is Kind.DOUBLE else None
+    return Within(size, slide, doubles=doubles)

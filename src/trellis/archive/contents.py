@@ -17,7 +17,7 @@ from trellis.archive.events import numbers
 from trellis.archive.filters import Filters, Ints, Slices, coded, hashes_of
 from trellis.archive.keys import PAIR, Keys, pair_items
 from trellis.archive.store import Manifest
-from trellis.kernels.bloom import TILE
+from trellis.kernels.bloom.filters import TILE
 
 
 def entry_type(times: np.dtype[Any]) -> np.dtype[Any]:

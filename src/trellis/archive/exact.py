@@ -18,8 +18,7 @@ import pyarrow as pa
 from trellis.archive.asking import Asker, Options, Text
 from trellis.archive.leaves import Asked, Flags, Ints, Policy, Reading
 from trellis.archive.questions import Question
-from trellis.archive.store import Manifest, events_file
-from trellis.errors import DataError
+from trellis.archive.store import Manifest, UnreadableError, events_file
 
 POSITION = "__position"
 
@@ -130,7 +129,7 @@ class Reader:
                             yield file.read_row_group(group), at
                         at += number
             except (OSError, pa.ArrowException) as problem:
-                raise DataError(
+                raise UnreadableError(
                     f"{self.directory / name} cannot be read: {problem}", "The archive is damaged."
                 ) from None
         if self.held.num_rows and wanted.meet(self.manifest.events, self.manifest.events + self.held.num_rows):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.kernels import bloom as kernel
+from trellis.kernels.bloom import filters as kernel
 
 Ints = NDArray[np.int64]
 Slices = NDArray[np.uint64]
@@ -138,5 +138,5 @@ def whole_tile(slices: Slices) -> Slices:
 def ones(filters: Slices) -> Ints:
     """Return the number of bits that are set in filters."""
     out = np.zeros(len(filters), np.int64)
-    kernel.ones(np.ascontiguousarray(filters), out)
+    kernel.count_bits(np.ascontiguousarray(filters), out)
     return out

@@ -30,7 +30,7 @@ from trellis.archive.store import (
 )
 from trellis.archive.tree import Tree
 from trellis.errors import DataError, UsageError
-from trellis.kernels.bloom import TILE
+from trellis.kernels.bloom.filters import TILE
 
 SAMPLED = 400  # leaves of which the distinct names are counted
 PIECE = 1_000_000  # events of a chunk

@@ -1,10 +1,15 @@
-"""An archive as it lies on disk: what is read of it, when it is first asked for, and what it is."""
+"""An archive as it lies on disk at one moment: what is read of it, when it is first asked for, and what it is.
+
+A writer puts new files beside the old ones, swaps the manifest and removes the files that it names no more. What a
+reader has opened by then stays as it is; what it has not, it opens of the manifest that counts now.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,24 +20,31 @@ from trellis.archive.filters import Filters, whole_tile
 from trellis.archive.keys import Keys
 from trellis.archive.leaves import Leaves
 from trellis.archive.sizing import expected_rate
-from trellis.archive.store import Manifest, load_array, load_table, read_manifest, size_of
+from trellis.archive.store import Manifest, UnreadableError, load_array, load_table, read_manifest, size_of
 from trellis.archive.tree import Tree, levels_of, node_type
+from trellis.errors import DataError
 from trellis.language.schema import Kind
+
+TRIES = 1000  # times that an archive may change under a question
+T = TypeVar("T")
 
 
 class Kept:
-    """What an archive keeps."""
+    """What an archive keeps, as one manifest tells it; it never changes.
 
-    def __init__(self, directory: str | Path) -> None:
-        self.directory = Path(directory)
-        self.manifest = read_manifest(self.directory)
-        self.checked: set[str] = set()  # files of events that are as they were written
+    Parameters
+    ----------
+    directory
+        Where it lies.
+    manifest
+        What names its files.
+    checked
+        Files of events that are as they were written.
+    """
 
-    def _use(self, manifest: Manifest) -> None:
-        """Go on with a manifest that counts."""
-        self.manifest = manifest
-        for name in ("stored", "held", "tree", "asker"):
-            self.__dict__.pop(name, None)
+    def __init__(self, directory: Path, manifest: Manifest, checked: set[str] | None = None) -> None:
+        self.directory, self.manifest = directory, manifest
+        self.checked = set() if checked is None else checked
 
     @cached_property
     def stored(self) -> Contents:
@@ -75,21 +87,6 @@ class Kept:
             contents.add(chunk_of(self.held, self.manifest.events, self.manifest))
         return Asker(self.manifest, contents)
 
-    @property
-    def leaves(self) -> Leaves:
-        """The leaves, as questions see them."""
-        return self.asker.leaves
-
-    @property
-    def filters(self) -> Filters:
-        """The filters of the leaves, as questions see them."""
-        return self.asker.contents.filters
-
-    @property
-    def texts(self) -> set[str]:
-        """The columns of the events that are text."""
-        return {name for name, type_ in self.asker.schema.tables[0].columns.items() if type_.kind is Kind.STRING}
-
     def __len__(self) -> int:
         return self.manifest.events + self.manifest.holds - self.manifest.dropped
 
@@ -127,3 +124,83 @@ class Kept:
 
     def _moment(self, numbers: np.ndarray) -> Any:
         return self.asker.times(np.asarray(numbers))[0].as_py() if len(numbers) else None
+
+
+class Current:
+    """What an archive keeps now, or kept when it was last looked at."""
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = Path(directory)
+        self._kept = Kept(self.directory, read_manifest(self.directory))
+
+    def _use(self, manifest: Manifest) -> None:
+        """Go on with a manifest that counts; who has begun with another one ends with that."""
+        self._kept = Kept(self.directory, manifest, self._kept.checked)
+
+    def _asked(self, question: Callable[[Kept], T]) -> T:
+        """Return what a question has for an answer: of what is open or, if that is gone, of what counts now.
+
+        Raises
+        ------
+        DataError
+            If a file cannot be read that the manifest names.
+        """
+        for _ in range(TRIES):
+            kept = self._kept
+            try:
+                return question(kept)
+            except UnreadableError:
+                now = read_manifest(self.directory)
+                if now == kept.manifest:
+                    raise
+                self._use(now)
+        raise DataError(
+            f"{self.directory} has changed {TRIES} times while it was read", "Ask again when less is written to it."
+        )
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the archive is, and its files."""
+        return self._kept.manifest
+
+    @property
+    def stored(self) -> Contents:
+        """What is known of the events that have their places."""
+        return self._asked(lambda kept: kept.stored)
+
+    @property
+    def held(self) -> pa.Table:
+        """The newest events, which have no places before later ones come."""
+        return self._asked(lambda kept: kept.held)
+
+    @property
+    def tree(self) -> Tree:
+        """The nodes above the leaves."""
+        return self._asked(lambda kept: kept.tree)
+
+    @property
+    def asker(self) -> Asker:
+        """What answers questions, over all events."""
+        return self._asked(lambda kept: kept.asker)
+
+    @property
+    def leaves(self) -> Leaves:
+        """The leaves, as questions see them."""
+        return self.asker.leaves
+
+    @property
+    def filters(self) -> Filters:
+        """The filters of the leaves, as questions see them."""
+        return self.asker.contents.filters
+
+    @property
+    def texts(self) -> set[str]:
+        """The columns of the events that are text."""
+        return {name for name, type_ in self.asker.schema.tables[0].columns.items() if type_.kind is Kind.STRING}
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def info(self) -> dict[str, Any]:
+        """Return size, bytes an event, height of the tree, density of the filters and the expected rate."""
+        return self._asked(Kept.info)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from trellis.archive.filters import Filters, coded, hashes_of
 from trellis.archive.leaves import Reading
 from trellis.archive.words import Word
-from trellis.kernels import bloom as kernel
+from trellis.kernels.bloom import filters as kernel
 
 Ints = NDArray[np.int64]
 PAIR = np.dtype([("leaf", "<i4"), ("key", "<i4")])

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from trellis.archive.filters import Filters
 from trellis.archive.words import Names, Word
+from trellis.events.columns.windows import DoubleWindows
 
 Ints = NDArray[np.int64]
 Small = NDArray[np.int32]
@@ -117,6 +118,15 @@ class Within:
     size: int | float
     slide: int | float | None = None
     in_positions: bool = False
+    doubles: DoubleWindows | None = None
+
+    def last_ends(self, times: NDArray[Any]) -> NDArray[Any]:
+        """Return where the last windows end that hold some times."""
+        if self.doubles is not None:
+            return self.doubles.ends(self.doubles.of(times)[1])
+        assert self.slide is not None
+        ends: NDArray[Any] = times // self.slide * self.slide + self.size
+        return ends
 
 
 @dataclass(frozen=True)

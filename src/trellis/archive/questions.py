@@ -11,7 +11,7 @@ import numpy as np
 from trellis.archive.leaves import Answer, Asked, Flags, Found, Ints, Leaves, Policy, Reading
 from trellis.archive.runs import Run, Steps
 from trellis.archive.words import Names, Word
-from trellis.kernels import chains as kernel
+from trellis.kernels.bloom import chains as kernel
 
 
 class Question:
@@ -52,8 +52,7 @@ class Question:
         near, far = (begin, end) if self.asked.reading is Reading.NO else (end, begin)
         if within.slide is None:
             return np.searchsorted(far, near + within.size, side="right") - 1
-        bound = near // within.slide * within.slide + within.size
-        return np.searchsorted(far, bound, side="left") - 1
+        return np.searchsorted(far, within.last_ends(near), side="left") - 1
 
     def simple(self) -> Answer:
         """Return whether it happened: a `no` is certain."""

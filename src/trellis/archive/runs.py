@@ -10,7 +10,7 @@ import numpy as np
 
 from trellis.archive.leaves import Flags, Policy, Reading, Small
 from trellis.archive.words import Word
-from trellis.kernels import chains as kernel
+from trellis.kernels.bloom import chains as kernel
 
 if TYPE_CHECKING:
     from trellis.archive.questions import Question

@@ -37,6 +37,10 @@ SMALL = 64_000_000  # bytes of a file of events that is looked at whole before i
 PREFIXES = ("leaves-", "tile-", "tree-", "events-", "held-", "pairs-", "keys-", "staged-", MANIFEST)
 
 
+class UnreadableError(DataError):
+    """A file that the manifest names is not there, cannot be read, or is not as it was written."""
+
+
 @dataclass
 class Manifest:
     """What an archive is, and its files.
@@ -240,7 +244,7 @@ def size_of(directory: Path, name: str) -> int:
     try:
         return (directory / name).stat().st_size
     except OSError as problem:
-        raise DataError(f"{directory / name} cannot be read: {problem}", "The archive is damaged.") from None
+        raise UnreadableError(f"{directory / name} cannot be read: {problem}", "The archive is damaged.") from None
 
 
 def load_array(directory: Path, name: str, manifest: Manifest) -> Any:
@@ -263,7 +267,7 @@ def events_file(directory: Path, name: str, manifest: Manifest, checked: set[str
             with _whole(directory, name, manifest):
                 pass
         elif footer_checksum(path) != manifest.footers.get(name, footer_checksum(path)):
-            raise DataError(f"{path} is damaged: its footer is not as it was written", "Build the archive anew.")
+            raise UnreadableError(f"{path} is damaged: its footer is not as it was written", "Build the archive anew.")
         checked.add(name)
     return pq.ParquetFile(path, page_checksum_verification=True)
 
@@ -273,7 +277,8 @@ def _whole(directory: Path, name: str, manifest: Manifest) -> Iterator[Path]:
     path = directory / name
     try:
         if checksum(path) != manifest.checksums.get(name):
-            raise DataError(f"{path} is damaged: its checksum is not that of the manifest", "Build the archive anew.")
+            what = f"{path} is damaged: its checksum is not that of the manifest"
+            raise UnreadableError(what, "Build the archive anew.")
         yield path
     except (OSError, ValueError) as problem:
-        raise DataError(f"{path} cannot be read: {problem}", "The archive is damaged.") from None
+        raise UnreadableError(f"{path} cannot be read: {problem}", "The archive is damaged.") from None

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.archive.filters import Filters, Ints, hashes_of, ones
-from trellis.kernels import bloom as kernel
+from trellis.kernels.bloom import filters as kernel
 
 
 def node_type(bits: int, times: np.dtype[Any]) -> np.dtype[Any]:

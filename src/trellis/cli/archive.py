@@ -103,7 +103,9 @@ def build(
 ) -> None:
     """Make an archive of events."""
     from trellis.archive import Archive
+    from trellis.io.places import check_apart
 
+    check_apart(archive, events)
     with progress(not json) as step, started(o.EngineOptions(engine, master, tuple(conf or ()))) as session:
         table = _events(step, session, events, time, {type}, input_format, time_format)
         made = Archive.build(
@@ -155,14 +157,17 @@ def follow(
 ) -> None:
     """Append what arrives in a directory, by Structured Streaming: each batch once, also after a kill."""
     from trellis.archive import Archive
+    from trellis.io.places import check_apart
 
     kept = Archive.open(archive)
     about = kept.manifest
+    for place in (archive, checkpoint):
+        check_apart(place, [directory])
     with progress(not json) as step:
         step("starting spark")
     with started(o.EngineOptions(o.Engine.SPARK, master, tuple(conf or ()))) as session:
-        from trellis.spark.follow import Following
-        from trellis.spark.read_stream import read_stream
+        from trellis.engines.spark.archive.follow import Following
+        from trellis.engines.spark.sources.read_stream import read_stream
 
         frame = read_stream(
             session, directory, input_format=input_format, text_columns=kept.texts, time=about.time,
@@ -277,7 +282,7 @@ def _events(
         from trellis.io.read import read_table
 
         return read_table(events, **given)
-    from trellis.spark.read import read
+    from trellis.engines.spark.sources.read import read
 
     return read(session, events, **given)
 

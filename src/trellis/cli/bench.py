@@ -64,7 +64,7 @@ def bench(
     if large:
         _check_large(suite, names, quick)
     if folder is not None:
-        _check_folder(folder)
+        _check_folder(folder, [file for one in names for file in suite.files_of(one)])
     if not json:
         print_facts(out(), suite.machine())
     reports = [_measured(suite, one, quick, large, folder, progress and not json, silent=json) for one in names]
@@ -102,8 +102,10 @@ def _check_large(suite: Any, names: list[str], quick: bool) -> None:
         raise UsageError(f"the benchmark `{without[0]}` has no larger sizes", "Leave out --large.")
 
 
-def _check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be written, before any work."""
+def _check_folder(folder: Path, files: list[str]) -> None:
+    """Refuse a folder that cannot be written, or files of others in it, before any work."""
+    from trellis.io.outputs import check_files
+
     if find_spec("plotly") is None:
         raise UsageError(
             "--out draws plots with plotly, which is not installed", "Run `make`, or `pip install plotly`."
@@ -112,6 +114,7 @@ def _check_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder} cannot be a directory to write to: {error.strerror}") from None
+    check_files(folder, files)
 
 
 def _measured(suite: Any, name: str, quick: bool, large: bool, folder: Path | None, tell: bool, silent: bool) -> Any:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.text import Text
+
+from trellis.errors import TrellisError
 
 DEBUG = "TRELLIS_DEBUG"
 UNBOUNDED = 10_000  # columns of an output that is no terminal: nothing is cut or wrapped
@@ -17,9 +24,35 @@ UNBOUNDED = 10_000  # columns of an output that is no terminal: nothing is cut o
 Step = Callable[[str], None]
 
 
-class _Out(Console):
+# Control characters but tabs and ends of lines, marks of direction, separators of lines, and halves of characters.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def shown(text: str) -> str:
+    r"""Return lines of text of which a terminal shows every character and obeys none: `\u001b` for it, as in JSON."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def shown_in_line(text: str) -> str:
+    """Return a text as `shown` does, on one line."""
+    return shown(text.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+class ShownConsole(Console):
+    """A console that shows what is told, and never obeys it."""
+
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # rich would exit with code 1; the reader only has enough
+        """Go on as after the last line: rich would exit with code 1, but the reader only has enough."""
+        raise BrokenPipeError
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print texts and what rich makes of them."""
+        super().print(*(shown(one) if isinstance(one, str) else one for one in objects), **options)
+
+    def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+        """Yield pieces of text; what rich itself has to tell the terminal stands in pieces of their own."""
+        for piece in super().render(renderable, options):
+            yield piece if piece.control or piece.text == "\n" else Segment(shown(piece.text), piece.style)
 
 
 def out() -> Console:
@@ -34,7 +67,7 @@ def err() -> Console:
 
 def _plain_console(file: object) -> Console:
     width = None if _is_terminal(file) else UNBOUNDED
-    return _Out(file=file, width=width, markup=False, highlight=False, emoji=False, soft_wrap=True)  # type: ignore[arg-type]
+    return ShownConsole(file=file, width=width, markup=False, highlight=False, emoji=False, soft_wrap=True)  # type: ignore[arg-type]
 
 
 def _is_terminal(file: object) -> bool:
@@ -49,28 +82,62 @@ def debugging() -> bool:
 
 def print_error(message: str) -> None:
     """Print an error: `error:` and the sentence, with its hint on the next line."""
-    err().print(Text.assemble(("error: ", "bold red"), message))
+    err().print(Text.assemble(("error: ", "bold red"), shown(message)))
 
 
 def print_warning(message: object) -> None:
     """Print a warning."""
-    err().print(Text.assemble(("warning: ", "bold yellow"), str(message)))
+    err().print(Text.assemble(("warning: ", "bold yellow"), shown_in_line(str(message))))
+
+
+def message_of(error: TrellisError) -> str:
+    """Return the message of an error: a sentence and a hint, a line each, and the place in a query if it is of one."""
+    told = copy(error)
+    told.what = shown_in_line(error.what)
+    told.hint = None if error.hint is None else shown_in_line(error.hint)
+    return str(told)
+
+
+def line_writer() -> Callable[[memoryview], object]:
+    """Return a function that writes lines of data to stdout: as they are, but for what a terminal would obey."""
+    sys.stdout.flush()
+    if not _is_terminal(sys.stdout):
+        return sys.stdout.buffer.write
+    decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
+    return lambda lines: sys.stdout.write(shown(decoder.decode(bytes(lines))))
+
+
+_doing: list[str] = []
+
+
+def _remember(what: str) -> None:
+    _doing[:] = [what]
+
+
+def doing() -> str | None:
+    """Return what is being done, or was when it failed, if that is known."""
+    return _doing[0] if _doing else None
 
 
 @contextmanager
 def progress(wanted: bool) -> Iterator[Step]:
     """Give a function that tells what is being done now; on a terminal a line shows it, with the time it takes."""
     if not wanted or not _is_terminal(sys.stderr):
-        yield lambda _: None
+        yield _remember
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     # A descriptor of its own: Spark's start bends the usual one.
     with open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as file:
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        with Progress(*columns, console=Console(file=file), transient=True) as shown:
-            task = shown.add_task("starting", total=None)
-            yield lambda what: shown.update(task, description=what)
+        with Progress(*columns, console=ShownConsole(file=file), transient=True) as bar:
+            task = bar.add_task("starting", total=None)
+
+            def show(what: str) -> None:
+                _remember(what)
+                bar.update(task, description=shown_in_line(what))
+
+            yield show
 
 
 @contextmanager

@@ -13,22 +13,12 @@ POSITION, OFFSET = 4, 4  # bytes for each event of a trend, and for each trend
 UNITS = (("years", 365.25 * 86400), ("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0))
 
 
-def operator_costs(trends: Any) -> dict[str, str]:
-    """Say on what engine trends are counted, and how the successors of events are found there."""
-    if trends.engine != "local":
-        successors = "as above, in each window and partition by itself"
-        return {"engine": trends.engine, "successors": successors, "shuffle": trends.shuffle}
-    return {"engine": trends.engine, **trends._operator.describe()}
-
-
 def listing_costs(trends: Any, count: int) -> dict[str, str]:
     """Return the mean length of trends, and the memory and time that listing them all would take."""
     if not count:
         return {"trends": "none to list"}
     names = [v.name for v in trends.plan.bound.variables if not v.absent]
     rows = trends.aggregate(*(f"count(`{name}`) AS named{i}" for i, name in enumerate(names)))
-    if trends.engine != "local":
-        rows = rows.toArrow()
     named = sum(int(row[f"named{i}_text"]) for row in rows.to_pylist() for i in range(len(names)))
     costs = {
         "mean_length": f"{float(Fraction(named, count)):,.1f} events",
@@ -45,7 +35,7 @@ def _rate() -> float:
     """List the trends of a few rising values, and return how many of their events come out in a second."""
     import pyarrow as pa
 
-    from trellis.queries import Query
+    from trellis.api.query import Query
 
     values = list(range((4 * TRIED).bit_length() - 1))  # n rising values have 2**(n - 2) trends
     table = pa.table({"ts": values, "id": values, "value": values})

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trellis.cli import options as o
 from trellis.cli.console import Step, out, progress
 from trellis.cli.queries import read_query
-from trellis.cli.running import Asked, Clock, aggregates, counts, running, total_of
+from trellis.cli.running import Asked, Clock, running, total_of
 from trellis.cli.show import plural, print_rows
 from trellis.cli.summary import Summary, query_text
+
+if TYPE_CHECKING:
+    from trellis.io.outputs import Output
 
 ROWS = 20
 
@@ -32,6 +35,7 @@ def count(
     output: o.Out = None,
     format: o.Format = o.OutputFormat.PARQUET,
     overwrite: o.Overwrite = False,
+    raw_csv: o.RawCsv = False,
     progress: o.ShowProgress = True,
     quiet: o.Quiet = False,
     json: o.Json = False,
@@ -49,16 +53,20 @@ def count(
         o.pairs("--param", param),
         report_mode,
     )
-    run_count(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json))
+    run_count(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
 
 
 def run_count(asked: Asked, output: o.OutputOptions) -> None:
     """Do what `trellis count` was asked."""
-    from trellis.cli.output import checked_target
+    from trellis.cli.output import claimed_target
 
     clock = Clock()
-    with checked_target(output), progress(output.shows_progress) as step, running(asked, step) as trends:
-        summary, counted, aggregated = _counted(trends, output, step, clock)
+    with (
+        claimed_target(output, asked.events) as target,
+        progress(output.shows_progress) as step,
+        running(asked, step) as trends,
+    ):
+        summary, counted, aggregated = _counted(trends, output, target, step, clock)
     if output.json:
         summary.print_json(**({} if aggregated is None else {"aggregates": _as_json(aggregated)}))
     elif output.quiet:
@@ -67,18 +75,20 @@ def run_count(asked: Asked, output: o.OutputOptions) -> None:
         _print(asked, summary, counted, aggregated)
 
 
-def _counted(trends: Any, output: o.OutputOptions, step: Step, clock: Clock) -> tuple[Summary, Any, Any]:
+def _counted(
+    trends: Any, output: o.OutputOptions, target: Output | None, step: Step, clock: Clock
+) -> tuple[Summary, Any, Any]:
     step("counting the results")
-    counted, aggregated = counts(trends), None
+    counted, aggregated = trends.counts().to_arrow(), None
     if trends.plan.bound.aggregates:
         step("aggregating")
-        aggregated = aggregates(trends)
-    if output.out is not None:
+        aggregated = trends.aggregates().to_arrow()
+    if target is not None:
         from trellis.io.results import write_results
 
         rows = counted if aggregated is None else aggregated
         step("writing")
-        write_results(rows.to_batches(), rows.schema, output.out, output.format, output.overwrite)
+        write_results(rows.to_batches(), rows.schema, target, output.format, raw_csv=output.raw_csv)
     step("summing up")
     summary = Summary(query_text(trends), trends.statistics, total_of(counted), clock.seconds, output.out)
     return summary, counted, aggregated

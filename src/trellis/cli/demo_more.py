@@ -45,8 +45,8 @@ def visit_history(number: int, folder: str) -> None:
 
 def visit_network(number: int) -> None:
     """Watch the posts of a social network."""
-    from trellis.graphs.debs import posts
     from trellis.io.generate.social import lines_of, social
+    from trellis.papers.debs2016 import posts
 
     console = out()
     console.print(Text(f"{number}. The most active posts (query 1 of the DEBS 2016 challenge)", style="bold"))

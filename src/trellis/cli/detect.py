@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from trellis.cli import options as o
 from trellis.cli.console import Step, out, progress
 from trellis.cli.queries import read_query
-from trellis.cli.running import Asked, Clock, aggregates, listed_size, running
+from trellis.cli.running import Asked, Clock, listed_size, running
 from trellis.cli.show import plural, print_rows
 from trellis.cli.summary import Summary, query_text
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.methods import Methods
 from trellis.plan.spec import AUTO
+
+if TYPE_CHECKING:
+    from trellis.io.outputs import Output
 
 ROWS = 10
 
@@ -59,6 +62,7 @@ def detect(
     output: o.Out = None,
     format: o.Format = o.OutputFormat.PARQUET,
     overwrite: o.Overwrite = False,
+    raw_csv: o.RawCsv = False,
     progress: o.ShowProgress = True,
     quiet: o.Quiet = False,
     json: o.Json = False,
@@ -75,36 +79,42 @@ def detect(
         max_trends,
         Methods(algorithm, construction, anchors, memory_limit, optimizer),
     )
-    run_detect(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json))
+    run_detect(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
 
 
 def run_detect(asked: Asked, output: o.OutputOptions) -> None:
     """Do what `trellis detect` was asked."""
-    from trellis.cli.output import checked_target
+    from trellis.cli.output import claimed_target
 
     clock = Clock()
-    with checked_target(output), progress(output.shows_progress) as step, running(asked, step) as trends:
-        summary, rows = _found(trends, output, step, clock)
+    with (
+        claimed_target(output, asked.events) as target,
+        progress(output.shows_progress) as step,
+        running(asked, step) as trends,
+    ):
+        summary, rows = _found(trends, output, target, step, clock)
     if output.json:
         summary.print_json()
     elif not output.quiet:
         _print(asked, summary, rows, bool(trends.plan.bound.aggregates))
 
 
-def _found(trends: Any, output: o.OutputOptions, step: Step, clock: Clock) -> tuple[Summary, Any]:
+def _found(
+    trends: Any, output: o.OutputOptions, target: Output | None, step: Step, clock: Clock
+) -> tuple[Summary, Any]:
     step("counting the results")
     found, rows = trends.count(), None
     if trends.plan.bound.aggregates:
         size = found
-        rows = aggregates(trends)
+        rows = trends.aggregates().to_arrow()
     else:
         size = listed_size(trends)
         if not (output.json or output.quiet):
             step("listing the first results")
-            rows = trends.first(ROWS)
-    if output.out is not None:
+            rows = trends.first(ROWS).to_arrow()
+    if target is not None:
         step(f"writing {plural(size, 'result')}")
-        trends.write(output.out, format=output.format, overwrite=output.overwrite)
+        trends.write(target, format=output.format, raw_csv=output.raw_csv)
     step("summing up")
     return Summary(query_text(trends), trends.statistics, size, clock.seconds, output.out, found), rows
 

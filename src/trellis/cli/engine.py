@@ -35,7 +35,7 @@ def started(options: EngineOptions) -> Iterator[Any]:
         with _without_pandas():
             yield None
         return
-    from trellis.spark.session import stop_session
+    from trellis.engines.spark.session.session import stop_session
 
     session = _session(options.master, settings)
     with _noticed_interrupts() as interrupted:
@@ -77,18 +77,60 @@ _NO_PANDAS = _NoPandas()
 
 
 def _session(master: str | None, settings: dict[str, str]) -> Any:
-    from trellis.spark.session import get_session
+    from trellis.engines.spark.session.session import get_session
 
     before = _children()
     try:
-        with silence():
-            return get_session(master, settings)
+        with silence(), _ended_by_signals(before) as ended:
+            session = get_session(master, settings)
     except KeyboardInterrupt:
-        # A JVM that is left alone while it starts never ends.
-        for process in _children() - before:
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
+        _kill(_children() - before)
         raise
+    except Exception:
+        if ended():
+            sys.exit(128 + ended())
+        raise
+    if ended():
+        _kill(_children() - before)
+        sys.exit(128 + ended())
+    return session
+
+
+@contextmanager
+def _ended_by_signals(before: set[int]) -> Iterator[Callable[[], int]]:
+    """Let SIGTERM and SIGHUP end the JVM that is being started; what waits for it then ends by itself.
+
+    An exception in the midst of that would be raised wherever Python is just then, in code of others that prints it.
+    """
+    seen: list[int] = []
+    over = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: 0
+        return
+
+    def kill() -> None:
+        while not over.wait(0.05):  # it may not be there yet
+            _kill(_children() - before)
+
+    def end(number: int, _: Any) -> None:
+        if not seen:
+            threading.Thread(target=kill, daemon=True).start()
+        seen.append(number)
+
+    usual = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield lambda: seen[0] if seen else 0
+    finally:
+        over.set()
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+
+
+def _kill(processes: set[int]) -> None:
+    """End processes at once: a JVM that is left alone while it starts never ends."""
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
 
 
 def _children() -> set[int]:

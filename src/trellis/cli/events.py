@@ -90,8 +90,8 @@ def _files(spark: Any) -> _Files:
         from trellis.io.read import read_table
 
         return _Files(read_table, lambda t: {f.name: from_arrow(f.type) for f in t.schema}, lambda t: t.num_rows == 0)
-    from trellis.spark.read import read
-    from trellis.spark.schema import from_spark
+    from trellis.engines.spark.sources.read import read
+    from trellis.engines.spark.sources.schema import from_spark
 
     types = partial(_spark_types, from_spark)
     return _Files(partial(read, spark), types, lambda frame: frame.isEmpty())

@@ -63,7 +63,7 @@ def explain(
 
 def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
     """Return the plan for the events, and what is known of them."""
-    from trellis.cli.costs import listing_costs, operator_costs
+    from trellis.cli.costs import listing_costs
     from trellis.cli.events import check_given
     from trellis.cli.running import detected, engine_and_events
     from trellis.plan.explain import explain_data
@@ -79,7 +79,7 @@ def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
         known.pop("events")
         step("trying how quick listing is")
         planned = explain_data(trends.plan)
-        found = planned["operator"] | operator_costs(trends)
+        found = planned["operator"] | trends.describe()
         told = {"operator": found, "events": known, "listing": listing_costs(trends, count)}
         return planned | algorithm_facts(trends.plan, trends) | told
 

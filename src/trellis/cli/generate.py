@@ -92,19 +92,21 @@ def _generate(
 ) -> None:
     from trellis.io.generate import FOLDERS, generate_table
     from trellis.io.generate.social import write_social
-    from trellis.io.write import write_table
+    from trellis.io.outputs import claimed
+    from trellis.io.write import claimed_file, write_table
 
-    with progress(not quiet) as step:
+    claim = claimed(target, overwrite=overwrite) if kind in FOLDERS else claimed_file(target, overwrite)
+    with progress(not quiet) as step, claim as output:
         step(f"making {plural(events, 'event')}")
         if kind in FOLDERS:
             tables = FOLDERS[kind](events, seed, **options)
             number = sum(table.num_rows for table in tables.values())
             step(f"writing {target}")
-            write_social(tables, target, overwrite=overwrite)
+            write_social(tables, output)
         else:
             table = generate_table(kind, events, seed, **options)
             number = table.num_rows
             step(f"writing {target}")
-            write_table(table, target, overwrite=overwrite)
+            write_table(table, output)
     if not quiet:
         out().print(f"{plural(number, 'event')} of kind {kind}, seed {seed}: {target}")

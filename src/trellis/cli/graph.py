@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json as json_text
-import os
-import secrets
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import err, out, print_warning, progress
+from trellis.cli.console import err, line_writer, out, print_warning, progress
 from trellis.cli.show import number, plural, print_facts
-from trellis.errors import DataError, UsageError
+from trellis.errors import UsageError
 
 if TYPE_CHECKING:
-    from trellis.graphs.debs import Found
+    from trellis.papers.debs2016 import Found
 
 
 class Changes(StrEnum):
@@ -82,7 +80,7 @@ def posts(
     A post and each of its comments are worth 10 points, and lose one a day. A line is
     `ts,post,user name,score,commenters`, the last four K times.
     """
-    from trellis.graphs import debs
+    from trellis.papers import debs2016 as debs
 
     shown = o.OutputOptions(target, "", overwrite, show_progress, quiet, json)
     _run("posts", [posts, comments], shown, lambda **how: debs.posts(posts, comments, k=k, changes=str(changes), **how))
@@ -107,7 +105,7 @@ def communities(
 
     A line is `ts,text_1,...,text_K`.
     """
-    from trellis.graphs import debs
+    from trellis.papers import debs2016 as debs
 
     shown = o.OutputOptions(target, "", overwrite, show_progress, quiet, json)
     _run(
@@ -123,7 +121,7 @@ def _run(query: str, files: list[str], shown: o.OutputOptions, work: Callable[..
         if not Path(file).exists():
             raise UsageError(f"{file} is not there", "Name a file of the DEBS 2016 format.")
     total = sum(Path(file).stat().st_size for file in files)
-    with _output(shown) as write, progress(shown.shows_progress and shown.out is not None) as step:
+    with _output(shown, files) as write, progress(shown.shows_progress and shown.out is not None) as step:
         done = 0
 
         def told(size: int) -> None:
@@ -139,31 +137,19 @@ def _run(query: str, files: list[str], shown: o.OutputOptions, work: Callable[..
 
 
 @contextmanager
-def _output(shown: o.OutputOptions) -> Iterator[Callable[[memoryview], object]]:
+def _output(shown: o.OutputOptions, files: list[str]) -> Iterator[Callable[[memoryview], object]]:
     """Give a function that writes lines, to stdout or to a file that appears when all went well."""
     if shown.out is None:
         if shown.overwrite:
             raise UsageError("--overwrite is for --out", "Name the file to write with --out.")
+        yield line_writer()
         sys.stdout.flush()
-        yield lambda lines: sys.stdout.buffer.write(lines)
-        sys.stdout.buffer.flush()
         return
-    target = Path(os.path.realpath(shown.out))
-    if target.is_dir():
-        raise UsageError(f"{target} is a directory", "Name a file in it.")
-    if target.exists() and not target.is_file():
-        raise UsageError(f"{target} is no plain file", "Name a file, or leave out --out and send stdout there.")
-    if target.exists() and not shown.overwrite:
-        raise UsageError(f"{target} exists already", "Allow to replace it with --overwrite, or choose another name.")
-    hidden = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with hidden.open("wb") as file:
-            yield file.write
-        os.replace(hidden, target)
-    except OSError as problem:
-        raise DataError(f"{target} cannot be written: {problem.strerror or problem}", "Name another file.") from None
-    finally:
-        hidden.unlink(missing_ok=True)
+    from trellis.io.outputs import claimed
+
+    claim = claimed(shown.out, overwrite=shown.overwrite, inputs=files, is_file=True)
+    with claim as output, output.replacing() as hidden, hidden.open("wb") as file:
+        yield file.write
 
 
 def _data(query: str, found: Found, output: str | None) -> dict[str, Any]:

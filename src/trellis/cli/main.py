@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 import trellis
 from trellis.cli.archive import archive_app
 from trellis.cli.bench import bench
-from trellis.cli.console import DEBUG, debugging, err, give_up_stdout, print_error, print_warning
+from trellis.cli.console import DEBUG, debugging, doing, err, give_up_stdout, message_of, print_error, print_warning
 from trellis.cli.count import count
 from trellis.cli.demo import demo
 from trellis.cli.detect import detect
@@ -27,7 +27,8 @@ from trellis.cli.explain import explain
 from trellis.cli.generate import generate_app
 from trellis.cli.graph import graph_app
 from trellis.cli.stream import stream
-from trellis.errors import TrellisError
+from trellis.errors import MemoryExhausted, TrellisError
+from trellis.memory import exhausted
 
 WORKED, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
 # The class that is above all mistakes in the use of options, wherever Typer keeps it.
@@ -64,8 +65,10 @@ def _code_of(work: Any) -> int:
     except BrokenPipeError:
         give_up_stdout()
         return WORKED
+    except (MemoryError, MemoryExhausted) as problem:
+        return _told(_memory(problem), MISTAKE)
     except TrellisError as error:
-        return _told(str(error), MISTAKE)
+        return _told(message_of(error), MISTAKE)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             return _told(_unexpected(error), FAILED)
@@ -82,9 +85,16 @@ def _code_of(work: Any) -> int:
 
 def _told(message: str, code: int) -> int:
     if debugging():
-        traceback.print_exc()
+        err().print(traceback.format_exc())
     print_error(message)
     return code
+
+
+def _memory(problem: MemoryError | MemoryExhausted) -> str:
+    """Return what is said about memory that ran out, with what was being done."""
+    error = problem if isinstance(problem, MemoryExhausted) else exhausted(problem)
+    what = doing()
+    return str(error) if what is None else f"while {what}: {error}"
 
 
 def _option_mistake(error: Any) -> str:
@@ -178,6 +188,8 @@ def main() -> None:
 
 def _exit(number: int, _: Any) -> None:
     """End as after an error, so that nothing half-written and no Spark is left behind."""
+    for one in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(one, signal.SIG_IGN)  # the end itself is not interrupted
     sys.exit(128 + number)
 
 

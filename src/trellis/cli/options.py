@@ -182,6 +182,14 @@ Out = Annotated[
     ),
 ]
 Format = Annotated[OutputFormat, typer.Option("--format", help="The format of the files.", rich_help_panel=_OUTPUT)]
+RawCsv = Annotated[
+    bool,
+    typer.Option(
+        "--raw-csv",
+        help="In CSV, write texts as they are, even those that a spreadsheet takes for formulas.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.", rich_help_panel=_OUTPUT)]
 ShowProgress = Annotated[
     bool,
@@ -224,6 +232,11 @@ class EventOptions:
         return bool(self.paths or self.tables)
 
     @property
+    def named(self) -> list[str]:
+        """The paths, of all types."""
+        return [*self.paths, *(path for paths in self.tables.values() for path in paths)]
+
+    @property
     def described(self) -> str:
         """The paths, for a line of text."""
         named = [f"{name}={path}" for name, paths in self.tables.items() for path in paths]
@@ -254,6 +267,7 @@ class OutputOptions:
     progress: bool = True
     quiet: bool = False
     json: bool = False
+    raw_csv: bool = False
 
     @property
     def shows_progress(self) -> bool:

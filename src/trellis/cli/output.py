@@ -1,42 +1,35 @@
-"""The directory of `--out`: checked before any work, and clean after an interruption."""
+"""The directory of `--out`: claimed before any work, and given free once the engine has stopped."""
 
 from __future__ import annotations
 
-import glob
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trellis.cli.options import OutputOptions
+from trellis.cli.options import EventOptions, OutputOptions
 from trellis.errors import UsageError
+
+if TYPE_CHECKING:
+    from trellis.io.outputs import Output
 
 
 @contextmanager
-def checked_target(output: OutputOptions) -> Iterator[None]:
-    """Refuse a target that cannot be written, before any work; leave nothing half-written beside it after an error.
+def claimed_target(output: OutputOptions, events: EventOptions) -> Iterator[Output | None]:
+    """Claim the directory of `--out`, if there is one, and refuse it where it must not be written.
 
-    A task of Spark's may go on for a moment after Ctrl-C and write again into the hidden directory that had been
-    removed, so what is new there goes once the engine has stopped.
+    A task of Spark's may go on for a moment after Ctrl-C and write into the hidden directory of the output, so the
+    claim ends, and the directory goes, after the engine has stopped.
     """
     if output.out is None:
         if output.overwrite:
             raise UsageError("--overwrite is for --out", "Name the directory to write with --out.")
-        yield
+        if output.raw_csv:
+            raise UsageError("--raw-csv is for --out", "Name the directory to write with --out.")
+        yield None
         return
-    from trellis.io.results import check_target
+    from trellis.io.outputs import claimed
+    from trellis.io.results import check_format
 
-    check_target(output.out, output.format, output.overwrite)
-    before = _hidden(output.out)
-    try:
-        yield
-    except BaseException:
-        for path in _hidden(output.out) - before:
-            shutil.rmtree(path, ignore_errors=True)
-        raise
-
-
-def _hidden(target: str) -> set[Path]:
-    """Return the hidden directories that `trellis.io.results.whole_directory` makes for a target."""
-    path = Path(target)
-    return {p for p in path.parent.glob(f".{glob.escape(path.name)}.*") if p.is_dir()}
+    check_format(output.format, output.raw_csv)
+    with claimed(output.out, overwrite=output.overwrite, inputs=events.named) as target:
+        yield target

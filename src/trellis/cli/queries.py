@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from trellis.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from trellis.queries import Query
+    from trellis.api.query import Query
 
 SUFFIX = ".tq"
 

@@ -23,7 +23,7 @@ from trellis.methods import Methods, check_methods
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from trellis.queries import Query
+    from trellis.api.query import Query
 
 
 @dataclass(frozen=True)
@@ -94,16 +94,6 @@ def detected(asked: Asked, data: Any, spark: Any) -> Any:
 # --- What is asked of trends, the same for both engines ---------------------------------------------------------
 
 
-def counts(trends: Any) -> pa.Table:
-    """Return the number of results of each window and partition, in this process."""
-    return _collected(trends.counts())
-
-
-def aggregates(trends: Any) -> pa.Table:
-    """Return the rows of AGGREGATE, in this process."""
-    return _collected(trends.aggregates())
-
-
 def total_of(counted: pa.Table) -> int:
     """Return the sum of counts."""
     return sum(number_of(text) for text in counted["count_text"].to_pylist())
@@ -118,21 +108,10 @@ def listed_size(trends: Any) -> int:
         If that is more than the bound.
     """
     bound = trends.plan.bound
-    sizes = [number_of(t) for t in counts(trends)["count_text"].to_pylist()] if bound.per_window else [trends.count()]
+    sizes = [number_of(t) for t in trends.counts()["count_text"].to_pylist()] if bound.per_window else [trends.count()]
     size = result_size(bound, sizes)
     refuse_listing(bound, sizes, trends.max_trends)
     return size
-
-
-def _collected(rows: Any) -> pa.Table:
-    import pyarrow as pa
-
-    if isinstance(rows, pa.Table):
-        return rows
-    from trellis.spark.failures import in_driver
-
-    with in_driver():
-        return rows.toArrow()
 
 
 class Clock:

@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from trellis.cli.console import shown, shown_in_line
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -31,12 +33,12 @@ def print_rows(console: Console, rows: pa.Table) -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in cells:
         # A plain text, since brackets would be markup.
-        table.add_column(Text(name), justify="right" if name in numbers else "left", no_wrap=True)
+        table.add_column(Text(shown_in_line(name)), justify="right" if name in numbers else "left", no_wrap=True)
     for i in range(rows.num_rows):
         table.add_row(*(Text(column[i]) for column in cells.values()))
     console.print(table)
     if left_out:
-        console.print(f"without {', '.join(left_out)}, for which the terminal is too narrow")
+        console.print(f"without {', '.join(map(shown_in_line, left_out))}, for which the terminal is too narrow")
 
 
 def _fit(cells: dict[str, list[str]], numbers: set[str], width: int) -> list[str]:
@@ -75,11 +77,11 @@ def _values(rows: pa.Table, name: str) -> list[Any]:
 
 
 def _width(cells: dict[str, list[str]]) -> int:
-    return sum(max([len(name), *map(len, column)]) + 3 for name, column in cells.items()) + 1
+    return sum(max([len(shown_in_line(name)), *map(len, column)]) + 3 for name, column in cells.items()) + 1
 
 
 def _cell(value: Any) -> str:
-    text = _shown(value)
+    text = shown_in_line(_shown(value))
     return text if len(text) <= WIDEST else text[: WIDEST - 1] + "…"
 
 
@@ -132,7 +134,7 @@ def print_facts(console: Console, facts: dict[str, str]) -> None:
     """Print names and values under one another."""
     width = max(map(len, facts)) + 2
     for name, value in facts.items():
-        console.print(Text.assemble((f"{name:<{width}}", "dim"), value))
+        console.print(Text.assemble((f"{shown_in_line(name):<{width}}", "dim"), shown(value)))
 
 
 def plural(value: int, one: str, many: str | None = None) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import err, out, progress
+from trellis.cli.console import ShownConsole, err, out, progress
 from trellis.cli.engine import started
 from trellis.cli.queries import read_query
 from trellis.cli.show import plural
@@ -25,8 +25,8 @@ from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.streams.delays import check_delay
 
 if TYPE_CHECKING:
-    from trellis.queries import Query
-    from trellis.spark.streaming import Stream
+    from trellis.api.query import Query
+    from trellis.engines.spark.stream.running import Stream
 
 _STREAM = "Stream"
 EVERY = 0.5  # seconds between two looks
@@ -141,6 +141,7 @@ def stream(
     master: o.Master = None,
     conf: o.Conf = None,
     format: o.Format = o.OutputFormat.PARQUET,
+    raw_csv: o.RawCsv = False,
     progress: o.ShowProgress = True,
     quiet: o.Quiet = False,
     json: o.Json = False,
@@ -151,6 +152,8 @@ def stream(
     it after the batch that runs.
     """
     *texts, directory = arguments
+    from trellis.io.results import check_format
+
     if not texts:
         raise UsageError("no query was given", "Write the queries first, then the directory of the events.")
     if flush and not available_now:
@@ -158,13 +161,14 @@ def stream(
     check_delay(watermark, "watermark")
     if max_ahead.lower() != "none":
         check_delay(max_ahead, "guard --max-ahead")
+    check_format(str(format), raw_csv)
     _check_places(directory, output, checkpoint)
     asked = _Asked(
         _named(texts), directory, schema, files_a_batch,
         {
             "out": output, "checkpoint": checkpoint, "watermark": watermark, "format": str(format),
             "available_now": available_now, "flush": flush, "keep_late": late,
-            "max_ahead": None if max_ahead.lower() == "none" else max_ahead,
+            "max_ahead": None if max_ahead.lower() == "none" else max_ahead, "raw_csv": raw_csv,
         },
         {
             "time": time, "type": type, "event_id": event_id, "params": o.pairs("--param", param),
@@ -208,17 +212,20 @@ class _Asked:
 
 def _named(texts: list[str]) -> dict[str, Query]:
     """Return the queries by the names of their files; texts are called `query`, `query-2` and so on."""
+    from trellis.streams.outlet import check_query_names
+
     found: dict[str, Query] = {}
+    names: list[str] = []
     for text in texts:
         query = read_query(text)
         is_file = len(text) < 4096 and "\n" not in text and Path(text).is_file()
         name = base = Path(text).stem if is_file else "query"
         number = 2
-        while name in found:
-            if is_file:
-                raise UsageError(f"two queries are called `{name}`", "Rename one of the files.")
+        while not is_file and name.casefold() in {one.casefold() for one in names}:
             name, number = f"{base}-{number}", number + 1
+        names.append(name)
         found[name] = query
+    check_query_names(names)
     return found
 
 
@@ -230,12 +237,15 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
         except TrellisError as mistake:
             if len(asked.queries) == 1:
                 raise
-            raise UsageError(f"the query `{name}`: {mistake}") from None
+            mistake.what = f"in the query `{name}`: {mistake.what}"
+            raise
+    _check_free(asked)
     with progress(shown.shows_progress) as step:
         step("starting spark")
     with started(engine) as session:
-        from trellis.spark.read_stream import read_stream
-        from trellis.spark.streaming import Options, Stream
+        from trellis.engines.options import RunOptions
+        from trellis.engines.spark.sources.read_stream import read_stream
+        from trellis.engines.spark.stream.running import Options, Stream
 
         texts = {
             name for query in asked.queries.values() for name in text_columns(query.syntax, asked.events["params"])
@@ -244,7 +254,7 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
             session, asked.directory, schema=asked.schema, input_format=asked.input_format, text_columns=texts,
             time=asked.events["time"], time_format=asked.time_format, files_a_batch=asked.files_a_batch,
         )  # fmt: skip
-        stream = Stream(session, asked.queries, frame, Options(**asked.options), **asked.events)
+        stream = Stream(session, asked.queries, frame, Options(**asked.options), RunOptions(**asked.events))
         with asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
@@ -262,6 +272,16 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
         _print_end(stream, shown, perf_counter() - begun)
     if stop.is_set():
         raise KeyboardInterrupt
+
+
+def _check_free(asked: _Asked) -> None:
+    """Refuse places that another process has at work; the stream itself makes sure of that when it starts."""
+    from trellis.streams.lock import check_free
+    from trellis.streams.outlet import LOG
+
+    check_free(Path(asked.options["checkpoint"]), f"the checkpoint {asked.options['checkpoint']}")
+    for output in (Path(asked.options["out"], name) for name in ("", *asked.queries)):
+        check_free(output / LOG, f"the output {output}")
 
 
 @contextmanager
@@ -291,10 +311,9 @@ def _watched(stream: Stream, shown: o.OutputOptions) -> Iterator[Any]:
     if not shown.shows_progress or not sys.stderr.isatty():
         yield stream.states
         return
-    from rich.console import Console
     from rich.live import Live
 
-    with Live(live_table(stream), console=Console(file=sys.stderr), refresh_per_second=4) as live:
+    with Live(live_table(stream), console=ShownConsole(file=sys.stderr), refresh_per_second=4) as live:
         yield lambda: live.update(live_table(stream))
 
 

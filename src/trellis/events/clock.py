@@ -14,18 +14,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import DataError
-from trellis.kernels import worlds as kernel
+from trellis.events.columns.windows import TOO_FAR, DoubleWindows
+from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import Window
 from trellis.language.schema import Kind, Type
 
 UTC_MICROS = pa.timestamp("us", tz="UTC")
 TOO_LONG = ("a time has too many digits", "Times must fit 64 bits with their digits behind the point.")
-TOO_FAR = (
-    "a time is too far away for windows: their numbers or bounds do not fit 64 bits",
-    "Leave such events out: times like the smallest integer often stand for none.",
-)
 INT64 = np.iinfo(np.int64)
-FARTHEST = 2.0**62
+LONGEST = 2**64 - 1  # no two times are farther apart
 Times = NDArray[Any]
 
 
@@ -36,6 +33,9 @@ class Clock:
         self.window, self.time = window, time
         self.digits = _digits(window, time)
         self.size, self.slide = self._duration(window.size), self._duration(window.slide)
+        self.doubles: DoubleWindows | None = None
+        if time.kind is Kind.DOUBLE and window.size is not None and window.slide is not None:
+            self.doubles = DoubleWindows(window.size, window.slide)
 
     def _duration(self, value: int | float | Decimal | None) -> int | float:
         if value is None:
@@ -43,6 +43,12 @@ class Clock:
         if self.time.kind is Kind.DOUBLE:
             return float(value)
         return int(Decimal(value) * 10**self.digits)
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether a time may be in several windows."""
+        size, slide = self.window.size, self.window.slide
+        return size is not None and slide is not None and size > slide
 
     def numbers(self, column: pa.Array) -> Times:
         """Return a normalised time column (without NULL) as numbers."""
@@ -64,27 +70,27 @@ class Clock:
 
     def windows(self, times: Times) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the numbers of the first and the last window that hold each time."""
-        if self.time.kind is not Kind.DOUBLE:
-            size, slide = int(self.size), int(self.slide)
-            if len(times) and (int(times.min()) - size < INT64.min or int(times.max()) + size > INT64.max):
-                raise DataError(*TOO_FAR)
-            return (times - size) // slide + 1, times // slide
-        last = np.floor(times / self.slide)
-        last -= last * self.slide > times
-        last += (last + 1) * self.slide <= times
-        first = np.floor((times - self.size) / self.slide) + 1
-        first += first * self.slide + self.size <= times
-        first -= (first - 1) * self.slide + self.size > times
-        if not (np.abs(first) < FARTHEST).all() or not (np.abs(last) < FARTHEST).all():
+        if self.doubles is not None:
+            return self.doubles.of(times)
+        size, slide = int(self.size), int(self.slide)
+        if len(times) and (int(times.min()) - size < INT64.min or int(times.max()) + size > INT64.max):
             raise DataError(*TOO_FAR)
-        return first.astype(np.int64), last.astype(np.int64)
+        return (times - size) // slide + 1, times // slide
+
+    def starts(self, numbers: NDArray[np.int64]) -> Times:
+        """Return where windows begin, by their numbers."""
+        return numbers * self.slide if self.doubles is None else self.doubles.starts(numbers)
+
+    def ends(self, numbers: NDArray[np.int64]) -> Times:
+        """Return where windows end, by their numbers."""
+        return numbers * self.slide + self.size if self.doubles is None else self.doubles.ends(numbers)
 
     def span_ends(self, times: Times, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return for each event the first event of its world that is more than the span later."""
         if self.time.kind is Kind.DOUBLE:
             return kernel.span_ends(times, bounds, float(self.size))
         unsigned = (times ^ INT64.min).view(np.uint64)  # the same order and distances, without overflow
-        return kernel.span_ends(unsigned, bounds, np.uint64(int(self.size)))
+        return kernel.span_ends(unsigned, bounds, np.uint64(min(int(self.size), LONGEST)))
 
     @property
     def bound_type(self) -> pa.DataType:
@@ -97,8 +103,7 @@ class Clock:
 
     def bounds(self, numbers: NDArray[np.int64]) -> list[pa.Array]:
         """Return start and end of windows by their numbers."""
-        starts = numbers * self.slide
-        return [self._shown(starts), self._shown(starts + self.size)]
+        return [self._shown(self.starts(numbers)), self._shown(self.ends(numbers))]
 
     def _shown(self, values: Times) -> pa.Array:
         if self.time.kind is Kind.DECIMAL:

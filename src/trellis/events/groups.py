@@ -7,10 +7,12 @@ import numpy as np
 from trellis.errors import UsageError
 from trellis.events.clock import Clock
 from trellis.events.slice import Groups, Ints
-from trellis.kernels import worlds as kernel
+from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind
+from trellis.memory import free_memory, gigabytes
 
 MAX_WINDOWS = 1 << 31
+BYTES_A_WINDOW = 150  # while the windows of a slice are made and counted
 
 
 def make_groups(
@@ -31,13 +33,17 @@ def make_groups(
         until = (
             clock.span_ends(times, bounds)
             if bound.window.kind is WindowKind.SPAN
-            else kernel.world_ends(bounds, len(times))
+            else kernel.partition_ends(bounds, len(times))
         )
         return Groups(bounds[:-1], bounds[1:], np.zeros(len(bounds) - 1, np.int64)), until
     first, last = windows or clock.windows(times)
     total = kernel.count_windows(first, last, bounds)
-    if total > MAX_WINDOWS:
-        raise UsageError(f"the events fall into {total:,} windows", "Make SLIDE longer or WITHIN shorter.")
+    if total > MAX_WINDOWS or total * BYTES_A_WINDOW > free_memory():
+        raise UsageError(
+            f"the events fall into {total:,} windows, which take about {gigabytes(total * BYTES_A_WINDOW)}; there are "
+            f"{gigabytes(free_memory())} free",
+            "Make SLIDE longer or WITHIN shorter.",
+        )
     number, world, lo, hi = kernel.list_windows(first, last, bounds, total)
     order = np.lexsort((world, number))
     return Groups(lo[order], hi[order], number[order]), kernel.window_ends(first, last, bounds)

@@ -21,7 +21,7 @@ from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.groups import make_groups
 from trellis.events.slice import Ints, Slice
 from trellis.events.sorting import Order, column_of, event_order, repeated_rows, table_order
-from trellis.kernels import worlds as kernel
+from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.schema import STRING, TYPE, Kind
 from trellis.plan.plan import Plan

@@ -59,10 +59,13 @@ def _as_table(data: Any) -> pa.Table:
 
 
 def _without_views(table: pa.Table) -> pa.Table:
-    """Lay views of strings out flat: Arrow cannot sort or take them."""
+    """Lay views of strings, and runs of equal values, out flat: Arrow cannot sort or take them."""
     for i, field in enumerate(table.schema):
         if pa.types.is_string_view(field.type):
             table = table.set_column(i, field.name, table[field.name].cast(pa.large_string()))
+        elif pa.types.is_run_end_encoded(field.type):
+            chunks = [pc.run_end_decode(chunk) for chunk in table[field.name].chunks]
+            table = table.set_column(i, field.name, pa.chunked_array(chunks, field.type.value_type))
     return table
 
 

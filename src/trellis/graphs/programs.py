@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from trellis.errors import UsageError
 from trellis.graphs.program import BOTH, Edges, Neighbourhood, VertexProgram, Vertices
 from trellis.graphs.values import Bools, Ints, Sets, Values
-from trellis.kernels import gas as kernel
+from trellis.kernels.graph import neighbours as kernel
 
 
 class PageRank(VertexProgram):

@@ -13,6 +13,7 @@ from trellis.errors import DataError
 from trellis.io.arrow import pc, pcsv
 from trellis.io.failures import check_columns, reading
 from trellis.io.sources import Source, open_source
+from trellis.io.spreadsheets import unguard_name, unguard_text
 
 _BLOCK = 16 << 20
 _ROWS_COUNTED = "The header is row 1; empty lines are not counted."
@@ -21,7 +22,8 @@ _ROWS_COUNTED = "The header is row 1; empty lines are not counted."
 def read_csv(source: Source, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a CSV or TSV file with a header; every column is text.
 
-    A column without a name is called `_c0`, `_c1`, ... after its position, as on Spark.
+    A column without a name is called `_c0`, `_c1`, ... after its position, as on Spark. Guards against formulas are
+    taken away; see `trellis.io.spreadsheets`.
 
     Parameters
     ----------
@@ -51,7 +53,8 @@ def read_csv(source: Source, columns: Sequence[str] | None = None) -> pa.Table:
     _check_unique(source, names)
     _check_quotes(source, table)
     check_columns(source.path, names, columns)
-    return table if columns is None else table.select(list(columns))
+    table = table if columns is None else table.select(list(columns))
+    return pa.table([unguard_text(column) for column in table.columns], names=table.column_names)
 
 
 def _read_or_explain(source: Source) -> pa.Table:
@@ -84,7 +87,7 @@ def _read(source: Source, stream: Any, **parse: object) -> pa.Table:
 
 
 def _named(table: pa.Table) -> pa.Table:
-    return table.rename_columns([name or f"_c{i}" for i, name in enumerate(table.column_names)])
+    return table.rename_columns([unguard_name(name) or f"_c{i}" for i, name in enumerate(table.column_names)])
 
 
 def _header_only(source: Source) -> pa.Table:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import uuid
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,68 +13,43 @@ import pyarrow.parquet as pq
 
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.io.json_text import json_lines, json_values, time_text
+from trellis.io.outputs import PLACE, claimed
+from trellis.io.spreadsheets import guard_name, guard_text, is_text
 
 FORMATS = ("parquet", "csv", "json")
 ROW_GROUP = 1 << 25
 
 
-def check_target(path: str, format: str, overwrite: bool) -> None:
-    """Refuse an unknown format, and a directory that exists unless it may be replaced."""
+def check_format(format: str, raw_csv: bool = False) -> None:
+    """Refuse an unknown format, and the plain form of CSV for another one."""
     if format not in FORMATS:
         raise UsageError(
             f"there is no output format `{format}`", did_you_mean(format, FORMATS, f"Formats are {', '.join(FORMATS)}.")
         )
-    if "://" in path:
-        raise UsageError(
-            f"the output `{path}` is no directory of a file system", "Write there with trends.to_spark().write."
-        )
-    target = Path(path)
-    if target.exists() and not overwrite:
-        raise UsageError(
-            f"the output `{path}` exists", "Choose another one, or replace it with overwrite=True or --overwrite."
-        )
-    if target.exists() and not target.is_dir():
-        raise UsageError(f"the output `{path}` is a file", "Results are written into a directory.")
-
-
-@contextmanager
-def whole_directory(path: str, overwrite: bool) -> Iterator[Path]:
-    """Give a directory to write into, which takes the name `path` when all went well and vanishes when not."""
-    target = Path(path)
-    hidden = target.parent / f".{target.name}.{uuid.uuid4().hex[:8]}"
-    made = [parent for parent in target.parents if not parent.exists()]
-    try:
-        hidden.mkdir(parents=True)
-        yield hidden
-        if overwrite and target.exists():
-            shutil.rmtree(target)
-        hidden.rename(target)
-    except OSError as problem:
-        raise DataError(f"the output `{path}` cannot be written: {problem.strerror or problem}") from None
-    finally:
-        shutil.rmtree(hidden, ignore_errors=True)
-        for parent in made:
-            with suppress(OSError):  # one that holds the result stays
-                parent.rmdir()
+    if raw_csv and format != "csv":
+        raise UsageError(f"raw CSV was asked for, and the format is {format}", "Leave it out, or write csv.")
 
 
 def write_results(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: str, format: str = "parquet", overwrite: bool = False
-) -> None:
-    """Write record batches as one file in a directory, wholly or not at all."""
-    check_target(path, format, overwrite)
-    with whole_directory(path, overwrite) as directory:
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: PLACE, format: str = "parquet",
+    overwrite: bool = False, inputs: Iterable[PLACE] = (), raw_csv: bool = False,
+) -> None:  # fmt: skip
+    """Write record batches as one file in a directory, wholly or not at all; see `trellis.io.outputs`."""
+    check_format(format, raw_csv)
+    with claimed(path, overwrite=overwrite, inputs=inputs) as output, output.replacing() as directory:
         try:
-            write_file(batches, schema, directory / f"part-00000.{format}", format)
+            write_file(batches, schema, directory / f"part-00000.{format}", format, raw_csv)
         except pa.ArrowException as problem:
-            raise DataError(f"the output `{path}` cannot be written: {problem}") from None
+            raise DataError(f"the output `{output.path}` cannot be written: {problem}") from None
 
 
-def write_file(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path, format: str) -> None:
-    """Write record batches as one file."""
+def write_file(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path, format: str, raw_csv: bool = False
+) -> None:
+    """Write record batches as one file; `raw_csv`: in CSV without guards against formulas."""
     writers: dict[str, Callable[[Iterable[pa.RecordBatch], pa.Schema, Path], None]] = {
         "parquet": _write_parquet,
-        "csv": _write_csv,
+        "csv": partial(_write_csv, guarded=not raw_csv),
         "json": _write_json,
     }
     writers[format](batches, schema, file)
@@ -115,15 +88,24 @@ def _parquet_paths(schema: pa.Schema) -> list[str]:
     return [f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name for f in schema]
 
 
-def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path) -> None:
-    flat = pa.schema([pa.field(f.name, pa.string() if _is_text(f.type) else f.type) for f in schema])
+def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path, guarded: bool) -> None:
+    name = guard_name if guarded else str
+    flat = pa.schema([pa.field(name(f.name), pa.string() if _becomes_text(f.type) else f.type) for f in schema])
+    guards = [guarded and is_text(f.type) and not _is_exact_number(schema, f.name) for f in schema]
     with csv.CSVWriter(file, flat) as writer:
         for batch in batches:
-            columns = [_as_text(c) if _is_text(c.type) else c for c in batch.columns]
+            columns = [_as_text(c) if _becomes_text(c.type) else c for c in batch.columns]
+            columns = [guard_text(c) if guard else c for c, guard in zip(columns, guards, strict=True)]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=flat))
 
 
-def _is_text(type_: pa.DataType) -> bool:
+def _is_exact_number(schema: pa.Schema, name: str) -> bool:
+    """Whether a column has the digits of a number that another column may have rounded, as `sum_text` of `sum`."""
+    number = name.removesuffix("_text")
+    return number != name and schema.names.count(number) == 1 and not is_text(schema.field(number).type)
+
+
+def _becomes_text(type_: pa.DataType) -> bool:
     return pa.types.is_list(type_) or pa.types.is_timestamp(type_) or pa.types.is_duration(type_)
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.io.formats import COMPRESSIBLE, EXTENSIONS, FORMATS, FileFormat, format_of, known_extensions
+from trellis.io.outputs import LIST, uncounted
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Iterable[PathLike]
@@ -115,7 +116,15 @@ def _some(files: list[Path], otherwise: str) -> list[Path]:
 def _walk(directory: Path) -> Iterator[Path]:
     for folder, subfolders, names in os.walk(directory, onerror=_raise_unreadable, followlinks=True):
         subfolders[:] = [s for s in subfolders if not _is_hidden(s)]
-        yield from (Path(folder, n) for n in names if not _is_hidden(n))
+        left_out = _uncounted(folder) if LIST in names else set()
+        yield from (Path(folder, n) for n in names if not _is_hidden(n) and n not in left_out)
+
+
+def _uncounted(folder: str) -> set[str]:
+    try:
+        return uncounted(Path(folder))
+    except DataError:
+        return set()  # a file of that name from elsewhere, which is left out like all with an underscore
 
 
 def _raise_unreadable(error: OSError) -> None:
@@ -138,6 +147,12 @@ def _is_hidden(name: str) -> bool:
 
 
 def _missing(path: Path) -> DataError:
+    aside = path.parent / f".{path.name}.trellis" / "old"  # see trellis.io.outputs
+    if aside.is_dir():
+        return DataError(
+            f"There is no file {path}: it was being replaced when a run was killed.",
+            f"What it was is in {aside}; the next run with --out {path} brings it back.",
+        )
     try:
         neighbours = os.listdir(path.parent)
     except OSError:

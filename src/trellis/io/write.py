@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,18 +17,20 @@ from trellis.errors import UsageError
 from trellis.io.arrow import Array, Chunked, pc, pcsv
 from trellis.io.failures import writing
 from trellis.io.formats import READ_ONLY, FileFormat, format_of, known_extensions
+from trellis.io.outputs import PLACE, Output, claimed
+from trellis.io.spreadsheets import guard_name, guard_text, is_text
 
 _ROWS = 64 * 1024
 _ESCAPES = [("\\", "\\\\"), ('"', '\\"')] + [(chr(c), f"\\u{c:04x}") for c in range(32)]
 _UNITS = ("s", "ms", "us", "ns")
 
 
-def write_table(table: pa.Table, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+def write_table(table: pa.Table, path: PLACE, *, overwrite: bool = False) -> Path:
     """Write a table to a file whose extension tells the format.
 
     In CSV and JSON, times are ISO 8601, in UTC with a `Z` where they have a zone; a nested value is one JSON
-    field in CSV. In JSON, NaN and the infinities are written as Python and Spark read them: `NaN`,
-    `Infinity`.
+    field in CSV, and a text that a spreadsheet would take for a formula is guarded. In JSON, NaN and the
+    infinities are written as Python and Spark read them: `NaN`, `Infinity`.
 
     Parameters
     ----------
@@ -55,34 +55,44 @@ def write_table(table: pa.Table, path: str | os.PathLike[str], *, overwrite: boo
         If it cannot be written: no space, no permission, a type that the format lacks.
     """
     target = Path(path)
-    file_format = _check_target(target, overwrite)
-    with writing(target), _replacing(target) as temporary, _open(temporary, file_format) as stream:
-        _WRITERS[file_format.name](table, stream, file_format)
+    with claimed_file(path, overwrite) as output, output.replacing() as temporary:
+        file_format = _format(target)
+        with writing(target), _open(temporary, file_format) as stream:
+            _WRITERS[file_format.name](table, stream, file_format)
     return target
 
 
-def _check_target(target: Path, overwrite: bool) -> FileFormat:
+@contextmanager
+def claimed_file(path: PLACE, overwrite: bool) -> Iterator[Output]:
+    """Claim a file for `write_table`, before there is a table; see `trellis.io.outputs.claimed`.
+
+    Raises
+    ------
+    UsageError
+        If it cannot be written there.
+    """
+    if not isinstance(path, Output):
+        _check_target(Path(path), overwrite)
+    with claimed(path, overwrite=overwrite, is_file=True) as output:
+        yield output
+
+
+def _format(target: Path) -> FileFormat:
     file_format = format_of(target.name)
     if file_format is None or file_format.name in READ_ONLY:
         what = f"The format of {target} cannot be told from its name."
         raise UsageError(what, f"Known extensions: {known_extensions(writing=True)}.")
+    return file_format
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    _format(target)
     if target.is_dir():
         raise UsageError(f"{target} is a directory.", "Name a file in it.")
     if target.exists() and not overwrite:
         raise UsageError(f"{target} exists already.", "Allow to replace it with --overwrite, or choose another name.")
     if not target.parent.is_dir():
         raise UsageError(f"The folder {target.parent} does not exist.", "Make it first, or choose another one.")
-    return file_format
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        yield temporary
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _write_parquet(table: pa.Table, stream: Any, _: FileFormat) -> None:
@@ -95,7 +105,7 @@ def _write_orc(table: pa.Table, stream: Any, _: FileFormat) -> None:
 
 def _write_csv(table: pa.Table, stream: Any, file_format: FileFormat) -> None:
     options = pcsv.WriteOptions(delimiter="\t" if file_format.name == "tsv" else ",")
-    pcsv.write_csv(_flat(_with_iso_times(table)), stream, options)
+    pcsv.write_csv(_flat(_with_iso_times(_guarded(table))), stream, options)
 
 
 def _write_json(table: pa.Table, stream: Any, _: FileFormat) -> None:
@@ -142,6 +152,12 @@ def iso_times(column: Chunked) -> Chunked:
         except pa.ArrowInvalid:
             continue
     return pc.strftime(column, format="%Y-%m-%dT%H:%M:%S" + ("" if zone is None else "Z"))
+
+
+def _guarded(table: pa.Table) -> pa.Table:
+    """Return a table whose texts a spreadsheet shows as they are."""
+    columns = [guard_text(column) if is_text(column.type) else column for column in table.columns]
+    return pa.table(columns, names=[guard_name(name) for name in table.column_names])
 
 
 def _flat(table: pa.Table) -> pa.Table:

@@ -240,7 +240,7 @@ def _has_unit(e: s.Expression, scope: Scope) -> bool:
     return isinstance(_given_duration(e, scope), s.Duration)
 
 
-def _duration(e: s.Expression, clause: str, scope: Scope) -> int | float | Decimal:
+def _duration(e: s.Expression, clause: str, scope: Scope) -> int | Decimal:
     literal = _given_duration(e, scope)
     amount = literal.operand if isinstance(literal, s.Negative) else literal
     if not isinstance(amount, s.Integer | s.Real | s.Duration):
@@ -253,9 +253,7 @@ def _duration(e: s.Expression, clause: str, scope: Scope) -> int | float | Decim
         _check_unit(amount, e, clause, scope.schema, scope)
     if isinstance(length, int) and length not in INT64:
         scope.fail(f"{clause} does not fit 64 bits", e)
-    if isinstance(length, int) or (scope.schema and scope.schema.time_type.kind is not Kind.DOUBLE):
-        return length
-    return float(length)
+    return length
 
 
 def _check_unit(

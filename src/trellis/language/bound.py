@@ -100,11 +100,11 @@ class WindowKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """WITHIN and SLIDE, in microseconds for timestamps and dates, else in the unit of the time column."""
+    """WITHIN and SLIDE as written: in microseconds for timestamps and dates, else in the unit of the time column."""
 
     kind: WindowKind
-    size: int | float | Decimal | None = None
-    slide: int | float | Decimal | None = None
+    size: int | Decimal | None = None
+    slide: int | Decimal | None = None
     has_unit: bool = False
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from typing import Any, cast
 
-from lark import Lark, Token, Tree, UnexpectedInput, v_args
+from lark import Token, Tree, UnexpectedInput, v_args
 from lark.exceptions import VisitError
 
 from trellis.errors import QuerySyntaxError, TrellisError
 from trellis.language import syntax as s
 from trellis.language.building import Bare, at, name_of, span_of
 from trellis.language.expressions import ExpressionBuilder
+from trellis.language.grammar import grammar
 from trellis.language.mistakes import explain_unexpected
 
 DEEPEST = 100
@@ -44,7 +40,7 @@ def parse_literal(text: str) -> s.Literal | s.Negative | None:
 
 def _built(text: str, start: str) -> s.Node:
     try:
-        tree = _lark().parse(text, start=start)
+        tree = grammar().parse(text, start=start)
     except UnexpectedInput as problem:
         raise explain_unexpected(problem, text) from None
     _check_depth(tree, text)
@@ -54,29 +50,6 @@ def _built(text: str, start: str) -> s.Node:
         if isinstance(problem.orig_exc, TrellisError):
             raise problem.orig_exc from None
         raise
-
-
-@cache
-def _lark() -> Lark:
-    grammar = files("trellis.language").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(
-        grammar, start=["query", "literal"], parser="lalr", propagate_positions=True, maybe_placeholders=False,
-        cache=_cache_file() or False,
-    )  # fmt: skip
-
-
-def _cache_file() -> str | None:
-    """Return where the tables of the parser are kept, since making them takes longer than all else; None for nowhere.
-
-    Lark makes them anew where the grammar, its options or its version differ, or the file is damaged.
-    """
-    base = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "trellis")
-    try:
-        base.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return None
-    python = "".join(map(str, sys.version_info[:2]))
-    return str(base / f"grammar-{python}.lark") if os.access(base, os.W_OK) else None
 
 
 def _check_depth(tree: Tree[Token], text: str) -> None:

@@ -1,7 +1,7 @@
 """The contract of operators: what can be asked of the results of a slice, and what each answer promises.
 
 An operator is made for a plan and a slice. It never knows which engine runs it: the same class works in this process,
-in Spark's Python workers and in streams. `trellis.operators.make` makes the one that the plan names.
+in Spark's Python workers and in streams. `trellis.make` makes the one that the plan names.
 
 The results of each group (a window of a partition) have *ranks* 0, 1, ... in the order of their events: by the first
 event in which two results differ, a result before its own extensions, and where all events are the same by variables.

@@ -48,6 +48,7 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         "report": {"mode": str(bound.report), "meaning": MEANING[bound.report]},
         "having": [f"LENGTH {b.op} {b.value}" for b in bound.having],
         "windows": _window_data(bound),
+        "stream": _stream_data(bound),
         "identity": _identity_data(bound),
         "reads": list(plan.columns),
         "output": [{"name": c.name, "type": c.type} for c in bound.columns],
@@ -92,6 +93,21 @@ def _window_data(bound: BoundQuery) -> dict[str, Any]:
     return {"kind": str(window.kind), "size": shown(window.size), "slide": shown(window.slide)}
 
 
+def _stream_data(bound: BoundQuery) -> list[str]:
+    """Return what a stream of events holds for the query; nothing if it cannot stand over one."""
+    if bound.window.kind is WindowKind.WHOLE:
+        return []
+    if bound.window.kind is WindowKind.SLIDING:
+        return ["holds each event, once, until all of its windows are decided"]
+    if bound.aggregates or bound.order_by or bound.limit is not None or bound.offset:
+        return []
+    of_which = "every partition that has had a result" if bound.partition else "all results"
+    return [
+        f"holds each event, once, until the watermark has passed it by twice {_window_data(bound)['size']}",
+        f"holds a counter for {of_which}, for good: ranks go on from it",
+    ]
+
+
 def _identity_data(bound: BoundQuery) -> str:
     if bound.schema is None:
         return "unknown until events are given"
@@ -119,6 +135,7 @@ def explain_text(data: dict[str, Any]) -> str:
         ("Report", [f"{data['report']['mode']}: {data['report']['meaning']}"]),
         ("Having", data["having"]),
         ("Windows", [_window_line(data["windows"])]),
+        ("Stream", data["stream"]),
         ("Identity", [data["identity"]]),
         ("Output", _output_lines(data)),
         ("Index", list(data["index"].values())),

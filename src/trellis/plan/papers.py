@@ -16,7 +16,7 @@ class Named:
     Attributes
     ----------
     module
-        The module under `trellis.algorithms` that has `extract(stage)`, and where it has something to tell,
+        The module under `trellis.papers` that has `extract(stage)`, and where it has something to tell,
         `explain(stage)`, which gives facts for `trellis explain`.
     about
         A sentence that says how it works.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from trellis.arguments import whole_number
 from trellis.errors import UsageError
 from trellis.language.binder import bind
 from trellis.language.parser import parse
@@ -35,8 +36,7 @@ def aggregate_plan(plan: Plan, items: Sequence[str]) -> Plan:
 
 def top_plan(plan: Plan, number: int, by: str) -> Plan:
     """Return the plan of a query that gives the `number` results with the greatest value of an expression `by`."""
-    if number < 0:
-        raise UsageError(f"the best {number} cannot be found")
+    number = whole_number(number, "the number of the best")
     wanted = parse(f"PATTERN any_event ORDER BY {by} DESC")
     syntax = replace(
         plan.bound.syntax,
@@ -52,6 +52,7 @@ def top_plan(plan: Plan, number: int, by: str) -> Plan:
 
 def limited_plan(plan: Plan, rows: int) -> Plan:
     """Return the plan with LIMIT `rows`, if it has none or a larger one; nothing else changes."""
+    rows = whole_number(rows, "the number of rows")
     bound = plan.bound
     if bound.aggregates or bound.per_window or (bound.limit is not None and bound.limit <= rows):
         return plan

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trellis.errors import UsageError
-from trellis.kernels.listing import expanded_places
+from trellis.kernels.list.rows import expanded_places
 
 Rows = TypeVar("Rows", pa.RecordBatch, pa.Table)
 

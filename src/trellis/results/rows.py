@@ -341,7 +341,7 @@ class RowMaker:
         assert output.column is not None
         ends, positions = rows.batch.ends, rows.batch.positions
         if output.function in ("MIN", "MAX"):
-            from trellis.kernels.rows import extreme_places
+            from trellis.kernels.list.aggregates import extreme_places
 
             places = extreme_places(ends, self.codes(output.column.name)[positions], output.function == "MAX")
             picked = np.where(places >= 0, positions[places], 0)
@@ -435,7 +435,7 @@ def _sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
         return _folded_floats(values, ends, mean=False)
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     if pa.types.is_integer(values.type):
-        from trellis.kernels.rows import sum_integers
+        from trellis.kernels.list.aggregates import sum_integers
 
         numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
         sums, found, overflow = sum_integers(ends, numbers, valid)
@@ -491,7 +491,7 @@ def _quotients(sums: pa.Array, counts: NDArray[np.int64]) -> pa.Array:
 
 
 def _folded_floats(values: pa.Array, ends: NDArray[np.int32], mean: bool) -> pa.Array:
-    from trellis.kernels.rows import fold_floats
+    from trellis.kernels.list.aggregates import fold_floats
 
     valid = values.is_valid().to_numpy(zero_copy_only=False)
     numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)

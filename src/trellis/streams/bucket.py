@@ -22,6 +22,7 @@ from trellis.results.rows import arrow_type, one_zero, present
 from trellis.streams.calendar import Calendar, Number, TimeLine
 from trellis.streams.closing import Late, Standing, close, partition_key
 from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS
+from trellis.streams.ranks import RankCounters
 
 STALE = 0.25  # share of the events held that may be needed no more before the others are written anew
 CHUNKS = 64  # pieces in which events are held, before they are joined
@@ -46,11 +47,14 @@ class Store(Protocol):
     def set_note(self, text: str) -> None:
         """Keep the small state."""
 
-    def ranks(self) -> str | None:
-        """Return how many results partitions have had, as text."""
+    def page(self, space: int, number: int) -> str | None:
+        """Return a page of rank counters as text; see `PageStore`."""
 
-    def set_ranks(self, text: str) -> None:
-        """Keep that."""
+    def set_page(self, space: int, number: int, text: str | None) -> None:
+        """Keep one; None: keep none."""
+
+    def take_old_ranks(self) -> str | None:
+        """Return all counters as the one text in which earlier versions kept them, and keep that no more."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,10 @@ class _Note:
         For queries that were added later, the latest time of events that they may have missed.
     late
         For each query, windows that are still open and partitions with events that came too late for them.
+    spaces
+        How many queries have had pages of rank counters; None: an earlier version may have kept them in another way.
+    ranks
+        For each query with a span, the space, the number of the pages and that of the counters.
     """
 
     newest: Any = None
@@ -88,6 +96,8 @@ class _Note:
     closed: dict[str, Number | None] = field(default_factory=dict)
     since: dict[str, Any] = field(default_factory=dict)
     late: dict[str, list[tuple[int, str, int]]] = field(default_factory=dict)
+    spaces: int | None = None
+    ranks: dict[str, tuple[int, int, int]] = field(default_factory=dict)
 
 
 def packed(table: pa.Table) -> bytes:
@@ -191,6 +201,8 @@ class Bucket:
                 if self._note.newest is not None:
                     self._note.since[name] = self._note.newest
         for name in set(known) - self.calendars.keys():
+            if name in self._note.ranks:
+                RankCounters(self.store, *self._note.ranks.pop(name)).clear()
             for mapping in (known, self._note.since, self._note.late):
                 mapping.pop(name, None)
 
@@ -246,9 +258,6 @@ class Bucket:
         """Give what a watermark decides, and drop the events that no open window needs any more."""
         chunks = [unpacked(chunk) for chunk in self.store.chunks()]
         held = pa.concat_tables(chunks, promote_options="permissive") if chunks else None
-        text = self.store.ranks()
-        ranks: dict[str, dict[str, int]] = json.loads(text) if text else {}
-        counted = False
         for one in self.family.standing:
             before = self._note.closed[one.key]
             self._note.closed[one.key] = watermark
@@ -257,7 +266,8 @@ class Bucket:
             has_all = [name in held.column_names for name in one.columns]
             table = held if all(has_all) else _with_columns(chunks, one.columns)
             late = {(number, key): n for number, key, n in self._note.late.get(one.key, [])}
-            closed = close(one, table, before, watermark, self._since(one.key), Late(late), ranks.get(one.key))
+            ranks = None if self.calendars[one.key].sliding else self._ranks(one.key)
+            closed = close(one, table, before, watermark, self._since(one.key), Late(late), ranks)
             for batch in closed.results:
                 if batch.num_rows:
                     yield Out(RESULTS, one.name, pa.Table.from_batches([batch]))
@@ -265,16 +275,28 @@ class Bucket:
                 yield Out(WINDOWS, one.name, windows)
             if closed.repeated.num_rows:
                 yield Out(REPEATED, one.name, closed.repeated)
-            if closed.ranks:
-                ranks[one.key], counted = closed.ranks, True
+            if ranks is not None:
+                self._note.ranks[one.key] = (ranks.space, ranks.pages, ranks.keys)
             if one.key in self._note.late:
                 decided = self.calendars[one.key].decided(watermark)
                 self._note.late[one.key] = [row for row in self._note.late[one.key] if row[0] > decided]
-        if counted:
-            self.store.set_ranks(json.dumps({key: ranks[key] for key in ranks if key in self.calendars}))
         self._note.next = None
         if held is not None:
             self._drop(held, len(chunks), watermark)
+
+    def _ranks(self, name: str) -> RankCounters:
+        """Return the rank counters of a query, those that an earlier version kept too."""
+        if self._note.spaces is None:
+            self._note.spaces = 0
+            for key, counts in json.loads(self.store.take_old_ranks() or "{}").items():
+                if key in self.calendars:
+                    ranks = self._ranks(key)
+                    ranks.add(counts)
+                    self._note.ranks[key] = (ranks.space, ranks.pages, ranks.keys)
+        if name in self._note.ranks:
+            return RankCounters(self.store, *self._note.ranks[name])
+        self._note.spaces += 1
+        return RankCounters(self.store, self._note.spaces)
 
     def _since(self, name: str) -> Number | None:
         since = self._note.since.get(name)

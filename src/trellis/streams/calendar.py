@@ -64,6 +64,7 @@ class Calendar:
         self.line = TimeLine(bound.schema.time_type, bound.window)
         self.sliding = bound.window.kind is WindowKind.SLIDING
         self.size, self.slide = self.line.clock.size, self.line.clock.slide
+        self._doubles = self.line.clock.doubles
 
     def decided(self, watermark: Number | None) -> Number:
         """Return what a watermark decides; None is one that no event has moved yet."""
@@ -74,29 +75,35 @@ class Calendar:
         now = self.line.at(watermark)
         if not self.sliding:
             return now - self.size
-        number = floor((now - self.size) / self.slide) if isinstance(now, float) else (now - self.size) // self.slide
-        while number * self.slide + self.size > now:
-            number -= 1
-        while (number + 1) * self.slide + self.size <= now:
-            number += 1
-        return number
+        if not isinstance(now, float):
+            return (now - self.size) // self.slide
+        return int(self.windows_of(np.array([now]))[0][0]) - 1
+
+    def start(self, number: Number) -> Number:
+        """Return where a window begins."""
+        return int(number) * self.slide if self._doubles is None else self._doubles.starts(_one(number)).item()
+
+    def end(self, number: Number) -> Number:
+        """Return where a window ends."""
+        whole = int(number) * self.slide + self.size
+        return whole if self._doubles is None else self._doubles.ends(_one(number)).item()
 
     def needed_from(self, watermark: Number | None) -> Number:
         """Return the first time whose events may still be needed."""
         decided = self.decided(watermark)
         if self.sliding:
-            return -inf if watermark is None else (decided + 1) * self.slide
+            return -inf if watermark is None else self.start(decided + 1)
         return decided - self.size
 
     def next_watermark(self, times: NDArray[Any], watermark: Number | None) -> int | None:
         """Return the first watermark that decides more of what the events at some times are in."""
         decided = self.decided(watermark)
         if self.sliding:
-            open_ = times[times >= (decided + 1) * self.slide] if watermark is not None else times
+            open_ = times[times >= self.start(decided + 1)] if watermark is not None else times
             if not len(open_):
                 return None
             first = max(int(self.line.clock.windows(open_.min(keepdims=True))[0][0]), int(decided) + 1)
-            return self.line.watermark_from(first * self.slide + self.size, strictly=False)
+            return self.line.watermark_from(self.end(first), strictly=False)
         open_ = times[times >= decided]
         if not len(open_):
             return None
@@ -106,7 +113,7 @@ class Calendar:
         """Return the times between which the events lie that tell what is newly decided: from the one to the other."""
         decided = self.decided(now)
         if self.sliding:
-            return self.needed_from(before), decided * self.slide + self.size
+            return self.needed_from(before), self.end(decided)
         return self.decided(before) - self.size, self.line.at(now) if now != END else inf
 
     def newly(self, times: NDArray[Any], before: Number | None) -> NDArray[np.bool_]:
@@ -127,9 +134,13 @@ class Calendar:
         groups = events.groups
         wanted = (groups.number > old) & (groups.number <= new)
         if since is not None:
-            wanted &= groups.number * self.slide > since
+            wanted &= self.line.clock.starts(groups.number) > since
         return replace(events, groups=type(groups)(groups.lo[wanted], groups.hi[wanted], groups.number[wanted]))
 
     def windows_of(self, times: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last window of each time."""
         return self.line.clock.windows(times)
+
+
+def _one(number: Number) -> NDArray[np.int64]:
+    return np.array([number], np.int64)

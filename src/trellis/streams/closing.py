@@ -16,16 +16,15 @@ from trellis.events.prepare import prepare
 from trellis.events.slice import Groups, Slice
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import to_query_text
+from trellis.make import make_operator
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, ListRequest
-from trellis.operators.make import make_operator
 from trellis.plan.plan import Plan
 from trellis.results.arrange import arrange, wanted_ranges
 from trellis.results.numbers import aggregate_rows, aggregate_schema, count_columns
 from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema, row_schema
 from trellis.streams.calendar import Calendar, Number
-
-LARGEST_RANK = (1 << 63) - 1
+from trellis.streams.ranks import LARGEST_RANK, RankCounters
 
 
 @dataclass(frozen=True)
@@ -123,15 +122,12 @@ class Closed:
         The results, in bounded batches; to be gone through once, before anything else is looked at.
     windows
         The windows and partitions with their counts, or, under a span, the events at which too much begins.
-    ranks
-        Under a span, how many results each partition has had, by `partition_key`.
     repeated
         Events that were left out because their id had occurred before, each when it is first looked at.
     """
 
     results: Iterator[pa.RecordBatch]
     windows: list[pa.Table]
-    ranks: dict[str, int]
     repeated: pa.Table
 
 
@@ -152,7 +148,7 @@ def windows_schema(bound: BoundQuery) -> pa.Schema:
 
 def close(
     standing: Standing, held: pa.Table, before: Number | None, now: Number, since: Number | None = None,
-    late: Late | None = None, ranks: Mapping[str, int] | None = None,
+    late: Late | None = None, ranks: RankCounters | None = None,
 ) -> Closed:  # fmt: skip
     """Return what is decided at the watermark `now` and was not at the watermark `before`.
 
@@ -169,7 +165,7 @@ def close(
     late
         What came too late.
     ranks
-        Under a span, how many results each partition has had so far.
+        Under a span, the counters of results by `partition_key`, which count those that come.
     """
     plan = standing.plan
     schema = plan.bound.schema
@@ -184,16 +180,16 @@ def close(
         plan = replace(plan, columns=(*standing.columns, schema.event_id))
     prepared = prepare(plan, table, standing.on_bad_rows)
     events = calendar.restricted(prepared.events, before, now, since)
-    closing = _Closing(replace(standing, plan=plan), events, late or Late(), dict(ranks or {}))
+    closing = _Closing(replace(standing, plan=plan), events, late or Late(), ranks)
     again = prepared.repeated
     again = again.filter(pa.array(calendar.newly(calendar.line.numbers(again, schema.time), before)))
-    return Closed(closing.results(), closing.windows, closing.ranks, again)
+    return Closed(closing.results(), closing.windows, again)
 
 
 class _Closing:
     """The results of a slice, group by group."""
 
-    def __init__(self, standing: Standing, events: Slice, late: Late, ranks: dict[str, int]) -> None:
+    def __init__(self, standing: Standing, events: Slice, late: Late, ranks: RankCounters | None) -> None:
         self.standing, self.plan, self.late, self.ranks = standing, standing.plan, late, ranks
         self.events = events
         self.windows: list[pa.Table] = []
@@ -257,9 +253,9 @@ class _Closing:
         counts = operator.counts
         groups = np.array([group for group, count in enumerate(counts) if count], np.int64)
         keys = dict(zip(groups.tolist(), _keys(maker.lead(groups), len(groups)), strict=True))
-        before = {group: self.ranks.get(key, 0) for group, key in keys.items()}
-        for group, key in keys.items():
-            self.ranks[key] = before[group] + counts[group]
+        assert self.ranks is not None, "a span has counters"
+        had = self.ranks.add({key: counts[group] for group, key in keys.items()})
+        before = {group: had[key] for group, key in keys.items()}
         few = [(group, 0, counts[group]) for group in keys if counts[group] <= self.standing.max_trends]
         if few:
             yield from operator.list(ListRequest(few, self._shifted(maker, before)))

@@ -3,7 +3,9 @@
     out/part-000000012-0-3f….parquet     results
     out/_windows/part-000000012-0-….parquet
     out/_late/…  out/_bad/…  out/_repeated/…     events that could not be used, if they are asked for
-    out/_log/000000012.json              the files of the batch 12, written at last and in one step
+    out/_log/…                           the commit log: the files of each batch (see `commit_log`)
+    out/_log/stream-id                   the stream whose output it is, which its checkpoint knows too
+    out/_log/lock                        held by the process that writes
 
 A batch that is killed leaves files that no log names. They are removed when the stream goes on; who reads in between
 takes only what the log names: `committed_files`, `read_committed`.
@@ -11,24 +13,24 @@ takes only what the log names: `committed_files`, `read_committed`.
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as dataset
 
-from trellis.errors import DataError
+from trellis.errors import DataError, UsageError
+from trellis.io.durable import sync_directory, write_whole
+from trellis.streams.commit_log import FLUSH, CommitLog
 
 RESULTS, WINDOWS, LATE, BAD, REPEATED = "results", "windows", "late", "bad", "repeated"
 FOLDERS = {RESULTS: "", WINDOWS: "_windows", LATE: "_late", BAD: "_bad", REPEATED: "_repeated"}
-LOG = "_log"
-FLUSH = "flush"  # in place of a batch: what the end of the input decided
-PART = re.compile(r"part-([0-9]+|flush)-.*")
+LOG, IDENTITY = "_log", "stream-id"
+PART = re.compile(r"part-([0-9]{9,}|flush)-[0-9]+(?:-[0-9a-f]+)?\.(?:parquet|csv|json|txt)")  # and no file of Spark's
 
 
 class Outlet:
@@ -36,60 +38,107 @@ class Outlet:
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
+        self.log = CommitLog(self.directory / LOG)
 
-    def prepare(self, kinds: Sequence[str]) -> None:
-        """Make the folders, and remove what no log names."""
+    # --- At the start -------------------------------------------------------------------------------------------
+
+    def check_new(self) -> None:
+        """Refuse to begin with an output that has results of a stream already."""
+        if not self.log.is_empty():
+            raise UsageError(
+                f"{self.directory} is the output of another stream", "Name another one, or the checkpoint of that."
+            )
+
+    def check_known(self, checkpoint: Path, identity: str | None) -> None:
+        """Refuse to go on without what a stream has written, of which its checkpoint knows that it is done.
+
+        `identity` is what the checkpoint knows the output by; None if it is of a version that did not write that down.
+        """
+        what = None
+        if not self.log.directory.is_dir():
+            what = f"the output {self.directory} of the checkpoint {checkpoint} is not there any more"
+        elif identity is not None and self._identity() != identity:
+            what = f"{self.directory} is not the output that the checkpoint {checkpoint} goes with"
+        if what is not None:
+            raise UsageError(
+                f"{what}, and the results that it had would be missing",
+                "Put it back; or begin anew, with another checkpoint and another output.",
+            )
+
+    def _identity(self) -> str | None:
+        try:
+            return (self.log.directory / IDENTITY).read_text(encoding="utf-8")
+        except OSError:
+            return None
+
+    def prepare(self, kinds: Iterable[str]) -> str:
+        """Make the folders, remove what no log names, and return what the output is known by."""
         try:
             for kind in kinds:
                 (self.directory / FOLDERS[kind]).mkdir(parents=True, exist_ok=True)
-            (self.directory / LOG).mkdir(exist_ok=True)
-            for left in (self.directory / LOG).glob("*.tmp"):
-                left.unlink()
-            self.remove_uncommitted()
+            self.log.open()
+            self._remove_uncommitted()
+            identity = self._identity()
+            if identity is None:
+                identity = uuid.uuid4().hex
+                write_whole(self.log.directory / IDENTITY, identity)
+            return identity
         except OSError as problem:
             raise DataError(
                 f"the output {self.directory} cannot be written: {problem.strerror or problem}", "Name a directory."
             ) from None
 
-    def take_back(self) -> None:
-        """Take back what the end of an earlier input decided: it was not the end."""
-        (self.directory / LOG / f"{FLUSH}.json").unlink(missing_ok=True)
-        self.remove_uncommitted(FLUSH)
+    def _remove_uncommitted(self) -> None:
+        """Remove files that no log names; refuse to go on if files are not there that it names."""
+        named = {path for entry in self.log.one_by_one() for path in _places(entry["files"])}
+        there = set(self._parts())
+        missing = sorted(named - there)
+        if missing:
+            raise DataError(
+                f"the log of {self.directory} names {missing[0]}, which is not there"
+                + (f", and {len(missing) - 1} other files" if missing[1:] else ""),
+                "Put it back; or begin anew, with another checkpoint and another output.",
+            )
+        for place in there - named:
+            (self.directory / place).unlink(missing_ok=True)
 
-    def remove_uncommitted(self, batch: str | None = None) -> None:
-        """Remove files that no log names, of a batch or of all."""
-        known = {(kind, name) for entry in self.entries() for kind, names in entry["files"].items() for name in names}
-        for kind, folder in FOLDERS.items():
+    def _parts(self) -> Iterator[str]:
+        for folder in FOLDERS.values():
             with suppress(FileNotFoundError):
                 for name in os.listdir(self.directory / folder):
-                    part = PART.fullmatch(name)
-                    if part and (batch is None or part[1] == batch) and (kind, name) not in known:
-                        (self.directory / folder / name).unlink(missing_ok=True)
+                    if PART.fullmatch(name):
+                        yield os.path.join(folder, name)
+
+    def _paths(self, files: Mapping[str, Sequence[str]]) -> list[Path]:
+        return [self.directory / place for place in _places(files)]
+
+    # --- Batches ------------------------------------------------------------------------------------------------
+
+    def take_back(self) -> None:
+        """Take back what the end of an earlier input decided: it was not the end."""
+        entry = self.log.remove(FLUSH)
+        if entry is not None:
+            self.discard(entry["files"])
 
     def has(self, batch: str) -> bool:
         """Return whether a batch is in the log."""
-        return (self.directory / LOG / f"{batch}.json").exists()
+        return self.log.has(batch)
+
+    def discard(self, files: Mapping[str, Sequence[str]]) -> None:
+        """Remove files of a batch that do not count: of each kind the names."""
+        for path in self._paths(files):
+            path.unlink(missing_ok=True)
 
     def commit(self, batch: str, files: Mapping[str, Sequence[str]], numbers: Mapping[str, int]) -> None:
-        """Put a batch into the log, at once and for good."""
-        path = self.directory / LOG / f"{batch}.json"
-        entry = {"batch": batch, "files": {kind: sorted(names) for kind, names in files.items()}, "rows": dict(numbers)}
-        hidden = path.with_suffix(".tmp")
-        with hidden.open("w", encoding="utf-8") as file:
-            json.dump(entry, file)
-            file.flush()
-            os.fsync(file.fileno())
-        hidden.replace(path)
-        with suppress(OSError):
-            folder = os.open(path.parent, os.O_RDONLY)
-            os.fsync(folder)
-            os.close(folder)
+        """Have a batch count; who wrote its files has synced them."""
+        for folder in {path.parent for path in self._paths(files)}:
+            sync_directory(folder)
+        self.log.commit(batch, files, numbers)
 
-    def entries(self) -> list[dict[str, Any]]:
-        """Return the log, in the order of batches."""
-        folder = self.directory / LOG
-        names = sorted(path.name for path in folder.glob("*.json")) if folder.is_dir() else []
-        return [json.loads((folder / name).read_text(encoding="utf-8")) for name in names]
+
+def _places(files: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield where files of each kind lie in the output."""
+    return (os.path.join(FOLDERS[kind], name) for kind, names in files.items() for name in names)
 
 
 def batch_name(number: int) -> str:
@@ -97,14 +146,34 @@ def batch_name(number: int) -> str:
     return f"{number:09d}"
 
 
+def check_query_names(names: Iterable[str]) -> None:
+    """Refuse names of queries that cannot be those of their output directories."""
+    taken: dict[str, str] = {}
+    reserved = {LOG, *FOLDERS.values()} - {""}
+    for name in names:
+        folded = name.casefold()
+        if folded in reserved or PART.fullmatch(folded):
+            raise UsageError(
+                f"a query cannot be called `{name}`: an output has a directory or files of that name",
+                "Rename its file.",
+            )
+        if name in ("", ".", "..") or "/" in name or "\\" in name or "\0" in name:
+            raise UsageError(f"a query cannot be called `{name}`: that is no name of a directory", "Rename it.")
+        if folded in taken:
+            both = f"two queries are called `{name}`"
+            if taken[folded] != name:
+                both = f"the queries `{taken[folded]}` and `{name}` differ in case only"
+            raise UsageError(both, "Rename one of the files.")
+        taken[folded] = name
+
+
 def committed_files(directory: str | Path, kind: str = RESULTS) -> list[Path]:
     """Return the files of an output that count: `results`, `windows`, `late`, `bad` or `repeated`."""
     outlet = Outlet(directory)
-    if not (outlet.directory / LOG).is_dir():
+    if not outlet.log.directory.is_dir():
         raise DataError(f"{directory} is no output of a stream: it has no `{LOG}`")
-    return [
-        outlet.directory / FOLDERS[kind] / name for entry in outlet.entries() for name in entry["files"].get(kind, [])
-    ]
+    folder = outlet.directory / FOLDERS[kind]
+    return [folder / name for entry in outlet.log.entries() for name in entry["files"].get(kind, [])]
 
 
 def read_committed(directory: str | Path, kind: str = RESULTS) -> pa.Table:

@@ -83,7 +83,7 @@ def test_chains_on_spark(spark: SparkSession, drawn: Case) -> None:
 @given(drawn=chain_case(most=10))
 def test_results_found_by_rank_are_those_listed(drawn: Case) -> None:
     try:
-        operator = detect(drawn)._operator
+        operator = detect(drawn).operator
         counts = operator.counts
     except OverflowInCondition:
         return

@@ -45,7 +45,7 @@ def test_sequences(always: None, drawn: Case) -> None:
 @given(drawn=sequence_case(most=12))
 def test_results_found_by_rank_are_those_listed(always: None, drawn: Case) -> None:
     try:
-        operator = detect(drawn)._operator
+        operator = detect(drawn).operator
         counts = operator.counts
     except OverflowInCondition:
         return
@@ -59,7 +59,7 @@ def test_results_found_by_rank_are_those_listed(always: None, drawn: Case) -> No
 @given(drawn=sequence_case(most=12))
 def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Case) -> None:
     try:
-        operator = detect(drawn)._operator
+        operator = detect(drawn).operator
         ranges = [(group, 0, count) for group, count in enumerate(operator.counts)]
     except OverflowInCondition:
         return
@@ -80,7 +80,7 @@ def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Ca
 @given(drawn=sequence_case(most=12, nots=False, star=True))
 def test_a_sweep_counts_what_the_walk_does(always: None, drawn: Case) -> None:
     try:
-        operator = detect(drawn)._operator
+        operator = detect(drawn).operator
     except OverflowInCondition:
         return
     walker = walk.Walker(operator.leaves, operator.structure.tasks)
@@ -96,7 +96,7 @@ def test_a_long_window_is_counted_by_a_sweep() -> None:
     n = 50_000
     table = pa.table({"ts": np.arange(n), "x": np.random.default_rng(1).permutation(n)})
     trends = trellis.query("PATTERN a;b;c WHERE a.x > b.x AND a.x > c.x").detect(table, time="ts")
-    assert trends._operator.structure.walker.sweeps
+    assert trends.operator.structure.walker.sweeps
     lower = [0] * n  # of each event, how many later ones are lower
     held: list[int] = []
     for i in range(n - 1, -1, -1):

@@ -46,7 +46,7 @@ def plainly(within: int = N) -> list[tuple[int, int, int]]:
 @pytest.mark.parametrize("within", [N, 9])
 def test_the_matches_are_those_of_three_loops(within: int) -> None:
     trends = detect(f"{STAR} WITHIN {within}")
-    assert isinstance(trends._operator, SequenceOperator)
+    assert isinstance(trends.operator, SequenceOperator)
     rows = trends.to_arrow().to_pylist()
     assert [(row["T1"], row["T2"], row["T3"]) for row in rows] == plainly(within)
     assert [row["rank"] for row in rows] == list(range(trends.count()))
@@ -82,7 +82,7 @@ def test_what_is_written_is_what_is_listed(tmp_path: Path) -> None:
 def test_a_constant_goes_over_an_equality() -> None:
     text = "PATTERN T1;T2;T3 WHERE T1.name = T3.name AND T3.name = 'IBM' AND T1.price > T3.price"
     trends = detect(text)
-    assert trends._operator.leaves.sizes[0] == TABLE["name"].to_pylist().count("IBM")
+    assert trends.operator.leaves.sizes[0] == TABLE["name"].to_pylist().count("IBM")
     sequence = trends.plan.sequence
     assert sequence is not None
     assert [condition.variables for condition in sequence.inferred] == [("T1",)]

@@ -39,7 +39,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(drawn=sequence_case(most=12, nots=False))
 def test_every_tree_finds_what_the_walk_finds(always: None, drawn: Case) -> None:
     try:
-        operator = detect(drawn)._operator
+        operator = detect(drawn).operator
         counts = operator.counts
     except OverflowInCondition:
         return
@@ -148,7 +148,7 @@ def _prices(n: int) -> pa.Table:
 
 
 def _operator(text: str, events: pa.Table, **options: Any) -> Any:
-    return trellis.query(text).detect(events, time="time", **options)._operator
+    return trellis.query(text).detect(events, time="time", **options).operator
 
 
 def _unreduced(operator: Any) -> Any:

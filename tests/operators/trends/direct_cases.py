@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from trellis.events.adjacency import LOWEST, Adjacency, Order
 from trellis.events.slice import Groups, Slice
-from trellis.kernels.worlds import span_ends, world_ends
+from trellis.kernels.events.partitions import partition_ends, span_ends
 
 COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "!=": operator.ne}
 Array = np.ndarray
@@ -35,7 +35,7 @@ class Stage:
 
     def slice(self) -> Slice:
         n, bounds = len(self), self.bounds
-        until = world_ends(bounds, n) if self.span is None else span_ends(self.times, bounds, self.span)
+        until = partition_ends(bounds, n) if self.span is None else span_ends(self.times, bounds, self.span)
         groups = Groups(bounds[:-1], bounds[1:], np.zeros(len(bounds) - 1, np.int64))
         return Slice({"w": pa.array(np.arange(n))}, pa.array(range(n)), self.times, self.usable, bounds, groups, until)
 

@@ -39,7 +39,7 @@ def test_every_rank_gives_the_trend_that_the_oracle_ranks_there(drawn: Case, see
     filled = [g for g, count in enumerate(trends._counts) if count]
     events = trends._prepared.events.ids
     for found, ranked in zip(filled, ids.values(), strict=True):
-        walked = trends._operator.at(found, [rank for rank, _ in ranked])
+        walked = trends.operator.at(found, [rank for rank, _ in ranked])
         starts = [0, *walked.ends[:-1].tolist()]
         paths = [walked.positions[a:b] for a, b in zip(starts, walked.ends.tolist(), strict=True)]
         assert [events.take(pa.array(p)).to_pylist() for p in paths] == [wanted for _, wanted in ranked]
@@ -129,7 +129,7 @@ def test_every_trend_is_sampled_as_often() -> None:
 def test_what_makes_a_window_addressable_is_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     query = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 4 SLIDE 4")
     trends = query.detect(rising(12), event_id="id")
-    book = trends._operator.addresses
+    book = trends.operator.addresses
     for window in (0, 4, 0, 8, 4):
         trends.trend(0, window=window)
     assert list(book._kept) == [0, 2, 1]
@@ -142,7 +142,7 @@ def test_what_makes_a_window_addressable_is_kept_up_to_a_bound(monkeypatch: pyte
     other = query.detect(rising(12), event_id="id")
     other.trend(0, window=0)
     other.trend(0, window=4)
-    assert list(other._operator.addresses._kept) == [1]
+    assert list(other.operator.addresses._kept) == [1]
 
 
 @pytest.mark.parametrize("tail", ["", "HAVING LENGTH >= 3"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 from unittest.mock import patch
 
@@ -12,30 +11,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trellis.kernels import locate
+from trellis.kernels.unrank import by_index
+from trellis.kernels.unrank.by_index import IndexWindow
 from trellis.operators.ranks import Ranks
 from trellis.operators.trends import address
-from trellis.operators.trends.address import IndexAddresses, Paths, TaskInput
+from trellis.operators.trends.address import IndexAddresses, Paths
 
 
-def follows(window: TaskInput, x: int, y: int) -> bool:
+def follows(window: IndexWindow, x: int, y: int) -> bool:
     if not (window.usable[x] and window.usable[y] and y >= window.later[x]):
         return False
     return any(f[x] <= window.place[y] < e[x] for f, e in zip(window.firsts, window.lasts, strict=True))
 
 
-def paths_from(window: TaskInput, path: list[int]) -> Iterator[list[int]]:
+def paths_from(window: IndexWindow, path: list[int]) -> Iterator[list[int]]:
     """All paths that go on from one, in the order of ranks."""
     if window.every or window.ends[path[-1]]:
         yield path
-    for y in range(len(window)):
+    for y in range(len(window.place)):
         if follows(window, path[-1], y):
             yield from paths_from(window, [*path, y])
 
 
-def all_paths(window: TaskInput) -> list[list[int]]:
+def all_paths(window: IndexWindow) -> list[list[int]]:
     found = []
-    for x in range(len(window)):
+    for x in range(len(window.place)):
         if window.starts[x]:
             found += [[window.begin + event for event in path] for path in paths_from(window, [x])]
     return found
@@ -46,7 +46,7 @@ def lists(paths: Paths) -> list[list[int]]:
     return [part.tolist() for part in np.split(events, ends[:-1])] if len(ends) else []
 
 
-def random_window(seed: int, ranges: int) -> TaskInput:
+def random_window(seed: int, ranges: int) -> IndexWindow:
     """A window with ties in time and vertex, events that follow nothing or that nothing follows, and unusable ones."""
     rng = np.random.default_rng(seed)
     n, vertices = int(rng.integers(1, 13)), int(rng.integers(1, 7))
@@ -58,7 +58,7 @@ def random_window(seed: int, ranges: int) -> TaskInput:
         cuts[-1] = vertices
     usable, every, single = rng.random(n) < 0.9, bool(rng.random() < 0.3), bool(rng.random() < 0.2)
     begin, firsts, lasts = int(rng.integers(0, 3)), tuple(cuts[0::2]), tuple(cuts[1::2])
-    window = TaskInput(begin, vertices, later, place, firsts, lasts, usable, usable, usable, every)
+    window = IndexWindow(begin, vertices, later, place, firsts, lasts, usable, usable, usable, every)
     edges = np.array([[follows(window, x, y) for y in range(n)] for x in range(n)])
     starts, ends = usable & ~edges.any(axis=0), usable & ~edges.any(axis=1)
     if every:
@@ -66,7 +66,7 @@ def random_window(seed: int, ranges: int) -> TaskInput:
     if single:  # all that starts at the first event, and does not end too early
         starts = usable & (np.arange(n) == 0)
         ends[: rng.integers(0, n + 1)] = False
-    return replace(window, starts=starts, ends=ends)
+    return window._replace(starts=starts, ends=ends)
 
 
 @pytest.mark.parametrize("ranges", [1, 2])
@@ -103,10 +103,10 @@ def test_a_rank_that_is_too_high_has_no_trend() -> None:
     assert lists(addresses.trends(Ranks.of([0, len(wanted), len(wanted) + 5]))) == [wanted[0], [], []]
 
 
-def rising(n: int) -> TaskInput:
+def rising(n: int) -> IndexWindow:
     """Each event may be followed by all later ones: 2**n - 1 trends, if they may begin and end anywhere."""
     place, ok = np.arange(n, dtype=np.int32), np.ones(n, np.bool_)
-    return TaskInput(0, n, np.arange(1, n + 1), place, (place + 1,), (np.full(n, n, np.int32),), ok, ok, ok, True)
+    return IndexWindow(0, n, np.arange(1, n + 1), place, (place + 1,), (np.full(n, n, np.int32),), ok, ok, ok, True)
 
 
 def members(rank: int, n: int) -> list[int]:
@@ -125,7 +125,7 @@ def members(rank: int, n: int) -> list[int]:
 @pytest.mark.parametrize(("n", "ranges"), [(3, 1), (200, 1), (2000, 2)])
 def test_numbers_of_any_size(n: int, ranges: int) -> None:
     window, nothing = rising(n), (np.zeros(n, np.int32),) * (ranges - 1)
-    window = replace(window, firsts=(*window.firsts, *nothing), lasts=(*window.lasts, *nothing))
+    window = window._replace(firsts=(*window.firsts, *nothing), lasts=(*window.lasts, *nothing))
     addresses = IndexAddresses(window, 2**n - 1)
     ranks = sorted({0, 1, 2**n - 2, 2**n // 2, *(2**n // 7 * i for i in range(1, 7))})
     wanted = [members(rank, n) for rank in ranks]
@@ -138,14 +138,14 @@ def test_events_that_no_trend_reaches_may_have_more_paths_than_there_are_trends(
     window = rising(n)
     first = window.firsts[0].copy()
     first[0] = n - 2  # only the last two may follow the first
-    window = replace(window, firsts=(first,), starts=np.arange(n) == 0)
+    window = window._replace(firsts=(first,), starts=np.arange(n) == 0)
     assert lists(IndexAddresses(window, 4).trends(Ranks.of(range(5)))) == [
         [0], [0, n - 2], [0, n - 2, n - 1], [0, n - 1], [],
     ]  # fmt: skip
 
 
 def test_blocks_are_passed_over() -> None:
-    n = 3 * locate.BLOCK + 7
+    n = 3 * by_index.BLOCK + 7
     rng = np.random.default_rng(5)
     times = np.sort(rng.integers(0, n, n))
     price = rng.integers(0, 400, n)
@@ -153,7 +153,7 @@ def test_blocks_are_passed_over() -> None:
     first = np.minimum(2 * price + 1, vertices).astype(np.int32)
     last, ok = np.full(n, vertices, np.int32), np.ones(n, np.bool_)
     later = np.searchsorted(times, times, side="right")
-    window = TaskInput(0, vertices, later, price.astype(np.int32), (first,), (last,), ok, ok, ok, True)
+    window = IndexWindow(0, vertices, later, price.astype(np.int32), (first,), (last,), ok, ok, ok, True)
     heaviest = np.zeros(vertices + 1, object)  # how many trends begin at a price, at the times that have been passed
     begins = np.zeros(n, object)
     for x in range(n - 1, -1, -1):

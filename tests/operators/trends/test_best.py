@@ -16,12 +16,13 @@ import pytest
 import trellis
 from tests.compare import assert_same, plain_rows
 from tests.strategies import Case, arrow_table
+from trellis.engines.local.results import LocalResults
 from trellis.events.adjacency import encode
+from trellis.kernels.event_graph.edges import ANY
 from trellis.language.parser import parse
-from trellis.local.trends import LocalTrends
 from trellis.operators.trends import best, operator
 from trellis.operators.trends.best import BestTrends
-from trellis.operators.trends.graph import _kernel_arrays
+from trellis.operators.trends.graph import edge_codes
 from trellis.operators.trends.search import Links, links_of
 
 KEYS = [
@@ -88,7 +89,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def listed(trends: LocalTrends, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def listed(trends: LocalResults, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """List all trends, then sort them."""
     with monkeypatch.context() as patch:
         patch.setattr(best, "WORTH", 1 << 200)
@@ -160,7 +161,7 @@ def test_the_longest_of_more_than_can_be_listed(report: str) -> None:
     text = "PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT " + report
     trends = trellis.query(text).detect(table, event_id="id")
     assert trends.count() > 10**50
-    trends._operator.graph  # noqa: B018 (built before the clock runs)
+    trends.operator.graph  # noqa: B018 (built before the clock runs)
     begin = time.thread_time()
     rows = trends.top(10).to_pylist()
     assert time.thread_time() - begin < 1.0
@@ -242,9 +243,9 @@ def test_more_than_memory_holds_is_listed(monkeypatch: pytest.MonkeyPatch) -> No
 # --- Without a list of edges ------------------------------------------------------------------------------------
 
 
-def lazy_links(trends: LocalTrends) -> Links:
+def lazy_links(trends: LocalResults) -> Links:
     """The links of one window whose edges are not listed; the best suffixes by plain programming."""
-    op = trends._operator
+    op = trends.operator
     graph, events, every = op.graph, op.events, op.tasks.every
     links = links_of(graph)
     n = len(events)
@@ -263,9 +264,9 @@ def lazy_links(trends: LocalTrends) -> Links:
             number[i] = (1 if every or not after[i] else 0) + sum(number[j] for j in after[i])
         return np.array([min(x, 2**64 - 1) for x in number], np.uint64)
 
-    codes = _kernel_arrays(events, encode(trends.plan.adjacent, events.columns, events.usable))
+    codes = edge_codes(events, encode(trends.plan.adjacent, events.columns, events.usable), ANY)
     none = np.zeros(0, np.int64)
-    return Links(none, none.astype(np.int32), links.nearest, links.latest, 0, codes, suffixes, counts)
+    return Links(none, none.astype(np.int32), links.nearest, links.latest, codes, suffixes, counts)
 
 
 @pytest.mark.parametrize("keys", ["LENGTH DESC", "LENGTH", "SUM(s.v) DESC", "SUM(s.x)", "LAST(s).x DESC", "FIRST(s).v"])
@@ -275,7 +276,7 @@ def test_successors_need_not_be_listed(keys: str, report: str) -> None:
     table = table.set_column(3, "v", table["v"].fill_null(1)).set_column(2, "x", pa.array(np.arange(80.0) % 17))
     text = f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT {report} ORDER BY {keys} LIMIT 25"
     trends = trellis.query(text).detect(table, event_id="id")
-    op = trends._operator
+    op = trends.operator
     wanted = BestTrends(trends.plan.bound, op.events, links_of(op.graph), op.tasks).find(25, False)
     lazy = BestTrends(trends.plan.bound, op.events, lazy_links(trends), op.tasks)
     found = lazy.find(25, False)
@@ -291,7 +292,7 @@ def test_without_a_list_of_edges_other_keys_are_not_searched() -> None:
     for keys in ("LENGTH, SUM(s.v)", "MAX(s.x)", "AVG(s.x)", "SUM(s.v)", "s[2].x"):
         query = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x ORDER BY {keys} LIMIT 5")
         trends = query.detect(prices(80, 3), event_id="id")
-        op = trends._operator
+        op = trends.operator
         assert BestTrends(trends.plan.bound, op.events, lazy_links(trends), op.tasks).steps is None
 
 

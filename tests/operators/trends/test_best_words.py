@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import trellis
-from trellis.kernels.nodes import WORD, widths, words_of
-from trellis.kernels.rows import sum_integers
+from trellis.kernels.best.nodes import WORD, widths, words_of
+from trellis.kernels.list.aggregates import sum_integers
 from trellis.operators.trends.keys import Rounded
 from trellis.operators.trends.search import _number, _words
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 import trellis
-from trellis.kernels import large
-from trellis.kernels.algebra import modulo, settle
-from trellis.operators import exact
+from trellis.kernels.count import large
+from trellis.kernels.count.algebra import modulo, settle
+from trellis.make import exact
 from trellis.operators.trends import count
 from trellis.operators.trends.count import Counter, GraphRelation
 from trellis.operators.trends.tasks import length_bounds, make_tasks, with_first_ends
@@ -85,7 +85,7 @@ def exactly(counter: Counter) -> list[int]:
 
 def both_counters(trends: Any) -> tuple[Counter, Counter]:
     """The counter on the index, and one on the graph of the same events."""
-    operator = trends._operator
+    operator = trends.operator
     graph = operator.graph
     relation = GraphRelation(operator.events, graph)
     tasks = with_first_ends(make_tasks(operator.plan, operator.events), operator.events, graph.latest)
@@ -153,7 +153,7 @@ def test_index_and_graph_agree_on_spans_and_lengths(
 def test_each_kind_of_index_is_among_the_conditions() -> None:
     table = table_of(1, 9, 5)
     kinds = {
-        trellis.query(f"PATTERN S+ s[] WHERE {c}").detect(table, event_id="id")._operator.index.kind for c in CONDITIONS
+        trellis.query(f"PATTERN S+ s[] WHERE {c}").detect(table, event_id="id").operator.index.kind for c in CONDITIONS
     }
     assert kinds == KINDS
 
@@ -187,7 +187,7 @@ def test_blocks_count_what_one_pass_does(
     table = table.set_column(2, "x", x)
     text = f"PATTERN S+ s[] WHERE {condition} AND s.k < 2 REPORT {'any' if every else 'unextendable'}"
     for window in ("", f" WITHIN {n // 2 + 1} SLIDE {n // 4 + 1}"):
-        counter = trellis.query(text + window).detect(table, event_id="id")._operator.counter
+        counter = trellis.query(text + window).detect(table, event_id="id").operator.counter
         wanted = counter.counts()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(count, "MANY", 0)
@@ -219,7 +219,7 @@ def test_rising_prices_have_a_power_of_two(n: int) -> None:
 def test_floats_tell_what_64_bits_do_not(n: int) -> None:
     table = pa.table({"ts": np.arange(n), "x": np.arange(n, dtype=float), "id": np.arange(n)})
     trends = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT any").detect(table, event_id="id")
-    counter = trends._operator.counter
+    counter = trends.operator.counter
     wanted = 2**n - 1
     assert counter.counts() == [wanted]
     if wanted.bit_length() + 2 < counter._most_wrapping_bits:
@@ -284,7 +284,7 @@ def test_numbers_are_put_together_from_their_residues(numbers: list[int]) -> Non
 )
 def test_edges_serve_where_the_index_does_not(text: str) -> None:
     table = table_of(1, 30, 10)
-    assert trellis.query(text).detect(table, event_id="id")._operator.index is None
+    assert trellis.query(text).detect(table, event_id="id").operator.index is None
 
 
 @pytest.mark.parametrize("bits", [exact.SMALL, exact.LARGE])

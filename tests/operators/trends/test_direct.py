@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.operators.trends.direct_cases import Stage, make_key, make_stage, make_values, other_side
-from trellis.kernels import direct as kernel
+from trellis.kernels.maximal import inequality as kernel
 from trellis.operators.trends.direct import Direct, Method
 
 NO_CAP = 1 << 40
@@ -107,7 +107,7 @@ def test_more_events_than_one_stretch(shape: str, span: int | None) -> None:
     stage.orders = [(value, [(">" if shape != "equal" else ">=", value)])]
     if span is not None:
         slice_ = stage.slice()
-        assert len(kernel.stretches(slice_.bounds, slice_.until)) > 1
+        assert len(kernel.tiles(slice_.bounds, slice_.until)) > 1
     assert found(stage, Method.HALVES) == stage.reduced()
 
 

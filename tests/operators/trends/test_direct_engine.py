@@ -75,7 +75,7 @@ def test_each_way_equals_the_oracle(condition: str) -> None:
 
 def method_of(condition: str, rows: list[dict[str, Any]]) -> Method:
     table = pa.Table.from_pylist(rows)
-    operator = trellis.query(f"PATTERN E+ s[] WHERE {condition}").detect(table, event_id="id")._operator
+    operator = trellis.query(f"PATTERN E+ s[] WHERE {condition}").detect(table, event_id="id").operator
     adjacency = encode(operator.plan.adjacent, operator.events.columns, operator.events.usable)
     return Direct(operator.events, adjacency).method
 
@@ -105,7 +105,7 @@ def table_of(n: int, seed: int) -> pa.Table:
 
 
 def listed(text: str, table: pa.Table) -> list[Any]:
-    operator = trellis.query(text).detect(table, event_id="id")._operator
+    operator = trellis.query(text).detect(table, event_id="id").operator
     graph = operator.graph
     return [graph.successors[a:b].tolist() for a, b in zip(graph.offsets[:-1], graph.offsets[1:], strict=True)]
 
@@ -136,12 +136,12 @@ def test_too_many_direct_edges_are_refused(condition: str, monkeypatch: pytest.M
     monkeypatch.setattr(module, "MAX_EDGES", 100)
     trends = trellis.query(f"PATTERN E+ s[] WHERE {condition} REPORT maximal").detect(table_of(300, 5), event_id="id")
     with pytest.raises(TrellisError, match="more than 100 pairs that follow one another directly"):
-        _ = trends._operator.graph
+        _ = trends.operator.graph
 
 
 def test_the_way_is_told_beforehand() -> None:
     def direct_of(text: str) -> Direct | None:
-        operator = trellis.query(text).detect(table_of(9, 1), event_id="id")._operator
+        operator = trellis.query(text).detect(table_of(9, 1), event_id="id").operator
         return find_direct(operator.plan, operator.events)
 
     told = direct_of("PATTERN E+ s[] WHERE s[i].k != s[i-1].k REPORT maximal")

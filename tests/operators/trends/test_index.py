@@ -25,7 +25,7 @@ def table_of(values: list[Any], **columns: list[Any]) -> pa.Table:
 
 
 def index_of(query: str, table: pa.Table) -> AttributeIndex:
-    index = trellis.query(query).detect(table, event_id="id")._operator.index
+    index = trellis.query(query).detect(table, event_id="id").operator.index
     assert index is not None
     return index
 
@@ -88,7 +88,7 @@ COLUMNS: dict[str, Any] = {
 def test_ranges_hold_exactly_what_the_condition_allows(name: str, op: str) -> None:
     table = table_of([0] * 7, **{name: COLUMNS[name]})
     trends = trellis.query(f"PATTERN E+ e[] WHERE e[i].{name} {op} e[i-1].{name}").detect(table, event_id="id")
-    operator = trends._operator
+    operator = trends.operator
     index, column = operator.index, operator.events.columns[name]
     plain = [None if v != v else v for v in column.to_pylist()]
     compare = {"=": "__eq__", "!=": "__ne__", "<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}[op]
@@ -123,7 +123,7 @@ def test_neighbours_are_those_of_the_edges(condition: str, within: str) -> None:
     columns = {name: pa.array(rng.integers(0, 9, n), mask=rng.random(n) < 0.1) for name in ("key", "to", "attr")}
     ts = np.sort(rng.integers(0, n, n))  # some at the same time
     table = pa.table({"ts": ts, "id": np.arange(n), "world": rng.integers(0, 2, n), **columns})
-    operator = trellis.query(f"PATTERN E+ e[] WHERE {condition} {within}").detect(table, event_id="id")._operator
+    operator = trellis.query(f"PATTERN E+ e[] WHERE {condition} {within}").detect(table, event_id="id").operator
     index, graph, until = operator.index, operator.graph, operator.events.until
     assert index is not None
     degrees = np.diff(graph.offsets)
@@ -147,7 +147,7 @@ def test_an_index_takes_at_most_64_bytes_an_event() -> None:
 def test_codes_agree_with_edges_for_a_gap_in_time() -> None:
     table = table_of([0] * 5)
     trends = trellis.query("PATTERN E+ e[] WHERE e[i].ts - e[i-1].ts <= 2").detect(table, event_id="id")
-    operator = trends._operator
+    operator = trends.operator
     assert not encode(operator.plan.adjacent, operator.events.columns, operator.events.usable).residual
     assert trends.to_arrow()["events"].to_pylist() == [
         [1, 2, 3, 4, 5],

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from trellis.events.slice import Groups, Slice
-from trellis.kernels.edges import latest_predecessors
+from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends import listing
 from trellis.operators.trends.graph import EventGraph

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import trellis
+from trellis.engines.local.results import LocalResults
 from trellis.errors import ListingRefused, TrellisError, UsageError
-from trellis.local.trends import LocalTrends
 from trellis.operators.contract import ListRequest
 from trellis.operators.trends import listing, operator
 from trellis.operators.trends.graph import EventGraph
@@ -43,9 +43,9 @@ def table_of(n: int, seed: int = 0) -> pa.Table:
     )
 
 
-def found(text: str, table: pa.Table | None = None, **options: Any) -> LocalTrends:
+def found(text: str, table: pa.Table | None = None, **options: Any) -> LocalResults:
     trends = trellis.query(text).detect(table_of(80) if table is None else table, event_id="id", **options)
-    assert isinstance(trends, LocalTrends)
+    assert isinstance(trends, LocalResults)
     return trends
 
 
@@ -172,8 +172,8 @@ def without_graph(trends: Any) -> Any:
     def refuse(*_: object) -> EventGraph:
         raise TrellisError("there are too many edges")
 
-    given = trends.plan, trends._operator.events, trends._operator.threads
-    trends._operator = TrendOperator(*given, TrendStructure(*given, build=refuse))
+    given = trends.plan, trends.operator.events, trends.operator.threads
+    trends.operator = TrendOperator(*given, TrendStructure(*given, build=refuse))
     return trends
 
 
@@ -193,7 +193,7 @@ def test_where_there_are_too_many_edges_trends_come_one_by_one(pairs: int, monke
             next(trends.batches(**options))
 
 
-def _by_rank(trends: LocalTrends, window: int) -> list[dict[str, Any]]:
+def _by_rank(trends: LocalResults, window: int) -> list[dict[str, Any]]:
     rows = trends.counts().to_pylist()
     count = next(int(row["count_text"]) for row in rows if row["window_start"] == window)
     return [trends.trend(rank, window=window).to_pylist()[0] for rank in range(count)]
@@ -234,7 +234,7 @@ def test_a_mistake_in_a_thread_comes_out(monkeypatch: pytest.MonkeyPatch) -> Non
             raise UsageError("this one is too much")
 
     with pytest.raises(UsageError, match="this one is too much"):
-        list(trends._operator.list(ListRequest([(0, 0, trends.count())], fail, 2)))
+        list(trends.operator.list(ListRequest([(0, 0, trends.count())], fail, 2)))
     assert not listers()
 
 

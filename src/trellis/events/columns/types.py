@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from trellis.errors import DataError
 from trellis.events.columns import decimals
 from trellis.events.columns.arrow import Array, Chunked, DataType, pa, pc
@@ -150,3 +152,8 @@ def _misfit(array: Array, type_: Type) -> DataError:
             "Round it to microseconds first.",
         )
     return DataError(f"a {type_.kind} is too far away to be counted in microseconds")
+
+
+def plain_value(scalar: pa.Scalar) -> Any:
+    """Return a value as Python has it; moments and dates, which Python knows to the year 9999 only, as numbers."""
+    return scalar.value if pa.types.is_temporal(scalar.type) else scalar.as_py()

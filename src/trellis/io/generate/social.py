@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from trellis.errors import UsageError
 from trellis.io.arrow import Array, pc
 from trellis.io.generate.parts import Integers, count, pick, positive, random_numbers, timestamps
-from trellis.io.results import whole_directory
+from trellis.io.outputs import PLACE, claimed
 
 SHARES = {"friendships": 63_409, "posts": 435_125, "comments": 742_178, "likes": 425_936}
 """The events of the GraphCEP paper, by file."""
@@ -81,7 +80,7 @@ def social(
     }
 
 
-def write_social(tables: dict[str, pa.Table], directory: str, *, overwrite: bool = False) -> Path:
+def write_social(tables: dict[str, pa.Table], directory: PLACE, *, overwrite: bool = False) -> Path:
     """Write the files of a social network into a directory, which appears wholly or not at all.
 
     Raises
@@ -91,17 +90,10 @@ def write_social(tables: dict[str, pa.Table], directory: str, *, overwrite: bool
     DataError
         If it cannot be written.
     """
-    target = Path(directory)
-    if target.exists() and not target.is_dir():
-        raise UsageError(f"{directory} is a file.", "Name a directory, for four files.")
-    if target.exists() and not overwrite:
-        raise UsageError(
-            f"{directory} exists already.", "Allow to replace it with --overwrite, or choose another name."
-        )
-    with whole_directory(directory, overwrite) as hidden:
+    with claimed(directory, overwrite=overwrite) as output, output.replacing() as hidden:
         for name, table in tables.items():
             (hidden / f"{name}.dat").write_bytes(lines_of(table))
-    return target
+    return Path(directory)
 
 
 def lines_of(table: pa.Table) -> bytes:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import encode
 from trellis.events.slice import Groups, Slice
-from trellis.kernels import passes
-from trellis.kernels.positions import lay_out
-from trellis.kernels.worlds import later_times
+from trellis.kernels.count import passes
+from trellis.kernels.event_graph.positions import lay_out
+from trellis.kernels.events.partitions import later_times
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import Report
 from trellis.operators.batch import PathBatch

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import encode
 from trellis.events.slice import Slice
-from trellis.kernels import edges as edge_kernel
-from trellis.kernels import positions as kernel
-from trellis.kernels.worlds import later_times
+from trellis.kernels.event_graph import edges as edge_kernel
+from trellis.kernels.event_graph import positions as kernel
+from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report
 from trellis.operators.patterns.paths import Paths
 from trellis.operators.patterns.variables import Variables
@@ -94,13 +94,13 @@ class PositionPaths:
         ends = np.searchsorted(group, np.arange(len(self.lo) + 1))
         return Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
 
-    def _plain_worlds(self, events: Ints) -> tuple[kernel.Worlds, Ints]:
+    def _plain_worlds(self, events: Ints) -> tuple[kernel.MatchRanges, Ints]:
         """Return a world for each window, and these."""
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         none = np.full(len(lo), -1)
-        return kernel.Worlds(lo, hi, none, self._first_times(), self._last_times()), np.arange(len(lo))
+        return kernel.MatchRanges(lo, hi, none, self._first_times(), self._last_times()), np.arange(len(lo))
 
-    def _anchored_worlds(self, events: Ints, may_begin: NDArray[np.bool_]) -> tuple[kernel.Worlds, Ints]:
+    def _anchored_worlds(self, events: Ints, may_begin: NDArray[np.bool_]) -> tuple[kernel.MatchRanges, Ints]:
         """Return a world for each event that may begin a result in each window, and its window."""
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         earliest = self._first_times()
@@ -114,7 +114,7 @@ class PositionPaths:
             ends = np.minimum(ends, self.slice.until[events[only]])
             last = np.searchsorted(events, ends)
         latest = self._last_times(self.lo[group], ends)
-        return kernel.Worlds(only, last, only, earliest[group], latest), group
+        return kernel.MatchRanges(only, last, only, earliest[group], latest), group
 
     def _carried(self) -> kernel.Carried:
         """Return the conditions on the first event and each of a position as codes that are compared."""

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.events.slice import Groups, Slice
-from trellis.kernels.edges import latest_predecessors
+from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.language.bound import BoundQuery
 from trellis.operators.batch import PathBatch, RankRange, rank_labels
 from trellis.operators.contract import ListRequest, state_of

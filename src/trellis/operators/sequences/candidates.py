@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from trellis.events.adjacency import encode_rows, meets_condition
 from trellis.events.slice import Slice
 from trellis.events.variables import usable_events
-from trellis.kernels import sequences as kernel
-from trellis.kernels.worlds import later_times
+from trellis.kernels.events.partitions import later_times
+from trellis.kernels.sequence import walk as kernel
 from trellis.language.bound import Condition, columns_of
 from trellis.operators.contract import NotComparable
 from trellis.operators.patterns.positions import until_forbidden

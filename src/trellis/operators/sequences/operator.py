@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.events.columns.ordering import rank_codes
+from trellis.events.columns.types import plain_value
 from trellis.events.slice import Slice
 from trellis.language.bound import Output
 from trellis.operators.aggregates import Aggregates, Sum
@@ -163,7 +164,8 @@ class SequenceOperator(Operator):
         place = {int(code): i for i, code in enumerate(codes.tolist())}
         found = [len(codes) - b if greatest else b for b in best.tolist()]
         return [
-            None if b >= MISSING else column[place[code]].as_py() for b, code in zip(best.tolist(), found, strict=True)
+            None if b >= MISSING else plain_value(column[place[code]])
+            for b, code in zip(best.tolist(), found, strict=True)
         ]
 
     # --- Results ----------------------------------------------------------------------------------------------

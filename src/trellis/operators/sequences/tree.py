@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
-from trellis.kernels import sequences as kernel
-from trellis.kernels import tree as joins
+from trellis.kernels.sequence import tree as joins
+from trellis.kernels.sequence import walk as kernel
 from trellis.operators.sequences.candidates import PairCondition, SequenceCandidates
 from trellis.operators.sequences.walk import MatchTasks, Walker
 
@@ -233,7 +233,8 @@ class TreePlan:
         sides, kept = self._sides(node, left, right)
         left = left.taken(kept) if len(kept) < len(left) else left
         after, until = self.leaves.later[left.ends], limits[left.starts]
-        given = (after, until, left.weights)
+        given = joins.LeftRows(after, until, left.weights)
+        offered = joins.RightRows(right.starts, right.ends, right.weights)
         groups = None if self.way == PLAIN else self._groups(node, sides, left, right, after, until)
         only_number = counting and node is self.root
         room = 0 if only_number else 1 << 16
@@ -241,15 +242,13 @@ class TreePlan:
             out = np.empty(room, np.int64), np.empty(room, np.int64)
             if groups is None:
                 found, weight, tests = joins.join_pairs(
-                    sides.kinds, sides.left, *given, sides.right, right.starts, right.ends, right.weights, sides.order,
-                    sides.by_code, *out,
-                )  # fmt: skip
+                    sides.kinds, sides.left, given, sides.right, offered, sides.order, sides.by_code, *out
+                )
             else:
-                (codes, begins, members), (right_codes, right_begins, right_members), by_code = groups
+                left_groups, right_groups, by_code = joins.RowGroups(*groups[0]), joins.RowGroups(*groups[1]), groups[2]
                 found, weight, tests = joins.join_groups(
-                    sides.kinds, codes, begins, members, *given, right_codes, right_begins, right_members,
-                    right.starts, right.ends, right.weights, by_code, *out,
-                )  # fmt: skip
+                    sides.kinds, left_groups, given, right_groups, offered, by_code, *out
+                )
             if only_number or found <= room:
                 break
             if found > MOST_ROWS:

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.kernels import sequences as kernel
-from trellis.kernels.sweep import sweep
+from trellis.kernels.sequence import walk as kernel
+from trellis.kernels.sequence.sweep import sweep
 from trellis.operators.exact import LARGE, SMALL
 from trellis.operators.sequences.candidates import SequenceCandidates
 
@@ -141,7 +141,7 @@ class Walker:
 
     def locate(self, task: int, rank: int, row: Ints) -> None:
         """Write the events of the match of a task that has a rank."""
-        kernel.locate(
+        kernel.unrank_match(
             self.candidates, self.tasks.given(), task, np.uint64(rank), self.leaves.cut, self._walk(),
             self._scratch(np.uint64), row,
         )  # fmt: skip

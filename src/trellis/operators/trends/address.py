@@ -6,23 +6,23 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import accumulate
 from threading import Lock
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trellis.arguments import whole_number
 from trellis.digits import number_text
 from trellis.errors import TrellisError, UsageError
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import locate, passes, travel, unrank
-from trellis.language.bound import BoundQuery
+from trellis.kernels.count import passes
+from trellis.kernels.count.paths import TaskGraph
+from trellis.kernels.unrank import by_edges, by_index, many
+from trellis.kernels.unrank.by_index import IndexWindow
 from trellis.language.syntax import LengthBound
-from trellis.language.times import EPOCH, parse_timestamp
 from trellis.operators.batch import PathBatch
 from trellis.operators.ranks import Ranks, draw
 from trellis.operators.trends.graph import EventGraph
@@ -54,26 +54,7 @@ class Addresses(Protocol):
         """Return the trends with given ranks, in rising order and below their number."""
 
 
-@dataclass(frozen=True)
-class TaskInput:
-    """The events of a task as `trellis.kernels.locate` takes them; `begin` is the first of them in the slice."""
-
-    begin: int
-    vertices: int
-    later: Ints
-    place: Small
-    firsts: tuple[Small, ...]
-    lasts: tuple[Small, ...]
-    starts: Flags
-    ends: Flags
-    usable: Flags
-    every: bool
-
-    def __len__(self) -> int:
-        return len(self.place)
-
-
-def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> TaskInput | None:
+def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindow | None:
     """Return a task on the index; None where successors are not ranges of vertices."""
     shape, part = index.shape, int(index.parts.of_task[tasks.number[task]])
     if isinstance(shape, passes.Pairs):
@@ -85,7 +66,7 @@ def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> TaskInput 
     if tasks.single:
         starts = np.arange(hi - lo) == 0
         ends[: max(0, first_end - lo)] = False
-    return TaskInput(
+    return IndexWindow(
         lo, int(index.parts.width[part]), np.minimum(index.events.later[here], hi) - lo,
         shape.place[lo + offset : hi + offset], firsts, lasts, usable & (starts | (tasks.every and not tasks.single)),
         usable & ends, usable.copy(), tasks.every,
@@ -113,25 +94,23 @@ class IndexAddresses:
     for each event of the trends.
     """
 
-    def __init__(self, window: TaskInput, total: int, threads: int = 1) -> None:
+    def __init__(self, window: IndexWindow, total: int, threads: int = 1) -> None:
         self.window, self.threads = window, threads
-        bits = 63 - len(window).bit_length()
+        size = len(window.place)
+        bits = 63 - size.bit_length()
         room, limbs = _limbs(total, bits)
-        _refuse_too_large(len(window), 16 * room * len(window))
-        counts = locate.path_counts(
-            bits, limbs, room, window.vertices, window.later, window.place, window.firsts, window.lasts, window.ends,
-            window.every, window.usable,
-        )  # fmt: skip
+        _refuse_too_large(size, 16 * room * size)
+        counts = by_index.path_counts(bits, limbs, room, window)
         largest = sum(int(column) << (bits * i) for i, column in enumerate(counts.sum(axis=0)))
-        self.room, self.limbs = _limbs(largest, locate.BITS)
-        counts = locate.widened(counts, bits, self.room)
-        self._heads = locate.start_heads(window.starts, counts)
-        self._blocks = locate.sum_blocks(locate.block_orders(window.place), window.place, counts)
+        self.room, self.limbs = _limbs(largest, by_index.BITS)
+        counts = by_index.widened(counts, bits, self.room)
+        self._heads = by_index.start_heads(window.starts, counts)
+        self._blocks = by_index.sum_blocks(by_index.block_orders(window.place), window.place, counts)
 
     @property
     def nbytes(self) -> int:
         """The memory that this takes, what it shares with the index included."""
-        return 24 * len(self.window) + sum(array.nbytes for array in self._blocks)
+        return 24 * len(self.window.place) + sum(array.nbytes for array in self._blocks)
 
     def trends(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks, in rising order."""
@@ -139,35 +118,28 @@ class IndexAddresses:
 
     def one_by_one(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks; the time of each grows with the number of blocks of events."""
-        window = self.window
-        events, ends = locate.locate(
-            ranks.limbs(locate.BITS, self.room), self.limbs, window.later, window.place, window.firsts, window.lasts,
-            window.starts, window.ends, window.every, *self._blocks, self._heads,
-        )  # fmt: skip
-        events += np.int32(window.begin)
+        limbs = ranks.limbs(by_index.BITS, self.room)
+        events, ends = by_index.unrank(limbs, self.limbs, self.window, self._blocks, self._heads)
+        events += np.int32(self.window.begin)
         return events, ends
 
     def together(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks, in rising order, in one go through all events."""
         window = self.window
-        slots, _, sums = self._blocks
-        counts = locate.unfold(slots, sums)
+        counts = by_index.unfold(self._blocks)
         order = np.argsort(window.place, kind="stable").astype(np.int32)
         order = order[np.searchsorted(window.place[order], 0) :]
 
-        def travelled(part: Ints) -> tuple[Small, Small]:
-            return travel.travel(
-                part, self.limbs, order, window.later, window.place, window.firsts, window.lasts, window.starts,
-                window.ends, window.every, counts,
-            )  # fmt: skip
+        def unranked(part: Ints) -> tuple[Small, Small]:
+            return many.unrank_many(part, self.limbs, order, window, counts)
 
         with ThreadPoolExecutor(self.threads) as pool:
-            logs = list(pool.map(travelled, np.array_split(ranks.limbs(locate.BITS, self.room), self.threads)))
+            logs = list(pool.map(unranked, np.array_split(ranks.limbs(by_index.BITS, self.room), self.threads)))
             events = np.empty(sum(len(who) for who, _ in logs), np.int32)
             ends = np.zeros(len(ranks), np.int64)
             begins = accumulate((len(who) for who, _ in logs), initial=0)
             parts = zip(logs, begins, np.array_split(ends, self.threads), strict=False)
-            list(pool.map(lambda p: travel.collect(*p[0], window.begin, p[1], events, p[2]), parts))
+            list(pool.map(lambda p: many.collect(*p[0], window.begin, p[1], events, p[2]), parts))
         return events, ends
 
 
@@ -188,19 +160,21 @@ class GraphAddresses:
         self, events: Slice, graph: EventGraph, tasks: TrendTasks, task: int, bits: int, having: tuple[LengthBound, ...]
     ) -> None:
         least, most = length_bounds(having)
-        self.limbs = bits // unrank.LIMB + 2
-        lo, hi, first_end = int(tasks.lo[task]), int(tasks.hi[task]), int(tasks.first_end[task])
+        self.limbs = bits // by_edges.LIMB + 2
+        lo, hi = int(tasks.lo[task]), int(tasks.hi[task])
         lengths = 0
         if least > 1 or most < NO_BOUND:
             lengths = max(1, min(hi - lo, least if most >= NO_BOUND else most))
         _refuse_too_large(hi - lo, 8 * self.limbs * (hi - lo) * (1 + lengths))
-        shape = (lo, hi, first_end, tasks.every, graph.offsets, graph.successors, events.usable, self.limbs)
-        self._counts = unrank.suffix_counts(*shape)
-        self._layers = unrank.layered_counts(*shape, lengths) if lengths else np.zeros((0, 0, self.limbs), np.uint64)
-        self._shape = (
-            lo, hi, first_end, tasks.single, tasks.every, graph.offsets, graph.successors, graph.latest, events.usable,
-            self._counts, self._layers, least, most,
+        arrays = TaskGraph(
+            tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets, graph.successors,
+            graph.latest, events.usable,
         )  # fmt: skip
+        self._counts = by_edges.suffix_counts(arrays, task, self.limbs)
+        self._layers = np.zeros((0, 0, self.limbs), np.uint64)
+        if lengths:
+            self._layers = by_edges.layered_counts(arrays, task, self.limbs, lengths)
+        self._question = (arrays, task, self._counts, self._layers, least, most)
 
     @property
     def nbytes(self) -> int:
@@ -209,7 +183,7 @@ class GraphAddresses:
 
     def trends(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks."""
-        return unrank.unrank(ranks.limbs(unrank.LIMB, self.limbs).astype(np.uint64), *self._shape)
+        return by_edges.unrank(ranks.limbs(by_edges.LIMB, self.limbs).astype(np.uint64), *self._question)
 
 
 def _refuse_too_large(events: int, needed: int) -> None:
@@ -303,41 +277,11 @@ def shares(ranks: Ranks, ends: Sequence[int]) -> Iterator[tuple[int, Ranks]]:
 
 def sampled_ranks(counts: Sequence[int], number: int, seed: int) -> dict[int, Ranks]:
     """Draw results of consecutive groups of these sizes; return the ranks drawn of each group that has any."""
+    number, seed = whole_number(number, "the number of a sample"), whole_number(seed, "the seed", None)
     return dict(shares(draw(sum(counts), number, seed), list(accumulate(counts))))
 
 
 # --- What users name --------------------------------------------------------------------------------------------
-
-
-def named_group(bound: BoundQuery, rows: Sequence[Mapping[str, Any]], window: Any, partition: Any) -> int:
-    """Return which of the rows that tell window and partition is the one that was named."""
-    names = [name for name, _ in bound.partition]
-    if isinstance(partition, Mapping):
-        partition = tuple(partition.get(n) for n in names)
-    wanted = partition if isinstance(partition, tuple) else (partition,)
-    window = _as_moment(window)
-    found = [
-        i
-        for i, row in enumerate(rows)
-        if (window is None or row.get("window_start") == window)
-        and (partition is None or tuple(row[n] for n in names) == wanted)
-    ]
-    if len(found) == 1:
-        return found[0]
-    what = f"{len(found):,} windows and partitions fit" if found else "no window and partition with a result fits"
-    raise UsageError(f"{what}; a rank belongs to one", "Name it with window= (its start) and partition= (its values).")
-
-
-def _as_moment(window: Any) -> Any:
-    """Return the start of a window as results have it: text and times without a zone are in UTC."""
-    if hasattr(window, "to_pydatetime"):
-        window = window.to_pydatetime()
-    elif type(window).__module__ == "numpy":
-        window = window.astype("datetime64[us]").item() if window.dtype.kind == "M" else window.item()
-    if isinstance(window, str):
-        micros = parse_timestamp(window)
-        return window if micros is None else EPOCH + timedelta(microseconds=micros)
-    return window.replace(tzinfo=UTC) if isinstance(window, datetime) and window.tzinfo is None else window
 
 
 def check_rank(rank: int, count: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from trellis.events.columns.ordering import rank_codes
+from trellis.events.columns.types import plain_value
 from trellis.language.bound import Output
 from trellis.operators.aggregates import Aggregates, Sum
 from trellis.operators.exact import Residues
@@ -96,5 +97,5 @@ def _extremes(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
             best.append(None)
             continue
         place = codes[events].argmin() if output.function == "MIN" else codes[events].argmax()
-        best.append(column[int(events[place])].as_py())
+        best.append(plain_value(column[int(events[place])]))
     return best

@@ -10,7 +10,7 @@ import numpy as np
 
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.slice import Ints, Slice
-from trellis.kernels.ranks import ranks_of
+from trellis.kernels.best.ranks import ranks_of
 from trellis.language.bound import BoundQuery, Ordering, OutputKind
 from trellis.limits import is_extreme
 from trellis.operators.batch import PathBatch

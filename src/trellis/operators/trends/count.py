@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Slice
-from trellis.kernels import passes, paths
-from trellis.kernels.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
-from trellis.kernels.passes import LANES
+from trellis.kernels.count import passes, paths
+from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
+from trellis.kernels.count.passes import ABREAST
 from trellis.operators.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
@@ -28,7 +28,7 @@ Weights = Callable[[int], Residues]
 
 
 class SuccessorRelation(Protocol):
-    """What may follow what, in one of the shapes of `trellis.kernels.passes`."""
+    """The relation of events to their successors, in one of the shapes of `trellis.kernels.count.passes`."""
 
     @property
     def shape(self) -> tuple[object, ...]:
@@ -97,7 +97,7 @@ class Counter:
             return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
         totals = np.empty(len(tasks), type(algebra.zero))
         totals[order] = self._on_threads(
-            tasks.chosen(order), lambda some: passes.count_lanes(algebra, shape, events, some)
+            tasks.chosen(order), lambda some: passes.count_abreast(algebra, shape, events, some)
         )
         return totals
 
@@ -106,7 +106,7 @@ class Counter:
         sizes = np.cumsum(tasks.hi - tasks.lo)
         if self.threads < 2 or len(tasks) < 2 * self.threads or sizes[-1] < WORTH_THREADS:
             return count(self.relation.tasks(tasks))
-        cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, self.threads) // self.threads) // LANES * LANES
+        cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, self.threads) // self.threads) // ABREAST * ABREAST
         bounds = [0, *cuts.tolist(), len(tasks)]
         with ThreadPoolExecutor(self.threads) as pool:
             runs = [self.relation.tasks(tasks.chosen(slice(a, b))) for a, b in pairwise(bounds)]
@@ -139,14 +139,14 @@ class Counter:
 
     @property
     def _in_blocks(self) -> bool:
-        """Whether all tasks are so large, and of such a shape, that `trellis.kernels.large` counts them faster."""
+        """Whether all tasks are so large, and of such a shape, that `kernels.count.large` counts them faster."""
         if self.restricted or self.tasks.single or not len(self.tasks) or not self.relation.one_segment:
             return False
         return int((self.tasks.hi - self.tasks.lo).min()) >= MANY
 
     def _counts_in_blocks(self) -> list[int]:
         """Return what `counts` does; a pass gives floats, which tell how many primes are needed, and three residues."""
-        from trellis.kernels.large import BLOCK, PRIMES, count_large  # little work needs it
+        from trellis.kernels.count.large import BLOCK, PRIMES, count_large  # little work needs it
 
         arguments, tables = self._arguments(self.tasks), {}
 
@@ -272,10 +272,11 @@ class Counter:
         tasks = self.tasks.of_groups(np.array([group]))
         if self.least <= self.most:
             graph = self._graph()
-            paths.members(
-                self.least, self.most, tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets,
-                graph.successors, graph.latest, self.events.usable, found,
+            arrays = paths.TaskGraph(
+                tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets, graph.successors,
+                graph.latest, self.events.usable,
             )  # fmt: skip
+            paths.members(arrays, self.least, self.most, found)
         return lo + np.flatnonzero(found[lo:hi])
 
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import direct as kernel
-from trellis.kernels import direct_keys, direct_scan, direct_values
-from trellis.kernels.halves import rank_codes
-from trellis.kernels.worlds import later_times
+from trellis.kernels.events.partitions import later_times
+from trellis.kernels.maximal import conjunction, difference, equality
+from trellis.kernels.maximal import inequality as kernel
+from trellis.kernels.maximal.bisection import rank_codes
 from trellis.language.syntax import Report, Select
 from trellis.operators.trends.strands import Flags, Places, Strands, arrange, runs_of
 from trellis.plan.plan import Plan
@@ -143,7 +143,7 @@ class Direct:
 
     @cached_property
     def _stretches(self) -> Ints:
-        return kernel.stretches(self.events.bounds, self.events.until)
+        return kernel.tiles(self.events.bounds, self.events.until)
 
     @cached_property
     def _by_key(self) -> tuple[Ints, Ints]:
@@ -156,7 +156,7 @@ class Direct:
     def _runs_of_key(self, after: Places, back: Ints) -> tuple[Ints, Ints]:
         """Return where the successors of each event that come before `back` begin and end in the order by key."""
         by_key, begins = self._by_key
-        return direct_keys.runs(after, back, self.events.until, self._keys[1], begins, by_key)
+        return equality.runs(after, back, self.events.until, self._keys[1], begins, by_key)
 
     @property
     def _returns_pay(self) -> bool:
@@ -165,7 +165,7 @@ class Direct:
         _, after = runs_of(later_times(events.times, events.bounds))
         begins, ends = self._runs_of_key(after, events.until)
         words = int((events.until - np.arange(len(events))).max(initial=0)) // 64
-        lanes = direct_keys.steps(self._stretches, *self._keys[1:])
+        lanes = equality.steps(self._stretches, *self._keys[1:])
         return lanes * LANE <= max(FEW, int((ends - begins).sum()) * (words + LANE))
 
     # --- Edges ----------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ class Direct:
 
     def _halve(self, cursor: Ints, successors: NDArray[np.int32], cap: int) -> int:
         strands = self.strands
-        rows = kernel.stretches(strands.bounds, strands.limit)
+        rows = kernel.tiles(strands.bounds, strands.limit)
         return kernel.direct_edges(
             rows, strands.first, strands.after, *self.codes, strands.limit, cursor, successors, cap
         )
@@ -218,7 +218,7 @@ class Direct:
         takes, gives = self._takes[strands.order], self._gives[strands.order]
 
         def write(cursor: Ints, successors: NDArray[np.int32]) -> None:
-            direct_values.differing_edges(
+            difference.differing_edges(
                 strands.bounds, strands.first, strands.after, strands.limit, values[strands.order], takes, gives, seen,
                 cursor, successors,
             )  # fmt: skip
@@ -242,7 +242,7 @@ class Direct:
         ranked = [self._ranked(above, below) for above, below in self._inequalities]
         above, below = (np.stack(codes) for codes in zip(*ranked, strict=True))
         degrees = np.zeros(len(strands.order), np.int64)
-        found = direct_scan.scanned_edges(
+        found = conjunction.scanned_edges(
             strands.bounds, strands.after, strands.limit, above, below, not self._not_transitive, degrees, cap
         )
         if len(found) > cap:
@@ -253,13 +253,13 @@ class Direct:
     def _by_returns(self, cap: int) -> Edges | None:
         events = self.events
         first, after = runs_of(later_times(events.times, events.bounds))
-        back = direct_keys.returns(self._stretches, first, after, *self._keys)
+        back = equality.returns(self._stretches, first, after, *self._keys)
         begins, ends = self._runs_of_key(after, back)
         offsets = np.concatenate([[0], np.cumsum(ends - begins)])
         if offsets[-1] > cap:
             return None
         successors = np.empty(offsets[-1], np.int32)
-        direct_keys.write_runs(begins, ends, self._by_key[0], successors)
+        equality.write_runs(begins, ends, self._by_key[0], successors)
         return offsets, successors
 
 

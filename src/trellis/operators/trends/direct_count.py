@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import direct_count as kernel
-from trellis.kernels import passes
-from trellis.kernels.algebra import Floats
-from trellis.kernels.halves import LEAF
+from trellis.kernels.count import passes
+from trellis.kernels.count.algebra import Floats
+from trellis.kernels.maximal import counting as kernel
+from trellis.kernels.maximal.bisection import LEAF
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report
 from trellis.operators.exact import LARGE, SMALL, Residues, primes_for, reconstruct

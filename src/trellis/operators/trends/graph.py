@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError
 from trellis.events.adjacency import Adjacency, encode, residual_holds
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import edges as kernel
-from trellis.kernels.worlds import later_times
+from trellis.kernels.event_graph import edges as kernel
+from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
 
@@ -79,18 +79,19 @@ def edges_between(events: Slice, adjacency: Adjacency, policy: int) -> tuple[Int
     """Return how many events may follow each event, and these one after another, in rising order."""
     n = len(events)
     degrees = np.zeros(n, np.int64)
-    arrays = _kernel_arrays(events, adjacency)
+    codes = edge_codes(events, adjacency, policy)
     if adjacency.residual:
-        return _filtered_edges(events, adjacency, policy, arrays, degrees)
-    total = kernel.edges_of_rows(0, n, policy, *arrays, degrees, np.empty(0, np.int32))
+        return _filtered_edges(events, adjacency, codes, degrees)
+    total = kernel.edges_of_rows(0, n, codes, degrees, np.empty(0, np.int32))
     _refuse_too_many(total, n)
     successors = np.empty(total, np.int32)
     if total:
-        kernel.edges_of_rows(0, n, policy, *arrays, degrees, successors)
+        kernel.edges_of_rows(0, n, codes, degrees, successors)
     return degrees, successors
 
 
-def _kernel_arrays(events: Slice, adjacency: Adjacency) -> tuple[np.ndarray, ...]:
+def edge_codes(events: Slice, adjacency: Adjacency, policy: int) -> kernel.EdgeCodes:
+    """Return the codes by which kernels find edges."""
     n = len(events)
     later = later_times(events.times, events.bounds)
     key_prev, key_runs, by_key = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
@@ -100,8 +101,8 @@ def _kernel_arrays(events: Slice, adjacency: Adjacency) -> tuple[np.ndarray, ...
         keys = adjacency.key_next[by_key]
         most = max(key_prev.max(initial=-1), keys.max(initial=-1))
         key_runs = np.searchsorted(keys, np.arange(most + 2))
-    return (
-        later, events.until, adjacency.gives, adjacency.takes, key_prev, key_runs, by_key,
+    return kernel.EdgeCodes(
+        policy, later, events.until, adjacency.gives, adjacency.takes, key_prev, key_runs, by_key,
         _rows(adjacency.above, n), _rows(adjacency.below, n),
         _rows(adjacency.differ_next, n), _rows(adjacency.differ_prev, n),
     )  # fmt: skip
@@ -112,22 +113,23 @@ def _rows(arrays: list[Ints], n: int) -> np.ndarray:
 
 
 def _filtered_edges(
-    events: Slice, adjacency: Adjacency, policy: int, arrays: tuple[np.ndarray, ...], degrees: Ints
+    events: Slice, adjacency: Adjacency, codes: kernel.EdgeCodes, degrees: Ints
 ) -> tuple[Ints, NDArray[np.int32]]:
     """Find the pairs that the codes allow, some rows at a time, and keep those that the residual conditions do."""
     n = len(events)
-    only_first = policy == kernel.NEXT
-    policy = kernel.ANY if only_first else policy
-    candidates = np.cumsum(np.maximum(events.until - arrays[0], 0))
+    only_first = codes.policy == kernel.NEXT
+    if only_first:
+        codes = codes._replace(policy=kernel.ANY)
+    candidates = np.cumsum(np.maximum(events.until - codes.later, 0))
     parts, begin, found = [], 0, 0
     while begin < n:
         before = candidates[begin - 1] if begin else 0
         end = max(begin + 1, int(np.searchsorted(candidates, before + PAIRS_AT_ONCE, side="right")))
         rows = degrees[begin:end]
-        total = kernel.edges_of_rows(begin, end, policy, *arrays, rows, np.empty(0, np.int32))
+        total = kernel.edges_of_rows(begin, end, codes, rows, np.empty(0, np.int32))
         if total:
             successors = np.empty(total, np.int32)
-            kernel.edges_of_rows(begin, end, policy, *arrays, rows, successors)
+            kernel.edges_of_rows(begin, end, codes, rows, successors)
             sources = kernel.sources_of(begin, rows, total)
             holds = residual_holds(adjacency.residual, events.columns, sources, successors)
             kept = kernel.keep_edges(rows, successors, holds, only_first)

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import passes, vertices
-from trellis.kernels.algebra import Shortest
-from trellis.kernels.worlds import later_times, world_ends
+from trellis.kernels.count import passes
+from trellis.kernels.count.algebra import Shortest
+from trellis.kernels.events.partitions import later_times, partition_ends
+from trellis.kernels.index import vertices
 from trellis.language.syntax import Report, Select
 from trellis.operators.trends.tasks import TrendTasks
 from trellis.plan.plan import Plan
@@ -154,7 +155,7 @@ def index_adjacency(
     relation = _relation(adjacency)
     if relation is None:
         return None
-    layout = _Layout(relation, lo, hi, world_ends(events.bounds, len(events)), threads)
+    layout = _Layout(relation, lo, hi, partition_ends(events.bounds, len(events)), threads)
     shape, width, target = layout.shape()
     parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
     mirrored = relation.mirrored() if isinstance(shape, passes.Pairs) else None
@@ -227,22 +228,21 @@ def _with_neighbours(
     later = later_times(events.times, events.bounds)
     nearest, latest = np.full(n, n, np.int64), np.full(n, -1, np.int64)
     known = passes.Events(later, nearest, latest, events.usable)
-    arrays = (parts.begin, parts.end, parts.offset, parts.width, later)
+    arrays = vertices.IndexParts(parts.begin, parts.end, parts.offset, parts.width)
     if isinstance(shape, passes.Keys):
-        vertices.neighbours_of_keys(*arrays, shape.place, shape.first, nearest, latest)
+        vertices.neighbours_of_keys(arrays, later, shape, nearest, latest)
         return known
     if isinstance(shape, passes.Tails) and not single and len(parts) == len(parts.of_task):
-        tails = (shape.place, shape.first, shape.last, shape.own, target)
-        vertices.neighbours_of_tails(*arrays, *tails, nearest, latest)
+        vertices.neighbours_of_tails(arrays, later, shape, target, nearest, latest)
         return known
     passes.nearest_successors(Shortest(), shape, known, parts.as_tasks(), nearest)
     if isinstance(shape, passes.Pairs):
         assert mirrored is not None
         latest[:] = n - 1 - _mirrored_nearest(events, mirrored, parts)[::-1]
     elif isinstance(shape, passes.Tails):
-        vertices.latest_of_tails(*arrays, shape.place, shape.first, shape.last, shape.own, target, latest)
+        vertices.latest_of_tails(arrays, later, shape, target, latest)
     else:
-        vertices.latest_of_ranges(*arrays, shape.place, shape.first, shape.last, latest)
+        vertices.latest_of_ranges(arrays, later, shape, latest)
     return known
 
 
@@ -321,12 +321,16 @@ class _Layout:
         plain = len(self.begin) == len(cuts.cuts) == 1 and not others and not self.relation.keyed
         if plain and self.threads > 1 and self.n >= LARGE:
             return self._one_large(cuts, values, entries, place, at_cut[0], own, own_end, target, target_end)
+        cut = np.concatenate(cuts.cuts) if len(cuts.cuts) > 1 else cuts.cuts[0]
         width = vertices.cut_values(
-            self.begin, self.end, self.offset, self.relation.gives, self.relation.keyed, self.own, self.target,
-            self.number, values, value_bounds, entries, entry_bounds, cuts.value,
-            np.concatenate(cuts.cuts) if len(cuts.cuts) > 1 else cuts.cuts[0], self.n, place, own, own_end, at_cut,
-            target, target_end,
-        )  # fmt: skip
+            vertices.IndexParts(self.begin, self.end, self.offset, self.number),
+            vertices.KeySegments(self.own, self.target, self.number),
+            vertices.SortedCuts(values, value_bounds, entries, entry_bounds, cuts.value, cut),
+            self.relation.gives,
+            self.relation.keyed,
+            self.n,
+            vertices.VertexPlaces(place, own, own_end, at_cut, target, target_end),
+        )
         if len(cuts.cuts) > 1:
             low, high = at_cut[:1], at_cut[1:]
             if cuts.outside:
@@ -409,7 +413,7 @@ def _mirrored_nearest(events: Slice, mirrored: _Relation, parts: Parts) -> Ints:
     bounds = n - events.bounds[::-1]
     times = events.times[::-1]
     later = later_times(-times if times.dtype.kind == "f" else ~times, bounds)
-    layout = _Layout(mirrored, n - parts.end[::-1], n - parts.begin[::-1], world_ends(bounds, n))
+    layout = _Layout(mirrored, n - parts.end[::-1], n - parts.begin[::-1], partition_ends(bounds, n))
     shape, width, _ = layout.shape()
     nearest = np.full(n, n, np.int64)
     known = passes.Events(later, nearest, nearest, events.usable[::-1].copy())

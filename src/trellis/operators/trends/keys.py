@@ -1,6 +1,6 @@
 """The keys of ORDER BY as rows of words that add up along a trend: what the search for the best trends compares.
 
-See `trellis.kernels.nodes` for what words are.
+See `trellis.kernels.best.nodes` for what words are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from trellis.events.columns.ordering import group_codes, rank_codes
 from trellis.events.slice import Ints, Slice
-from trellis.kernels import nodes
+from trellis.kernels.best import nodes
 from trellis.language.bound import Ordering, Output, OutputKind
 from trellis.language.syntax import Which
 from trellis.operators.weights import Weight, weigh

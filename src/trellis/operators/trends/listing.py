@@ -25,8 +25,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.events.slice import Slice
-from trellis.kernels import listing as kernel
-from trellis.kernels import walk as pruned_kernel
+from trellis.kernels.count.paths import TaskGraph
+from trellis.kernels.list import walk as kernel
+from trellis.kernels.list.blocks import TASK, PathBlocks, make_ready
+from trellis.kernels.list.lengths import LengthLimits
+from trellis.kernels.list.walk import WalkRanges, WalkRows, WalkState
+from trellis.kernels.list.wide import SPARE
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.stretches import BEYOND, CLIPPED, Stretches
@@ -58,10 +62,10 @@ class TraversalInput:
         return self.least > 1 or self.most < NO_BOUND
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> TaskGraph:
         """The arrays as kernels take them."""
         tasks, graph = self.tasks, self.graph
-        return (
+        return TaskGraph(
             tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every,
             graph.offsets, graph.successors, graph.latest, self.events.usable,
         )  # fmt: skip
@@ -86,7 +90,7 @@ class _Buffers:
 
 
 def _room(number: int) -> NDArray[np.int32]:
-    return np.frombuffer(pa.allocate_buffer(4 * (number + kernel.SPARE)), np.int32)
+    return np.frombuffer(pa.allocate_buffer(4 * (number + SPARE)), np.int32)
 
 
 # --- The work --------------------------------------------------------------------------------------------------
@@ -125,8 +129,8 @@ class Listing(Generic[T]):
         self.values = max(most * 2 // 3, self.deepest)
         if self._threads == 1:
             self.room = self.values
-        numbers = (stretches.size,) if ground.restricted else (stretches.first, stretches.size)
-        self.arrays = (stretches.tasks, *(n.clipped for n in numbers), *ground.arrays)
+        self.graph = ground.arrays
+        self.ranges = WalkRanges(stretches.tasks, stretches.first.clipped, stretches.size.clipped)
         self._wanted = FIRST_ROWS if self._threads > 1 else NO_BOUND  # rows of a part
         self._lock = Lock()
         self._shared: _Ready | None = None
@@ -249,32 +253,29 @@ class _Ready:
         ground, sizes = listing.ground, listing.stretches.size.clipped
         events, wanted = listing.deepest, int(sizes.max() if stretch is None else sizes[stretch])
         self._told = np.array([-1, 0])
-        self._kernel = pruned_kernel.fill if ground.restricted else kernel.fill
+        self._blocks: PathBlocks | None = None
+        self._limits: LengthLimits | None = None
         if ground.restricted:
             sets = np.empty(events, np.uint64), np.empty(events, np.int64)
-            self._arrays: tuple[Any, ...] = (self._told, ground.least, ground.most, *sets)
+            self._limits = LengthLimits(self._told, ground.least, ground.most, *sets)
             return
-        room = min(BLOCK_VALUES, wanted) + kernel.SPARE
-        blocks = [np.zeros(room, np.int32) for _ in range(2)]
+        room = min(BLOCK_VALUES, wanted) + SPARE
+        values, lengths = np.zeros(room, np.int32), np.zeros(room, np.int32)
         compactly = np.zeros(room, np.int32) if listing.compact else None
-        counts = np.empty(events, np.uint64), np.empty((events, 4), np.int64)
-        self._arrays = (self._told, *counts, *blocks, compactly)
+        counts, table = np.empty(events, np.uint64), np.empty((events, 4), np.int64)
+        self._blocks = PathBlocks(self._told, counts, table, values, lengths, compactly)
         if stretch is not None:
-            lo, hi, first_end, _, every, offsets, successors, _, ok = ground.arrays
-            task = listing.stretches.tasks[stretch]
-            kernel.make_ready(
-                self._told, task, lo[task], hi[task], first_end[task], every, sizes[stretch], offsets, successors, ok,
-                *self._arrays[1:],
-            )  # fmt: skip
+            make_ready(listing.graph, listing.stretches.tasks[stretch], sizes[stretch], self._blocks, compactly)
 
     @property
     def task(self) -> int:
         """The task that is ready."""
-        return int(self._told[kernel.TASK])
+        return int(self._told[TASK])
 
-    def fill(self, walk: tuple[Any, ...], buffers: _Buffers) -> None:
+    def fill(self, walk: WalkState, buffers: _Buffers) -> None:
         """Write the next paths of a walk."""
-        self._kernel(*walk, *self._listing.arrays, *self._arrays, buffers.values, buffers.ends, buffers.shared)
+        rows = WalkRows(buffers.values, buffers.ends, buffers.shared)
+        kernel.fill(walk, self._listing.ranges, self._listing.graph, self._blocks, self._limits, None, rows)
 
 
 class _Lane:
@@ -283,8 +284,8 @@ class _Lane:
     def __init__(self, listing: Listing[Any]) -> None:
         self._listing = listing
         self._state, self._numbers = np.zeros(kernel.STATE_SIZE, np.int64), np.zeros(2, np.uint64)
-        self._nodes = np.zeros(listing.deepest + kernel.SPARE, np.int32)
-        self._places = np.zeros(listing.deepest + 1, np.int64)
+        nodes = np.zeros(listing.deepest + SPARE, np.int32)
+        self._walk = WalkState(self._state, self._numbers, nodes, np.zeros(listing.deepest + 1, np.int64))
         self._place = (-1, 0)  # the stretch and its row that come next
         self._own: _Ready | None = None
         self._buffers: _Buffers | None = None
@@ -309,12 +310,12 @@ class _Lane:
     def _begin(self, part: _Part) -> None:
         listing, state, numbers = self._listing, self._state, self._numbers
         stretches, ground = listing.stretches, listing.ground
-        state[kernel.STRETCH], state[kernel.READY], state[kernel.DEPTH] = part.stretch, 1, 0
+        state[kernel.RANGE], state[kernel.READY], state[kernel.DEPTH] = part.stretch, 1, 0
         state[kernel.CURSOR] = ground.tasks.lo[stretches.tasks[part.stretch]]
         numbers[kernel.SKIP] = 0
         if listing.is_far(part.stretch, part.begin):
             path = ground.path(int(stretches.groups[part.stretch]), stretches.rank[part.stretch] + part.begin)
-            kernel.stand_on(path, state, self._nodes, self._places, ground.graph.offsets, ground.graph.successors)
+            kernel.stand_on(path, self._walk, ground.graph.offsets, ground.graph.successors)
         else:
             numbers[kernel.SKIP] = stretches.first[part.stretch] + part.begin
 
@@ -322,8 +323,8 @@ class _Lane:
         """List a batch and return what is made of it."""
         listing, state = self._listing, self._state
         buffers, self._buffers = self._buffers or self._new_buffers(), None
-        self._ready.fill((state, self._numbers, self._nodes, self._places), buffers)
-        rows, used = state[kernel.ROWS :].tolist()
+        self._ready.fill(self._walk, buffers)
+        rows, used = state[kernel.ROWS : kernel.VALUES + 1].tolist()
         if not rows:
             raise AssertionError("there are fewer trends than were counted")
         positions, offsets, shared = buffers.taken(rows, used)

@@ -1,4 +1,4 @@
-"""The search for the best paths of tasks: what `trellis.kernels.best` finds by words, by what readers see."""
+"""The search for the best paths of tasks: what `trellis.kernels.best.search` finds by words, by what readers see."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints
-from trellis.kernels import best as kernel
-from trellis.kernels import nodes
-from trellis.kernels.edges import ANY
-from trellis.kernels.ranks import rank_order
+from trellis.kernels.best import nodes
+from trellis.kernels.best import search as kernel
+from trellis.kernels.best.ranks import rank_order
+from trellis.kernels.event_graph.edges import EdgeCodes
 from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
@@ -39,11 +39,11 @@ def in_rank_order(paths: PathBatch) -> PathBatch:
 
 @dataclass(frozen=True)
 class Links:
-    """How events follow one another, in the form of `trellis.kernels.nodes`.
+    """How events follow one another, in the form of `trellis.kernels.best.nodes`.
 
-    Where there are too many edges to list (`codes`: see `trellis.kernels.edges.edges_of_rows`), the search needs to be
-    told, for all events of its one task, the value of the best suffix and which events have any (`suffixes`, from what
-    each event gives, what it gives at the end of a trend, and whether more or less is better: 1, -1), and the
+    Where there are too many edges to list (`codes`), the search needs to
+    be told, for all events of its one task, the value of the best suffix and which events have any (`suffixes`, from
+    what each event gives, what it gives at the end of a trend, and whether more or less is better: 1, -1), and the
     number of suffixes up to 2**64 - 1 (`counts`).
     """
 
@@ -51,22 +51,19 @@ class Links:
     successors: NDArray[np.int32]
     nearest: Ints
     latest: Ints
-    policy: int = ANY
-    codes: tuple[np.ndarray, ...] = ()
+    codes: EdgeCodes | None = None
     suffixes: Suffixes | None = None
     counts: SuffixCounts | None = None
 
     @property
     def lazy(self) -> bool:
         """Whether successors are found when they are asked for."""
-        return bool(self.codes)
+        return self.codes is not None
 
     @property
-    def arrays(self) -> nodes.Listed | nodes.Sought:
+    def arrays(self) -> nodes.Listed | EdgeCodes:
         """What the kernels take."""
-        if self.lazy:
-            return nodes.Sought(self.policy, *self.codes)
-        return nodes.Listed(self.offsets, self.successors)
+        return nodes.Listed(self.offsets, self.successors) if self.codes is None else self.codes
 
 
 def links_of(graph: EventGraph) -> Links:
@@ -80,7 +77,7 @@ def links_of(graph: EventGraph) -> Links:
 
 @dataclass(frozen=True)
 class States:
-    """What a path may do by what it has met, in the form of `trellis.kernels.nodes`; `met` are the flags of a state."""
+    """What a path may do by what it has met, in the form of `kernels.best.nodes`; `met` are the flags of a state."""
 
     kind: Ints
     step: Ints
@@ -248,7 +245,7 @@ class BestSearch:
     def _enumerate(
         self, lanes: Lanes, order: Ints, bucket: Ints, limit: int, room: Ints
     ) -> tuple[NDArray[np.int32], Ints]:
-        """Return events and paths as `trellis.kernels.best.best_paths` writes them."""
+        """Return events and paths as `trellis.kernels.best.search.best_paths` writes them."""
         state = np.zeros(kernel.STATE_SIZE, np.int64)
         state[[kernel.TURN, kernel.READY]] = -1
         widest, words = self.space.widest, len(self.words)
@@ -261,9 +258,10 @@ class BestSearch:
         }
         while True:
             suffixes, slots, events, paths = growing.values()
+            given = kernel.SearchRoom(room, self.space.successors(), heaps, stack, kept, suffixes, slots, events, paths)
             asked = kernel.best_paths(
                 state, order, bucket, self.tasks(lanes), self.space.links.arrays, self.shape, self.space.links.lazy,
-                room, self.space.successors(), heaps, suffixes, slots, stack, kept, events, paths,
+                given,
             )  # fmt: skip
             if asked == kernel.DONE:
                 return events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
@@ -298,7 +296,8 @@ class BestSearch:
         state[[kernel.TURN, kernel.READY]] = -1
         widest, words = self.space.widest, len(self.words)
         room = self.room() if known is None else known
-        taken, marks = np.zeros(len(limit), np.int64), np.empty((widest, 2), np.int64)
+        bounds = kernel.ValueBounds(low, high, limit, np.zeros(len(limit), np.int64))
+        marks = np.empty((widest, 2), np.int64)
         growing: dict[int, NDArray[Any]] = {
             kernel.MORE_WAITING: np.empty(256, np.int64),
             kernel.MORE_EVENTS: np.empty(256, np.int32),
@@ -307,9 +306,10 @@ class BestSearch:
         sofar = np.empty((widest, words), np.int64)
         while True:
             waiting, events, paths = growing.values()
+            given = kernel.BetweenRoom(room, self.space.successors(), marks, sofar, waiting, events, paths)
             asked = kernel.paths_between(
-                state, order, part, self.tasks(lanes), self.space.links.arrays, self.shape, known is not None, room,
-                low, high, limit, taken, self.space.successors(), waiting, marks, sofar, events, paths,
+                state, order, part, self.tasks(lanes), self.space.links.arrays, self.shape, known is not None, bounds,
+                given,
             )  # fmt: skip
             if asked == kernel.DONE:
                 break

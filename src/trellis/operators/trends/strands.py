@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
-from trellis.kernels.worlds import later_times
+from trellis.kernels.events.partitions import later_times
 
 Flags = NDArray[np.bool_]
 Places = NDArray[np.int32]

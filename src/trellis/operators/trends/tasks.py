@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from trellis.events.slice import Ints, Slice
-from trellis.kernels.worlds import first_ends
+from trellis.kernels.events.partitions import first_ends
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import LengthBound, Report
 from trellis.plan.plan import Plan
@@ -18,7 +18,7 @@ NO_BOUND = 1 << 62
 
 @dataclass(frozen=True)
 class TrendTasks:
-    """Ranges of events as `trellis.kernels.passes` takes them; `group` never falls, `number` is the task's own."""
+    """Ranges of events as `kernels.count.passes` takes them; `group` never falls, `number` is the task's own."""
 
     lo: Ints
     hi: Ints

@@ -1,0 +1,180 @@
+"""A query: parsed once, explained, and run over any events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from trellis.errors import UsageError
+from trellis.language.binder import bind
+from trellis.language.parser import parse
+from trellis.language.printer import to_query_text
+from trellis.language.schema import Schema
+from trellis.limits import DEFAULT_MAX_TRENDS
+from trellis.methods import Methods
+from trellis.plan.choice import make_plan
+from trellis.plan.explain import explain_data, explain_text
+from trellis.plan.plan import Plan
+from trellis.plan.spec import AUTO
+
+if TYPE_CHECKING:
+    from trellis.engines.local.arrivals import Arrivals
+    from trellis.results.results import Results
+
+
+class Query:
+    """A query of the Trellis language; make one with `trellis.query(text)`."""
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise UsageError(f"a query is a text, not a {type(text).__name__}")
+        self.text = text
+        self.syntax = parse(text)
+
+    def plan(
+        self, schema: Schema | None = None, params: Mapping[str, Any] | None = None, report_mode: str | None = None
+    ) -> Plan:
+        """Return the plan for events of a schema."""
+        return make_plan(bind(self.syntax, self.text, schema, params, report_mode))
+
+    def explain(self, params: Mapping[str, Any] | None = None, report_mode: str | None = None) -> str:
+        """Return what the query means and how it runs, as text."""
+        return explain_text(explain_data(self.plan(None, params, report_mode)))
+
+    def detect(
+        self,
+        data: Any,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        event_id: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        report_mode: str | None = None,
+        algorithm: str = AUTO,
+        construction: str = AUTO,
+        anchors: int | None = None,
+        memory_limit: int | str | None = None,
+        optimizer: str = AUTO,
+        max_trends: int = DEFAULT_MAX_TRENDS,
+        on_bad_rows: str = "error",
+        engine: str | None = None,
+        spark: Any = None,
+    ) -> Results:
+        """Find the trends of events; nothing is listed before it is asked for.
+
+        Parameters
+        ----------
+        data
+            A Spark, pandas or polars DataFrame, an Arrow table, a path (or several), or a dictionary of these by type.
+        time, type, event_id
+            The columns that hold time, type and id of an event. Without `time` the only column called `time`, `ts`,
+            `timestamp` or `event_time` is taken; without `event_id` events are numbered.
+        params
+            Values of the query's parameters.
+        report_mode
+            Overrides REPORT: `unextendable`, `maximal` or `any`.
+        algorithm
+            How results are found. Of trends: `auto` and `ranks` find each by its rank; `join`, on Spark only, extends
+            all paths together by joins, as the ABI paper does; and the papers' other algorithms by their names, such
+            as `dfs`, `bfs` and `anchor`. Of fixed sequences: `auto` and `walk` go depth first
+            over lists of candidates; `tree` joins partial matches in a tree plan, and `condensed` does so with groups
+            of equal values where that pays.
+        construction
+            How the graph is built: `auto`; of a named algorithm also `dynamic`, event by event, `dynamic-range`, with
+            ranges of edges, or `parallel`, on threads; of `join` also `spark`, by Spark's own operations.
+        anchors
+            How many attribute vertices `anchor` takes as anchors; by default it chooses.
+        memory_limit
+            What the partial trends that a named algorithm stores may take, 8 bytes for each event: a number of bytes
+            or a text such as `2G`.
+        optimizer
+            How `h-cet` cuts the graph: `exhaustive`, `bnb-paper`, `bnb`, `greedy`, or `auto`.
+        max_trends
+            The bound on listing.
+        on_bad_rows
+            `error`, or `drop` to leave out rows without a readable time or id.
+        engine
+            `local` or `spark`; by default Arrow tables, pandas and polars frames run in this process, Spark frames and
+            paths on Spark.
+        spark
+            The Spark session to use; by default the active one, or a new local one.
+        """
+        from trellis.api.dispatch import detect
+        from trellis.engines.options import RunOptions
+
+        options = RunOptions(
+            time=time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
+            on_bad_rows=on_bad_rows, methods=Methods(algorithm, construction, anchors, memory_limit, optimizer),
+        )  # fmt: skip
+        return detect(self, data, options, engine, spark)
+
+    def detect_stream(
+        self,
+        frame: Any,
+        *,
+        time: str | None = None,
+        type: str | None = None,
+        event_id: str | None = None,
+        watermark: str,
+        params: Mapping[str, Any] | None = None,
+        report_mode: str | None = None,
+        max_trends: int = DEFAULT_MAX_TRENDS,
+        on_bad_rows: str = "error",
+        table: str = "results",
+        max_ahead: str | None = "1 day",
+    ) -> Any:
+        """Return the results over a streaming data frame as a streaming data frame: each as soon as it is decided.
+
+        Parameters
+        ----------
+        frame
+            A streaming data frame, from any source of Spark's; or a dictionary of these by type.
+        time, type, event_id, params, report_mode
+            As in `detect`; a stream must name its `event_id`.
+        watermark
+            How far events may be late, such as `10 minutes`; a plain number where times are numbers.
+        max_trends
+            A window and partition with more results is counted and not listed.
+        on_bad_rows
+            `drop`: of events with the same id the first is kept. `error`: they end the stream.
+        table
+            `results`; `windows`: the exact count of every closed window and partition; `late`, `bad` or
+            `repeated`: the events that came too late, without a readable time or id, or with an id that came before.
+        max_ahead
+            An event that is farther ahead of the clock on the wall does not move the watermark; None for no guard.
+        """
+        from trellis.engines.options import RunOptions
+        from trellis.engines.spark.stream.running import detect_stream
+
+        run = RunOptions(
+            time=time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
+            on_bad_rows=on_bad_rows,
+        )  # fmt: skip
+        return detect_stream(self, frame, run, watermark=watermark, table=table, max_ahead=max_ahead)
+
+    def arrivals(
+        self, *, time: str | None = None, type: str | None = None, event_id: str,
+        params: Mapping[str, Any] | None = None, max_trends: int = DEFAULT_MAX_TRENDS,
+    ) -> Arrivals:  # fmt: skip
+        """Return what takes events of a fixed sequence as they arrive: `take(table)` gives the matches they complete.
+
+        Parameters
+        ----------
+        time, type, event_id
+            The columns that hold time, type and id of an event.
+        params
+            Values of the query's parameters.
+        max_trends
+            The bound on the matches that one batch completes.
+        """
+        from trellis.api.dispatch import arrivals
+        from trellis.engines.options import RunOptions
+
+        options = RunOptions(time=time, type=type, event_id=event_id, params=params, max_trends=max_trends)
+        return arrivals(self, options)
+
+    def __str__(self) -> str:
+        return to_query_text(self.syntax)
+
+    def __repr__(self) -> str:
+        return f"trellis.query({self.text!r})"

@@ -1,0 +1,1 @@
+"""The local engine: queries over events in this process."""

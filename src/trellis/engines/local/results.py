@@ -1,0 +1,243 @@
+"""Results of a query over events in this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.digits import Count
+from trellis.engines.options import RunOptions
+from trellis.errors import UsageError
+from trellis.events.prepare import PreparedEvents, prepare, with_columns
+from trellis.limits import refuse_listing, refuse_rows
+from trellis.make import make_operator
+from trellis.operators.contract import BestRequest, ListRequest, Operator
+from trellis.plan.plan import Plan, with_all_columns
+from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
+from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
+from trellis.results.named import ANY, lead_rows, named_group
+from trellis.results.numbers import aggregate_rows, count_rows
+from trellis.results.results import Results
+from trellis.results.rows import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
+from trellis.results.table import ResultTable
+
+if TYPE_CHECKING:
+    from trellis.operators.batch import PathBatch
+
+
+class LocalResults(Results):
+    """The results of a query over events in this process.
+
+    Parameters
+    ----------
+    plan
+        The plan of the query.
+    table
+        The events.
+    options
+        The options of the run.
+    """
+
+    engine = "local"
+
+    def __init__(self, plan: Plan, table: pa.Table, options: RunOptions | None = None) -> None:
+        self.plan = plan
+        self.options = options or RunOptions()
+        self.max_trends = self.options.max_trends
+        self._prepare: Callable[[], PreparedEvents] = partial(prepare, plan, table, self.options.on_bad_rows)
+        self._make_operator: Callable[[], Operator] = self._first_operator
+
+    @cached_property
+    def _prepared(self) -> PreparedEvents:
+        """The events, checked, sorted and cut into groups."""
+        return self._prepare()
+
+    def _first_operator(self) -> Operator:
+        return make_operator(self.plan, self._prepared.events, _usable_threads(None))
+
+    @cached_property
+    def operator(self) -> Operator:
+        """The operator that answers, over all events."""
+        return self._make_operator()
+
+    @cached_property
+    def _maker(self) -> RowMaker:
+        return RowMaker(self.plan, self._prepared.events)
+
+    @property
+    def events(self) -> pa.Table:
+        """The events that can be in a trend, sorted by partition, time and id; `positions` refer to this table."""
+        return self._prepared.table
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        """Numbers of events read and dropped, windows and partitions."""
+        prepared = self._prepared
+        return {
+            "events": prepared.read,
+            "dropped": prepared.dropped,
+            "windows": len(np.unique(prepared.events.groups.number)),
+            "partitions": len(prepared.events.bounds) - 1,
+        }
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        return self.operator.counts
+
+    def count(self) -> int:
+        """Return the exact number of results; nothing is listed."""
+        return Count(sum(self._counts))
+
+    def counts(self) -> ResultTable:
+        """Return the number of results of each window and partition that has any; nothing is listed."""
+        return _table(count_rows(self._maker, self._counts))
+
+    def aggregates(self) -> ResultTable:
+        """Return the rows of the query's AGGREGATE; nothing is listed."""
+        self._check_aggregates()
+        return _table(aggregate_rows(self.plan, self._maker, self.operator.aggregate()))
+
+    def describe(self) -> dict[str, str]:
+        """Return how the operator finds the results, for `explain`."""
+        return {"engine": self.engine, **self.operator.describe()}
+
+    def batches(
+        self, columns: Sequence[str] | None = None, positions: bool = False, threads: int | None = None,
+        ranks: range | None = None, compact: bool = False,
+    ) -> Iterator[pa.RecordBatch]:  # fmt: skip
+        """Yield the results as record batches of bounded size, in the order of the result: see `Results.batches`."""
+        bound = self.plan.bound
+        if compact:
+            check_compact(bound)
+        maker = RowMaker(self.plan, self._prepared.events, positions, compact=compact)
+        schema = self.schema if bound.aggregates else maker.schema
+        names = None if columns is None else chosen(columns, schema.names)
+        rows = checked_ranks(bound, ranks)
+        cores = _usable_threads(threads)
+        if bound.aggregates:
+            table = self.aggregates().to_arrow()
+            yield from (table if names is None else table.select(names)).to_batches()
+            return
+
+        def made(trends: PathBatch) -> pa.RecordBatch:
+            return maker.batch(trends, names)
+
+        bare = positions and names is not None and BARE.issuperset(names)
+        for batch in self._listed(made, rows, cores, compact, bare):
+            yield batch if names is None or batch.schema.names == names else batch.select(names)
+
+    def _listed(
+        self, made: Callable[[PathBatch], pa.RecordBatch], ranks: range | None = None, threads: int = 1,
+        compact: bool = False, bare: bool = False,
+    ) -> Iterator[pa.RecordBatch]:  # fmt: skip
+        """Return the rows of the result, if they are not too many."""
+        bound, operator = self.plan.bound, self.operator
+        if bound.order_by:
+            refuse_listing(bound, self._counts, self.max_trends)
+            rows = operator.best(BestRequest(bound, made, self.max_trends, bound.per_window, threads, bare))
+            return arrange(bound, rows)
+        ranges = wanted_ranges(bound, self._counts, ranks)
+        refuse_rows(sum(end - begin for _, begin, end in ranges), self.max_trends)
+        return operator.list(ListRequest(ranges, made, threads, compact, bare))
+
+    def to_arrow(self) -> pa.Table:
+        """Return all results as one Arrow table."""
+        return pa.Table.from_batches(list(self.batches()), schema=self.schema)
+
+    def to_spark(self, spark: Any = None) -> Any:
+        """Return the results as a Spark data frame: they are listed here and handed over."""
+        return _table(self.to_arrow()).to_spark(spark)
+
+    def aggregate(self, *items: str) -> ResultTable:
+        """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
+        return self._variant(aggregate_plan(self.plan, items)).aggregates()
+
+    def top(self, number: int, by: str = "length") -> ResultTable:
+        """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
+        return _table(self._variant(top_plan(self.plan, number, by)).to_arrow())
+
+    def _variant(self, plan: Plan) -> LocalResults:
+        """Return the same results with other output; events, structure and counts are shared."""
+        other = LocalResults(plan, self._prepared.table, self.options)
+        prepared = replace(self._prepared, events=with_columns(self._prepared, plan))
+        other._prepare = lambda: prepared
+        other._make_operator = lambda: self.operator.variant(plan, prepared.events)
+        return other
+
+    def explode(self) -> ResultTable:
+        """Return one row for each event of a result."""
+        other = self._variant(with_all_columns(self.plan))
+        maker = RowMaker(other.plan, other._prepared.events, positions=True, plain=True)
+        parts = [maker.exploded(batch) for batch in other._listed(maker.batch)]
+        return _table(pa.Table.from_batches(parts, schema=exploded_schema(other.plan.bound)))
+
+    def first(self, rows: int) -> ResultTable:
+        """Return the first rows of the result, in its order; the others are not listed."""
+        shortened = copy(self)
+        shortened.plan = limited_plan(self.plan, rows)
+        kept: list[pa.RecordBatch] = []
+        for batch in shortened.batches():
+            kept.append(batch.slice(0, rows - sum(b.num_rows for b in kept)))
+            if sum(b.num_rows for b in kept) == rows:
+                break
+        return _table(pa.Table.from_batches(kept, schema=self.schema))
+
+    @cached_property
+    def _filled(self) -> tuple[NDArray[np.int64], list[dict[str, Any]]]:
+        """The groups that have a result, and what tells their windows and partitions."""
+        filled = np.array([g for g, count in enumerate(self._counts) if count], np.int64)
+        lead = pa.Table.from_arrays(self._maker.lead(filled), schema=pa.schema(lead_schema(self.plan.bound)))
+        return filled, lead_rows(lead) if lead.num_columns else [{}] * len(filled)
+
+    def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> ResultTable:
+        """Return the result with a rank, without those before it: see `Results.trend`."""
+        from trellis.operators.trends.address import check_rank  # late, as in `sample`: counting goes without
+
+        filled, rows = self._filled
+        group = int(filled[named_group(self.plan.bound, rows, window, partition)])
+        check_rank(rank, self._counts[group])
+        return _table(self._rows(self.operator.at(group, [rank])))
+
+    def sample(self, number: int, seed: int = 0) -> ResultTable:
+        """Return results drawn without replacement: see `Results.sample`."""
+        from trellis.operators.trends.address import sampled_ranks
+
+        chosen = sampled_ranks(self._counts, number, seed)
+        with ThreadPoolExecutor(self.operator.threads) as pool:
+            parts = list(pool.map(self._rows, self.operator.at_each(chosen)))
+        return _table(pa.concat_tables(parts) if parts else self._maker.schema.empty_table())
+
+    def _rows(self, batch: PathBatch) -> pa.Table:
+        return pa.Table.from_batches([self._maker.batch(batch, self._maker.schema.names)]).select(
+            self._maker.schema.names
+        )
+
+    def write(
+        self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False
+    ) -> None:
+        """Write the results as files into a directory, wholly or not at all: see `Results.write`."""
+        from trellis.io.results import write_results
+
+        write_results(self.batches(), self.schema, path, format, overwrite, self.inputs, raw_csv)
+
+
+def _table(rows: pa.Table) -> ResultTable:
+    return ResultTable(lambda: rows)
+
+
+def _usable_threads(threads: Any) -> int:
+    """Return a number of threads: by default as many as this process may use cores."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise UsageError(f"{threads!r} threads cannot list", "Give a whole number from 1 on.")
+    return threads

@@ -1,0 +1,1 @@
+"""Archives built and followed on Spark."""

@@ -1,0 +1,234 @@
+"""Histories made on Spark: events are cut into chunks by time, and tasks sort them, filter them and write them.
+
+1. Spark cuts the events by time: those of one time are in one chunk. A task sorts its chunk and writes it down.
+2. The driver counts: now it knows the position of each chunk's first event. It looks at some leaves for the size.
+3. Tasks write the events of their chunks again, in row groups that end where leaves end, and what is known of them.
+4. The driver joins what is known, and makes it count.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from trellis.archive.contents import Chunk, chunk_of
+from trellis.archive.events import GROUP, Told, fitted, in_order, write_events
+from trellis.archive.growing import Plan, commit, number_too_late, split_newest
+from trellis.archive.store import Manifest
+from trellis.engines.spark.batch.sink import TOLD, task_number, tell, told
+from trellis.engines.spark.session.failures import in_driver, in_task
+from trellis.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from trellis.archive.archive import Archive
+
+CHUNK = 1_000_000  # events, about
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A chunk of events in order: its file, its first position and its number of events."""
+
+    name: str
+    first: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Sorts the events of a task and writes them down."""
+
+    directory: str
+    schema: pa.Schema
+    time: str
+    event_id: str | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take the events of a task, and tell its file."""
+        with in_task():
+            parts = [batch for batch in batches if batch.num_rows]
+            if not parts:
+                return
+            table = in_order(fitted(pa.Table.from_batches(parts), self.schema), self.time, self.event_id)
+            name = f"{task_number():06d}-{uuid.uuid4().hex}.parquet"
+            if not Path(self.directory).is_dir():
+                raise DataError(
+                    f"the worker on {socket.gethostname()} does not see the directory {self.directory}",
+                    "Make the archive in a directory that all machines share.",
+                )
+            pq.write_table(table, Path(self.directory) / name, row_group_size=64 * GROUP)
+            yield tell({"place": task_number(), "name": name, "rows": table.num_rows})
+
+
+@dataclass(frozen=True)
+class Settle:
+    """Writes the events of chunks to their places, and what is known of them."""
+
+    directory: str
+    staging: str
+    staged: tuple[Staged, ...]
+    manifest: Manifest
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take numbers of chunks, and tell the files of each."""
+        with in_task():
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    yield self._settled(number)
+
+    def _settled(self, number: int) -> pa.RecordBatch:
+        one, staging = self.staged[number], Path(self.staging)
+        table = pq.read_table(staging / one.name).slice(0, one.rows)
+        unique = f"{number:06d}-{uuid.uuid4().hex}"
+        name = self.manifest.named(f"events-{unique}", "parquet")
+        write_events(table, Path(self.directory) / name, one.first, self.manifest.capacity)
+        chunk_of(table, one.first, self.manifest).save(staging / f"{unique}.npz")
+        return tell({"place": number, "name": name, "chunk": f"{unique}.npz"})
+
+
+def build(frame: DataFrame, directory: Path, plan: Plan, step: Told) -> Path:
+    """Make an archive of a frame of events, and return its directory."""
+    from trellis.archive.archive import Archive
+
+    schema = to_arrow_schema(frame.schema)
+    plan.check(directory, schema)
+    existed = directory.exists()
+    try:
+        with _staging(frame, directory, schema, plan.time, plan.event_id, step) as (staging, staged):
+            events = staged[-1].first + staged[-1].rows if staged else 0
+            manifest = plan.manifest(schema, events, _reader(staging, staged, [plan.type, plan.key]))
+            archive = Archive.begin(directory, manifest)
+            _settled(frame, archive, staging, staged, step)
+    except BaseException:
+        shutil.rmtree(directory, ignore_errors=True)
+        if existed:
+            directory.mkdir(parents=True, exist_ok=True)
+        raise
+    return directory
+
+
+def append(frame: DataFrame, archive: Archive, step: Told) -> Manifest:
+    """Add the events of a frame to an archive, and return its new manifest."""
+    manifest = archive.manifest
+    schema = manifest.arrow
+    whole = frame.select(*(frame[quoted(name)] for name in schema.names if name in frame.columns))
+    if archive.held.num_rows:
+        whole = whole.unionByName(frame.sparkSession.createDataFrame(archive.held.select(whole.columns)))
+    with _staging(whole, archive.directory, schema, manifest.time, manifest.event_id, step) as (staging, staged):
+        if not staged:
+            return manifest
+        number_too_late(_reader(staging, staged, [manifest.time])(0, 1), manifest)
+        return _settled(whole, archive, staging, staged, step)
+
+
+class _staging:
+    """Cuts events into sorted chunks in a directory that goes away in the end."""
+
+    def __init__(
+        self, frame: DataFrame, directory: Path, schema: pa.Schema, time: str, event_id: str | None, step: Told
+    ) -> None:
+        self.frame, self.schema, self.time, self.event_id, self.step = frame, schema, time, event_id, step
+        self.path = directory / f"staged-{uuid.uuid4().hex}"
+
+    def __enter__(self) -> tuple[Path, list[Staged]]:
+        self.path.mkdir(parents=True)
+        try:
+            return self.path, self._staged()
+        except BaseException:
+            shutil.rmtree(self.path, ignore_errors=True)
+            raise
+
+    def _staged(self) -> list[Staged]:
+        frame, session = self.frame, self.frame.sparkSession
+        with in_driver():
+            self.step("counting")
+            number = frame.count()
+            if not number:
+                return []
+            tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+            self.step(f"sorting {number:,} events")
+            cut = frame.repartitionByRange(max(tasks, -(-number // CHUNK)), quoted(self.time))
+            work = Stage(str(self.path.absolute()), self.schema, self.time, self.event_id)
+            files = told(cut.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
+        found: list[Staged] = []
+        first = 0
+        for file in sorted(files, key=lambda file: file["place"]):
+            found.append(Staged(file["name"], first, file["rows"]))
+            first += file["rows"]
+        if first != number:
+            raise UsageError(
+                f"the events are not the same each time they are read: {number:,}, then {first:,}", "Write them first."
+            )
+        return found
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def _reader(staging: Path, staged: Sequence[Staged], columns: Sequence[str | None]) -> Callable[[int, int], pa.Table]:
+    """Return what reads some columns of the events between two positions."""
+    wanted = [name for name in columns if name is not None]
+    rows = 64 * GROUP
+
+    @lru_cache(maxsize=2)
+    def group(name: str, number: int) -> pa.Table:
+        with pq.ParquetFile(staging / name) as file:
+            return file.read_row_group(number, columns=wanted)
+
+    def read(low: int, high: int) -> pa.Table:
+        tables = []
+        for one in staged:
+            begin, end = max(low - one.first, 0), min(high - one.first, one.rows)
+            while begin < end:
+                until = min(end, (begin // rows + 1) * rows)
+                tables.append(group(one.name, begin // rows).slice(begin % rows, until - begin))
+                begin = until
+        return pa.concat_tables(tables)
+
+    return read
+
+
+def _settled(frame: DataFrame, archive: Archive, staging: Path, staged: list[Staged], step: Told) -> Manifest:
+    """Give the events of chunks their places, but for the newest, and make this count."""
+    manifest = archive.manifest
+    held = manifest.arrow.empty_table()
+    chosen = [Staged(one.name, manifest.events + one.first, one.rows) for one in staged]
+    if staged:
+        settled, held = split_newest(pq.read_table(staging / staged[-1].name), manifest.time, 0)
+        chosen[-1] = Staged(staged[-1].name, chosen[-1].first, settled.num_rows)
+    chosen = [one for one in chosen if one.rows]
+    new = manifest.next()
+    files: list[dict[str, Any]] = []
+    if chosen:
+        step(f"filters of {plural(len(chosen))}")
+        named = Manifest(**{**vars(manifest), "generation": new.generation})
+        work = Settle(str(archive.directory.absolute()), str(staging.absolute()), tuple(chosen), named)
+        with in_driver():
+            numbers = frame.sparkSession.range(0, len(chosen), 1, len(chosen))
+            files = told(numbers.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
+    files.sort(key=lambda file: file["place"])
+    parts = [(file["name"], chosen[file["place"]].first, chosen[file["place"]].rows) for file in files]
+    step("joining")
+    chunks = (Chunk.load(staging / file["chunk"]) for file in files)
+    return commit(archive.directory, new, archive.stored, archive.tree, chunks, parts, held)
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as Spark takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def plural(number: int) -> str:
+    """Return a number of chunks."""
+    return f"{number:,} chunk" + ("" if number == 1 else "s")

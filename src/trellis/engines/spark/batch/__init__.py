@@ -1,0 +1,1 @@
+"""Queries over events that are all there: operators in tasks, results, files."""

@@ -1,0 +1,92 @@
+"""Which windows and partitions the tasks of a job met: told beside an answer, so that no other job counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from trellis.events.columns.ordering import group_codes
+from trellis.events.columns.types import from_arrow, normalise
+from trellis.events.slice import Slice
+
+MOST_TOLD = 1 << 20  # windows, or partitions, that one task tells
+
+
+@dataclass(frozen=True)
+class GroupsMet:
+    """Numbers of windows and of partitions; None: they were too many for the tasks to tell."""
+
+    windows: int | None
+    partitions: int | None
+
+
+class GroupCollector:
+    """Collects the windows and partitions that a task meets.
+
+    Parameters
+    ----------
+    partition
+        The partition's attributes.
+    """
+
+    def __init__(self, partition: Sequence[str]) -> None:
+        self.partition = list(partition)
+        self._windows: list[np.ndarray] = []
+        self._partitions: list[pa.Table] = []
+
+    def add(self, events: Slice) -> None:
+        """Note the groups of a slice."""
+        self._windows = [np.unique(np.concatenate([*self._windows, events.groups.number]))]
+        if not self.partition:
+            return
+        firsts = pa.array(events.bounds[:-1])
+        met = pa.table({f"p{i}": events.columns[name].take(firsts) for i, name in enumerate(self.partition)})
+        self._partitions.append(met)
+
+    def told(self) -> tuple[bytes | None, bytes | None]:
+        """Return windows and partitions for the driver; None for what is too much to tell, or not there."""
+        windows = np.concatenate([*self._windows, np.zeros(0, np.int64)])
+        told = pa.table({"window": windows})
+        partitions = distinct(pa.concat_tables(self._partitions)) if self._partitions else pa.table({})
+        return _bytes(told), _bytes(partitions)
+
+
+def distinct(table: pa.Table) -> pa.Table:
+    """Return the rows of a table, each once."""
+    if not table.num_columns or not table.num_rows:
+        return table
+    columns = [normalise(column, from_arrow(column.type)) for column in table.columns]
+    _, first = np.unique(group_codes(columns)[0], return_index=True)
+    return table.take(pa.array(first))
+
+
+def groups_met(told: Sequence[tuple[bytes | None, bytes | None]], has_partition: bool) -> GroupsMet:
+    """Return how many windows and partitions there are by what tasks told."""
+    windows = [_table(one) for one, _ in told]
+    partitions = [_table(one) for _, one in told]
+    number = None if any(one is None for one in windows) else _distinct_rows([t for t in windows if t is not None])
+    if not has_partition:
+        return GroupsMet(number, min(1, number) if number is not None else 1)
+    if any(one is None for one in partitions):
+        return GroupsMet(number, None)
+    return GroupsMet(number, _distinct_rows([t for t in partitions if t is not None and t.num_columns]))
+
+
+def _distinct_rows(tables: list[pa.Table]) -> int:
+    return distinct(pa.concat_tables(tables)).num_rows if tables else 0
+
+
+def _bytes(table: pa.Table) -> bytes | None:
+    if table.num_rows > MOST_TOLD:
+        return None
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def _table(told: bytes | None) -> pa.Table | None:
+    return None if told is None else pa.ipc.open_stream(told).read_all()

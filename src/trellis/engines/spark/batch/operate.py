@@ -1,0 +1,282 @@
+"""The operator in Spark's Python workers: sorted rows in, results out, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from trellis.digits import digits_of
+from trellis.engines.spark.batch.groups_met import GroupCollector
+from trellis.engines.spark.session.failures import in_task
+from trellis.engines.spark.split.rows import (
+    ID,
+    STRETCH,
+    TIME,
+    USABLE,
+    group_begins,
+    output_names,
+    partition_name,
+    whole_groups,
+)
+from trellis.engines.spark.split.split import group_keys, row_names
+from trellis.events.clock import Clock
+from trellis.events.columns.types import from_arrow, normalise
+from trellis.events.groups import make_groups
+from trellis.events.prepare import repeated_id
+from trellis.events.slice import Ints, Slice
+from trellis.events.sorting import repeated_rows
+from trellis.kernels.events import partitions as kernel
+from trellis.language.bound import BoundQuery
+from trellis.limits import refuse_listing
+from trellis.make import make_operator
+from trellis.operators.contract import BestRequest, ListRequest, Operator
+from trellis.plan.plan import Plan
+from trellis.results.arrange import arrange, hidden_names, possible_ranges
+from trellis.results.named import lead_rows
+from trellis.results.numbers import aggregate_rows, count_rows
+from trellis.results.rows import RowMaker, lead_schema, one_zero
+
+PLACE = "__place"  # a number that rises with the rows of a group
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a task does with its groups: `count`, `total`, `aggregate`, `list`, `explode`, or `pick` ranks of `picks`.
+
+    `picks` has for a group, by `group_name`, the places and the ranks of the trends that are wanted. `length` is the
+    number of windows in a stretch, `memory` what a worker has, if that is not to be found out there.
+    """
+
+    plan: Plan
+    what: str
+    max_trends: int
+    picks: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    length: int = 1
+    memory: int | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take the rows of a task, in the order (group, time, id), and give the results of its groups."""
+        with in_task():
+            for operator in self.operators(batches):
+                yield from map(for_spark, self.answer(operator))
+
+    def operators(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Operator]:
+        """Yield the operators over the groups of a task, some groups at a time."""
+        for table in whole_groups(batches, self.boundary, self.memory):
+            yield make_operator(self.plan, make_slice(self.plan, table, self.length))
+
+    def answer(self, operator: Operator) -> Iterator[pa.RecordBatch]:
+        """Yield what is asked of the groups of an operator."""
+        return ANSWERS[self.what](self, operator, RowMaker(self.plan, operator.events))
+
+    @property
+    def boundary(self) -> list[str]:
+        """The columns that must not change inside what is worked on together."""
+        bound = self.plan.bound
+        if self.what != "aggregate" or not bound.group_by:
+            return group_keys(bound)
+        kept = {partition_name(i) for i, (n, _) in enumerate(bound.partition) if n in bound.group_by}
+        return [k for k in group_keys(bound) if k == STRETCH or k in kept]
+
+
+@dataclass(frozen=True)
+class CollectedWork:
+    """Does the work of a task for an answer that the driver collects, and tells the groups that it met.
+
+    Parameters
+    ----------
+    work
+        The work.
+    partition
+        The partition's attributes whose values are told apart.
+    """
+
+    work: Work
+    partition: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take the rows of a task, in the order (group, time, id), and give `COLLECTED` rows."""
+        with in_task():
+            groups = GroupCollector(self.partition)
+            for operator in self.work.operators(batches):
+                groups.add(operator.events)
+                for batch in self.work.answer(operator):
+                    yield _collected_row(answer=_packed(for_spark(batch)))
+            windows, partitions = groups.told()
+            yield _collected_row(windows=windows, partitions=partitions, told=True)
+
+
+COLLECTED = pa.schema(
+    [("answer", pa.binary()), ("told", pa.bool_()), ("windows", pa.binary()), ("partitions", pa.binary())]
+)
+
+
+def _collected_row(**values: Any) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{"told": False, **values}], schema=COLLECTED)
+
+
+def _packed(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def unpacked_answer(rows: pa.Table, schema: pa.Schema) -> tuple[pa.Table, list[tuple[bytes | None, bytes | None]]]:
+    """Return an answer that tasks gave as `COLLECTED` rows, with the user's names and types, and the groups told."""
+    parts = [pa.ipc.open_stream(answer).read_all() for answer in rows["answer"].to_pylist() if answer is not None]
+    told = [(row["windows"], row["partitions"]) for row in rows.drop_columns("answer").to_pylist() if row["told"]]
+    return fitted(pa.concat_tables(parts), schema) if parts else schema.empty_table(), told
+
+
+def spark_type(type_: pa.DataType) -> pa.DataType:
+    """Return the type of a column of results on Spark, which writes no column of type null."""
+    if pa.types.is_list(type_):
+        return pa.list_(spark_type(type_.value_type))
+    return pa.string() if pa.types.is_null(type_) else type_
+
+
+def for_spark(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return results with the names and types that they have inside Spark."""
+    columns = [c if c.type == spark_type(c.type) else c.cast(spark_type(c.type)) for c in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
+
+
+def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return results of Spark's with the names and types that they have for the user."""
+    columns = [_of_type(column, fld.type) for column, fld in zip(table.columns, schema, strict=True)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _of_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
+    if spark_type(type_) == type_:
+        return column.cast(type_)
+    if pa.types.is_null(type_):
+        return pa.chunked_array([pa.nulls(len(column))])
+    return pa.chunked_array([pa.array(column.to_pylist(), type_)], type_)
+
+
+def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:
+    """Return the slice of a table of whole groups; `length` is the number of windows in a stretch."""
+    bound = plan.bound
+    assert bound.schema is not None
+    clock = Clock(bound.window, bound.schema.time_type)
+    columns = {n: normalise(table[c], from_arrow(table[c].type)) for n, c in row_names(plan).items()}
+    usable = np.ones(table.num_rows, np.bool_)
+    if USABLE in table.column_names:
+        usable = table[USABLE].to_numpy().astype(np.bool_)
+    times = table[TIME].to_numpy()
+    begins = group_begins(table, group_keys(bound))
+    bounds = np.concatenate([begins, [table.num_rows]]) if table.num_rows else np.zeros(1, np.int64)
+    windows = _windows(clock, times, table[STRETCH].to_numpy(), length) if STRETCH in table.column_names else None
+    given = table[ID] if ID in table.column_names else pa.array(np.arange(table.num_rows))  # these are not shown
+    ids = normalise(given, from_arrow(given.type))
+    if bound.schema.event_id is not None:
+        _refuse_repeated(ids, bounds, windows, bound.schema.event_id)
+    groups, until = make_groups(bound, clock, times, bounds, windows)
+    return Slice(columns, ids, times, usable, bounds, groups, until)
+
+
+def _windows(clock: Clock, times: np.ndarray, stretch: Ints, length: int) -> tuple[Ints, Ints]:
+    """Return the first and the last window of each event that lie in its stretch."""
+    first, last = clock.windows(times)
+    return np.maximum(first, stretch * length), np.minimum(last, stretch * length + length - 1)
+
+
+def _refuse_repeated(ids: pa.Array, bounds: Ints, windows: tuple[Ints, Ints] | None, column: str) -> None:
+    """Refuse an id that occurs twice in one window of a world."""
+    world = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    rows, codes = repeated_rows(ids, world)
+    if not len(rows):
+        return
+    order = np.argsort(codes, kind="stable")
+    rows, codes = rows[order], codes[order]
+    first, last = (np.zeros(len(rows), np.int64),) * 2 if windows is None else (w[rows] for w in windows)
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(codes)) + 1, [len(codes)]])
+    again = rows[~kernel.drop_repeated(first, last, begins)]
+    if len(again):
+        raise repeated_id(column, ids[int(again[0])].as_py(), len(again))
+
+
+# --- What is asked of a slice -----------------------------------------------------------------------------------
+
+
+def _count(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    yield from count_rows(maker, operator.counts).to_batches()
+
+
+def _total(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    yield pa.RecordBatch.from_arrays([pa.array([digits_of(sum(operator.counts))])], names=["total"])
+
+
+def _aggregate(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    yield from aggregate_rows(work.plan, maker, operator.aggregate()).to_batches()
+
+
+def _list(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    """List the groups; LIMIT PER WINDOW is applied here, what goes over groups by Spark.
+
+    Under ORDER BY and LIMIT a group gives its own best results alone, where these can be searched.
+    """
+    bound = work.plan.bound
+    for count in operator.counts:
+        refuse_listing(bound, [count], work.max_trends)
+    if not bound.order_by:
+        rows = operator.list(ListRequest(possible_ranges(bound, operator.counts), maker.batch))
+    else:
+        rows = operator.best(BestRequest(bound, maker.batch, work.max_trends, per_group=True))
+        rows = arrange(bound, rows) if bound.per_window else (_without_group(bound, batch) for batch in rows)
+    if bound.order_by or bound.per_window:
+        yield from _placed(rows)
+    else:
+        yield from rows
+
+
+def _placed(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Number the rows: a rank may be too large to tell their order."""
+    place = 0
+    for batch in rows:
+        yield batch.append_column(PLACE, pa.array(np.arange(place, place + batch.num_rows)))
+        place += batch.num_rows
+
+
+def _without_group(bound: BoundQuery, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Keep the keys of ORDER BY for Spark, with one zero only, and drop the number of the group before them."""
+    shown = batch.num_columns - len(hidden_names(bound))
+    columns = [*batch.columns[:shown], *map(one_zero, batch.columns[shown + 1 :])]
+    return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
+
+
+def _explode(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    """List the groups with one row an event."""
+    bound = work.plan.bound
+    for count in operator.counts:
+        refuse_listing(bound, [count], work.max_trends)
+    plain = RowMaker(work.plan, operator.events, positions=True, plain=True)
+    rows = operator.list(ListRequest(possible_ranges(bound, operator.counts), plain.batch))
+    yield from (plain.exploded(batch) for batch in (arrange(bound, rows) if bound.order_by else rows))
+
+
+def _pick(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    """Give the trends with certain ranks, with the places that they have in the result."""
+    groups = np.arange(len(operator.events.groups))
+    lead = pa.Table.from_arrays(maker.lead(groups), schema=pa.schema(lead_schema(work.plan.bound)))
+    rows = lead_rows(lead) if lead.num_columns else [{}] * len(groups)
+    for group, row in enumerate(rows):
+        picked = work.picks.get(group_name(row), ())
+        if picked:
+            places, ranks = zip(*picked, strict=True)
+            batch = maker.batch(operator.at(group, ranks), maker.schema.names)
+            yield batch.select(maker.schema.names).append_column(PLACE, pa.array(places, pa.int64()))
+
+
+def group_name(row: Mapping[str, Any]) -> str:
+    """Return a text that tells groups apart by what the columns for window and partition hold."""
+    return repr(list(row.values()))
+
+
+ANSWERS = {"total": _total, "count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "pick": _pick}

@@ -1,0 +1,543 @@
+"""Results of a query over events on Spark."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as dataset
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.window import Window as Over
+
+from trellis.digits import Count, number_of
+from trellis.engines.options import RunOptions
+from trellis.engines.spark.batch import ranges
+from trellis.engines.spark.batch.groups_met import GroupsMet, groups_met
+from trellis.engines.spark.batch.operate import (
+    COLLECTED,
+    PLACE,
+    CollectedWork,
+    Work,
+    fitted,
+    group_name,
+    spark_type,
+    unpacked_answer,
+)
+from trellis.engines.spark.batch.ranges import CountAndWrite, WriteRanges, can_be_ranged, surveyed
+from trellis.engines.spark.batch.scan import Scan, SourceFacts, lazy_split, scan
+from trellis.engines.spark.batch.sink import TOLD, Sink, WriteRows, Written, told
+from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.sources.frames import Events, input_files
+from trellis.engines.spark.split.rows import output_names, partition_name
+from trellis.engines.spark.split.split import Split, copies, windows_at_once
+from trellis.errors import UsageError
+from trellis.events.clock import Clock
+from trellis.events.columns.ordering import sort_indices
+from trellis.events.columns.types import from_arrow, normalise
+from trellis.io.outputs import claimed
+from trellis.io.results import check_format
+from trellis.language.bound import WindowKind
+from trellis.language.schema import Type
+from trellis.limits import can_be_searched, refuse_listing, refuse_rows
+from trellis.operators.aggregates import join
+from trellis.operators.trends.address import check_rank, sampled_ranks
+from trellis.plan.plan import Plan, counting_plan, with_all_columns
+from trellis.plan.spec import NAMED
+from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
+from trellis.results.arrange import KEY, checked_ranks
+from trellis.results.named import ANY, lead_rows, named_group
+from trellis.results.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
+from trellis.results.results import Results
+from trellis.results.rows import chosen, exploded_schema, lead_schema, output_type, row_schema
+from trellis.results.table import ResultTable
+
+LARGEST_INT, LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
+
+
+class SparkResults(Results):
+    """The results of a query over events on Spark: jobs run when something is asked.
+
+    Counting, aggregating and writing read the events once each; what an answer found out about them on the way
+    (`SourceFacts`) is kept. Where the whole result is ordered or limited, listing counts first, by a read of its own.
+
+    Parameters
+    ----------
+    plan
+        The plan of the query.
+    frame
+        The events.
+    options
+        The options of the run.
+    """
+
+    engine = "spark"
+    _sink = Sink
+    _memory: int | None = None  # of a worker; None: as it finds it
+
+    def __init__(self, plan: Plan, frame: DataFrame, options: RunOptions | None = None) -> None:
+        self.plan = plan
+        self.options = options or RunOptions()
+        self.max_trends = self.options.max_trends
+        self._events = Events(frame)
+        self._known: dict[str, SourceFacts] = {}  # variants of these results share it
+
+    @cached_property
+    def _length(self) -> int:
+        """The number of windows in a window batch."""
+        bound = self.plan.bound
+        if bound.window.kind is not WindowKind.SLIDING:
+            return 1
+        assert bound.schema is not None
+        return windows_at_once(Clock(bound.window, bound.schema.time_type))
+
+    def _variant(self, plan: Plan) -> SparkResults:
+        """Return the same results with other output."""
+        other = copy(self)
+        other.__dict__.pop("_total", None)
+        other.plan = plan
+        return other
+
+    # --- One read ---------------------------------------------------------------------------------------------
+
+    def _scan(self, plan: Plan, counting: bool = False) -> Scan:
+        return scan(plan, self._events, self.options.drops_bad_rows, self._length, counting)
+
+    def _lazy(self, plan: Plan | None = None) -> Split:
+        """Return the rows of a plan for a frame that users run."""
+        return lazy_split(plan or self.plan, self._events, self.options.drops_bad_rows, self._length)
+
+    def _work(self, plan: Plan, what: str, picks: Mapping[str, Sequence[tuple[int, int]]] | None = None) -> Work:
+        return Work(plan, what, self.max_trends, picks or {}, self._length, self._memory)
+
+    def _answer(
+        self, what: str, schema: pa.Schema, plan: Plan, counting: bool = False,
+        picks: Mapping[str, Sequence[tuple[int, int]]] | None = None,
+    ) -> pa.Table:  # fmt: skip
+        """Return what is asked of all groups, in this process and in no order; the events are read once."""
+        read = self._scan(plan, counting)
+        names = tuple(name for name, _ in self.plan.bound.partition)
+        work = CollectedWork(self._work(plan, what, picks), names)
+        rows = read.collect(read.split.grouped().mapInArrow(work, from_arrow_schema(COLLECTED)))
+        table, told = unpacked_answer(rows, schema)
+        self._known["facts"] = read.facts(groups_met(told, bool(names)))
+        return table
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        """Numbers of events read and dropped, windows and partitions."""
+        if "facts" not in self._known:
+            self.count()
+        facts = self._known["facts"]
+        groups = facts.groups
+        if groups is None or groups.windows is None or groups.partitions is None:
+            groups = self._count_groups()
+            self._known["facts"] = replace(facts, groups=groups)
+        some = 1 if groups.windows else 0
+        windows = groups.windows if self.plan.bound.window.kind is WindowKind.SLIDING else 1
+        return {
+            "events": facts.read,
+            "dropped": facts.dropped,
+            "windows": (windows or 0) * some,
+            "partitions": (groups.partitions or 0) * some,
+        }
+
+    def _count_groups(self) -> GroupsMet:
+        """Count windows and partitions by jobs of their own: there were too many for the tasks to tell."""
+        rows = self._lazy()
+        parts = [f.col(partition_name(i)) for i in range(len(self.plan.bound.partition))]
+        with in_driver():
+            windows = rows.windows().distinct().count() if self.plan.bound.window.kind is WindowKind.SLIDING else 1
+            partitions = rows.single.select(*parts).distinct().count() if parts else 1
+        return GroupsMet(windows, partitions)
+
+    def describe(self) -> dict[str, str]:
+        """Return how events get to the operators, for `explain`."""
+        successors = "as above, in each window and partition by itself"
+        return {"engine": self.engine, "successors": successors, "shuffle": self.shuffle, "reads": self.reads}
+
+    @property
+    def reads(self) -> str:
+        """How often answers read the source."""
+        if self.plan.bound.aggregates or can_be_ranged(self.plan.bound):
+            return "count, counts, aggregate and write read the events once each"
+        return "count, counts and aggregate read the events once each; write counts first and reads them twice"
+
+    @property
+    def shuffle(self) -> str:
+        """How many times Spark shuffles an event, and why."""
+        inside = [name for name, _ in _inner_partition(self.plan)]
+        counted = f"; to count, by `{'`, `'.join(inside)}`, in which all events of a match are equal" if inside else ""
+        return self._copies + counted
+
+    @property
+    def _copies(self) -> str:
+        bound = self.plan.bound
+        assert bound.schema is not None
+        if bound.window.kind is not WindowKind.SLIDING:
+            return "each event once"
+        clock = Clock(bound.window, bound.schema.time_type)
+        if not clock.overlaps:
+            return "each event once: windows do not overlap"
+        held = float(clock.size) / float(clock.slide)
+        return (
+            f"each event {copies(clock, self._length):.2f} times, though it lies in {held:,.4g} windows: "
+            f"{self._length:,} windows that follow one another share their events"
+        )
+
+    # --- Numbers ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _total(self) -> int:
+        schema = pa.schema([("total", pa.string())])
+        plan = counting_plan(_partitioned_inside(self.plan))
+        return sum(number_of(text) for text in self._answer("total", schema, plan, True).column(0).to_pylist())
+
+    def count(self) -> int:
+        """Return the exact number of results; nothing is listed."""
+        return Count(self._total)
+
+    def counts(self) -> ResultTable:
+        """Return the number of results of each window and partition that has any; nothing is listed."""
+        schema, plan = count_schema(self.plan.bound), counting_plan(self.plan)
+        lead = len(lead_schema(self.plan.bound))
+
+        def frame() -> DataFrame:
+            rows = lazy_split(plan, self._events, self.options.drops_bad_rows, self._length)
+            return _ordered(self._frame("count", schema, plan, rows), _first_columns(lead)).toDF(*schema.names)
+
+        return ResultTable(lambda: _sorted(self._answer("count", schema, plan, True), lead), frame)
+
+    def aggregates(self) -> ResultTable:
+        """Return the rows of the query's AGGREGATE; nothing is listed."""
+        self._check_aggregates()
+        return self._aggregated(self.plan)
+
+    def aggregate(self, *items: str) -> ResultTable:
+        """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
+        return self._aggregated(aggregate_plan(self.plan, items))
+
+    def _aggregated(self, plan: Plan) -> ResultTable:
+        bound, schema = plan.bound, aggregate_schema(plan.bound)
+        lead = len(lead_schema(bound, list(bound.group_by) or None))
+
+        def collect() -> pa.Table:
+            found = self._answer("aggregate", schema, plan)
+            return _empty_aggregates(plan) if always_one_row(bound) and not found.num_rows else _sorted(found, lead)
+
+        def frame() -> DataFrame:
+            rows = _ordered(self._frame("aggregate", schema, plan), _first_columns(lead))
+            return (_at_least_one(rows, _empty_aggregates(plan)) if always_one_row(bound) else rows).toDF(*schema.names)
+
+        return ResultTable(collect, frame)
+
+    # --- Rows -------------------------------------------------------------------------------------------------
+
+    def _frame(self, what: str, schema: pa.Schema, plan: Plan | None = None, rows: Split | None = None) -> DataFrame:
+        """Return a lazy frame of what the operators give, in columns with the names of `output_names`."""
+        plan = plan or self.plan
+        rows = rows or self._lazy(plan)
+        return rows.grouped().mapInArrow(self._work(plan, what), from_arrow_schema(_inside(schema)))
+
+    def top(self, number: int, by: str = "length") -> ResultTable:
+        """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
+        other = self._variant(top_plan(self.plan, number, by))
+        return ResultTable(other.to_arrow, other.to_spark)
+
+    def explode(self) -> ResultTable:
+        """Return one row for each event of a result, with window, partition, rank, its place from 1, and its columns.
+
+        ORDER BY, and a LIMIT or OFFSET that is not PER WINDOW, must be applied to the frame itself.
+        """
+        bound = self.plan.bound
+        if bound.order_by or (not bound.per_window and (bound.limit is not None or bound.offset)):
+            raise UsageError(
+                "explode() on Spark takes a query without ORDER BY, and LIMIT and OFFSET only PER WINDOW",
+                "Leave them out, and order or limit the data frame.",
+            )
+        schema, plan = exploded_schema(bound), with_all_columns(self.plan)
+        lead = _first_columns(len(lead_schema(bound)) + 2)  # window, partition, rank and place
+
+        def collect() -> pa.Table:
+            read = self._scan(plan)
+            rows = read.collect(self._frame("explode", schema, plan, read.split).orderBy(*lead))
+            return fitted(rows, schema)
+
+        return ResultTable(collect, lambda: self._frame("explode", schema, plan).toDF(*schema.names))
+
+    @property
+    def _session(self) -> SparkSession:
+        return self._events.frame.sparkSession
+
+    def to_spark(self, spark: Any = None) -> DataFrame:
+        """Return the results as a lazy Spark data frame: see `Results.to_spark`."""
+        if self.plan.bound.aggregates:
+            return self.aggregates().to_spark()
+        return self._rows(self._lazy(), in_order=False).toDF(*self.schema.names)
+
+    def _rows(self, rows: Split, in_order: bool) -> DataFrame:
+        """Return the listed rows in columns that have no names yet, in the order of the result if it matters."""
+        bound = self.plan.bound
+        schema = row_schema(bound)
+        if bound.per_window:
+            frame = self._frame("list", schema.append(pa.field(PLACE, pa.int64())), rows=rows)
+            place = output_names(len(schema) + 1)[-1]
+            return _ordered(frame, [*self._lead_order(), f.col(place)] if in_order else []).drop(place)
+        if bound.order_by or bound.limit is not None or bound.offset:
+            return self._merged(rows, schema)
+        return _ordered(self._frame("list", schema, rows=rows), self._rank_order() if in_order else [])
+
+    def _merged(self, rows: Split, schema: pa.Schema) -> DataFrame:
+        """Apply ORDER BY, LIMIT and OFFSET over all groups."""
+        bound = self.plan.bound
+        if not bound.order_by:
+            return _cut(self._frame("list", schema, rows=rows), self._rank_order(), bound.offset, bound.limit)
+        fields = [pa.field(f"{KEY}{i}", output_type(o.output)) for i, o in enumerate(bound.order_by)]
+        fields.append(pa.field(PLACE, pa.int64()))
+        frame = self._frame("list", pa.schema([*schema, *fields]), rows=rows)
+        *keys, place = output_names(len(schema) + len(fields))[len(schema) :]
+        order: list[Column] = [
+            f.col(k).desc_nulls_last() if o.descending else f.col(k).asc_nulls_first()
+            for k, o in zip(keys, bound.order_by, strict=True)
+        ]
+        frame = _cut(frame, [*order, *self._lead_order(), f.col(place)], bound.offset, bound.limit)
+        return frame.drop(*keys, place)
+
+    def _lead_order(self) -> list[Column]:
+        return _first_columns(len(lead_schema(self.plan.bound)))
+
+    def _rank_order(self) -> list[Column]:
+        """Return the columns for window, partition and rank."""
+        return _first_columns(len(lead_schema(self.plan.bound)) + 1)
+
+    def _refuse_too_many(self) -> None:
+        """Count, and refuse more results than the bound allows; a LIMIT below the bound is not counted for."""
+        bound = self.plan.bound
+        if bound.limit is not None and not bound.per_window and bound.limit <= self.max_trends:
+            if bound.order_by and not can_be_searched(bound):
+                refuse_listing(bound, [self._total], self.max_trends)
+            return
+        refuse_listing(bound, self._group_counts() if bound.per_window else [self._total], self.max_trends)
+
+    def _group_counts(self) -> list[int]:
+        return [number_of(text) for text in self.counts()["count_text"].to_pylist()]
+
+    def to_arrow(self) -> pa.Table:
+        """Return all results as one Arrow table in this process, in the order of the result."""
+        if self.plan.bound.aggregates:
+            return self.aggregates().to_arrow()
+        self._refuse_too_many()
+        read = self._scan(self.plan)
+        rows = read.collect(self._rows(read.split, in_order=True))
+        return fitted(rows, self.schema)
+
+    def first(self, rows: int) -> ResultTable:
+        """Return the first rows of the result, in its order; the others are not listed."""
+        other = self._variant(limited_plan(self.plan, rows))
+        return ResultTable(lambda: other.to_arrow().slice(0, rows), lambda: other.to_spark().limit(rows))
+
+    def batches(
+        self, columns: Sequence[str] | None = None, positions: bool = False, threads: int | None = None,
+        ranks: range | None = None, compact: bool = False,
+    ) -> Iterator[pa.RecordBatch]:  # fmt: skip
+        """Yield the results as record batches of bounded size, through a temporary directory: see `Results.batches`."""
+        if positions or compact or threads is not None:
+            raise UsageError(
+                "positions, compact and threads are for results in this process", "Use engine='local', or leave it out."
+            )
+        wanted = checked_ranks(self.plan.bound, ranks)
+        source = self if wanted is None else self._variant(_ranked(self.plan, wanted))
+        return source._batches(columns)
+
+    def _batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        schema = self.schema
+        wanted = pa.schema(schema if columns is None else [schema.field(n) for n in chosen(columns, schema.names)])
+        if self.plan.bound.aggregates:
+            yield from self.aggregates().to_arrow().select(wanted.names).to_batches()
+            return
+        self._refuse_too_many()
+        inside = dict(zip(schema.names, output_names(len(schema)), strict=True))
+        with tempfile.TemporaryDirectory() as directory:
+            sink = self._sink(directory, "parquet", _inside(schema))
+            sink.prepare()
+            read = self._scan(self.plan)
+            sink.commit(written(self._rows(read.split, in_order=True), sink, read))
+            found = dataset.dataset(directory, format="parquet")
+            for batch in found.to_batches(columns=[inside[n] for n in wanted.names]):
+                if batch.num_rows:
+                    yield from fitted(pa.Table.from_batches([batch]), wanted).to_batches()
+
+    def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> ResultTable:
+        """Return the result with a rank, without those before it: see `Results.trend`."""
+        rows, counts = self._group_rows
+        group = named_group(self.plan.bound, rows, window, partition)
+        check_rank(rank, counts[group])
+        return self._picked(rows, {group: [rank]})
+
+    def sample(self, number: int, seed: int = 0) -> ResultTable:
+        """Return results drawn without replacement, those that the local engine draws: see `Results.sample`."""
+        rows, counts = self._group_rows
+        return self._picked(rows, sampled_ranks(counts, number, seed))
+
+    @cached_property
+    def _group_rows(self) -> tuple[list[dict[str, Any]], list[int]]:
+        """Window and partition of every group that has a result, in their order, and their sizes."""
+        table = self.counts().to_arrow()
+        lead = table.select(range(table.num_columns - 2))
+        rows = lead_rows(lead) if lead.num_columns else [{} for _ in range(table.num_rows)]
+        return rows, [number_of(text) for text in table.column(table.num_columns - 1).to_pylist()]
+
+    def _picked(self, rows: list[dict[str, Any]], chosen: Mapping[int, Sequence[int]]) -> ResultTable:
+        picks: dict[str, list[tuple[int, int]]] = {}
+        place = 0
+        for group, ranks in chosen.items():
+            picks[group_name(rows[group])] = [(place + i, rank) for i, rank in enumerate(ranks)]
+            place += len(ranks)
+        schema = row_schema(self.plan.bound)
+        found = self._answer("pick", schema.append(pa.field(PLACE, pa.int64())), self.plan, picks=picks)
+        table = found.sort_by(PLACE).drop_columns(PLACE)
+        return ResultTable(lambda: table)
+
+    def write(
+        self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False
+    ) -> None:
+        """Write the results as files into a directory, wholly or not at all: see `Results.write`."""
+        check_format(format, raw_csv)
+        claim = claimed(path, overwrite=overwrite, inputs=[*self.inputs, *input_files(self._events)])
+        with in_driver(), claim as output, output.replacing() as directory:
+            sink = self._sink(str(directory.absolute()), format, _without_null(self.schema), raw_csv)
+            sink.prepare()
+            sink.commit(self._write_to(sink))
+
+    def _write_to(self, sink: Sink) -> list[Written]:
+        """Have the tasks write the results, and return the files that make them up."""
+        bound = self.plan.bound
+        if bound.aggregates:
+            return written_here(self.aggregates().to_arrow(), sink)
+        if not can_be_ranged(bound) or self.plan.operator.name == NAMED:
+            self._refuse_too_many()
+            read = self._scan(self.plan)
+            return written(self._rows(read.split, in_order=False), sink, read)
+        read = self._scan(self.plan)
+        counted = CountAndWrite(self._work(self.plan, "list"), sink, ranges.AT_ONCE)
+        found = surveyed(_told(read.split.grouped(), counted, read))
+        self._known["facts"] = read.facts()
+        refuse_rows(found.rows, self.max_trends)
+        cut = ranges.even_ranges(found.slices, _cores(self._session), ranges.ROWS_A_TASK)
+        if not cut:
+            return found.files
+        after = max((file.place + 1 for file in found.files), default=0)
+        numbers = self._session.range(0, len(cut), 1, len(cut))
+        answers = _told(numbers, WriteRanges(self.plan, sink, cut, after))
+        return [*found.files, *(Written(**file) for about in answers for file in about["files"])]
+
+
+def _inside(schema: pa.Schema) -> pa.Schema:
+    """Return the schema that results have inside Spark: see `for_spark`."""
+    return pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
+
+
+def _first_columns(number: int) -> list[Column]:
+    return [f.col(name).asc_nulls_first() for name in output_names(number)]
+
+
+def _ordered(frame: DataFrame, order: Sequence[Column]) -> DataFrame:
+    return frame.orderBy(*order) if order else frame
+
+
+def _cut(frame: DataFrame, order: Sequence[Column], offset: int, limit: int | None) -> DataFrame:
+    """Return the rows from `offset` on in an order, `limit` of them."""
+    if offset + (limit or 0) < LARGEST_INT:
+        frame = frame.orderBy(*order)
+        frame = frame.offset(offset) if offset else frame
+        return frame if limit is None else frame.limit(limit)
+    place = f.count(f.lit(1)).over(Over.orderBy(*order).rowsBetween(Over.unboundedPreceding, Over.currentRow))
+    numbered = frame.withColumn(PLACE, place).where(f.col(PLACE) > f.lit(min(offset, LARGEST_LONG)))
+    if limit is not None:
+        numbered = numbered.where(f.col(PLACE) <= f.lit(min(offset + limit, LARGEST_LONG)))
+    return numbered.orderBy(PLACE).drop(PLACE)
+
+
+def _told(
+    frame: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], read: Scan | None = None
+) -> list[Any]:
+    """Return what the tasks tell that work on a frame; `read` is the read of the events that it is made of."""
+    answers = frame.mapInArrow(task, from_arrow_schema(TOLD))
+    return told(answers.toArrow() if read is None else read.collect(answers))
+
+
+def written(frame: DataFrame, sink: Sink, read: Scan | None = None) -> list[Written]:
+    """Have the tasks write the rows of a frame."""
+    plain = frame.toDF(*output_names(len(frame.columns)))  # dots and backticks in names mean something to Spark
+    return [Written(**about) for about in _told(plain, WriteRows(sink), read)]
+
+
+def written_here(rows: pa.Table, sink: Sink) -> list[Written]:
+    """Write rows of this process."""
+    columns = [column.cast(field.type) for column, field in zip(rows.columns, sink.schema, strict=True)]
+    return list(sink.write(pa.Table.from_arrays(columns, schema=sink.schema).to_batches(), 0))
+
+
+def _sorted(rows: pa.Table, lead: int) -> pa.Table:
+    """Return rows in the order of their first columns, which tell window and partition."""
+    if not lead or not rows.num_rows:
+        return rows
+    columns = [normalise(column, from_arrow(column.type)) for column in rows.columns[:lead]]
+    return rows.take(pa.array(sort_indices(columns)))
+
+
+def _inner_partition(plan: Plan) -> tuple[tuple[str, Type], ...]:
+    """Return the columns in which all events of a match are equal, though the query does not say it in brackets."""
+    return () if plan.sequence is None else plan.sequence.partition
+
+
+def _partitioned_inside(plan: Plan) -> Plan:
+    """Return a plan that counts with the columns in which all events of a match are equal as a partition.
+
+    Tasks then share the events of a partition. The windows and partitions that are told are those of the query.
+    """
+    inside = _inner_partition(plan)
+    return replace(plan, bound=replace(plan.bound, partition=(*plan.bound.partition, *inside))) if inside else plan
+
+
+def _ranked(plan: Plan, rows: range) -> Plan:
+    """Return the plan of some rows of its result."""
+    bound = plan.bound
+    if bound.per_window:
+        raise UsageError("ranks on Spark are not for LIMIT PER WINDOW", "Use engine='local', or trends.to_spark().")
+    begin = bound.offset + rows.start
+    number = max(0, rows.stop - rows.start)
+    left = number if bound.limit is None else max(0, min(number, bound.limit - rows.start))
+    return replace(plan, bound=replace(bound, offset=begin, limit=left))
+
+
+def _empty_aggregates(plan: Plan) -> pa.Table:
+    """Return the row that AGGREGATE gives where there is no result."""
+    return aggregate_table(plan, [], [join(plan, [])])
+
+
+def _at_least_one(rows: DataFrame, default: pa.Table) -> DataFrame:
+    """Return a frame of at most one row, or a default where it has none; the frame is computed once."""
+    (values,) = default.to_pylist()
+    types = [(fld.name, fld.dataType) for fld in rows.schema.fields]
+    literals = [f.lit(value).cast(type_).alias(n) for (n, type_), value in zip(types, values.values(), strict=True)]
+    whole = rows.agg(f.first(f.struct(*rows.columns)).alias("row"))
+    return whole.select(f.coalesce("row", f.struct(*literals)).alias("row")).select("row.*")
+
+
+def _without_null(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of files: not every reader knows columns of type null."""
+    return pa.schema([pa.field(fld.name, spark_type(fld.type)) for fld in schema])
+
+
+def _cores(session: SparkSession) -> int:
+    """Return how many tasks can run at a time; on Spark Connect, which does not tell, how many a shuffle makes."""
+    context = getattr(session, "_sc", None)
+    return int(context.defaultParallelism if context else session.conf.get("spark.sql.shuffle.partitions") or 1)

@@ -1,0 +1,150 @@
+"""Files that tasks write themselves: through the JVM rows would take several times as long.
+
+Tasks write into a hidden directory, under names that no other attempt has, and tell the driver what they have written.
+Only what a task told that Spark counts as finished is kept; the directory then takes the name of the result. What an
+attempt left behind that failed, was killed or came second vanishes with the hidden directory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from trellis.engines.spark.batch.operate import fitted
+from trellis.engines.spark.session.failures import in_task
+from trellis.errors import DataError
+from trellis.io.results import write_file
+
+TOLD = pa.schema([("told", pa.string())])
+_SIGN = "trellis"  # a file that tells a task that it sees the driver's directory
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file of a task: its name, its rows, and the place of the task among all."""
+
+    place: int
+    name: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Where and how tasks write; `schema` is the user's."""
+
+    directory: str
+    format: str
+    schema: pa.Schema
+    raw_csv: bool = False
+
+    def prepare(self) -> None:
+        """Leave a sign for the tasks; in the driver."""
+        (Path(self.directory) / _SIGN).touch()
+
+    def check(self) -> None:
+        """Refuse to write where the driver does not look."""
+        if not (Path(self.directory) / _SIGN).exists():
+            raise DataError(
+                f"the worker on {socket.gethostname()} does not see the output directory {self.directory}",
+                "Write to a directory that all machines share, or to other storage with trends.to_spark().write.",
+            )
+
+    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[Written]:
+        """Write rows to a file, if there are any; an attempt that fails takes it away again."""
+        self.check()
+        counted = _Counted(map(self._fitting, batches))
+        name = f"{place:05d}-{uuid.uuid4().hex}.{self.format}"
+        file = Path(self.directory) / name
+        try:
+            if counted.peek():
+                write_file(counted, self.schema, file, self.format, self.raw_csv)
+        except BaseException as problem:
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
+            if isinstance(problem, OSError | pa.ArrowException):
+                raise DataError(f"the output cannot be written on {socket.gethostname()}: {problem}") from None
+            raise
+        if counted.rows:
+            yield Written(place, name, counted.rows)
+
+    def _fitting(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch whose columns of type null are of the file's type."""
+        if batch.schema.equals(self.schema):
+            return batch
+        columns = [c.cast(fld.type) for c, fld in zip(batch.columns, self.schema, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def commit(self, files: Iterable[Written]) -> None:
+        """Keep these files, in their order, and remove all others; in the driver."""
+        kept = sorted(files, key=lambda file: (file.place, file.name))
+        directory = Path(self.directory)
+        for other in set(os.listdir(directory)) - {file.name for file in kept}:
+            (directory / other).unlink()
+        for number, file in enumerate(kept):
+            (directory / file.name).rename(directory / f"part-{number:05d}.{self.format}")
+        if not kept:
+            write_file([], self.schema, directory / f"part-00000.{self.format}", self.format, self.raw_csv)
+
+
+class _Counted:
+    """Batches that are not empty, and the number of their rows so far."""
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self._batches = (batch for batch in batches if batch.num_rows)
+        self._first: pa.RecordBatch | None = None
+        self.rows = 0
+
+    def peek(self) -> bool:
+        """Return whether there are any."""
+        self._first = next(self._batches, None)
+        return self._first is not None
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while self._first is not None:
+            batch, self._first = self._first, None
+            self.rows += batch.num_rows
+            yield batch
+            self._first = next(self._batches, None)
+
+
+def tell(about: dict[str, Any]) -> pa.RecordBatch:
+    """Return what a task tells the driver, as a row of `TOLD`."""
+    return pa.RecordBatch.from_arrays([pa.array([json.dumps(about)])], schema=TOLD)
+
+
+def told(table: pa.Table) -> list[dict[str, Any]]:
+    """Return what the tasks told."""
+    return [json.loads(text) for text in table.column(0).to_pylist()]
+
+
+@dataclass(frozen=True)
+class WriteRows:
+    """Writes the rows of a data frame, whose columns are in the order of the sink's schema, one file a task."""
+
+    sink: Sink
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take the rows of a task and tell what was written."""
+        with in_task():
+            for file in self.sink.write(self._fitted(batches), task_number()):
+                yield tell(vars(file))
+
+    def _fitted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from fitted(pa.Table.from_batches([batch]), self.sink.schema).to_batches()
+
+
+def task_number() -> int:
+    """Return the place of this task among those of its job."""
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()

@@ -1,0 +1,1 @@
+"""Graph operators and vertex programs on Spark."""

@@ -1,0 +1,120 @@
+"""Runs a job over graphs on Spark, over a data frame of events: the split is a shuffle, the merger a sort."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import IntegerType, StructField, StructType
+
+from trellis.engines.spark.batch.operate import spark_type
+from trellis.engines.spark.graphs.tasks import INSTANCE, Merge, Operate, Route
+from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.ship.by_value import send_along
+from trellis.engines.spark.ship.ship import ship
+from trellis.engines.spark.sources.frames import described_events
+from trellis.engines.spark.split.rows import column_name, output_names
+from trellis.engines.spark.stream.running import bucket_keys
+from trellis.errors import UsageError
+from trellis.events.source import EventSource
+from trellis.graphs.job import Job
+from trellis.graphs.merger import Merger
+from trellis.graphs.splitter import Splitter
+from trellis.language.schema import Schema
+
+
+def run(
+    frame: DataFrame,
+    splitter: Splitter,
+    operator: Any,
+    merger: Merger | None = None,
+    *,
+    time: str | None = None,
+    event_id: str | None = None,
+    instances: int | None = None,
+) -> DataFrame:
+    """Split events, run an operator over them, and merge what it finds, on Spark.
+
+    Parameters
+    ----------
+    frame
+        Events.
+    splitter, operator, merger
+        As in `trellis.graphs.run`; they run here as they run there.
+    time, event_id
+        The columns that hold time and id. An id is needed: rows of Spark's have no order of their own.
+    instances
+        How many instances share the partitions; by default about two for each core. The results are the same with
+        any number.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The merged results, in order.
+
+    Raises
+    ------
+    UsageError
+        If a column is missing, or the operator, the splitter and the merger do not fit each other.
+    OperatorFailed, DataError
+        When the results are asked for: what `trellis.graphs.run` raises, wrapped in an exception of Spark's.
+    """
+    with in_driver():
+        events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
+        job = make_job(events, schema, splitter, operator, merger)
+        ship(events.sparkSession)
+        return _merged(job, _found(job, events, _numbers(events.sparkSession, instances)))
+
+
+def make_job(events: DataFrame, schema: Schema, splitter: Splitter, operator: Any, merger: Merger | None) -> Job:
+    """Return a job over events on Spark."""
+    if schema.event_id is None:
+        raise UsageError("rows on Spark have no order of their own", "Name the column that holds the events' ids.")
+    send_along(
+        operator, splitter.opens, splitter.closes, splitter.broadcast, splitter.store, merger and merger.combine
+    )  # fmt: skip
+    return Job.over(
+        to_arrow_schema(events.schema, timezone="UTC"), splitter, operator, merger, schema.time, schema.event_id
+    )
+
+
+def _numbers(session: SparkSession, instances: int | None) -> tuple[int, ...]:
+    """Return a number for each instance; Spark spreads them over tasks by these."""
+    if instances is None:
+        return tuple(bucket_keys(session))
+    if instances < 1:
+        raise UsageError(f"{instances} instances cannot run", "At least one is needed.")
+    return tuple(range(instances))
+
+
+def _found(job: Job, events: DataFrame, numbers: tuple[int, ...]) -> DataFrame:
+    """Return the results before they are merged."""
+    names = tuple(events.columns)
+    inner = events.toDF(*map(column_name, range(len(names))))
+    copies = inner.mapInArrow(
+        Route(job, names, numbers), StructType([*inner.schema.fields, StructField(INSTANCE, IntegerType())])
+    )
+    assert job.shape.event_id is not None
+    order = [column_name(names.index(name)) for name in (job.shape.time, job.shape.event_id)]
+    sorted_ = copies.repartition(len(numbers), INSTANCE).sortWithinPartitions(INSTANCE, *order)
+    return sorted_.mapInArrow(Operate(job, names, numbers), spark_schema(job.inner))
+
+
+def spark_schema(schema: pa.Schema) -> Any:
+    """Return the schema of results inside Spark, where columns have names of their own."""
+    fields = zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)
+    return from_arrow_schema(pa.schema(list(fields)))
+
+
+def _merged(job: Job, found: DataFrame) -> DataFrame:
+    lead = output_names(5)
+    if job.merger.plain:
+        return found.orderBy(*lead).drop(lead[0]).toDF(*job.outer.names)
+    merged = found.repartition(1).sortWithinPartitions(*lead)
+    placed = pa.schema([*job.outer, ("place", pa.int64())])
+    rows = merged.mapInArrow(Merge(job), spark_schema(placed))
+    last = output_names(len(placed))[-1]
+    return rows.orderBy(f.col(last)).drop(last).toDF(*job.outer.names)

@@ -1,0 +1,199 @@
+"""Operators over graphs in Spark's stateful streaming: events wait for the watermark, then instances take them.
+
+As in other streams here, events and what comes out are packed as bytes, one piece for each task and instance: Spark's
+state costs by the row. An instance is kept as a table of plain bytes, a row for each of its operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from trellis.engines.spark.graphs.tasks import FIRST, routed
+from trellis.engines.spark.session.failures import in_task
+from trellis.engines.spark.stream.stateful import go_on_at_interrupts, watermark_of
+from trellis.graphs.instance import Instance
+from trellis.graphs.job import Job, Row
+from trellis.streams.bucket import packed, unpacked
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PACKED = "instance int, taken bigint, bad bigint, blob binary"
+PACKED_ARROW = pa.schema([("instance", pa.int32()), ("taken", pa.int64()), ("bad", pa.int64()), ("blob", pa.binary())])
+FOUND = "taken bigint, bad bigint, late bigint, blob binary"
+FOUND_ARROW = pa.schema([("taken", pa.int64()), ("bad", pa.int64()), ("late", pa.int64()), ("blob", pa.binary())])
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Makes pieces of the events of a task, one for each instance; events without a time or an id are only counted."""
+
+    job: Job
+    names: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take events."""
+        go_on_at_interrupts()
+        with in_task():
+            for batch in batches:
+                if batch.num_rows:
+                    yield from self._pieces(pa.Table.from_batches([batch]).rename_columns(list(self.names)))
+
+    def _pieces(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        good = self.job.shape.usable(table)
+        taken, bad = table.num_rows, int((~good).sum())
+        events = table.filter(pa.array(good))
+        found = routed(self.job, events, len(self.numbers))
+        copies = events.take(pa.array(found.rows)).append_column(FIRST, pa.array(found.first))
+        for place in np.unique(np.append(found.instances, 0)).tolist():
+            own = copies.filter(pa.array(found.instances == place))
+            row = [[self.numbers[place]], [taken], [bad], [packed(own.combine_chunks())]]
+            taken = bad = 0  # told once
+            yield pa.RecordBatch.from_arrays(
+                [pa.array(one, fld.type) for one, fld in zip(row, PACKED_ARROW, strict=True)], schema=PACKED_ARROW
+            )
+
+
+class Held:
+    """Events that wait, and the instance that they wait for."""
+
+    def __init__(self, job: Job, number: int, instances: int, waiting: list[bytes], state: bytes | None) -> None:
+        self.job = job
+        self._given = (number, instances, state)
+        self.waiting = [unpacked(blob) for blob in waiting]
+        self.instance: Instance | None = None
+
+    def take(self, events: pa.Table, limit: Any) -> int:
+        """Let events wait; return how many came too late."""
+        late = self._times(events) < limit if limit is not None else np.zeros(events.num_rows, np.bool_)
+        kept = events.filter(pa.array(~late))
+        if kept.num_rows:
+            self.waiting.append(kept)
+        return int((events[FIRST].to_numpy() & late).sum())
+
+    def decide(self, limit: Any) -> pa.Table:
+        """Return what the events before a time lead to; None is the end of the input."""
+        number, instances, state = self._given
+        self.instance = Instance(self.job, number, instances, None if state is None else unpacked(state))
+        rows: list[Row] = []
+        if self.waiting:
+            events = pa.concat_tables(self.waiting, promote_options="permissive")
+            ready = np.ones(events.num_rows, np.bool_) if limit is None else self._times(events) < limit
+            rest = events.filter(pa.array(~ready))
+            self.waiting = [rest.combine_chunks()] if rest.num_rows else []
+            now = events.filter(pa.array(ready)).drop_columns([FIRST])
+            rows += self.instance.take(self.job.shape.sorted_events(now))
+        if limit is None:
+            rows += self.instance.end()
+        return self.job.inner_table(rows)
+
+    def earliest(self) -> Any:
+        """Return the time of the first event that waits, or None."""
+        return min((self._times(table).min().item() for table in self.waiting if table.num_rows), default=None)
+
+    def _times(self, table: pa.Table) -> np.ndarray:
+        return np.asarray(self.job.shape.times(table).to_numpy())
+
+
+class Holding(StatefulProcessor):
+    """Holds the events of instances, and runs these over them as far as the watermark says that all have come."""
+
+    def __init__(self, job: Job, numbers: tuple[int, ...]) -> None:
+        self.job, self.numbers = job, numbers
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Take hold of the state."""
+        go_on_at_interrupts()
+        self._handle = handle
+        self._waiting = handle.getListState("waiting", "blob binary")
+        self._instance = handle.getValueState("operators", "blob binary")
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+        """Let what came wait; a timer tells when it may go on."""
+        taken = bad = late = 0
+        with in_task():
+            held = self._held(key)
+            for row in (row for frame in rows for row in frame.itertuples(index=False)):
+                taken, bad = taken + int(row.taken), bad + int(row.bad)
+                late += held.take(unpacked(row.blob), self._limit(timerValues))
+            self._keep(held)
+        yield _row(taken, bad, late, b"")
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
+        """Give what the events behind the watermark lead to."""
+        limit = self._limit(timerValues)
+        if limit is None:
+            return
+        with in_task():
+            held = self._held(key)
+            found = held.decide(limit)
+            self._keep(held)
+        if found.num_rows:
+            yield _row(0, 0, 0, packed(found))
+
+    def _limit(self, values: Any) -> Any:
+        """Return the time that the watermark has reached, as a time of events."""
+        watermark = watermark_of(values)
+        return None if watermark is None else watermark * (1000 if self.job.shape.temporal else 1)
+
+    def _held(self, key: Any) -> Held:
+        kept = self._instance.get()
+        waiting = [bytes(row[0]) for row in self._waiting.get()]
+        number = self.numbers.index(int(key[0]))
+        return Held(self.job, number, len(self.numbers), waiting, None if kept is None else bytes(kept[0]))
+
+    def _keep(self, held: Held) -> None:
+        if held.waiting:
+            self._waiting.put([(packed(table),) for table in held.waiting])
+        else:
+            self._waiting.clear()
+        if held.instance is not None:
+            self._instance.update((packed(held.instance.state()),))
+        earliest = held.earliest()
+        wanted = None if earliest is None else max(1, int(earliest // (1000 if self.job.shape.temporal else 1)))
+        known = [int(timer) for timer in self._handle.listTimers()]
+        for timer in known:
+            if timer != wanted:
+                self._handle.deleteTimer(timer)
+        if wanted is not None and wanted not in known:
+            self._handle.registerTimer(wanted)
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+
+def _row(taken: int, bad: int, late: int, blob: bytes) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame([{"taken": taken, "bad": bad, "late": late, "blob": blob}])
+
+
+@dataclass(frozen=True)
+class Flush:
+    """Gives what the end of the input leads to, from the rows of the state, those of an instance together."""
+
+    job: Job
+    numbers: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take `instance`, `variable` and `value` of the state, sorted by instance."""
+        with in_task():
+            kept: dict[int, dict[str, list[bytes]]] = {}
+            for batch in batches:
+                for number, variable, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    kept.setdefault(number, {}).setdefault(variable, []).append(value)
+            for number, values in kept.items():
+                state = values.get("operators", [None])[0]
+                place = self.numbers.index(number)
+                held = Held(self.job, place, len(self.numbers), values.get("waiting", []), state)
+                row = [[0], [0], [0], [packed(held.decide(None))]]
+                yield pa.RecordBatch.from_arrays(
+                    [pa.array(one, fld.type) for one, fld in zip(row, FOUND_ARROW, strict=True)], schema=FOUND_ARROW
+                )

@@ -1,0 +1,129 @@
+"""Operators over graphs in Spark's Python workers: events to their instances, instances over events, results merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+
+from trellis.engines.spark.batch.operate import PLACE, for_spark
+from trellis.engines.spark.session.failures import in_task
+from trellis.errors import TrellisError
+from trellis.graphs.instance import Instance, failed
+from trellis.graphs.job import Job, Row
+
+INSTANCE, FIRST = "instance", "first"
+ROWS_AT_ONCE = 1 << 13
+
+
+@dataclass(frozen=True)
+class Routed:
+    """Which events, by their rows, go to which instances; of the copies of an event one is the `first`."""
+
+    rows: np.ndarray
+    instances: np.ndarray
+    first: np.ndarray
+
+
+def routed(job: Job, events: pa.Table, instances: int) -> Routed:
+    """Return where events go: to the instance of their key, or to all."""
+    rows: list[int] = []
+    places: list[int] = []
+    first: list[bool] = []
+    everyone = range(instances)
+    for row, event in enumerate(job.shape.events(events)):
+        try:
+            place = job.splitter.instance(event, instances)
+        except TrellisError:
+            raise
+        except Exception as problem:
+            raise failed(problem, "the splitter", event.event_id, "") from problem
+        targets = everyone if place is None else (place,)
+        rows += [row] * len(targets)
+        places += targets
+        first += [True] + [False] * (len(targets) - 1)
+    return Routed(np.array(rows, np.int64), np.array(places, np.int64), np.array(first, np.bool_))
+
+
+@dataclass(frozen=True)
+class Route:
+    """Gives each event the instances that it goes to, as a row for each; `names` are the columns that the user has."""
+
+    job: Job
+    names: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take events."""
+        with in_task():
+            for batch in batches:
+                inner = pa.Table.from_batches([batch])
+                events = inner.rename_columns(list(self.names))
+                self.job.shape.refuse_unusable(events)
+                found = routed(self.job, events, len(self.numbers))
+                copies = inner.take(pa.array(found.rows))
+                numbers = np.array(self.numbers, np.int32)[found.instances]
+                yield from copies.append_column(INSTANCE, pa.array(numbers)).combine_chunks().to_batches()
+
+
+@dataclass(frozen=True)
+class Operate:
+    """Runs instances over their events, which come sorted by instance, time and id."""
+
+    job: Job
+    names: tuple[str, ...]
+    numbers: tuple[int, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take the events of instances, and give results."""
+        with in_task():
+            rows = self._rows(batches)
+            while some := list(islice(rows, ROWS_AT_ONCE)):
+                yield from map(for_spark, self.job.inner_table(some).to_batches())
+
+    def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+        instance, current = None, None
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            numbers = table[INSTANCE].to_numpy()
+            begins = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1)).tolist()
+            events = table.drop_columns([INSTANCE]).rename_columns(list(self.names))
+            for begin, end in zip(begins, [*begins[1:], len(numbers)], strict=True):
+                number = self.numbers.index(int(numbers[begin]))
+                if instance is None or number != current:
+                    if instance is not None:
+                        yield from instance.end()
+                    instance, current = Instance(self.job, number, len(self.numbers)), number
+                yield from instance.take(self.job.shape.events(events.slice(begin, end - begin)))
+        if instance is not None:
+            yield from instance.end()
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Merges all results, which come sorted."""
+
+    job: Job
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take results in one task."""
+        with in_task():
+            merging = self.job.merging()
+            made = merging.merged(row for batch in batches for row in inner_rows(self.job, batch))
+            place = 0
+            while some := list(islice(made, ROWS_AT_ONCE)):
+                table = self.job.outer_table(some)
+                places = pa.array(np.arange(place, place + table.num_rows))
+                yield from map(for_spark, table.append_column(PLACE, places).to_batches())
+                place += table.num_rows
+
+
+def inner_rows(job: Job, batch: pa.RecordBatch | pa.Table) -> Iterator[Row]:
+    """Yield results as tuples, times as numbers."""
+    columns = [batch.column(i) for i in range(len(job.inner))]
+    if job.shape.temporal:
+        columns[1] = columns[1].cast(job.shape.time_type).cast(pa.int64())
+    return zip(*(column.to_pylist() for column in columns), strict=True)

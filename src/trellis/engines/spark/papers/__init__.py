@@ -1,0 +1,1 @@
+"""The papers' algorithms that are made of Spark's own operations."""

@@ -1,0 +1,270 @@
+"""The DEBS 2016 queries on Structured Streaming: directories that keep growing give the lines of whole files.
+
+One ordered instance of a query runs in the driver; Spark finds the files, reads them, and remembers how far it is. Each
+batch leaves its lines, then the state, then a note in the log of the output: what the log names counts, and once. If
+the process ends before, the batch comes again and starts from the state before it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.sources.read_stream import FILE_AGE
+from trellis.errors import DataError, UsageError
+from trellis.io.arrow import pc
+from trellis.io.durable import write_whole
+from trellis.kernels.papers.debs2016.lines import NEVER, line_times
+from trellis.papers.debs2016 import Communities, Posts
+from trellis.papers.debs2016.engine import Engine
+from trellis.papers.debs2016.files import in_order
+from trellis.streams.commit_log import FLUSH
+from trellis.streams.lock import StreamLock, is_unused
+from trellis.streams.outlet import RESULTS, Outlet, batch_name, committed_files
+
+ABOUT, STATES, SPARK = "trellis.json", "states", "spark"
+
+
+class LineStream:
+    """A query over directories of lines.
+
+    Parameters
+    ----------
+    session
+        The session; its driver runs the query.
+    query
+        `posts` or `communities`.
+    options
+        What `Posts` or `Communities` takes.
+    directories
+        The directory of each source, by its name. A file is read once, in the order of modification, and then by name.
+    out, checkpoint
+        Where lines go, and where the stream remembers how far it is.
+    delay
+        Milliseconds: a source that has no line so far behind the latest of all has none before any more. None: a source
+        that is silent holds up the others.
+    files_a_batch
+        At most so many files of a source make a batch.
+
+    Raises
+    ------
+    UsageError
+        If a directory is not there, or the checkpoint or the output are of another stream.
+    """
+
+    def __init__(
+        self, session: SparkSession, query: str, options: Mapping[str, Any], directories: Mapping[str, str], *,
+        out: str, checkpoint: str, delay: int | None = None, files_a_batch: int | None = None,
+    ) -> None:  # fmt: skip
+        self.session, self.query, self.options, self.delay = session, query, dict(options), delay
+        self.files_a_batch = files_a_batch
+        self.outlet = Outlet(out)
+        self.checkpoint = Path(checkpoint)
+        engine = self._new()
+        self.directories = {name: os.path.abspath(directories[name]) for name in engine.sources}
+        for name, directory in self.directories.items():
+            if not Path(directory).is_dir():
+                raise UsageError(f"{directory} is no directory", f"Name the directory that {name} arrive in.")
+        self._engine: tuple[str, Engine] | None = None  # the one after a batch
+        self.running: Any = None
+        self._alone = StreamLock()
+
+    def _new(self) -> Engine:
+        return Posts(**self.options) if self.query == "posts" else Communities(**self.options)
+
+    # --- Running ------------------------------------------------------------------------------------------------
+
+    def start(self, available_now: bool = False) -> None:
+        """Start to read, run and write; with `available_now`, up to the end of what is there."""
+        self._take_places()
+        (self.checkpoint / STATES).mkdir(parents=True, exist_ok=True)
+        writer = self._lines().writeStream.foreachBatch(self._take)
+        writer = writer.option("checkpointLocation", str(self.checkpoint / SPARK))
+        with in_driver():
+            self.running = (writer.trigger(availableNow=True) if available_now else writer).start()
+
+    def wait(self) -> None:
+        """Wait for the end."""
+        try:
+            with in_driver():
+                self.running.awaitTermination()
+        finally:
+            self._alone.release()
+
+    def flush(self) -> Engine:
+        """Add what the end of the input decides, as if nothing more would come; what comes later takes it back.
+
+        Returns
+        -------
+        Engine
+            The query at the end, which tells what was bad.
+        """
+        self._take_places()
+        try:
+            return self._flush()
+        finally:
+            self._alone.release()
+
+    def _flush(self) -> Engine:
+        batches = sorted(path.stem for path in (self.checkpoint / STATES).glob("*.npz"))
+        engine = self._load(batches[-1]) if batches else self._new()
+        for source in range(len(engine.sources)):
+            engine.close(source)
+        self.outlet.take_back()
+        self._write(FLUSH, engine)
+        return engine
+
+    def _take_places(self) -> None:
+        """Lock the checkpoint and the output, see that they are of this stream, and make the output ready."""
+        self._alone.take(self.checkpoint, f"the checkpoint {self.checkpoint}")
+        try:
+            about, known = self._about(), self._known()
+            for name, value in about.items():
+                if known and known.get(name) != value:
+                    raise UsageError(
+                        f"the checkpoint {self.checkpoint} is of another stream: its {name} was {known.get(name)}",
+                        "Name another checkpoint and another output.",
+                    )
+            if known:
+                self.outlet.check_known(self.checkpoint, known.get("output"))
+            else:
+                self.outlet.check_new()
+            self._alone.take(self.outlet.log.directory, f"the output {self.outlet.directory}")
+            write_whole(self.checkpoint / ABOUT, json.dumps({**about, "output": self.outlet.prepare([RESULTS])}))
+        except BaseException:
+            self._alone.release()
+            raise
+
+    def _about(self) -> dict[str, Any]:
+        return {
+            "query": self.query, "options": self.options, "directories": self.directories,
+            "out": os.path.abspath(self.outlet.directory),
+        }  # fmt: skip
+
+    def _known(self) -> dict[str, Any]:
+        """Return what the checkpoint is of; nothing if it is new."""
+        path = self.checkpoint / ABOUT
+        if path.exists():
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+        if not is_unused(self.checkpoint):
+            raise UsageError(f"{self.checkpoint} is no checkpoint of such a stream", "Name an empty directory.")
+        return {}
+
+    def _lines(self) -> DataFrame:
+        """Return the lines of all sources as bytes, and where each is from."""
+        found: DataFrame | None = None
+        for number, directory in enumerate(self.directories.values()):
+            reader = self.session.readStream.format("text").option("lineSep", "\n").option("maxFileAge", FILE_AGE)
+            if self.files_a_batch is not None:
+                reader = reader.option("maxFilesPerTrigger", self.files_a_batch)
+            place = f.col("_metadata")
+            lines = reader.load(f"file://{directory}").select(
+                f.lit(number).alias("source"), f.col("value").cast("binary").alias("line"),
+                place["file_modification_time"].alias("made"), place["file_path"].alias("path"),
+                place["file_block_start"].alias("begin"),
+            )  # fmt: skip
+            found = lines if found is None else found.unionAll(lines)
+        assert found is not None
+        return found
+
+    # --- Batches ------------------------------------------------------------------------------------------------
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        batch = batch_name(number)
+        if self.outlet.has(batch):  # it was written, and the process ended before Spark took note of it
+            return
+        engine = self._before(number)
+        self._engine = None  # until the batch is done
+        self.outlet.take_back()
+        rows = frame.toArrow()
+        latest = [self._push(engine, source, rows) for source in range(len(engine.sources))]
+        if self.delay is not None and max(latest) > -NEVER:
+            for source in range(len(engine.sources)):
+                engine.promise(source, max(latest) - self.delay)
+        self._write(batch, engine)
+        self._engine = (batch, engine)
+
+    def _push(self, engine: Engine, source: int, rows: pa.Table) -> int:
+        """Give the new lines of a source to the query; return the time of the latest one that it has."""
+        own = rows.filter(pc.equal(rows["source"], source))
+        keys = [(name, "ascending") for name in ("made", "path", "begin")]
+        own = own.append_column("place", pa.array(np.arange(own.num_rows)))
+        lines = joined(own.sort_by([*keys, ("place", "ascending")])["line"])
+        held = engine.held(source).tobytes()
+        if engine.sources[source] == "friendships":
+            engine.replace(source, in_order(held + lines))
+        else:
+            engine.push(source, lines)
+        times = line_times(engine.held(source))[2]
+        return int(times.max()) if len(times) else -int(NEVER)
+
+    def _write(self, batch: str, engine: Engine) -> None:
+        """Write the lines that are decided, the state behind them, and that they count."""
+        name = f"part-{batch}-0.txt"
+        with (self.outlet.directory / name).open("wb") as file:
+            engine.run(file.write)
+            file.flush()
+            os.fsync(file.fileno())
+        if batch != FLUSH:
+            self._save(batch, engine)
+        self.outlet.commit(batch, {RESULTS: [name]}, {RESULTS: engine.lines})
+        for old in (self.checkpoint / STATES).glob("*.npz") if batch != FLUSH else ():
+            if old.stem < batch_name(int(batch) - 1):
+                old.unlink()
+
+    # --- State --------------------------------------------------------------------------------------------------
+
+    def _before(self, number: int) -> Engine:
+        """Return the query as it was before a batch."""
+        if number == 0:
+            return self._new()
+        before = batch_name(number - 1)
+        if self._engine is not None and self._engine[0] == before:
+            return self._engine[1]
+        return self._load(before)
+
+    def _save(self, batch: str, engine: Engine) -> None:
+        path = self.checkpoint / STATES / f"{batch}.npz"
+        hidden = path.with_suffix(".tmp")
+        held: dict[str, Any] = {f"held{source}": engine.held(source) for source in range(len(engine.sources))}
+        with hidden.open("wb") as file:
+            np.savez(file, allow_pickle=False, **engine.state, **held)
+            file.flush()
+            os.fsync(file.fileno())
+        hidden.replace(path)
+
+    def _load(self, batch: str) -> Engine:
+        path = self.checkpoint / STATES / f"{batch}.npz"
+        engine = self._new()
+        try:
+            with np.load(path) as stored:
+                engine.state |= {name: stored[name] for name in engine.state}
+                for source in range(len(engine.sources)):
+                    engine.restore(source, stored[f"held{source}"])
+        except (OSError, ValueError, KeyError):
+            raise DataError(f"the state {path} cannot be read", "The checkpoint is damaged: begin anew.") from None
+        return engine
+
+
+def joined(lines: pa.ChunkedArray) -> bytes:
+    """Return lines as one text, each with its end."""
+    whole = pa.concat_arrays(lines.chunks) if lines.num_chunks else pa.array([], lines.type)
+    if not len(whole):
+        return b""
+    wide = whole.cast(pa.large_binary())
+    ended = pc.binary_join_element_wise(wide, pa.scalar(b"", wide.type), pa.scalar(b"\n", wide.type))
+    return bytes(ended.buffers()[2].to_pybytes())
+
+
+def written_lines(out: str) -> bytes:
+    """Return all lines of an output that count, in their order."""
+    return b"".join(path.read_bytes() for path in committed_files(out))

@@ -1,0 +1,1 @@
+"""Spark sessions: starting one, and telling what is wrong with one."""

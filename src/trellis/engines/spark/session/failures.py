@@ -1,0 +1,95 @@
+"""Mistakes found by a task, carried to the driver inside the text of Spark's exception."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from trellis.digits import digits_of, number_of
+from trellis.engines.spark.session.exhausted import exhausted_in
+from trellis.engines.spark.session.workers import lacking
+from trellis.engines.spark.split.compile import translate_error
+from trellis.errors import (
+    DataError,
+    ListingRefused,
+    MemoryExhausted,
+    OperatorFailed,
+    OverflowInCondition,
+    TrellisError,
+    UsageError,
+)
+from trellis.memory import exhausted
+
+_MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
+_KINDS = {
+    kind.__name__: kind
+    for kind in (
+        TrellisError,
+        UsageError,
+        DataError,
+        OverflowInCondition,
+        ListingRefused,
+        OperatorFailed,
+        MemoryExhausted,
+    )
+}
+
+
+class TaskMistake(Exception):
+    """A mistake in a task; its text holds the error for the driver."""
+
+
+@contextmanager
+def in_task() -> Iterator[None]:
+    """Turn a mistake found in a task into an exception that the driver can read."""
+    try:
+        yield
+    except TrellisError as error:
+        raise TaskMistake(f"{error} TRELLIS[{_packed(error)}]") from None
+    except MemoryError as problem:
+        lacked = exhausted(problem, "a Python worker of Spark's")
+        raise TaskMistake(f"{lacked} TRELLIS[{_packed(lacked)}]") from None
+
+
+@contextmanager
+def in_driver() -> Iterator[None]:
+    """Turn Spark's exception about a mistake in a task, in a compiled condition or in the set-up into that mistake."""
+    try:
+        yield
+    except TrellisError:
+        raise
+    except Exception as problem:
+        mistake = mistake_in(problem)
+        if mistake is None:
+            raise
+        raise mistake from None
+
+
+def mistake_in(problem: BaseException) -> TrellisError | None:
+    """Return the mistake that an exception of Spark's is about, if it is about one."""
+    marks = _MARK.findall(str(problem))
+    if marks:
+        return _unpacked(marks[-1])
+    return translate_error(problem) or lacking(problem) or exhausted_in(problem)
+
+
+def _packed(error: TrellisError) -> str:
+    """Return an error as text; plain JSON, since the text of an exception may also hold what stands in the events."""
+    kind = type(error).__name__ if type(error).__name__ in _KINDS else "TrellisError"
+    count = getattr(error, "count", None)
+    about = {"kind": kind, "what": error.what, "hint": error.hint, "count": None if count is None else digits_of(count)}
+    return base64.b64encode(json.dumps(about).encode()).decode()
+
+
+def _unpacked(text: str) -> TrellisError | None:
+    try:
+        about = json.loads(base64.b64decode(text))
+        kind = _KINDS[about["kind"]]
+        if kind is ListingRefused and about["count"] is not None:
+            return ListingRefused(about["what"], about["hint"], number_of(about["count"]))
+        return kind(about["what"], about["hint"])
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,1 @@
+"""Code and shared arrays on their way to Spark's workers."""

@@ -1,0 +1,88 @@
+"""Trellis for Spark's executors: the package as one file, sent along with a session that runs elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from weakref import WeakSet
+
+from pyspark.sql import SparkSession
+
+from trellis import caches
+from trellis.caches import temporary_directory
+from trellis.engines.spark.ship import unpack
+
+_ROOT = Path(__file__).parents[3]  # the package
+_LEFT_OUT = ("__pycache__", "cli")
+_served: WeakSet[SparkSession] = WeakSet()
+
+
+def ship(session: SparkSession) -> None:
+    """Send this very Trellis to the workers of a session, once, unless they are on this machine anyway.
+
+    The executors then need the packages that Trellis builds on, but not Trellis, and what runs there is what runs
+    here, even if they have another version of it. On Spark Connect it belongs to the session, else to the application.
+
+    Parameters
+    ----------
+    session
+        The session; whoever has started it.
+    """
+    if session in _served:
+        return
+    if _runs_elsewhere(session):
+        before = list(sys.path)
+        session.addArtifacts(str(package(temporary_directory())), pyfile=True)
+        sys.path[:] = before  # Spark puts the file there too, for nothing
+    _served.add(session)
+
+
+def package(directory: str | os.PathLike[str]) -> Path:
+    """Write Trellis into a file that `spark-submit --py-files` and `addArtifacts(pyfile=True)` take.
+
+    Parameters
+    ----------
+    directory
+        Where to write it.
+
+    Returns
+    -------
+    pathlib.Path
+        The file. Its name has the version and a digest of what is in it.
+    """
+    content = _zipped()
+    digest = hashlib.sha256(content).hexdigest()[:12]
+    path = Path(directory) / f"trellis-{digest}.zip"
+    with tempfile.NamedTemporaryFile(dir=directory, delete=False) as fresh:
+        fresh.write(content)
+    os.chmod(fresh.name, 0o644)
+    os.replace(fresh.name, path)
+    return path
+
+
+def _zipped() -> bytes:
+    """Return the archive; the same bytes for the same files."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for first, module in (("__init__", unpack), ("caches", caches)):
+            archive.writestr(zipfile.ZipInfo(f"trellis/{first}.py"), Path(str(module.__file__)).read_bytes())
+        for path in sorted(_ROOT.rglob("*")):
+            name = path.relative_to(_ROOT)
+            if path.is_file() and not set(name.parts) & set(_LEFT_OUT):
+                info = zipfile.ZipInfo(f"{unpack.PACKAGE}/trellis/{name.as_posix()}")
+                archive.writestr(info, path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def _runs_elsewhere(session: SparkSession) -> bool:
+    """Whether the workers of a session may have another Python than this one."""
+    master = str(session.conf.get("spark.master", ""))
+    local = master.startswith("local") and not master.startswith("local-cluster")
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        return not (local and "SPARK_LOCAL_REMOTE" in os.environ)  # a server that Spark has started for this process
+    return not local

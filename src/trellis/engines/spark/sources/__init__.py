@@ -1,0 +1,1 @@
+"""Events as Spark data frames: files, tables, growing directories."""

@@ -1,0 +1,129 @@
+"""A directory that keeps growing, as a streaming data frame of events."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
+
+from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.sources.read import read, unguarded
+from trellis.engines.spark.sources.schema import parse_times
+from trellis.engines.spark.split.compile import SPARK_ERRORS
+from trellis.errors import DataError, UsageError
+from trellis.io.sources import expand
+from trellis.language.schema import choose_time
+
+FORMATS = ("parquet", "orc", "json", "csv", "tsv")
+FILE_AGE = "100000d"  # Spark passes over files that are older than the newest by more than this, in silence
+
+
+def read_stream(
+    session: SparkSession, directory: str, *, schema: str | None = None, input_format: str | None = None,
+    text_columns: Iterable[str] = (), time: str | None = None, time_format: str | None = None,
+    files_a_batch: int | None = None,
+) -> DataFrame:  # fmt: skip
+    """Return the files of a directory, those to come too, as a streaming data frame.
+
+    Parameters
+    ----------
+    session
+        The session.
+    directory
+        The directory, and those in it; or one elsewhere, such as `s3a://bucket/events/`, with a schema.
+    schema
+        Names and types as Spark writes them, `ts TIMESTAMP, price DOUBLE`; without it the files that are there tell.
+    input_format
+        The format of the files; without it those that are there tell.
+    text_columns
+        Columns that are text, where only values tell types.
+    time, time_format
+        The column of times, and the pattern of its text.
+    files_a_batch
+        At most so many files make a batch.
+    """
+    kind = _kind(directory, input_format)
+    declared = _declared(schema) if schema is not None else _found(session, directory, input_format, text_columns, time)
+    chosen = choose_time([fld.name for fld in declared.fields], time)
+    as_text = kind in ("csv", "tsv") and _type(declared, chosen) == t.TimestampType()
+    fields = [t.StructField(x.name, t.StringType() if as_text and x.name == chosen else x.dataType) for x in declared]
+    reader = session.readStream.schema(t.StructType(fields)).option("maxFileAge", FILE_AGE)
+    if kind in ("csv", "tsv"):
+        reader = reader.option("header", True).option("sep", "\t" if kind == "tsv" else ",").option("escape", '"')
+    if files_a_batch is not None:
+        reader = reader.option("maxFilesPerTrigger", files_a_batch)
+    if "://" not in directory and not _has_partitions(directory):
+        reader = reader.option("recursiveFileLookup", True)  # what lies deeper would be passed over, too
+    path = (
+        directory if "://" in directory else "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(directory))
+    )
+    frame = reader.format("csv" if kind == "tsv" else kind).load(path)
+    timed = as_text or (time_format is not None and isinstance(_type(declared, chosen), t.StringType))
+    guarded = {fld.name for fld in fields if kind in ("csv", "tsv") and isinstance(fld.dataType, t.StringType)}
+    if not timed and not guarded:
+        return frame
+    events = Events(frame)
+    columns = [unguarded(events.column(n)) if n in guarded else events.column(n) for n in events.types]
+    if timed:
+        place = list(events.types).index(chosen)
+        columns[place] = parse_times(columns[place], time_format)
+    return events.frame.select(*columns).toDF(*frame.columns)
+
+
+def _type(schema: t.StructType, name: str) -> t.DataType | None:
+    return next((fld.dataType for fld in schema.fields if fld.name == name), None)
+
+
+def _kind(directory: str, input_format: str | None) -> str:
+    """Return the format of the files of a directory."""
+    if "://" not in directory and not Path(directory).is_dir():
+        what = "is no directory" if Path(directory).exists() else "is not there"
+        raise DataError(f"{directory} {what}", "Name the directory that the events arrive in; it may be empty.")
+    if input_format is not None:
+        if input_format.lower() not in FORMATS:
+            raise UsageError(f"there is no format `{input_format}`", f"Formats are {', '.join(FORMATS)}.")
+        return input_format.lower()
+    if "://" in directory or not _has_files(directory):
+        return "parquet"
+    return expand([directory], None)[0].format
+
+
+def _has_files(directory: str) -> bool:
+    return any(not name.startswith((".", "_")) for name in os.listdir(directory))
+
+
+def _has_partitions(directory: str) -> bool:
+    """Return whether there are directories such as `day=1`, from whose names Spark takes a column."""
+    return any("=" in entry.name and entry.is_dir() for entry in os.scandir(directory))
+
+
+def _declared(schema: str) -> t.StructType:
+    try:
+        found = t.DataType.fromDDL(schema)
+    except SPARK_ERRORS as error:
+        first = str(error).strip().splitlines()[0]
+        raise UsageError(f"--schema cannot be read: {first}", "Write it as in `ts TIMESTAMP, price DOUBLE`.") from None
+    if not isinstance(found, t.StructType):
+        raise UsageError(f"--schema is one type, {schema}", "Write it as in `ts TIMESTAMP, price DOUBLE`.")
+    return found
+
+
+def _found(
+    session: SparkSession, directory: str, input_format: str | None, text_columns: Iterable[str], time: str | None
+) -> t.StructType:
+    """Return the schema of the files that are there."""
+    if "://" in directory or not _has_files(directory):
+        raise UsageError(
+            f"the columns of the events are not known: {directory} has no files that tell them",
+            "Give them with --schema 'ts TIMESTAMP, id BIGINT, price DOUBLE'.",
+        )
+    frame = read(session, directory, input_format=input_format, text_columns=text_columns, time=time)
+    if time is None:
+        chosen = choose_time(frame.columns, None)
+        if chosen in frame.columns and isinstance(frame.schema[chosen].dataType, t.StringType):
+            frame = read(session, directory, input_format=input_format, text_columns=text_columns, time=chosen)
+    return frame.schema

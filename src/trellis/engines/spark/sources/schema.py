@@ -1,0 +1,248 @@
+"""Types on Spark: those of columns, as the query language knows them, and those that text turns out to have."""
+
+from __future__ import annotations
+
+import re
+from enum import IntFlag
+
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from trellis.events.times import ISO, java_pattern_to_regex
+from trellis.io.infer import BOOLEAN as BOOLEAN_TEXT
+from trellis.io.infer import INTEGER as INTEGER_TEXT
+from trellis.io.infer import NUMBER as NUMBER_TEXT
+from trellis.language.schema import (
+    BOOLEAN,
+    DOUBLE,
+    DURATION,
+    INTEGER,
+    STRING,
+    UNKNOWN,
+    Kind,
+    Type,
+)
+
+_WIDEST = 38
+
+
+def _for_java(pattern: str) -> str:
+    """Return a regular expression with groups named as Java wants it."""
+    return pattern.replace("(?P<", "(?<")
+
+
+WITH_ZONE, WITHOUT_ZONE = "timestamp", "timestamp_ntz"
+"""What Spark calls the two kinds of timestamps, and what their types are named after."""
+
+_KINDS: tuple[tuple[type[t.DataType], Type], ...] = (
+    (t.ByteType, INTEGER),
+    (t.ShortType, INTEGER),
+    (t.IntegerType, INTEGER),
+    (t.LongType, INTEGER),
+    (t.FloatType, DOUBLE),
+    (t.DoubleType, DOUBLE),
+    (t.StringType, STRING),
+    (t.CharType, STRING),
+    (t.VarcharType, STRING),
+    (t.BooleanType, BOOLEAN),
+    (t.TimestampType, Type(Kind.TIMESTAMP, name=WITH_ZONE)),
+    (t.TimestampNTZType, Type(Kind.TIMESTAMP, name=WITHOUT_ZONE)),
+    (t.DateType, Type(Kind.DATE)),
+    (t.DayTimeIntervalType, DURATION),
+    (t.NullType, UNKNOWN),
+)
+
+
+def from_spark(data_type: t.DataType) -> Type:
+    """Return the type of a Spark column.
+
+    Parameters
+    ----------
+    data_type
+        The type as Spark has it.
+
+    Returns
+    -------
+    trellis.language.schema.Type
+        `timestamp_ntz` is a timestamp, in UTC; its name tells it. A decimal carries its precision in its name, where
+        `precision_of` finds it. A column of type void, whose values are all NULL, is `UNKNOWN`: it goes with
+        everything. What conditions cannot use is `OTHER`.
+    """
+    if isinstance(data_type, t.DecimalType):
+        return Type(Kind.DECIMAL, data_type.scale, data_type.simpleString())
+    for known, type_ in _KINDS:
+        if isinstance(data_type, known):
+            return type_
+    return Type(Kind.OTHER, name=data_type.simpleString())
+
+
+def precision_of(type_: Type) -> int:
+    """Return how many digits a decimal type has at most: 38 where its name does not tell."""
+    told = re.fullmatch(r"decimal\((\d+),\s*\d+\)", type_.name)
+    return int(told[1]) if told else _WIDEST
+
+
+# --- Text that has a type ---------------------------------------------------------------------------------------
+
+
+class Looks(IntFlag):
+    """What a text looks like; each text has one of these, a column the union of its texts'."""
+
+    LONG = 1
+    WIDE_INTEGER = 2  # does not fit 64 bits
+    REAL = 4
+    BOOLEAN = 8
+    TIME = 16
+    OTHER = 32
+
+
+NUMBERS = Looks.LONG | Looks.WIDE_INTEGER | Looks.REAL
+
+
+def looks(text: Column) -> Column:
+    """Return what a text looks like, as a number of `Looks`; NULL for NULL."""
+    return (
+        f.when(text.isNull(), f.lit(None))
+        .when(text.rlike(INTEGER_TEXT), _either(text.try_cast("bigint").isNotNull(), Looks.LONG, Looks.WIDE_INTEGER))
+        .when(text.rlike(NUMBER_TEXT), f.lit(int(Looks.REAL)))
+        .when(text.rlike(BOOLEAN_TEXT), f.lit(int(Looks.BOOLEAN)))
+        .otherwise(looks_like_time(text))
+    )
+
+
+def looks_like_time(text: Column) -> Column:
+    """Return `TIME` or `OTHER` for a text; NULL for NULL."""
+    return f.when(text.isNotNull(), _either(parse_times(text).isNotNull(), Looks.TIME, Looks.OTHER))
+
+
+def _either(condition: Column, yes: Looks, no: Looks) -> Column:
+    return f.when(condition, f.lit(int(yes))).otherwise(f.lit(int(no)))
+
+
+def text_type(seen: Looks) -> str:
+    """Return the one type that all values of a column of text have, by the rule of `trellis.io.infer`.
+
+    Parameters
+    ----------
+    seen
+        What the values look like, all together; 0 if there are none.
+
+    Returns
+    -------
+    str
+        `bigint`, `double`, `boolean`, `timestamp` or `string`.
+    """
+    if seen == Looks.LONG:
+        return "bigint"
+    if seen & Looks.REAL and not seen & ~NUMBERS:
+        return "double"
+    return {Looks.BOOLEAN: "boolean", Looks.TIME: "timestamp"}.get(seen, "string")
+
+
+def convert_text(text: Column, target: str) -> Column:
+    """Convert text to a type that `text_type` names; what does not fit becomes NULL."""
+    match target:
+        case "boolean":
+            return f.when(text.rlike(BOOLEAN_TEXT), f.lower(text) == f.lit("true"))
+        case "timestamp":
+            return parse_times(text)
+        case "string":
+            return text
+        case _:
+            return f.when(text.rlike(NUMBER_TEXT), text).try_cast(target)
+
+
+# --- Text that tells a time -------------------------------------------------------------------------------------
+#
+# All forms are first rewritten to one, `2024-01-31T09:30:00.5+01:00`, step by step; each step names its input only
+# once, so that the expressions stay small.
+
+_FIRST = "0001-01-01T00:00:00Z"
+_LAST = "9999-12-31T23:59:59.999999Z"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_SLASHED_PARTS = r"\A([0-9]{4})/([0-9]{2})/([0-9]{2}) ([0-9:]+)\z"
+_DATE_ONLY = r"\A(.{10})\z"
+_NO_SECOND = r"\A(.{16})(|Z|[+-].{5})\z"
+_NO_ZONE = r"\A(.{19}(?:\.[0-9]+)?)\z"
+_ISO = _for_java(ISO)
+
+
+def parse_times(text: Column, time_format: str | None = None) -> Column:
+    """Return the times that texts tell, NULL where they tell none: as `trellis.events.times.parse_times` reads them.
+
+    Parameters
+    ----------
+    text
+        A column of text.
+    time_format
+        A pattern such as `dd.MM.yyyy HH:mm:ss`; without one, ISO 8601 and `yyyy/MM/dd HH:mm[:ss]`.
+
+    Returns
+    -------
+    pyspark.sql.Column
+        A `timestamp`; text without a zone is in UTC whatever the session's time zone.
+
+    Raises
+    ------
+    UsageError
+        If the pattern is wrong.
+    """
+    if time_format is not None:
+        return _parse_full(_from_parts(text, java_pattern_to_regex(time_format)))
+    dashed = f.regexp_replace(text, _SLASHED_PARTS, "$1-$2-$3 $4")
+    timed = f.regexp_replace(dashed, _DATE_ONLY, "$1T00:00:00Z")
+    exact = f.regexp_replace(timed, _NO_SECOND, "$1:00$2")
+    return _parse_full(f.regexp_replace(exact, _NO_ZONE, "$1Z"))
+
+
+def _parse_full(iso: Column) -> Column:
+    """Parse what has all parts, a zone too; NULL for anything else and outside the years 1 to 9999."""
+    moment = f.regexp_extract(iso, _ISO, 0).try_cast("timestamp")
+    return f.when(moment.between(f.lit(_FIRST).cast("timestamp"), f.lit(_LAST).cast("timestamp")), moment)
+
+
+def _from_parts(text: Column, pattern: str) -> Column:
+    """Rewrite a text to the one form, by the groups of `pattern`."""
+    names = re.findall(r"\(\?P<(\w+)>", pattern)
+    java = _for_java(pattern)
+    parts = {name: f.regexp_extract(text, java, i) for i, name in enumerate(names, start=1)}
+    fraction = f.rpad(parts["f"], 6, "0") if "f" in parts else f.lit("0")
+    date = [_year(parts), f.lit("-"), _month(parts), f.lit("-"), _two(parts, "d", "1")]
+    time = [_hour(parts), f.lit(":"), _two(parts, "mi", "0"), f.lit(":"), _two(parts, "s", "0"), f.lit("."), fraction]
+    return f.when(text.rlike(java), f.concat(*date, f.lit("T"), *time, _zone(parts)))
+
+
+def _two(parts: dict[str, Column], name: str, default: str) -> Column:
+    """Return a part with two digits, or its default where the pattern or the text leaves it out."""
+    if name not in parts:
+        return f.lit(default.rjust(2, "0"))
+    return f.lpad(f.regexp_replace(parts[name], r"\A\z", default), 2, "0")
+
+
+def _year(parts: dict[str, Column]) -> Column:
+    if "yy" in parts:
+        return f.concat(f.lit("20"), f.lpad(parts["yy"], 2, "0"))
+    return f.regexp_replace(parts["y"], r"\A\z", "1970") if "y" in parts else f.lit("1970")
+
+
+def _month(parts: dict[str, Column]) -> Column:
+    if "mon" not in parts:
+        return _two(parts, "mo", "1")
+    short = f.regexp_replace(f.lower(f.substring(parts["mon"], 1, 3)), r"\A\z", _MONTHS[0])
+    return f.lpad(f.array_position(f.array(*map(f.lit, _MONTHS)), short).cast("string"), 2, "0")
+
+
+def _hour(parts: dict[str, Column]) -> Column:
+    if "h12" not in parts:
+        return _two(parts, "h", "0")
+    hour = _two(parts, "h12", "12").try_cast("int")
+    afternoon = f.when(f.lower(parts["a"]) == f.lit("pm"), 12).otherwise(0) if "a" in parts else f.lit(0)
+    return f.when(hour.between(1, 12), f.lpad((hour % 12 + afternoon).cast("string"), 2, "0"))
+
+
+def _zone(parts: dict[str, Column]) -> Column:
+    if "z" not in parts:
+        return f.lit("Z")
+    offset = f.regexp_replace(f.rpad(f.replace(parts["z"], f.lit(":"), f.lit("")), 5, "0"), "(...)(..)", "$1:$2")
+    return f.when(parts["z"].isin("", "Z"), f.lit("Z")).otherwise(offset)

@@ -1,0 +1,1 @@
+"""The split on Spark: from a data frame of events to sorted rows for the operator."""

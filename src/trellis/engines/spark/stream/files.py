@@ -1,0 +1,83 @@
+"""Files that the tasks of a stream write into its outlets, under names that no other attempt has."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from trellis.engines.spark.batch.operate import spark_type
+from trellis.engines.spark.batch.sink import task_number
+from trellis.errors import DataError
+from trellis.io.durable import sync_file
+from trellis.io.results import write_file
+from trellis.streams.outlet import FOLDERS, batch_name
+
+DIRECT_BYTES = 8 << 20
+FILE_BYTES = 256 << 20
+BATCH = "streaming.sql.batchId"  # what Spark calls the number of a batch among the properties of a task
+
+
+@dataclass(frozen=True)
+class Filing:
+    """Where the results of queries go, by name, and how; those of `large` bytes or more are written where found."""
+
+    places: Mapping[str, str]
+    format: str
+    large: int = DIRECT_BYTES
+    raw_csv: bool = False
+
+    def write(self, kind: str, query: str, batch: str, batches: Iterable[pa.RecordBatch]) -> tuple[str, int]:
+        """Write a file, and return its name and its rows. It counts when the log of the outlet names it."""
+        batches = iter(batches)
+        first = next(batches)
+        schema = pa.schema([fld.with_type(spark_type(fld.type)) for fld in first.schema])
+        name = f"part-{batch}-{task_number()}-{uuid.uuid4().hex}.{self.format}"
+        file = Path(self.places[query]) / FOLDERS[kind] / name
+        counted = _Counted(first, batches, schema)
+        try:
+            write_file(counted, schema, file, self.format, self.raw_csv)
+            sync_file(file)  # before the log names it
+        except BaseException as problem:
+            file.unlink(missing_ok=True)
+            if isinstance(problem, OSError):
+                raise DataError(f"the output cannot be written: {problem}") from None
+            raise
+        return name, counted.rows
+
+
+class _Counted:
+    """Batches with the types of the file, and the number of their rows so far."""
+
+    def __init__(self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+        self._first, self._rest, self._schema = first, rest, schema
+        self.rows = 0
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        for batch in chain([self._first], self._rest):
+            self.rows += batch.num_rows
+            yield from pa.Table.from_batches([batch]).cast(self._schema).to_batches()
+
+
+def up_to(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:
+    """Take batches until they have so many bytes."""
+    taken = 0
+    while taken < size:
+        batch = next(batches, None)
+        if batch is None:
+            return
+        taken += batch.nbytes
+        yield batch
+
+
+def batch_number() -> str:
+    """Return the batch that this task is of, as an outlet names it."""
+    context = TaskContext.get()
+    number = None if context is None else context.getLocalProperty(BATCH)
+    assert number is not None, "the task is of no batch of a stream"
+    return batch_name(int(number))

@@ -1,0 +1,399 @@
+"""Runs standing queries: one Spark query for those that share their events, with its state, its outputs and their log.
+
+A checkpoint directory holds `trellis.json`, which tells the queries and the events that it is for, a directory for each
+family of queries, with the checkpoint of Spark, and `lock`, which the process holds that runs the stream.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+from trellis.engines.options import Plannable, RunOptions
+from trellis.engines.spark.batch.sink import TOLD, told
+from trellis.engines.spark.session.failures import in_driver, mistake_in
+from trellis.engines.spark.sources.frames import described_events
+from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
+from trellis.engines.spark.stream.files import Filing
+from trellis.engines.spark.stream.stateful import FOUND, PAGES, TAKEN, Settings, found_in, rows_of, schema_of_kind
+from trellis.engines.spark.stream.tasks import TABLES, Flushing, WriteFound, page_name
+from trellis.errors import TrellisError, UsageError
+from trellis.events.source import EventSource
+from trellis.language.schema import Schema
+from trellis.streams.bucket import Family, shared_columns
+from trellis.streams.calendar import Calendar
+from trellis.streams.closing import Standing, check_standing
+from trellis.streams.commit_log import FLUSH
+from trellis.streams.delays import delay_of
+from trellis.streams.lock import StreamLock
+from trellis.streams.outlet import BAD, FOLDERS, LATE, REPEATED, RESULTS, Outlet, batch_name, check_query_names
+
+BUCKETS_A_TASK = 2
+AHEAD = "1 day"
+
+
+# --- Queries ----------------------------------------------------------------------------------------------------
+
+
+def standing_queries(queries: Mapping[str, Plannable], schema: Schema, run: RunOptions) -> list[Standing]:
+    """Return queries by name as standing ones over events of a schema."""
+    found = []
+    for name, query in queries.items():
+        plan = query.plan(schema, run.params, run.report_mode)
+        check_standing(plan.bound)
+        found.append(Standing(name, plan, run.max_trends, run.on_bad_rows))
+    return found
+
+
+def detect_stream(
+    query: Plannable, frame: DataFrame, run: RunOptions, *, watermark: str, table: str = RESULTS,
+    max_ahead: str | None = AHEAD,
+) -> DataFrame:  # fmt: skip
+    """Return what is decided of a streaming frame of events, as a streaming frame: see `Query.detect_stream`."""
+    given = list(frame.values()) if isinstance(frame, Mapping) else [frame]
+    if not given or not all(getattr(one, "isStreaming", False) for one in given):
+        raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
+    if table not in FOLDERS:
+        raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
+    events, schema = described_events(EventSource.of(frame), None, run.time, run.type, run.event_id)
+    (one,) = standing_queries({"query": query}, schema, run)
+    family = Family((one,))
+    keys = bucket_keys(events.sparkSession)
+    settings = _settings(one, watermark, len(keys), table in (LATE, BAD), max_ahead, keys)
+    found = found_in(family, events, settings)
+    if table in TABLES:
+        return rows_of(found, schema_of_kind(family, table, "query"), table, "query")
+    columns = to_arrow_schema(events.schema)
+    if table == REPEATED:
+        return rows_of(found, pa.schema([columns.field(name) for name in family.columns]), table, "query")
+    return rows_of(found, columns, table, "")
+
+
+def _settings(
+    one: Standing, watermark: str, buckets: int, keep_late: bool, max_ahead: str | None, keys: Sequence[int]
+) -> Settings:
+    assert one.bound.schema is not None
+    time = one.bound.schema.time_type
+    ahead = delay_of(max_ahead, time, "guard --max-ahead") if max_ahead is not None and time.temporal else None
+    return Settings(delay_of(watermark, time), tuple(keys[:buckets]), keep_late, ahead)
+
+
+def bucket_keys(session: SparkSession) -> list[int]:
+    """Return numbers for buckets that Spark spreads evenly over the tasks of a shuffle."""
+    tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
+    context = getattr(session, "_sc", None)
+    wanted = min(tasks, context.defaultParallelism if context else tasks)
+    candidates = session.range(64 * wanted).select(
+        f.col("id"), f.pmod(f.hash(f.col("id").cast("int")), f.lit(tasks)).alias("task")
+    )
+    of_task: dict[int, list[int]] = {}
+    for row in candidates.collect():
+        of_task.setdefault(row["task"], []).append(row["id"])
+    chosen = sorted(of_task.values(), key=len, reverse=True)[:wanted]
+    return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
+
+
+def _families(standing: Sequence[Standing]) -> dict[str, Family]:
+    """Return the queries that share events together, by a name that depends on what they share."""
+    found: dict[str, list[Standing]] = {}
+    for one in standing:
+        text = json.dumps(shared_columns(one), sort_keys=True)
+        found.setdefault(hashlib.sha256(text.encode()).hexdigest()[:12], []).append(one)
+    return {name: Family(tuple(some)) for name, some in found.items()}
+
+
+# --- Running ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where a stream writes and how it runs."""
+
+    out: str
+    checkpoint: str
+    watermark: str
+    format: str = "parquet"
+    available_now: bool = False
+    flush: bool = False
+    keep_late: bool = False
+    max_ahead: str | None = AHEAD
+    raw_csv: bool = False
+
+
+@dataclass
+class Totals:
+    """What a stream has done since it was started."""
+
+    batches: int = 0
+    events: int = 0
+    results: int = 0
+    windows: int = 0
+    late: int = 0
+    bad: int = 0
+    repeated: int = 0
+    unlisted: int = 0
+
+
+class Stream:
+    """Standing queries that run; `start` starts them, `wait` waits for their end, `stop` brings it."""
+
+    def __init__(
+        self, session: SparkSession, queries: Mapping[str, Plannable], frame: DataFrame, options: Options,
+        run: RunOptions,
+    ) -> None:  # fmt: skip
+        check_query_names(queries)
+        self.session, self.options = session, options
+        self.totals = Totals()
+        self._lock = threading.Lock()
+        self._alone = StreamLock()
+        with in_driver():
+            self.events, schema = described_events(EventSource.of(frame), session, run.time, run.type, run.event_id)
+            self.standing = standing_queries(queries, schema, run)
+        columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
+        self.checkpoint = Checkpoint.at(options.checkpoint)
+        self._known = set(self.checkpoint.queries)
+        self.standing = named_as_before(self.standing, self.checkpoint.queries)
+        self.checkpoint.check(self.standing, columns)
+        self.checkpoint.check_output(options.out, options.format)
+        self.checkpoint.columns |= columns
+        self.families = _families(self.standing)
+        self.outlets = {one.name: Outlet(self._directory(one)) for one in self.standing}
+        self.running: dict[str, Any] = {}
+        self._events: dict[str, int] = {}
+
+    def _directory(self, one: Standing) -> Path:
+        """Return where a query writes: where it always did; else the output itself, or a directory of its own there."""
+        known = self.checkpoint.queries.get(one.key)
+        if known is None:
+            alone = len(self.standing) == 1 and not self.checkpoint.queries
+            known = self.checkpoint.queries[one.key] = "" if alone else one.name
+        return Path(self.options.out) / known
+
+    def start(self) -> None:
+        """Start to read, hold and write."""
+        self._take_places()
+        with in_driver():
+            for name in self.families:
+                if name not in self.checkpoint.buckets:
+                    self.checkpoint.buckets[name] = bucket_keys(self.session)
+            self.checkpoint.save()
+            self._known = set(self.checkpoint.queries)
+            for name, family in self.families.items():
+                self.running[name] = self._start(name, family)
+
+    def _filing(self, outlets: Mapping[str, Outlet]) -> Filing:
+        """Return where and how tasks write."""
+        return Filing(_places(outlets), self.options.format, raw_csv=self.options.raw_csv)
+
+    def _take_places(self) -> None:
+        """Lock the checkpoint and the outputs, see that they belong together, and make the outputs ready."""
+        checkpoint = self.checkpoint
+        self._alone.take(checkpoint.directory, f"the checkpoint {checkpoint.directory}")
+        try:
+            if set(Checkpoint.at(self.options.checkpoint).queries) != self._known:
+                raise UsageError(
+                    f"another process has changed the checkpoint {checkpoint.directory} meanwhile", "Start again."
+                )
+            for one in self.standing:
+                outlet = self.outlets[one.name]
+                if one.key in self._known:
+                    outlet.check_known(checkpoint.directory, checkpoint.outputs.get(one.key))
+                else:
+                    outlet.check_new()
+            kinds = [*TABLES, *((LATE, BAD, REPEATED) if self.options.keep_late else ())]
+            for one in self.standing:
+                outlet = self.outlets[one.name]
+                self._alone.take(outlet.log.directory, f"the output {outlet.directory}")
+                checkpoint.outputs[one.key] = outlet.prepare(kinds)
+        except BaseException:
+            self._alone.release()
+            raise
+
+    def _start(self, name: str, family: Family) -> Any:
+        keys, options = self.checkpoint.buckets[name], self.options
+        one = family.standing[0]
+        settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
+        outlets = {each.name: self.outlets[each.name] for each in family.standing}
+        found = found_in(family, self.events, settings, self._filing(outlets))
+        writer = found.writeStream.foreachBatch(
+            lambda frame, batch: self._write(frame, batch_name(batch), outlets, name)
+        )
+        writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(name)
+        return (writer.trigger(availableNow=True) if options.available_now else writer).start()
+
+    def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, Outlet], family: str) -> None:
+        """Have the tasks write what was decided in a batch, and put it into the logs."""
+        work = WriteFound(self._filing(outlets), batch, self.options.keep_late)
+        files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
+        taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
+        files = [file for file in files if file["kind"] != TAKEN]
+        for name, outlet in outlets.items():
+            if taken:
+                outlet.take_back()
+            own = [file for file in files if (file["query"] or next(iter(outlets))) == name]
+            names = {kind: [file["name"] for file in own if file["kind"] == kind and file["name"]] for kind in FOLDERS}
+            if outlet.has(batch):  # it was written, and the process ended before Spark took note of it
+                outlet.discard(names)
+            elif own:
+                numbers = {kind: sum(file["rows"] for file in own if file["kind"] == kind) for kind in FOLDERS}
+                outlet.commit(batch, names, numbers)
+        with self._lock:
+            self.totals.batches += 1
+            self._events[family] = self._events.get(family, 0) + taken
+            self.totals.events = max(self._events.values())
+            for file in files:
+                kind = file["kind"]
+                self.totals.unlisted += file["unlisted"]
+                setattr(self.totals, kind, getattr(self.totals, kind) + file["rows"])
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
+        for query in self.running.values():
+            with in_driver():
+                if not query.awaitTermination(seconds) and seconds is not None:
+                    return False
+        self._alone.release()
+        return True
+
+    @property
+    def failure(self) -> TrellisError | BaseException | None:
+        """What went wrong, if something did."""
+        for query in self.running.values():
+            problem = query.exception()
+            if problem is not None:
+                return mistake_in(problem) or problem
+        return None
+
+    def stop(self) -> None:
+        """Stop when the batches that run have ended."""
+        for query in self.running.values():
+            seen = query.lastProgress
+            batch = None if seen is None else seen["batchId"]
+            while query.isActive and query.status["isTriggerActive"]:
+                progress = query.lastProgress
+                if progress is not None and progress["batchId"] != batch:
+                    break
+                threading.Event().wait(0.02)
+            query.stop()
+        self._alone.release()
+
+    def flush(self) -> None:
+        """Decide the rest: the input has ended. What this writes is taken back when the stream goes on."""
+        if not self._alone.is_held:
+            self._take_places()
+        try:
+            for name, family in self.families.items():
+                if any((self.checkpoint.directory / name / "commits").glob("[0-9]*")):  # else nothing ever came
+                    with in_driver():
+                        self._flush(str(self.checkpoint.directory / name), family, name)
+        finally:
+            self._alone.release()
+
+    def _flush(self, checkpoint: str, family: Family, name: str) -> None:
+        bucket = f.col("key.bucket").alias("bucket")
+        state: DataFrame | None = None
+        for variable, column in (("chunks", "list_element.blob"), ("note", "value.text"), ("ranks", "value.text")):
+            value = f.col(column).cast("binary").alias("value")
+            rows = self._variable(checkpoint, variable).select(bucket, f.lit(variable).alias("variable"), value)
+            state = rows if state is None else state.unionByName(rows)
+        assert state is not None
+        if PAGES in self._variables(checkpoint):  # a checkpoint of an earlier version has none before its next batch
+            page = f.format_string(page_name("%d", "%d"), f.col("user_map_key.space"), f.col("user_map_key.page"))
+            value = f.col("user_map_value.counters").cast("binary").alias("value")
+            state = state.unionByName(self._variable(checkpoint, PAGES).select(bucket, page.alias("variable"), value))
+        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(Flushing(family), FOUND)
+        self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.standing}, name)
+
+    def _variable(self, checkpoint: str, name: str) -> DataFrame:
+        """Return a variable of the state of a checkpoint."""
+        return self.session.read.format("statestore").option("stateVarName", name).load(checkpoint)
+
+    def _variables(self, checkpoint: str) -> set[str]:
+        """Return the names of the variables that the state of a checkpoint has."""
+        about = self.session.read.format("state-metadata").load(checkpoint).select("operatorProperties").head()
+        return set() if about is None else {one["stateName"] for one in json.loads(about[0])["stateVariables"]}
+
+    def states(self) -> list[State]:
+        """Return how the families stand after their last batches."""
+        found = []
+        for name, family in self.families.items():
+            recent = [dict(one) for one in self.running[name].recentProgress]
+            last = recent[-1] if recent else {}
+            found.append(_state(family, last, [one for one in recent if one["numInputRows"]]))
+        return found
+
+
+@dataclass(frozen=True)
+class State:
+    """How a family of queries stands."""
+
+    queries: tuple[str, ...]
+    events_a_second: float
+    watermark: str
+    open_windows: int
+    state_bytes: int
+
+
+def _state(family: Family, last: Mapping[str, Any], filled: Sequence[Mapping[str, Any]]) -> State:
+    names = tuple(one.name for one in family.standing)
+    moments = last.get("eventTime") or {}
+    size = state_bytes(last)
+    speed = float(filled[-1].get("processedRowsPerSecond") or 0.0) if filled else 0.0
+    watermark, newest = moments.get("watermark"), (filled[-1].get("eventTime") or {}).get("max") if filled else None
+    return State(names, speed, _shown(family, watermark), _open_windows(family, watermark, newest), size)
+
+
+def state_bytes(progress: Mapping[str, Any]) -> int:
+    """Return how much state a batch left: what RocksDB has in files and, before it writes these, in memory."""
+    return sum(
+        max(int(one.get("memoryUsedBytes", 0)), int(one.get("customMetrics", {}).get("rocksdbSstFileSize", 0)))
+        for one in progress.get("stateOperators", ())
+    )
+
+
+def _millis(text: str | None) -> int | None:
+    """Return the milliseconds of a moment as Spark tells it; none is the epoch, which no event has moved."""
+    if text is None or text.startswith("1970-01-01T00:00:00.000"):
+        return None
+    moment = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return round((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(milliseconds=1))
+
+
+def _shown(family: Family, watermark: str | None) -> str:
+    millis = _millis(watermark)
+    if millis is None:
+        return "-"
+    schema = family.standing[0].bound.schema
+    assert schema is not None
+    return str(watermark)[:19].replace("T", " ") if schema.time_type.temporal else f"{millis:,}"
+
+
+def _open_windows(family: Family, watermark: str | None, newest: str | None) -> int:
+    """Return how many windows have begun and are not decided, of all queries that have windows."""
+    now, latest = _millis(watermark), _millis(newest)
+    if latest is None:
+        return 0
+    total = 0
+    for calendar in (Calendar(one.bound) for one in family.standing):
+        if calendar.sliding:
+            last = calendar.line.at(latest) // calendar.slide
+            first = calendar.decided(now) + 1 if now is not None else last - calendar.size // calendar.slide + 1
+            total += max(0, int(last - first) + 1)
+    return total
+
+
+def _places(outlets: Mapping[str, Outlet]) -> dict[str, str]:
+    """Return the directories of queries; late and bad events, which are of no query, go where the first one writes."""
+    places = {name: str(outlet.directory.absolute()) for name, outlet in outlets.items()}
+    return {"": next(iter(places.values())), **places}

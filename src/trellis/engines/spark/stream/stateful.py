@@ -1,0 +1,354 @@
+"""Standing queries on Structured Streaming: a streaming data frame of events in, one of what is decided out.
+
+Spark keeps the watermark, the state and the offsets. Events are packed as columnar bytes before the shuffle, one piece
+for each task and bucket of partitions, so that state and shuffle have few, large rows: the stateful operator costs by
+the row and by the key. What comes out is packed likewise, and becomes rows again where it is used.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from trellis.engines.spark.batch.operate import for_spark, spark_type
+from trellis.engines.spark.session.failures import in_task
+from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.split.compile import time_column
+from trellis.engines.spark.split.rows import output_names
+from trellis.engines.spark.split.split import partition_value
+from trellis.engines.spark.stream.files import FILE_BYTES, Filing, batch_number, up_to
+from trellis.language.schema import Kind, Type
+from trellis.streams.bucket import Bucket, Family, Out, packed, unpacked
+from trellis.streams.calendar import Number
+from trellis.streams.closing import windows_schema
+from trellis.streams.outlet import BAD, RESULTS, WINDOWS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PAGES = "rank_pages"  # the state variable of rank counters
+EVENTS, TAKEN = "events", "taken"  # the kind of what goes in, and of its number
+BUCKET, MOMENT = "bucket", "moment"
+PACKED = "bucket int, kind string, newest string, total bigint, blob binary"
+FOUND = "kind string, query string, rows bigint, name string, payload binary"
+ROWS_A_PIECE = 1 << 20
+FARTHEST = 9 * 10**15  # milliseconds that a timestamp of Spark's has room for
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a stream runs.
+
+    Attributes
+    ----------
+    delay
+        How far the watermark stays behind the latest event, as `delay_of` gives it.
+    buckets
+        The numbers of the buckets that hold partitions.
+    keep_late
+        Whether late and bad events come out with all their columns.
+    ahead
+        Milliseconds: an event that is farther ahead of the clock on the wall does not move the watermark. None: all do.
+    """
+
+    delay: int
+    buckets: tuple[int, ...]
+    keep_late: bool = False
+    ahead: int | None = None
+
+
+def found_in(family: Family, frame: DataFrame, settings: Settings, filing: Filing | None = None) -> DataFrame:
+    """Return what is decided of a streaming frame of events, packed, or already in files if `filing` is given.
+
+    See `FOUND`: `rows` are in the file `name`, or, where that is empty, in `payload`.
+    """
+    set_up(frame.sparkSession)
+    events = Events(frame)
+    schema = family.standing[0].bound.schema
+    assert schema is not None
+    names = list(events.types)
+    columns = [events.column(name).alias(f"c{i}") for i, name in enumerate(names)]
+    moment = moment_of(events.column(schema.time), schema.time_type, settings.ahead)
+    rows = events.frame.select(*columns, _bucket(family, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
+    rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds").drop(MOMENT)
+    pieces = rows.mapInArrow(Packing(family, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
+    return pieces.groupBy(BUCKET).transformWithStateInPandas(Holding(family, filing), FOUND, "append", "eventTime")
+
+
+def set_up(session: SparkSession) -> None:
+    """Have state in RocksDB, which the stateful operator needs, and rows with large pieces in small batches."""
+    if session.conf.get(PROVIDER, "") != ROCKSDB:
+        session.conf.set(PROVIDER, ROCKSDB)
+    if int(session.conf.get(BATCH_BYTES, None) or UNLIMITED) >= UNLIMITED:
+        session.conf.set(BATCH_BYTES, 64 << 20)
+
+
+def go_on_at_interrupts() -> None:
+    """Have a worker finish its task after Ctrl-C, which a terminal sends to all processes."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def moment_of(column: Column, time: Type, ahead: int | None) -> Column:
+    """Return the time of an event as a timestamp, which is what Spark has watermarks of."""
+    number = time_column(column, time)
+    if time.temporal:
+        moment = f.timestamp_micros(number)
+        if ahead is not None:
+            latest = f.unix_micros(f.current_timestamp()) + f.lit(1000 * ahead)
+            moment = f.when(number <= latest, moment)
+        return moment
+    whole = number if time.kind is Kind.INTEGER else f.floor(number)
+    return f.when(f.abs(whole) < f.lit(FARTHEST), f.timestamp_millis(whole.cast("bigint")))
+
+
+def _bucket(family: Family, events: Events, buckets: tuple[int, ...]) -> Column:
+    """Return the bucket of an event: equal partitions, or those aggregated together, are in the same."""
+    kept = [(name, type_) for name, type_ in family.standing[0].bound.partition if name in family.together]
+    if not kept:
+        return f.lit(buckets[0])
+    hashed = f.xxhash64(*(partition_value(events.column(name), type_.kind) for name, type_ in kept))
+    place = f.pmod(hashed, f.lit(len(buckets))).cast("int")
+    return f.element_at(f.array(*map(f.lit, buckets)), place + f.lit(1))
+
+
+# --- Events as pieces -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Makes pieces of the events of a task.
+
+    `names` are the user's, in the order of the columns before the bucket; bad events go through the `first` bucket.
+    """
+
+    family: Family
+    names: tuple[str, ...]
+    first: int
+    keep_late: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take the rows of a task and give a piece for each bucket."""
+        go_on_at_interrupts()
+        with in_task():
+            held: list[pa.RecordBatch] = []
+            for batch in batches:
+                held.append(batch)
+                if sum(one.num_rows for one in held) >= ROWS_A_PIECE:
+                    yield from self._pieces(pa.Table.from_batches(held))
+                    held = []
+            if held:
+                yield from self._pieces(pa.Table.from_batches(held))
+
+    def _pieces(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        bucket = table[BUCKET].to_numpy()
+        events = table.drop_columns([BUCKET]).rename_columns(list(self.names))
+        good = self.family.readable(events)
+        if not good.all():
+            bad = events.filter(pa.array(~good))
+            yield _piece(self.first, BAD, None, bad, bad.num_rows)
+            events, bucket = events.filter(pa.array(good)), bucket[good]
+        times = self.family.line.numbers(events, self.family.time)
+        wanted = self.family.wanted(events)
+        if not self.keep_late:
+            events = events.select(self.family.columns)
+        for number in np.unique(bucket).tolist():
+            here = bucket == number
+            kept = events.filter(pa.array(here & wanted))
+            yield _piece(number, EVENTS, times[here].max().item(), kept, int(here.sum()))
+
+
+def _piece(bucket: int, kind: str, newest: Any, table: pa.Table, total: int) -> pa.RecordBatch:
+    blob = packed(table.combine_chunks())
+    columns = [
+        pa.array([bucket], pa.int32()), pa.array([kind]), pa.array([json.dumps(newest)]), pa.array([total], pa.int64()),
+        pa.array([blob], pa.binary()),
+    ]  # fmt: skip
+    return pa.RecordBatch.from_arrays(columns, names=["bucket", "kind", "newest", "total", "blob"])
+
+
+# --- State ------------------------------------------------------------------------------------------------------
+
+
+class _Store:
+    """The state of a bucket in Spark's."""
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        self._chunks = handle.getListState("chunks", "blob binary")
+        self._note = handle.getValueState("note", "text string")
+        self._pages = handle.getMapState(PAGES, "space int, page int", "counters string")
+        self._old_ranks = handle.getValueState("ranks", "text string")  # of the version before the pages
+
+    def chunks(self) -> list[bytes]:
+        """Return the pieces in which events are held."""
+        return [bytes(row[0]) for row in self._chunks.get()]
+
+    def append(self, chunk: bytes) -> None:
+        """Add one."""
+        self._chunks.appendValue((chunk,))
+
+    def replace(self, chunks: Sequence[bytes]) -> None:
+        """Put some in place of all."""
+        if chunks:
+            self._chunks.put([(chunk,) for chunk in chunks])
+        else:
+            self._chunks.clear()
+
+    def note(self) -> str | None:
+        """Return the small state as text."""
+        return _text(self._note)
+
+    def set_note(self, text: str) -> None:
+        """Keep the small state."""
+        self._note.update((text,))
+
+    def page(self, space: int, number: int) -> str | None:
+        """Return a page of rank counters."""
+        row = self._pages.getValue((space, number))
+        return None if row is None else str(row[0])
+
+    def set_page(self, space: int, number: int, text: str | None) -> None:
+        """Keep one; None: keep none."""
+        if text is None:
+            self._pages.removeKey((space, number))
+        else:
+            self._pages.updateValue((space, number), (text,))
+
+    def take_old_ranks(self) -> str | None:
+        """Return the counters of an earlier version, and keep them no more."""
+        text = _text(self._old_ranks)
+        if text is not None:
+            self._old_ranks.clear()
+        return text
+
+
+def _text(state: Any) -> str | None:
+    value = state.get()
+    return None if value is None else str(value[0])
+
+
+class Holding(StatefulProcessor):
+    """Holds the events of buckets, and gives what is decided as soon as the watermark says so."""
+
+    def __init__(self, family: Family, filing: Filing | None = None) -> None:
+        self.family, self.filing = family, filing
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Take hold of the state."""
+        go_on_at_interrupts()
+        self._handle, self._store = handle, _Store(handle)
+
+    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+        """Hold what came; what was decided before it came is told by a timer."""
+        watermark = watermark_of(timerValues)
+        with in_task():
+            bucket, total = Bucket(self.family, self._store), 0
+            for row in (row for frame in rows for row in frame.itertuples(index=False)):
+                table, total = unpacked(row.blob), total + int(row.total)
+                if row.kind == BAD:
+                    yield _row(Out(BAD, "", table))
+                else:
+                    yield from map(_row, bucket.take(table, json.loads(row.newest), watermark))
+            bucket.finish()
+            self._wait_for(bucket)
+        yield _frame(TAKEN, "", total)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: Any, expiredTimerInfo: Any
+    ) -> Iterator[pd.DataFrame]:  # fmt: skip
+        """Give what the watermark has decided."""
+        watermark = watermark_of(timerValues)
+        with in_task():
+            bucket = Bucket(self.family, self._store)
+            if watermark is not None and bucket.next_watermark is not None and bucket.next_watermark <= watermark:
+                yield from self._given(bucket.close(watermark))
+            bucket.finish()
+            self._wait_for(bucket)
+
+    def _given(self, outs: Iterator[Out]) -> Iterator[pd.DataFrame]:
+        """Give small results as rows, and large ones to files: through the JVM they would take longer than to find."""
+        if self.filing is None:
+            yield from map(_row, outs)
+            return
+        for (kind, query), group in groupby(outs, lambda out: (out.kind, out.query)):
+            batches = (batch for out in group for batch in out.table.to_batches())
+            while True:
+                few = list(up_to(batches, self.filing.large))
+                if not few:
+                    break
+                if sum(batch.nbytes for batch in few) < self.filing.large:
+                    yield _row(Out(kind, query, pa.Table.from_batches(few)))
+                    break
+                name, rows = self.filing.write(kind, query, batch_number(), chain(few, up_to(batches, FILE_BYTES)))
+                yield _frame(kind, query, rows, name)
+
+    def _wait_for(self, bucket: Bucket) -> None:
+        """Be called again when more is decided."""
+        wanted = None if bucket.next_watermark is None else max(1, bucket.next_watermark)
+        known = [int(timer) for timer in self._handle.listTimers()]
+        for timer in known:
+            if timer != wanted:
+                self._handle.deleteTimer(timer)
+        if wanted is not None and wanted not in known:
+            self._handle.registerTimer(wanted)
+
+    def close(self) -> None:
+        """There is nothing to give back."""
+
+
+def watermark_of(values: Any) -> Number | None:
+    """Return the watermark; Spark's is 0 until events have moved it."""
+    return int(values.getCurrentWatermarkInMs()) or None
+
+
+def _row(out: Out) -> pd.DataFrame:
+    """Return one row; each goes on its way by itself, however large."""
+    return _frame(out.kind, out.query, out.table.num_rows, payload=packed(out.table))
+
+
+def _frame(kind: str, query: str, rows: int, name: str = "", payload: bytes = b"") -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame([{"kind": kind, "query": query, "rows": rows, "name": name, "payload": payload}])
+
+
+# --- What is decided, as rows -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Unpacking:
+    """Makes rows of what is packed."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take packed results, all of one query and kind, and give them."""
+        for batch in batches:
+            for payload in batch.column("payload").to_pylist():
+                yield from map(for_spark, unpacked(payload).to_batches())
+
+
+def rows_of(found: DataFrame, schema: pa.Schema, kind: str, query: str) -> DataFrame:
+    """Return what is decided as rows, of one kind and query."""
+    inside = pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
+    chosen = found.where((f.col("kind") == kind) & (f.col("query") == query)).select("payload")
+    return chosen.mapInArrow(Unpacking(), from_arrow_schema(inside)).toDF(*schema.names)
+
+
+def schema_of_kind(family: Family, kind: str, query: str) -> pa.Schema:
+    """Return the schema of the results, or of the windows, of a query."""
+    (one,) = [one for one in family.standing if one.name == query]
+    return {RESULTS: one.schema, WINDOWS: windows_schema(one.bound)}[kind]

@@ -1,0 +1,133 @@
+"""What tasks do for a stream besides holding events: write what was decided, and decide the rest at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trellis.engines.spark.batch.sink import tell
+from trellis.engines.spark.session.failures import in_task
+from trellis.engines.spark.split.rows import group_begins, whole_groups
+from trellis.engines.spark.stream.files import FILE_BYTES, Filing
+from trellis.engines.spark.stream.stateful import PAGES, TAKEN, go_on_at_interrupts
+from trellis.streams.bucket import Bucket, Family, packed, unpacked
+from trellis.streams.calendar import END
+from trellis.streams.outlet import RESULTS, WINDOWS
+
+TABLES = (RESULTS, WINDOWS)
+FOUND_ARROW = pa.schema(
+    [
+        ("kind", pa.string()), ("query", pa.string()), ("rows", pa.int64()), ("name", pa.string()),
+        ("payload", pa.binary()),
+    ]
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class WriteFound:
+    """Writes what was decided, in tasks, and tells the files and how many rows there are of each kind."""
+
+    filing: Filing
+    batch: str
+    keep_late: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take what is packed, and tell what was written, here or where it was found."""
+        go_on_at_interrupts()
+        with in_task():
+            held: dict[tuple[str, str], list[pa.Table]] = {}
+            for batch in batches:
+                for kind, query, rows, name, payload in zip(
+                    *(batch.column(n).to_pylist() for n in FOUND_ARROW.names), strict=True
+                ):
+                    if name or kind == TAKEN:
+                        yield _told(kind, query, name, rows)
+                        continue
+                    tables = held.setdefault((kind, query), [])
+                    tables.append(unpacked(payload))
+                    if sum(table.nbytes for table in tables) >= FILE_BYTES:
+                        yield self._written(kind, query, held.pop((kind, query)))
+            for (kind, query), tables in held.items():
+                yield self._written(kind, query, tables)
+
+    def _written(self, kind: str, query: str, tables: list[pa.Table]) -> pa.RecordBatch:
+        table = pa.concat_tables(tables, promote_options="permissive")
+        name, rows = "", table.num_rows
+        if rows and (kind in TABLES or self.keep_late):
+            name, rows = self.filing.write(kind, query, self.batch, table.to_batches())
+        unlisted = pc.sum(pc.invert(table["listed"])).as_py() or 0 if kind == WINDOWS else 0
+        return _told(kind, query, name, rows, unlisted)
+
+
+def _told(kind: str, query: str, name: str, rows: int, unlisted: int = 0) -> pa.RecordBatch:
+    return tell({"kind": kind, "query": query, "name": name, "rows": rows, "unlisted": unlisted})
+
+
+@dataclass(frozen=True)
+class Flushing:
+    """Gives what the end of the input decides, from the rows of the state, those of a bucket together."""
+
+    family: Family
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take `bucket`, `variable` and `value` of the state."""
+        with in_task():
+            for table in whole_groups(batches, ["bucket"]):
+                begins = [*group_begins(table, ["bucket"]).tolist(), table.num_rows]
+                for begin, end in pairwise(begins):
+                    bucket = Bucket(self.family, _Read(table.slice(begin, end - begin)))
+                    for out in bucket.close(END):
+                        columns = [[out.kind], [out.query], [out.table.num_rows], [""], [packed(out.table)]]
+                        yield pa.RecordBatch.from_arrays(
+                            [pa.array(c, fld.type) for c, fld in zip(columns, FOUND_ARROW, strict=True)],
+                            schema=FOUND_ARROW,
+                        )
+
+
+class _Read:
+    """State that was read; what is kept in it is lost."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._values: dict[str, list[bytes]] = {}
+        for variable, value in zip(table["variable"].to_pylist(), table["value"].to_pylist(), strict=True):
+            self._values.setdefault(variable, []).append(value)
+
+    def chunks(self) -> list[bytes]:
+        return self._values.get("chunks", [])
+
+    def append(self, chunk: bytes) -> None:
+        self._values.setdefault("chunks", []).append(chunk)
+
+    def replace(self, chunks: Sequence[bytes]) -> None:
+        self._values["chunks"] = list(chunks)
+
+    def note(self) -> str | None:
+        return self._text("note")
+
+    def set_note(self, text: str) -> None:
+        self._values["note"] = [text.encode()]
+
+    def page(self, space: int, number: int) -> str | None:
+        return self._text(page_name(space, number))
+
+    def set_page(self, space: int, number: int, text: str | None) -> None:
+        self._values[page_name(space, number)] = [] if text is None else [text.encode()]
+
+    def take_old_ranks(self) -> str | None:
+        text = self._text("ranks")
+        self._values.pop("ranks", None)
+        return text
+
+    def _text(self, variable: str) -> str | None:
+        found = self._values.get(variable)
+        return found[0].decode() if found else None
+
+
+def page_name(space: Any, number: Any) -> str:
+    """Return what a page of rank counters is called among the variables of the state; also for `format_string`."""
+    return f"{PAGES}/{space}/{number}"

@@ -1,0 +1,153 @@
+"""The order and the ranks of some paths; values and nodes as in `trellis.kernels.best.nodes`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+
+from trellis.kernels.arrays import saturating_sum
+from trellis.kernels.best.nodes import (
+    USABLE,
+    event_of,
+    find_successors,
+    is_listed,
+    may_end,
+    next_node,
+    start_node,
+    state_of,
+)
+
+
+@njit(cache=True, nogil=True)
+def _comes_first(i, j, events, ends, tasks):
+    if tasks[i] != tasks[j]:
+        return tasks[i] < tasks[j]
+    a = ends[i - 1] if i > 0 else 0
+    b = ends[j - 1] if j > 0 else 0
+    while a < ends[i] and b < ends[j]:
+        if events[a] != events[b]:
+            return events[a] < events[b]
+        a += 1
+        b += 1
+    return b < ends[j]
+
+
+@njit(cache=True, nogil=True)
+def rank_order(events, ends, tasks):
+    """Return the places of paths in the order of tasks and, within a task, of ranks."""
+    size = ends.shape[0]
+    order, other = np.arange(size), np.empty(size, np.int64)
+    width = 1
+    while width < size:
+        for begin in range(0, size, 2 * width):
+            i, middle = begin, min(begin + width, size)
+            j, end = middle, min(begin + 2 * width, size)
+            for k in range(begin, end):
+                if j >= end or (i < middle and not _comes_first(order[j], order[i], events, ends, tasks)):
+                    other[k] = order[i]
+                    i += 1
+                else:
+                    other[k] = order[j]
+                    j += 1
+        order, other = other, order
+        width *= 2
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _suffix_counts(task, tasks, links, shape, counts):
+    """Count the paths that go on from every node of a task, at most 2**64 - 1."""
+    lo, hi, states = tasks.lo[task], tasks.hi[task], shape.step.shape[0]
+    for x in range(hi - 1, lo - 1, -1):
+        for state in range(states):
+            total = np.uint64(0)
+            if shape.events[x, USABLE]:
+                if may_end(x, state, task, tasks, shape):
+                    total = np.uint64(1)
+                for i in range(links.offsets[x], links.offsets[x + 1]):
+                    if links.successors[i] >= hi:
+                        break
+                    z = next_node(state, links.successors[i], lo, shape)
+                    if z >= 0:
+                        total = saturating_sum(total, counts[z])
+            counts[(x - lo) * states + state] = total
+
+
+def fill_counts(task, tasks, links, shape, counts):
+    """Count the suffixes of a task; where successors are not listed, they are known already."""
+    raise NotImplementedError
+
+
+@overload(fill_counts)
+def _fill_counts(task, tasks, links, shape, counts):
+    if is_listed(links):
+        return lambda task, tasks, links, shape, counts: _suffix_counts(task, tasks, links, shape, counts)
+    return lambda task, tasks, links, shape, counts: None
+
+
+@njit(cache=True, nogil=True)
+def _counts_before(x, node, task, tasks, links, shape, counts, found, total):
+    """Add to `total` the paths that come behind a node and before those that go on to the event `x`."""
+    lo = tasks.lo[task]
+    last, state = event_of(node, lo, shape), state_of(node, shape)
+    if may_end(last, state, task, tasks, shape):
+        total = saturating_sum(total, np.uint64(1))
+    for i in range(find_successors(last, tasks.hi[task], links, found)):
+        if found[i] >= x:
+            break
+        z = next_node(state, found[i], lo, shape)
+        if z >= 0:
+            total = saturating_sum(total, counts[z])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, counts, found):
+    """Return the ranks of paths within their groups; -1 where one does not fit 63 bits.
+
+    Parameters
+    ----------
+    tasks, group
+        The tasks in order, and their groups; where they are `single`, all tasks of the groups that a path lies in.
+    task_paths
+        The paths of task `t` are `task_paths[t]` to `task_paths[t + 1]`, in the order of their ranks.
+    counts
+        Room for the nodes of the largest task; where successors are not listed, the suffixes of the nodes of the one.
+    """
+    ranks = np.empty(begins.shape[0], np.int64)
+    # Of the path at hand: how many paths come before those that share its events so far, and its nodes.
+    ahead, nodes = np.zeros(found.shape[0] + 2, np.uint64), np.zeros(found.shape[0] + 1, np.int64)
+    before = np.uint64(0)
+    for task in range(tasks.lo.shape[0]):
+        if task == 0 or group[task] != group[task - 1]:
+            before = np.uint64(0)
+        fill_counts(task, tasks, links, shape, counts)
+        cursor = tasks.lo[task]
+        ahead[0] = before
+        for p in range(task_paths[task], task_paths[task + 1]):
+            shared, length = 0, ends[p] - begins[p]
+            if p > task_paths[task]:
+                while events[begins[p] + shared] == events[begins[p - 1] + shared]:
+                    shared += 1
+                    if shared == ends[p - 1] - begins[p - 1]:
+                        break
+            for d in range(shared, length):
+                x = events[begins[p] + d]
+                if d > 0:
+                    ahead[d + 1] = _counts_before(x, nodes[d - 1], task, tasks, links, shape, counts, found, ahead[d])
+                    nodes[d] = next_node(state_of(nodes[d - 1], shape), x, tasks.lo[task], shape)
+                    continue
+                while cursor < x:
+                    z = start_node(cursor, task, tasks, shape)
+                    if z >= 0:
+                        ahead[0] = saturating_sum(ahead[0], counts[z])
+                    cursor += 1
+                ahead[1] = ahead[0]
+                nodes[0] = start_node(x, task, tasks, shape)
+            ranks[p] = np.int64(ahead[length]) if ahead[length] < np.uint64(1 << 63) else -1
+        if tasks.single:
+            z = start_node(tasks.lo[task], task, tasks, shape)
+            if z >= 0:
+                before = saturating_sum(before, counts[z])
+    return ranks

@@ -1,0 +1,613 @@
+"""The best paths of the event graph by a value, without the others.
+
+Values and nodes are those of `trellis.kernels.best.nodes`.
+
+The best suffix of every node is found by one backward pass; the j-th best of a node only when it is asked for, from a
+heap of what its successors offer (recursive enumeration: Jimenez and Marzal). Among equal values the path that ends
+comes first, then the one whose next event is earlier: for words that only add up, this is the order of ranks.
+
+Kernels that need more room say so and are called again; all they know is in `state` and the tables.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+
+from trellis.kernels.best.nodes import (
+    FIRST,
+    GREATEST,
+    KIND,
+    LEAST,
+    NONE,
+    USABLE,
+    begin,
+    begin_at_end,
+    copy,
+    event_of,
+    find_successors,
+    is_listed,
+    join,
+    may_end,
+    most_successors,
+    next_node,
+    order_of,
+    pass_event,
+    start_node,
+    starts_end,
+    state_of,
+)
+
+END, NOWHERE, UNKNOWN = -1, -2, -3  # in place of a successor
+FOLLOW = 0  # column of nodes' best suffixes, behind the words: the node that comes next
+FIRST_SUFFIX, LAST_SUFFIX, HEAP, HEAP_SIZE = range(4)  # columns of nodes' heaps; the last found suffix is on top
+BEHIND, OF_BEHIND, FOLLOWING = range(3)  # columns of suffixes: next node, its suffix (-1: the first), the next best
+NODE, SUFFIX = range(2)  # columns of the slots of heaps
+PATH_END, TASK, WANTED = range(3)  # columns of the paths found
+
+
+@njit(cache=True, nogil=True)
+def _suffixes(task, tasks, links, shape, best):
+    """Find the value of the best suffix of every node of a task, and the node that it goes on to (END, NOWHERE)."""
+    width, states = shape.kinds.shape[0], shape.step.shape[0]
+    follow = width + FOLLOW
+    lo, hi = tasks.lo[task], tasks.hi[task]
+    for x in range(hi - 1, lo - 1, -1):
+        here = (x - lo) * states
+        for state in range(states):
+            best[here + state, follow] = NOWHERE
+            if shape.events[x, USABLE] and may_end(x, state, task, tasks, shape):
+                begin_at_end(best, here + state, x, state, shape)
+                best[here + state, follow] = END
+        if not shape.events[x, USABLE]:
+            continue
+        for i in range(links.offsets[x], links.offsets[x + 1]):
+            y = links.successors[i]
+            if y >= hi:
+                break
+            there, kind = (y - lo) * states, shape.events[y, KIND]
+            for state in range(states):
+                after = shape.step[state, kind]
+                if after < 0 or best[there + after, follow] == NOWHERE:
+                    continue
+                node = here + state
+                if best[node, follow] == NOWHERE or order_of(best, there + after, best, node, shape.signs) > 0:
+                    copy(best, node, best, there + after, width)
+                    best[node, follow] = there + after
+        for state in range(states):
+            if best[here + state, follow] != NOWHERE:
+                pass_event(best, here + state, x, state, shape)
+
+
+def fill_suffixes(task, tasks, links, shape, best):
+    """Find the best suffixes of a task; where successors are not listed, they are known already."""
+    raise NotImplementedError
+
+
+@overload(fill_suffixes)
+def _fill_suffixes(task, tasks, links, shape, best):
+    if is_listed(links):
+        return lambda task, tasks, links, shape, best: _suffixes(task, tasks, links, shape, best)
+    return lambda task, tasks, links, shape, best: None
+
+
+@njit(cache=True, nogil=True)
+def best_of_tasks(tasks, links, shape, best):
+    """Return the value of the best path of each task, and behind it whether it has any."""
+    width = shape.kinds.shape[0]
+    found = np.zeros((tasks.lo.shape[0], width + 1), np.int64)
+    here = np.zeros((1, width), np.int64)
+    ready = -1
+    for task in range(tasks.lo.shape[0]):
+        if tasks.base[task] != ready:
+            ready = tasks.base[task]
+            _suffixes(task, tasks, links, shape, best)
+        for x in range(tasks.lo[task], starts_end(task, tasks)):
+            node = start_node(x, task, tasks, shape)
+            if node < 0 or best[node, width + FOLLOW] == NOWHERE:
+                continue
+            begin(here, 0, best, node, x, shape)
+            if not found[task, width] or order_of(here, 0, found, task, shape.signs) > 0:
+                copy(found, task, here, 0, width)
+                found[task, width] = 1
+    return found
+
+
+# --- Heaps ------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def _ahead(slots, i, j, signs):
+    """Whether slot `i` comes before slot `j`."""
+    order = order_of(slots, i, slots, j, signs)
+    node = signs.shape[0] + NODE
+    return order > 0 or (order == 0 and slots[i, node] < slots[j, node])
+
+
+@njit(cache=True, nogil=True)
+def _swap(slots, i, j):
+    for column in range(slots.shape[1]):
+        slots[i, column], slots[j, column] = slots[j, column], slots[i, column]
+
+
+@njit(cache=True, nogil=True)
+def _sift_down(slots, at, size, last_on_top, signs):
+    """Move what is on top of a heap to where it belongs."""
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            return
+        if child + 1 < size and _ahead(slots, at + child + 1, at + child, signs) != last_on_top:
+            child += 1
+        if _ahead(slots, at + child, at + i, signs) == last_on_top:
+            return
+        _swap(slots, at + i, at + child)
+        i = child
+
+
+@njit(cache=True, nogil=True)
+def _offer(slots, at, size, most, signs):
+    """Take what lies in the slot behind a heap, the last on top, if it is among the `most` first; return the size."""
+    if size == most:
+        if _ahead(slots, at + size, at, signs):
+            _swap(slots, at, at + size)
+            _sift_down(slots, at, size, True, signs)
+        return size
+    i = size
+    while i > 0:
+        parent = (i - 1) >> 1
+        if _ahead(slots, at + i, at + parent, signs):
+            break
+        _swap(slots, at + i, at + parent)
+        i = parent
+    return size + 1
+
+
+@njit(cache=True, nogil=True)
+def _turn(slots, at, size, signs):
+    """Sort a heap that has the last on top: then it is one that has the first on top."""
+    for end in range(size - 1, 0, -1):
+        _swap(slots, at, at + end)
+        _sift_down(slots, at, end, True, signs)
+
+
+@njit(cache=True, nogil=True)
+def _drop(slots, at, size, signs):
+    """Take the first off a heap that has it on top; return how many are left."""
+    _swap(slots, at, at + size - 1)
+    _sift_down(slots, at, size - 1, False, signs)
+    return size - 1
+
+
+@njit(cache=True, nogil=True)
+def _fill(node, task, tasks, links, shape, best, most, found, slots, at):
+    """Make the heap of the `most` first ways to go on from a node; return how many there are."""
+    width = shape.kinds.shape[0]
+    lo = tasks.lo[task]
+    x, state = event_of(node, lo, shape), state_of(node, shape)
+    size = 0
+    if may_end(x, state, task, tasks, shape):
+        begin_at_end(slots, at, x, state, shape)
+        slots[at, width + NODE], slots[at, width + SUFFIX] = END, -1
+        size = _offer(slots, at, 0, most, shape.signs)
+    for i in range(find_successors(x, tasks.hi[task], links, found)):
+        z = next_node(state, found[i], lo, shape)
+        if z >= 0 and best[z, width + FOLLOW] != NOWHERE:
+            copy(slots, at + size, best, z, width)
+            slots[at + size, width + NODE], slots[at + size, width + SUFFIX] = z, -1
+            size = _offer(slots, at, size, most, shape.signs)
+    _turn(slots, at, size, shape.signs)
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _fill_starts(task, tasks, shape, best, most, slots, at):
+    """Make the heap of the `most` first starts of a task; return how many there are."""
+    width = shape.kinds.shape[0]
+    size = 0
+    for x in range(tasks.lo[task], starts_end(task, tasks)):
+        z = start_node(x, task, tasks, shape)
+        if z >= 0 and best[z, width + FOLLOW] != NOWHERE:
+            begin(slots, at + size, best, z, x, shape)
+            slots[at + size, width + NODE], slots[at + size, width + SUFFIX] = z, -1
+            size = _offer(slots, at, size, most, shape.signs)
+    _turn(slots, at, size, shape.signs)
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _best_step(node, task, tasks, links, shape, best, found):
+    """Return where the best suffix of a node goes on to, where no pass has kept it."""
+    width = shape.kinds.shape[0]
+    lo = tasks.lo[task]
+    x, state = event_of(node, lo, shape), state_of(node, shape)
+    here = np.empty((1, width), np.int64)
+    chosen = np.int64(NOWHERE)
+    if may_end(x, state, task, tasks, shape):
+        begin_at_end(here, 0, x, state, shape)
+        chosen = np.int64(END)
+    for i in range(find_successors(x, tasks.hi[task], links, found)):
+        z = next_node(state, found[i], lo, shape)
+        if z < 0 or best[z, width + FOLLOW] == NOWHERE:
+            continue
+        if chosen == NOWHERE or order_of(best, z, here, 0, shape.signs) > 0:
+            copy(here, 0, best, z, width)
+            chosen = z
+    return chosen
+
+
+# --- The best paths ---------------------------------------------------------------------------------------------
+
+# What best_paths knows: places in its state, and what it asks for when it returns.
+TURN, READY, ROOT, ROOT_SIZE, ASKED, PATHS, USED, KEEPING, SUFFIXES, SLOTS, NEEDED = range(11)
+STATE_SIZE = 11
+DONE, MORE_EVENTS, MORE_PATHS, MORE_SUFFIXES, MORE_SLOTS = range(5)
+NOT_YET = -1  # the heap of a task's starts was not made yet
+
+
+@njit(cache=True, nogil=True)
+def _later(paths, i, j, signs):
+    """Whether the path found as number `i` comes behind number `j`."""
+    order = order_of(paths, i, paths, j, signs)
+    if order != 0:
+        return order < 0
+    task = signs.shape[0] + TASK
+    return paths[i, task] > paths[j, task] or (paths[i, task] == paths[j, task] and i > j)
+
+
+@njit(cache=True, nogil=True)
+def _keep(path, kept, size, paths, signs):
+    """Put a path into the heap of those kept, the last of them on top: in the place of that one if it is full.
+
+    Return how many are kept, or -1 if the path comes behind all of them.
+    """
+    wanted = signs.shape[0] + WANTED
+    paths[path, wanted] = 1
+    if size < kept.shape[0]:
+        i = size
+        kept[i] = path
+        while i > 0 and _later(paths, kept[i], kept[(i - 1) >> 1], signs):
+            kept[i], kept[(i - 1) >> 1] = kept[(i - 1) >> 1], kept[i]
+            i = (i - 1) >> 1
+        return size + 1
+    if not _later(paths, kept[0], path, signs):
+        return -1
+    paths[kept[0], wanted] = 0
+    kept[0] = path
+    i = 0
+    while 2 * i + 1 < size:
+        child = 2 * i + 1
+        if child + 1 < size and _later(paths, kept[child + 1], kept[child], signs):
+            child += 1
+        if not _later(paths, kept[child], kept[i], signs):
+            break
+        kept[i], kept[child] = kept[child], kept[i]
+        i = child
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _write_path(node, suffix, task, tasks, links, shape, best, found, suffixes, events, used):
+    """Write the events of a node and of one of its suffixes (-1: the first) from `used` on; return their end."""
+    width = shape.kinds.shape[0]
+    while node != END:
+        events[used] = event_of(node, tasks.lo[task], shape)
+        used += 1
+        if suffix >= 0:
+            node, suffix = suffixes[suffix, width + BEHIND], suffixes[suffix, width + OF_BEHIND]
+        else:
+            if best[node, width + FOLLOW] == UNKNOWN:
+                best[node, width + FOLLOW] = _best_step(node, task, tasks, links, shape, best, found)
+            node = best[node, width + FOLLOW]
+    return used
+
+
+@njit(cache=True, nogil=True)
+def _slots_needed(since, end, task, tasks, links, limit, events):
+    """Return a number of slots that the heaps of the nodes of a path do not exceed."""
+    total = 0
+    for i in range(since, end):
+        total += min(limit, most_successors(events[i], tasks.hi[task], links) + 1) + 1
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _advance(start, suffix, task, tasks, links, shape, best, limit, found, heaps, suffixes, slots, stack, state):
+    """Find the suffix of a start that comes next behind a certain one (-1: the first), if there is one.
+
+    The start asks the node behind, and so on down the path; then each puts the answer in the place of what was on top
+    of its heap, and what is on top then is its own answer.
+    """
+    width = shape.kinds.shape[0]
+    behind, of_behind, following = width + BEHIND, width + OF_BEHIND, width + FOLLOWING
+    depth = 0
+    node, asker = start, -1
+    while True:
+        if suffix < 0:
+            if heaps[node, FIRST_SUFFIX] < 0:
+                at, new = state[SLOTS], state[SUFFIXES]
+                size = _fill(node, task, tasks, links, shape, best, limit, found, slots, at)
+                copy(suffixes, new, best, node, width)
+                suffixes[new, behind], suffixes[new, of_behind] = slots[at, width + NODE], -1
+                suffixes[new, following] = -1
+                heaps[node, FIRST_SUFFIX], heaps[node, LAST_SUFFIX] = new, new
+                heaps[node, HEAP], heaps[node, HEAP_SIZE] = at, size
+                state[SLOTS] += size + 1
+                state[SUFFIXES] += 1
+            suffix = heaps[node, FIRST_SUFFIX]
+            if asker >= 0:
+                suffixes[asker, of_behind] = suffix
+        if suffixes[suffix, following] >= 0 or heaps[node, HEAP_SIZE] == 0:
+            break
+        stack[depth] = node
+        depth += 1
+        asker = heaps[node, LAST_SUFFIX]
+        if suffixes[asker, behind] == END:
+            break
+        node, suffix = suffixes[asker, behind], suffixes[asker, of_behind]
+    for d in range(depth - 1, -1, -1):
+        node = stack[d]
+        at, last = heaps[node, HEAP], heaps[node, LAST_SUFFIX]
+        answer = -1
+        if suffixes[last, behind] != END:
+            answer = suffixes[suffixes[last, of_behind], following]
+        if answer >= 0:
+            copy(slots, at, suffixes, answer, width)
+            slots[at, width + SUFFIX] = answer
+            _sift_down(slots, at, heaps[node, HEAP_SIZE], False, shape.signs)
+        else:
+            heaps[node, HEAP_SIZE] = _drop(slots, at, heaps[node, HEAP_SIZE], shape.signs)
+            if heaps[node, HEAP_SIZE] == 0:
+                continue
+        new = state[SUFFIXES]
+        copy(suffixes, new, slots, at, width)
+        pass_event(suffixes, new, event_of(node, tasks.lo[task], shape), state_of(node, shape), shape)
+        suffixes[new, behind], suffixes[new, of_behind] = slots[at, width + NODE], slots[at, width + SUFFIX]
+        suffixes[new, following] = -1
+        suffixes[last, following] = new
+        heaps[node, LAST_SUFFIX] = new
+        state[SUFFIXES] += 1
+
+
+class SearchRoom(NamedTuple):
+    """Room of the search for the best paths; see the page of the package for shapes.
+
+    `best` and `heaps` have room for the nodes of the largest task, `found` and `stack` for as many events, `kept` for
+    the paths that are wanted of each bucket. `suffixes`, `slots`, `events` and `paths` grow. In the end `events` has
+    the paths one after another and `paths` their values, ends and tasks, and whether they are among the best of their
+    buckets (others were until better ones came).
+    """
+
+    best: np.ndarray
+    found: np.ndarray
+    heaps: np.ndarray
+    stack: np.ndarray
+    kept: np.ndarray
+    suffixes: np.ndarray
+    slots: np.ndarray
+    events: np.ndarray
+    paths: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def best_paths(state, order, bucket, tasks, links, shape, given, room):
+    """Find the best paths of each bucket of tasks, as many as `room.kept` has room for.
+
+    Parameters
+    ----------
+    state : int64 (STATE_SIZE,)
+        `state[TURN]` and `state[READY]` are -1 at first, the rest is 0; the kernel goes on with it when it is called
+        again with more room of what it returned (`MORE_...`), for `state[NEEDED]` rows; until it returns `DONE`.
+    order, bucket : int64 (tasks,)
+        Which tasks to look at: those of a bucket together, those with the best paths first, those of one base together.
+    tasks, links, shape
+        What is searched; see `trellis.kernels.best.nodes`.
+    given : bool
+        Whether `room.best` holds the best suffixes of the (one) base already, with `UNKNOWN` steps or `NOWHERE`.
+    room : SearchRoom
+        What is worked on.
+    """
+    best, found, heaps, stack, kept = room.best, room.found, room.heaps, room.stack, room.kept
+    suffixes, slots, events, paths = room.suffixes, room.slots, room.events, room.paths
+    width, signs = shape.kinds.shape[0], shape.signs
+    limit = kept.shape[0]
+    while True:
+        if state[ROOT_SIZE] == 0:
+            state[TURN] += 1
+            if state[TURN] == order.shape[0]:
+                return DONE
+            state[ROOT_SIZE] = NOT_YET
+        task = order[state[TURN]]
+        lo, hi = tasks.lo[task], tasks.hi[task]
+        if state[ROOT_SIZE] == NOT_YET:
+            if tasks.base[task] != state[READY]:
+                if not given:
+                    fill_suffixes(task, tasks, links, shape, best)
+                heaps[: (hi - lo) * shape.step.shape[0], FIRST_SUFFIX] = -1
+                state[READY], state[SUFFIXES], state[SLOTS] = tasks.base[task], 0, 0
+            state[NEEDED] = state[SLOTS] + min(limit, starts_end(task, tasks) - lo) + 1
+            if state[NEEDED] > slots.shape[0]:
+                return MORE_SLOTS
+            if state[TURN] == 0 or bucket[task] != bucket[order[state[TURN] - 1]]:
+                state[KEEPING] = 0
+            state[ROOT], state[ASKED] = state[SLOTS], 0
+            state[ROOT_SIZE] = _fill_starts(task, tasks, shape, best, limit, slots, state[ROOT])
+            state[SLOTS] += state[ROOT_SIZE] + 1
+            continue
+        root, path = state[ROOT], state[PATHS]
+        node, suffix = slots[root, width + NODE], slots[root, width + SUFFIX]
+        if not state[ASKED]:  # write the first path down, unless it comes behind all that are kept
+            state[NEEDED] = state[USED] + hi - lo
+            if state[NEEDED] > events.shape[0]:
+                return MORE_EVENTS
+            state[NEEDED] = path + 1
+            if state[NEEDED] > paths.shape[0]:
+                return MORE_PATHS
+            copy(paths, path, slots, root, width)
+            paths[path, width + TASK] = task
+            keeping = _keep(path, kept, state[KEEPING], paths, signs)
+            if keeping < 0:
+                state[ROOT_SIZE] = 0
+                continue
+            state[KEEPING] = keeping
+            state[USED] = _write_path(
+                node, suffix, task, tasks, links, shape, best, found, suffixes, events, state[USED]
+            )
+            paths[path, width + PATH_END] = state[USED]
+            state[PATHS] += 1
+            state[ASKED] = 1
+            continue
+        since, end = paths[path - 2, width + PATH_END] if path > 1 else 0, state[USED]
+        state[NEEDED] = state[SUFFIXES] + 2 * (end - since)
+        if state[NEEDED] > suffixes.shape[0]:
+            return MORE_SUFFIXES
+        state[NEEDED] = state[SLOTS] + _slots_needed(since, end, task, tasks, links, limit, events)
+        if state[NEEDED] > slots.shape[0]:
+            return MORE_SLOTS
+        _advance(node, suffix, task, tasks, links, shape, best, limit, found, heaps, suffixes, slots, stack, state)
+        suffix = suffixes[heaps[node, FIRST_SUFFIX] if suffix < 0 else suffix, width + FOLLOWING]
+        if suffix >= 0:
+            begin(slots, root, suffixes, suffix, event_of(node, lo, shape), shape)
+            slots[root, width + SUFFIX] = suffix
+            _sift_down(slots, root, state[ROOT_SIZE], False, signs)
+        else:
+            state[ROOT_SIZE] = _drop(slots, root, state[ROOT_SIZE], signs)
+        state[ASKED] = 0
+
+
+# What paths_between knows, and what it asks for when it returns; the rest as in best_paths.
+DEPTH, WAITING = ROOT, ROOT_SIZE
+MORE_WAITING = MORE_SLOTS
+
+
+class ValueBounds(NamedTuple):
+    """Of each bucket the values that paths are between, how many are wanted, and how many there are so far.
+
+    `low` and `high` are int64 (buckets, words), `limit` and `taken` int64 (buckets,).
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    limit: np.ndarray
+    taken: np.ndarray
+
+
+class BetweenRoom(NamedTuple):
+    """Room of the search between values.
+
+    Attributes
+    ----------
+    best, found, events, paths
+        As in `SearchRoom`.
+    waiting : int64 (room,)
+        Nodes to go to, those of the deepest place of the path last and in reverse; grows.
+    marks : int64 (events, 2)
+        How many waited before each place of the path was reached, and its event.
+    sofar : int64 (events, words)
+        What the path up to each place gives.
+    """
+
+    best: np.ndarray
+    found: np.ndarray
+    marks: np.ndarray
+    sofar: np.ndarray
+    waiting: np.ndarray
+    events: np.ndarray
+    paths: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def paths_between(state, order, bucket, tasks, links, shape, given, bounds, room):
+    """List, in rank order of each task, the paths that are at least as good as `low[bucket]` and not as `high[bucket]`.
+
+    Every branch that is entered leads to a path as good as `low`.
+
+    Parameters
+    ----------
+    state, order, bucket, tasks, links, shape, given
+        As `best_paths` takes them.
+    bounds : ValueBounds
+        Which paths are listed of each bucket, and how many.
+    room : BetweenRoom
+        What is worked on.
+    """
+    low, high, limit, taken = bounds.low, bounds.high, bounds.limit, bounds.taken
+    best, found, marks, sofar, waiting = room.best, room.found, room.marks, room.sofar, room.waiting
+    events, paths = room.events, room.paths
+    width, kinds, signs = shape.kinds.shape[0], shape.kinds, shape.signs
+    here = np.empty((1, width), np.int64)
+    while True:
+        if state[WAITING] == 0:
+            state[TURN] += 1
+            if state[TURN] == order.shape[0]:
+                return DONE
+            state[WAITING] = NOT_YET
+        task = order[state[TURN]]
+        group, lo, hi = bucket[task], tasks.lo[task], tasks.hi[task]
+        if taken[group] >= limit[group]:
+            state[WAITING] = 0
+            continue
+        if state[WAITING] == NOT_YET:
+            state[NEEDED] = hi - lo
+            if state[NEEDED] > waiting.shape[0]:
+                return MORE_WAITING
+            if tasks.base[task] != state[READY]:
+                state[READY] = tasks.base[task]
+                if not given:
+                    fill_suffixes(task, tasks, links, shape, best)
+            state[DEPTH] = state[WAITING] = 0
+            for x in range(starts_end(task, tasks) - 1, lo - 1, -1):
+                z = start_node(x, task, tasks, shape)
+                if z >= 0 and best[z, width + FOLLOW] != NOWHERE:
+                    begin(here, 0, best, z, x, shape)
+                    if order_of(here, 0, low, group, signs) >= 0:
+                        waiting[state[WAITING]] = z
+                        state[WAITING] += 1
+            continue
+        while state[DEPTH] > 0 and state[WAITING] == marks[state[DEPTH] - 1, 0]:
+            state[DEPTH] -= 1
+        depth, count = state[DEPTH], state[WAITING] - 1
+        z = waiting[count]
+        x, place = event_of(z, lo, shape), state_of(z, shape)
+        state[NEEDED] = count + most_successors(x, hi, links)
+        if state[NEEDED] > waiting.shape[0]:
+            return MORE_WAITING
+        if depth > 0:
+            copy(sofar, depth, sofar, depth - 1, width)
+        else:
+            for w in range(width):
+                sofar[0, w] = NONE if kinds[w] == LEAST else (-1 if kinds[w] == GREATEST else 0)
+            join(sofar, 0, shape.gives[FIRST], x, kinds)
+        pass_event(sofar, depth, x, place, shape)
+        marks[depth, 0], marks[depth, 1] = count, x
+        if may_end(x, place, task, tasks, shape):
+            begin_at_end(here, 0, x, place, shape)
+            join(here, 0, sofar, depth, kinds)
+            if order_of(here, 0, low, group, signs) >= 0 and order_of(here, 0, high, group, signs) < 0:
+                state[NEEDED] = state[USED] + depth + 1
+                if state[NEEDED] > events.shape[0]:
+                    return MORE_EVENTS
+                state[NEEDED] = state[PATHS] + 1
+                if state[NEEDED] > paths.shape[0]:
+                    return MORE_PATHS
+                for d in range(depth + 1):
+                    events[state[USED] + d] = marks[d, 1]
+                state[USED] += depth + 1
+                paths[state[PATHS], width + PATH_END] = state[USED]
+                paths[state[PATHS], width + TASK] = task
+                state[PATHS] += 1
+                taken[group] += 1
+        state[DEPTH] += 1
+        for i in range(find_successors(x, hi, links, found) - 1, -1, -1):
+            z = next_node(place, found[i], lo, shape)
+            if z >= 0 and best[z, width + FOLLOW] != NOWHERE:
+                copy(here, 0, best, z, width)
+                join(here, 0, sofar, depth, kinds)
+                if order_of(here, 0, low, group, signs) >= 0:
+                    waiting[count] = z
+                    count += 1
+        state[WAITING] = count

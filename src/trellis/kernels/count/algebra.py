@@ -1,0 +1,163 @@
+"""Algebras of the passes: numbers of paths as floats, logarithms or residues; shortest and longest lengths.
+
+A pass over events (`trellis.kernels.count.passes`) is written once and compiled for each algebra. `gather` takes up the
+value of one more successor, `settle` ends that, `add` joins two settled values, and `step` gives the value of an event
+from what was gathered and whether a path may end there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload, register_jitable
+
+NO_PATH = 1 << 60  # the shortest length where there is no path
+
+
+class Floats(NamedTuple):
+    """Numbers of paths: exact below 2**53, rounded above, inf where they are too large."""
+
+    zero: float = 0.0
+    one: float = 1.0
+
+
+class Logs(NamedTuple):
+    """Binary logarithms of numbers of paths of any size."""
+
+    zero: float = -np.inf
+    one: float = 0.0
+
+
+class Wrapping(NamedTuple):
+    """Numbers of paths modulo 2**64."""
+
+    zero: np.uint64 = np.uint64(0)
+    one: np.uint64 = np.uint64(1)
+
+
+class Modulo(NamedTuple):
+    """Numbers of paths modulo a prime, of which 64 can be added before one remainder is taken: see `modulo`.
+
+    The prime is `2**bits - rest`, with a small rest. So what stands above the lowest `bits` of a sum can be folded into
+    these, times `rest`, which takes a fraction of the time of a division.
+    """
+
+    prime: np.uint64
+    bits: np.uint64
+    rest: np.uint64
+    zero: np.uint64 = np.uint64(0)
+    one: np.uint64 = np.uint64(1)
+
+
+def modulo(prime: int) -> Modulo:
+    """Return the algebra of a prime that is a little below a power of two, at most 2**58."""
+    bits = prime.bit_length()
+    rest = 2**bits - prime
+    assert bits <= 58, "64 residues must fit 64 bits"
+    assert rest < 2 ** (bits - 7), "what is folded must be less than two primes"
+    return Modulo(np.uint64(prime), np.uint64(bits), np.uint64(rest))
+
+
+class Shortest(NamedTuple):
+    """The least number of events on a path."""
+
+    zero: int = NO_PATH
+    one: int = 1
+
+
+class Longest(NamedTuple):
+    """The greatest number of events on a path; 0 where there is no path."""
+
+    zero: int = 0
+    one: int = 1
+
+
+def gather(algebra, total, value):
+    """Take up the value of one more successor."""
+    raise NotImplementedError
+
+
+def settle(algebra, total):
+    """Return a settled value of what was gathered."""
+    raise NotImplementedError
+
+
+def add(algebra, a, b):
+    """Join two settled values."""
+    raise NotImplementedError
+
+
+def step(algebra, gathered, ends):
+    """Return the value of an event, from the settled value of its successors and whether a path may end here."""
+    raise NotImplementedError
+
+
+@register_jitable
+def _add_logs(a, b):
+    if a == -np.inf:
+        return b
+    if b == -np.inf:
+        return a
+    high, low = (a, b) if a > b else (b, a)
+    return high + np.log2(1.0 + np.exp2(low - high))
+
+
+def _of(algebra, *classes):
+    return isinstance(algebra, types.BaseNamedTuple) and algebra.instance_class in classes
+
+
+@overload(gather)
+def _gather(algebra, total, value):
+    if _of(algebra, Floats, Modulo, Wrapping):
+        return lambda algebra, total, value: total + value
+    if _of(algebra, Logs):
+        return lambda algebra, total, value: _add_logs(total, value)
+    if _of(algebra, Shortest):
+        return lambda algebra, total, value: min(total, value)
+    return lambda algebra, total, value: max(total, value)
+
+
+@overload(settle)
+def _settle(algebra, total):
+    if _of(algebra, Modulo):
+
+        def remainder(algebra, total):
+            high = total >> algebra.bits
+            folded = total - (high << algebra.bits) + high * algebra.rest
+            return folded - algebra.prime if folded >= algebra.prime else folded
+
+        return remainder
+    return lambda algebra, total: total
+
+
+@overload(add)
+def _add(algebra, a, b):
+    if _of(algebra, Modulo):
+
+        def modular(algebra, a, b):
+            total = a + b
+            return total - algebra.prime if total >= algebra.prime else total
+
+        return modular
+    return lambda algebra, a, b: gather(algebra, a, b)
+
+
+@overload(step)
+def _step(algebra, gathered, ends):
+    if _of(algebra, Shortest):
+        return lambda algebra, gathered, ends: algebra.one if ends else min(gathered + 1, algebra.zero)
+    if _of(algebra, Longest):
+
+        def longest(algebra, gathered, ends):
+            if gathered > 0:
+                return gathered + 1
+            return algebra.one if ends else algebra.zero
+
+        return longest
+
+    def number(algebra, gathered, ends):
+        return add(algebra, gathered, algebra.one) if ends else gathered
+
+    return number

@@ -1,0 +1,663 @@
+"""One backward pass over the events of a task: each event takes up what its successors have, however these are found.
+
+A task is a range `[lo, hi)` of events whose paths are counted together: a window, or all that begins at one event
+within its span (`single`). A path of a task starts at an event without predecessor in it (at `lo` if single; anywhere
+if `every`), and ends at an event without successor in it that is not before `first_end` (anywhere if `every`).
+
+How successors are found is the shape of the relation:
+
+- `Edges`: they are listed.
+- `Keys`: the attribute index of equalities; the successors of x are the later events of one vertex.
+- `Tails`: the attribute index; the successors of x are the later events of the attribute vertices from `first[x]` to
+  the end of a segment. A Fenwick tree for each segment adds from its end.
+- `Ranges`: the attribute index; vertices `[first, last)`, several such ranges that do not overlap. A segment tree.
+- `Pairs`: as `Tails`, and `above[y] > below[x]` besides: divide and conquer over time, a Fenwick tree for the rest.
+
+Trees hold the events of later times only, so whatever is in the range that is asked for is a successor. What an
+algebra (`trellis.kernels.count.algebra`) adds up is never taken away again.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from trellis.kernels.count.algebra import add, gather, settle, step
+
+FEW = 24  # events whose pairs are simply tried
+SERVE, CROSS, MERGE = range(3)  # what divide and conquer has to do
+ABREAST = 8  # tasks that go through the events together; written out, so that they become wide loads and stores
+SETTLE = 32  # values that are gathered before they are settled
+
+
+class Events(NamedTuple):
+    """Of each event the first of a later time, its first successor and last predecessor, and whether it is usable."""
+
+    later: np.ndarray
+    nearest: np.ndarray
+    latest: np.ndarray
+    usable: np.ndarray
+
+
+class Tasks(NamedTuple):
+    """Ranges of events, and the part of the index that serves each: the events from `part` to `part_end`.
+
+    `offset` is added to an event to find it in the index; the part has `width` vertices.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    first_end: np.ndarray
+    part: np.ndarray
+    part_end: np.ndarray
+    offset: np.ndarray
+    width: np.ndarray
+    single: bool
+    every: bool
+
+
+class Edges(NamedTuple):
+    """Successors as lists, in time order."""
+
+    offsets: np.ndarray
+    successors: np.ndarray
+
+
+class Keys(NamedTuple):
+    """The vertices of events, and the one vertex of their successors; -1: none."""
+
+    place: np.ndarray
+    first: np.ndarray
+
+
+class Tails(NamedTuple):
+    """Vertices of events, first vertex and end of their successors, and begin and end of the events' own segments."""
+
+    place: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    own: np.ndarray
+    own_end: np.ndarray
+
+
+class Ranges(NamedTuple):
+    """Vertices of events, and ranges of vertices of their successors: in each row of `first` and `last` one of each."""
+
+    place: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+
+class Pairs(NamedTuple):
+    """As `Tails`; besides `above[y] > below[x]`. The events of each part of the index are sorted by both, falling."""
+
+    place: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    own: np.ndarray
+    own_end: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+    by_above: np.ndarray
+    by_below: np.ndarray
+
+
+def one_pass(algebra, shape, events, tasks, t, extra, source, values):
+    """Fill `values` for the events of task `t`, the first of them at 0.
+
+    The value of an event is what its successors have in `source` (which may be `values`), and besides `extra` of the
+    event; where `extra` is empty, the `step` of the algebra. An event that is not usable has the algebra's zero.
+    """
+    raise NotImplementedError
+
+
+# Arrays are taken out of their tuples before a loop, and the loops call nothing that takes an array: Numba counts the
+# references of whatever array a call is given, which would cost more than the work.
+
+
+@njit(cache=True, nogil=True)
+def _pass_edges(algebra, shape, events, tasks, t, extra, source, values):
+    lo, hi, first_end, every = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every
+    nearest, usable, more = events.nearest, events.usable, extra.shape[0] > 0
+    offsets, successors = shape.offsets, shape.successors
+    for x in range(hi - 1, lo - 1, -1):
+        if not usable[x]:
+            values[x - lo] = algebra.zero
+            continue
+        total = algebra.zero
+        for i in range(offsets[x], offsets[x + 1]):
+            y = successors[i]
+            if y >= hi:
+                break
+            total = gather(algebra, total, source[y - lo])
+            if (i & (SETTLE - 1)) == 0:
+                total = settle(algebra, total)
+        total = settle(algebra, total)
+        if more:
+            values[x - lo] = add(algebra, extra[x - lo], total)
+        else:
+            values[x - lo] = step(algebra, total, every or (nearest[x] >= hi and x >= first_end))
+
+
+@njit(cache=True, nogil=True)
+def _pass_tails(algebra, shape, events, tasks, t, extra, source, values):
+    lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
+    nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
+    place, first, last, own, own_end = shape.place, shape.first, shape.last, shape.own, shape.own_end
+    tree = np.full(tasks.width[t], algebra.zero)
+    x = hi - 1
+    while x >= lo:
+        begin = x
+        while begin > lo and later[begin - 1] == later[x]:
+            begin -= 1
+        for y in range(begin, x + 1):
+            value = algebra.zero
+            if usable[y]:
+                end = np.int64(last[y + offset])
+                i = end - first[y + offset]
+                while i > 0:
+                    value = gather(algebra, value, tree[end - i])
+                    i &= i - 1
+                value = settle(algebra, value)
+                if more:
+                    value = add(algebra, extra[y - lo], value)
+                else:
+                    value = step(algebra, value, every or (nearest[y] >= hi and y >= first_end))
+            values[y - lo] = value
+        for y in range(begin, x + 1):
+            where = np.int64(place[y + offset])
+            if where >= 0:
+                end = np.int64(own_end[y + offset])
+                size, i = end - own[y + offset], end - where
+                value = source[y - lo]
+                while i <= size:
+                    tree[end - i] = add(algebra, tree[end - i], value)
+                    i += i & -i
+        x = begin - 1
+
+
+@njit(cache=True, nogil=True)
+def _pass_keys(algebra, shape, events, tasks, t, extra, source, values):
+    lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
+    nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
+    place, first = shape.place, shape.first
+    sums = np.full(tasks.width[t], algebra.zero)
+    x = hi - 1
+    while x >= lo:
+        begin = x
+        while begin > lo and later[begin - 1] == later[x]:
+            begin -= 1
+        for y in range(begin, x + 1):
+            value = algebra.zero
+            if usable[y]:
+                if first[y + offset] >= 0:
+                    value = sums[first[y + offset]]
+                if more:
+                    value = add(algebra, extra[y - lo], value)
+                else:
+                    value = step(algebra, value, every or (nearest[y] >= hi and y >= first_end))
+            values[y - lo] = value
+        for y in range(begin, x + 1):
+            where = place[y + offset]
+            if where >= 0:
+                sums[where] = add(algebra, sums[where], source[y - lo])
+        x = begin - 1
+
+
+@njit(cache=True, nogil=True)
+def _pass_ranges(algebra, shape, events, tasks, t, extra, source, values):
+    lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
+    nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
+    place, first, last, ranges = shape.place, shape.first, shape.last, shape.first.shape[0]
+    width = tasks.width[t]
+    tree = np.full(2 * width, algebra.zero)
+    x = hi - 1
+    while x >= lo:
+        begin = x
+        while begin > lo and later[begin - 1] == later[x]:
+            begin -= 1
+        for y in range(begin, x + 1):
+            value = algebra.zero
+            if usable[y]:
+                for r in range(ranges):
+                    a, b = first[r, y + offset] + width, last[r, y + offset] + width
+                    total = algebra.zero
+                    while a < b:
+                        if a & 1:
+                            total = gather(algebra, total, tree[a])
+                            a += 1
+                        if b & 1:
+                            b -= 1
+                            total = gather(algebra, total, tree[b])
+                        a >>= 1
+                        b >>= 1
+                    value = add(algebra, value, settle(algebra, total))
+                if more:
+                    value = add(algebra, extra[y - lo], value)
+                else:
+                    value = step(algebra, value, every or (nearest[y] >= hi and y >= first_end))
+            values[y - lo] = value
+        for y in range(begin, x + 1):
+            i = place[y + offset] + width
+            if i >= width:
+                value = source[y - lo]
+                while i > 0:
+                    tree[i] = add(algebra, tree[i], value)
+                    i >>= 1
+        x = begin - 1
+
+
+@njit(cache=True, nogil=True)
+def _pass_pairs(algebra, shape, events, tasks, t, extra, source, values):
+    """Divide the events at a time, serve the later half, let the earlier gather from it, and serve that.
+
+    Between `a` and `b`, `by_above` and `by_below` hold the events `[a, b)` in falling order, before and after these are
+    served. What is still to be done is a stack, because Numba cannot keep a recursive function in its cache.
+    """
+    lo, later, above, below = tasks.lo[t], events.later, shape.above, shape.below
+    n = tasks.hi[t] - lo
+    by_above, by_below = _of_task(shape.by_above, tasks, t), _of_task(shape.by_below, tasks, t)
+    gathered, tree = np.full(n, algebra.zero), np.full(tasks.width[t], algebra.zero)
+    spare = np.empty(n, np.int32)
+    stack = np.empty((256, 4), np.int64)  # a group of equal times can make one half large, but only every other time
+    stack[0] = (SERVE, 0, 0, n)
+    depth = 1
+    while depth > 0:
+        depth -= 1
+        what, a, middle, b = stack[depth]
+        if what == MERGE:
+            _merge(by_above, above, lo, spare, a, middle, b)
+            _merge(by_below, below, lo, spare, a, middle, b)
+        elif what == CROSS:
+            _cross(algebra, shape, tasks, t, source, gathered, tree, by_above, by_below, a, middle, b)
+        elif later[lo + a] - lo >= b or b - a <= FEW:
+            _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered, a, b)
+        else:
+            middle = (a + b) // 2
+            while middle > a and later[lo + middle - 1] == later[lo + middle]:
+                middle -= 1
+            if middle == a:
+                middle = later[lo + a] - lo
+            _part(by_above, spare, a, middle, b)
+            _part(by_below, spare, a, middle, b)
+            stack[depth] = (MERGE, a, middle, b)
+            stack[depth + 1] = (SERVE, a, 0, middle)
+            stack[depth + 2] = (CROSS, a, middle, b)
+            stack[depth + 3] = (SERVE, middle, 0, b)
+            depth += 4
+
+
+@njit(cache=True, nogil=True)
+def _of_task(order, tasks, t):
+    """Return the events of a task, counted from its first, in the order of its part of the index."""
+    lo, hi = tasks.lo[t], tasks.hi[t]
+    found = np.empty(hi - lo, np.int32)
+    used = 0
+    for v in range(tasks.part[t] + tasks.offset[t], tasks.part_end[t] + tasks.offset[t]):
+        if lo <= order[v] < hi:
+            found[used] = order[v] - lo
+            used += 1
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered, a, b):
+    lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
+    nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
+    place, first, last, above, below = shape.place, shape.first, shape.last, shape.above, shape.below
+    for x in range(b - 1, a - 1, -1):
+        if not usable[lo + x]:
+            values[x] = algebra.zero
+            continue
+        value = gathered[x]
+        begin, end, least = first[lo + x + offset], last[lo + x + offset], below[lo + x]
+        for y in range(later[lo + x] - lo, b):
+            if above[lo + y] > least and begin <= place[lo + y + offset] < end:
+                value = add(algebra, value, source[y])
+        if more:
+            values[x] = add(algebra, extra[x], value)
+        else:
+            values[x] = step(algebra, value, every or (nearest[lo + x] >= hi and lo + x >= first_end))
+
+
+@njit(cache=True, nogil=True)
+def _cross(algebra, shape, tasks, t, source, gathered, tree, by_above, by_below, a, middle, b):
+    """Let the events before `middle` gather from those behind it."""
+    lo, offset = tasks.lo[t], tasks.offset[t]
+    place, first, last, own, own_end = shape.place, shape.first, shape.last, shape.own, shape.own_end
+    above, below = shape.above, shape.below
+    j = middle
+    for i in range(a, middle):
+        x = by_below[i]
+        while j < b and above[lo + by_above[j]] > below[lo + x]:
+            v = lo + by_above[j] + offset
+            if place[v] >= 0:
+                end = np.int64(own_end[v])
+                size, k = end - own[v], end - place[v]
+                value = source[by_above[j]]
+                while k <= size:
+                    tree[end - k] = add(algebra, tree[end - k], value)
+                    k += k & -k
+            j += 1
+        end = np.int64(last[lo + x + offset])
+        k = end - first[lo + x + offset]
+        value = algebra.zero
+        while k > 0:
+            value = gather(algebra, value, tree[end - k])
+            k &= k - 1
+        gathered[x] = add(algebra, gathered[x], settle(algebra, value))
+    for i in range(middle, j):
+        v = lo + by_above[i] + offset
+        if place[v] >= 0:
+            end = np.int64(own_end[v])
+            size, k = end - own[v], end - place[v]
+            while k <= size:
+                tree[end - k] = algebra.zero
+                k += k & -k
+
+
+@njit(cache=True, nogil=True)
+def _part(order, spare, a, middle, b):
+    """Put the events before `middle` first, without changing the order otherwise."""
+    kept = a
+    moved = 0
+    for i in range(a, b):
+        if order[i] < middle:
+            order[kept] = order[i]
+            kept += 1
+        else:
+            spare[moved] = order[i]
+            moved += 1
+    order[middle:b] = spare[:moved]
+
+
+@njit(cache=True, nogil=True)
+def _merge(order, codes, lo, spare, a, middle, b):
+    """Merge two runs that fall in their codes."""
+    spare[: middle - a] = order[a:middle]
+    i, j, k = 0, middle, a
+    while i < middle - a and j < b:
+        if codes[lo + spare[i]] >= codes[lo + order[j]]:
+            order[k] = spare[i]
+            i += 1
+        else:
+            order[k] = order[j]
+            j += 1
+        k += 1
+    order[k : k + middle - a - i] = spare[i : middle - a]
+
+
+_PASSES = {Edges: _pass_edges, Keys: _pass_keys, Tails: _pass_tails, Ranges: _pass_ranges, Pairs: _pass_pairs}
+
+
+@overload(one_pass)
+def _one_pass(algebra, shape, events, tasks, t, extra, source, values):
+    if isinstance(shape, types.BaseNamedTuple) and shape.instance_class in _PASSES:
+        chosen = _PASSES[shape.instance_class]
+        return lambda algebra, shape, events, tasks, t, extra, source, values: chosen(
+            algebra, shape, events, tasks, t, extra, source, values
+        )
+    return None
+
+
+# --- What is asked of the passes --------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def _largest(tasks):
+    most = 0
+    for t in range(tasks.lo.shape[0]):
+        most = max(most, tasks.hi[t] - tasks.lo[t])
+    return most
+
+
+@njit(cache=True, nogil=True)
+def _total(algebra, events, tasks, t, values):
+    """Join the values of the events at which a path of the task may start."""
+    total = algebra.zero
+    lo, single, every, usable, latest = tasks.lo[t], tasks.single, tasks.every, events.usable, events.latest
+    for x in range(lo, lo + 1 if single else tasks.hi[t]):
+        if usable[x] and (single or every or latest[x] < lo):
+            total = add(algebra, total, values[x - lo])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def count(algebra, shape, events, tasks):
+    """Return the value of each task: the number of its paths, or their least or greatest length."""
+    totals = np.full(tasks.lo.shape[0], algebra.zero)
+    none = np.full(0, algebra.zero)
+    values = np.full(_largest(tasks), algebra.zero)
+    for t in range(tasks.lo.shape[0]):
+        one_pass(algebra, shape, events, tasks, t, none, values, values)
+        totals[t] = _total(algebra, events, tasks, t, values)
+    return totals
+
+
+@njit(cache=True, nogil=True)
+def count_abreast(algebra, shape, events, tasks):
+    """Return what `count` does for tasks of the shape `Tails`, `ABREAST` tasks of one part at a time.
+
+    The tasks of a part follow one another with rising `lo` and `hi`; each node of the tree is a row of columns, one for
+    each task.
+    """
+    totals = np.full(tasks.lo.shape[0], algebra.zero)
+    width = tasks.width.max() if tasks.width.shape[0] else 0
+    tree = np.empty((width, ABREAST), totals.dtype)
+    t = 0
+    while t < tasks.lo.shape[0]:
+        behind = t + 1
+        most = min(tasks.lo.shape[0], t + ABREAST)
+        # Parts can begin at the same event, and can have the same offset, but not both.
+        while behind < most and tasks.part[behind] == tasks.part[t] and tasks.offset[behind] == tasks.offset[t]:
+            behind += 1
+        tree[: tasks.width[t]] = algebra.zero
+        _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals)
+        t = behind
+    return totals
+
+
+@njit(cache=True, nogil=True)
+def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
+    offset, columns, every, single = tasks.offset[t], behind - t, tasks.every, tasks.single
+    los, his, first_ends = tasks.lo[t:behind], tasks.hi[t:behind], tasks.first_end[t:behind]
+    nearest, latest, usable, later = events.nearest, events.latest, events.usable, events.later
+    place, first, last, own, own_end = shape.place, shape.first, shape.last, shape.own, shape.own_end
+    lo, x = tasks.lo[t], tasks.hi[behind - 1] - 1
+    inner_lo, inner_hi = tasks.lo[behind - 1], tasks.hi[t]
+    row = np.full(ABREAST, algebra.zero)
+    rows = np.full((16, ABREAST), algebra.zero)
+    while x >= lo:
+        begin = x
+        while begin > lo and later[begin - 1] == later[x]:
+            begin -= 1
+        if x - begin >= rows.shape[0]:
+            rows = np.full((x - begin + 1, ABREAST), algebra.zero)
+        for y in range(begin, x + 1):
+            v = y + offset
+            end = np.int64(last[v])
+            r0 = r1 = r2 = r3 = r4 = r5 = r6 = r7 = algebra.zero
+            i = end - first[v]
+            while i > 0:
+                node = np.uintp(end - i)
+                r0 = gather(algebra, r0, tree[node, 0])
+                r1 = gather(algebra, r1, tree[node, 1])
+                r2 = gather(algebra, r2, tree[node, 2])
+                r3 = gather(algebra, r3, tree[node, 3])
+                r4 = gather(algebra, r4, tree[node, 4])
+                r5 = gather(algebra, r5, tree[node, 5])
+                r6 = gather(algebra, r6, tree[node, 6])
+                r7 = gather(algebra, r7, tree[node, 7])
+                i &= i - 1
+            at = y - begin
+            inside = columns == ABREAST and inner_lo <= y and nearest[y] < inner_hi and not every
+            if inside and (y > inner_lo if single else latest[y] >= inner_lo):
+                # In the range of every column, where none of them starts or ends.
+                rows[at, 0] = settle(algebra, r0)
+                rows[at, 1] = settle(algebra, r1)
+                rows[at, 2] = settle(algebra, r2)
+                rows[at, 3] = settle(algebra, r3)
+                rows[at, 4] = settle(algebra, r4)
+                rows[at, 5] = settle(algebra, r5)
+                rows[at, 6] = settle(algebra, r6)
+                rows[at, 7] = settle(algebra, r7)
+                continue
+            row[0] = r0
+            row[1] = r1
+            row[2] = r2
+            row[3] = r3
+            row[4] = r4
+            row[5] = r5
+            row[6] = r6
+            row[7] = r7
+            for z in range(columns):
+                value = algebra.zero
+                if usable[y] and los[z] <= y < his[z]:
+                    may_end = every or (nearest[y] >= his[z] and y >= first_ends[z])
+                    value = step(algebra, settle(algebra, row[z]), may_end)
+                    if y == los[z] if single else every or latest[y] < los[z]:
+                        totals[t + z] = add(algebra, totals[t + z], value)
+                rows[at, z] = value
+        for y in range(begin, x + 1):
+            v = y + offset
+            if place[v] >= 0:
+                end = np.int64(own_end[v])
+                size, i = end - own[v], end - place[v]
+                at = y - begin
+                r0, r1, r2, r3 = rows[at, 0], rows[at, 1], rows[at, 2], rows[at, 3]
+                r4, r5, r6, r7 = rows[at, 4], rows[at, 5], rows[at, 6], rows[at, 7]
+                while i <= size:
+                    node = np.uintp(end - i)
+                    t0 = add(algebra, tree[node, 0], r0)
+                    t1 = add(algebra, tree[node, 1], r1)
+                    t2 = add(algebra, tree[node, 2], r2)
+                    t3 = add(algebra, tree[node, 3], r3)
+                    t4 = add(algebra, tree[node, 4], r4)
+                    t5 = add(algebra, tree[node, 5], r5)
+                    t6 = add(algebra, tree[node, 6], r6)
+                    t7 = add(algebra, tree[node, 7], r7)
+                    tree[node, 0] = t0
+                    tree[node, 1] = t1
+                    tree[node, 2] = t2
+                    tree[node, 3] = t3
+                    tree[node, 4] = t4
+                    tree[node, 5] = t5
+                    tree[node, 6] = t6
+                    tree[node, 7] = t7
+                    i += i & -i
+        x = begin - 1
+
+
+@njit(cache=True, nogil=True)
+def suffixes(algebra, shape, events, tasks, t):
+    """Return the value of each event of one task: the number of paths from it to an end."""
+    values = np.full(tasks.hi[t] - tasks.lo[t], algebra.zero)
+    one_pass(algebra, shape, events, tasks, t, np.full(0, algebra.zero), values, values)
+    return values
+
+
+@njit(cache=True, nogil=True)
+def weigh(algebra, shape, events, tasks, weights):
+    """Return the number of paths of each task and below it, one row a weight, the sums of weights of their events.
+
+    The algebra is `Modulo` a prime below 2**31; `weights` has one row a weight and one column an event.
+    """
+    kinds = weights.shape[0]
+    totals = np.full((1 + kinds, tasks.lo.shape[0]), algebra.zero)
+    none = np.full(0, algebra.zero)
+    largest = _largest(tasks)
+    values, extra, sums = np.full(largest, algebra.zero), np.full(largest, algebra.zero), np.full(largest, algebra.zero)
+    for t in range(tasks.lo.shape[0]):
+        one_pass(algebra, shape, events, tasks, t, none, values, values)
+        totals[0, t] = _total(algebra, events, tasks, t, values)
+        for kind in range(kinds):
+            for x in range(tasks.lo[t], tasks.hi[t]):
+                extra[x - tasks.lo[t]] = weights[kind, x] * values[x - tasks.lo[t]] % algebra.prime
+            one_pass(algebra, shape, events, tasks, t, extra, sums, sums)
+            totals[1 + kind, t] = _total(algebra, events, tasks, t, sums)
+    return totals
+
+
+@njit(cache=True, nogil=True)
+def weigh_lengths(algebra, shape, events, tasks, weights, shortest, longest):
+    """Return what `weigh` does, over the paths of `shortest` to `longest` events only."""
+    kinds = weights.shape[0]
+    totals = np.full((1 + kinds, tasks.lo.shape[0]), algebra.zero)
+    largest = _largest(tasks)
+    zeros = np.full(largest, algebra.zero)
+    now, before = np.full((1 + kinds, largest), algebra.zero), np.full((1 + kinds, largest), algebra.zero)
+    extra = np.full(largest, algebra.zero)
+    for t in range(tasks.lo.shape[0]):
+        lo, hi = tasks.lo[t], tasks.hi[t]
+        for length in range(1, min(longest, hi - lo) + 1):
+            if length == 1:
+                _only_ends(algebra, events, tasks, t, now[0])
+            else:
+                one_pass(algebra, shape, events, tasks, t, zeros, before[0], now[0])
+            for kind in range(kinds):
+                for x in range(lo, hi):
+                    extra[x - lo] = weights[kind, x] * now[0, x - lo] % algebra.prime
+                if length == 1:
+                    now[1 + kind, : hi - lo] = extra[: hi - lo]
+                else:
+                    one_pass(algebra, shape, events, tasks, t, extra, before[1 + kind], now[1 + kind])
+            if length >= shortest:
+                for kind in range(1 + kinds):
+                    totals[kind, t] = add(algebra, totals[kind, t], _total(algebra, events, tasks, t, now[kind]))
+            before, now = now, before
+    return totals
+
+
+@njit(cache=True, nogil=True)
+def _only_ends(algebra, events, tasks, t, values):
+    lo, hi, first_end, every = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every
+    nearest, usable = events.nearest, events.usable
+    for x in range(lo, hi):
+        may_end = usable[x] and (every or (nearest[x] >= hi and x >= first_end))
+        values[x - lo] = algebra.one if may_end else algebra.zero
+
+
+@njit(cache=True, nogil=True)
+def lengths(algebra, shape, events, tasks, t, longest):
+    """Return the number of paths of one task of each length from 1 to `longest`, at 0 those of length 1."""
+    size = tasks.hi[t] - tasks.lo[t]
+    totals = np.full(longest, algebra.zero)
+    zeros = np.full(size, algebra.zero)
+    now, before = np.full(size, algebra.zero), np.full(size, algebra.zero)
+    for length in range(1, min(longest, size) + 1):
+        if length == 1:
+            _only_ends(algebra, events, tasks, t, now)
+        else:
+            one_pass(algebra, shape, events, tasks, t, zeros, before, now)
+        totals[length - 1] = _total(algebra, events, tasks, t, now)
+        before, now = now, before
+    return totals
+
+
+@njit(cache=True, nogil=True)
+def nearest_successors(algebra, shape, events, tasks, nearest):
+    """Lower `nearest` to the first successor of each event of the tasks; the algebra is `Shortest`."""
+    largest = _largest(tasks)
+    source, found, zeros = np.empty(largest, np.int64), np.empty(largest, np.int64), np.full(largest, algebra.zero)
+    for t in range(tasks.lo.shape[0]):
+        lo = tasks.lo[t]
+        for x in range(lo, tasks.hi[t]):
+            source[x - lo] = x
+        one_pass(algebra, shape, events, tasks, t, zeros, source, found)
+        for x in range(lo, tasks.hi[t]):
+            if found[x - lo] < nearest[x]:
+                nearest[x] = found[x - lo]
+
+
+@njit(cache=True, nogil=True)
+def first_successors(offsets, successors):
+    """Return the first of the successors of each event that are listed, or the number of events."""
+    n = offsets.shape[0] - 1
+    nearest = np.full(n, n, np.int64)
+    for x in range(n):
+        if offsets[x] < offsets[x + 1]:
+            nearest[x] = successors[offsets[x]]
+    return nearest

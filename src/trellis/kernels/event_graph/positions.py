@@ -1,0 +1,266 @@
+"""Events bound to the positions of a pattern: which of them lie on results of a window, and the graph of those.
+
+Vertices are (event, position) in that order.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from trellis.kernels.arrays import first_at_least
+
+BEGINS, ENDS, GOES_ON, INNER, DENIED = 1, 2, 4, 8, 16
+
+
+@njit(cache=True, nogil=True)
+def join_edges(events, positions, first_step, step_target, rows, successors, vertex_of, offsets, targets):
+    """Write the successors of vertices, over all steps from their positions, in rising order.
+
+    The steps from position `p` are `first_step[p]` to `first_step[p + 1]`; step `s` leads to `step_target[s]`, and the
+    events that follow event `x` on it are `successors[rows[s, x] : rows[s, x + 1]]`. `vertex_of[p, x]` is the vertex of
+    event `x` at position `p`. With empty `targets` only `offsets` is filled.
+    """
+    filling = targets.shape[0] > 0
+    total = 0
+    for v in range(events.shape[0]):
+        x, p = events[v], positions[v]
+        begin, sources = total, 0
+        for s in range(first_step[p], first_step[p + 1]):
+            i, end = rows[s, x], rows[s, x + 1]
+            sources += i < end
+            if filling:
+                for j in range(i, end):
+                    targets[total + j - i] = vertex_of[step_target[s], successors[j]]
+            total += end - i
+        if filling and sources > 1:
+            targets[begin:total].sort()
+        offsets[v + 1] = total
+    return total
+
+
+class Graph(NamedTuple):
+    """The vertices in the order (event, position), whether matches may begin and end there, and their successors.
+
+    `inner` are the vertices at which none may begin.
+    """
+
+    events: np.ndarray
+    positions: np.ndarray
+    times: np.ndarray
+    may_begin: np.ndarray
+    may_end: np.ndarray
+    offsets: np.ndarray
+    targets: np.ndarray
+    inner: np.ndarray
+
+
+class MatchRanges(NamedTuple):
+    """Ranges of vertices in which results are found by themselves.
+
+    None begins after `earliest` or ends before `latest`. With `only` from 0 on, results begin at this vertex alone.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    only: np.ndarray
+    earliest: np.ndarray
+    latest: np.ndarray
+
+
+class Carried(NamedTuple):
+    """Conditions on an event and the first one of the match, as codes of the events.
+
+    Condition `j` of a kind is asked of position `asked[kind, j]`. Of `keys` the former code must equal the latter, of
+    `above` it must be greater than that of `below`, of `differ` they must be different; -1 or the lowest number: never.
+    """
+
+    asked: np.ndarray
+    keys: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+    differ: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _allows(carried, position, event, anchor):
+    """Return whether an event may be at a position of a match that begins with the event `anchor`."""
+    keys, above, below, differ, asked = carried.keys, carried.above, carried.below, carried.differ, carried.asked
+    for j in range(keys.shape[0]):
+        if asked[0, j] == position and (keys[j, 0, event] < 0 or keys[j, 0, event] != keys[j, 1, anchor]):
+            return False
+    for j in range(above.shape[0]):
+        if asked[1, j] == position and not above[j, event] > below[j, anchor]:
+            return False
+    for j in range(differ.shape[0]):
+        if asked[2, j] == position:
+            code, other = differ[j, 0, event], differ[j, 1, anchor]
+            if code < 0 or other < 0 or code == other:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _reach(graph, ranges, w, carried, every, flags, visited):
+    """Set the flags of the vertices that a result of a range may reach; return how many, in order, were visited."""
+    lo, hi, only, earliest = ranges.lo[w], ranges.hi[w], ranges.only[w], ranges.earliest[w]
+    offsets, targets, times, may_begin, inner = graph.offsets, graph.targets, graph.times, graph.may_begin, graph.inner
+    events, positions = graph.events, graph.positions
+    number, at = 0, 0
+    v = lo
+    if only >= 0:
+        at = first_at_least(inner, 0, inner.shape[0], lo)
+    while v < hi:
+        if may_begin[v] and times[v] <= earliest and (every or not flags[v] & INNER):
+            flags[v] |= BEGINS
+        if flags[v]:
+            visited[number] = v
+            number += 1
+        if flags[v] & (BEGINS | INNER):
+            for i in range(offsets[v], offsets[v + 1]):
+                t = targets[i]
+                if t >= hi:
+                    break
+                if only < 0:
+                    flags[t] |= INNER
+                elif not flags[t]:
+                    flags[t] = INNER if _allows(carried, positions[t], events[t], events[only]) else DENIED
+        if only < 0:
+            v += 1
+        else:
+            v = inner[at] if at < inner.shape[0] else hi
+            at += 1
+    return number
+
+
+@njit(cache=True, nogil=True)
+def _mark(graph, ranges, w, carried, every, flags, visited):
+    """Set the flags of the vertices that lie on a result of a range; return how many were visited."""
+    hi, latest = ranges.hi[w], ranges.latest[w]
+    offsets, targets, times, may_end = graph.offsets, graph.targets, graph.times, graph.may_end
+    number = _reach(graph, ranges, w, carried, every, flags, visited)
+    for k in range(number - 1, -1, -1):
+        v = visited[k]
+        if flags[v] & (BEGINS | INNER):
+            for i in range(offsets[v], offsets[v + 1]):
+                if targets[i] >= hi:
+                    break
+                if flags[targets[i]] & (ENDS | GOES_ON):
+                    flags[v] |= GOES_ON
+                    break
+            if may_end[v] and times[v] >= latest and (every or not flags[v] & GOES_ON):
+                flags[v] |= ENDS
+        if not flags[v] & (ENDS | GOES_ON):
+            flags[v] = 0
+    return number
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _copies(flag):
+    """Return how many vertices stand for one: it begins or does not, and ends or does not."""
+    sides = (1 if flag & BEGINS else 0) + (1 if flag & INNER else 0)
+    return sides * ((1 if flag & ENDS else 0) + (1 if flag & GOES_ON else 0))
+
+
+@njit(cache=True, nogil=True)
+def measure(graph, ranges, carried, every, flags, visited):
+    """Return for each range how many vertices and edges its results take; `flags` are 0, and are so again."""
+    offsets, targets = graph.offsets, graph.targets
+    sizes = np.zeros((ranges.lo.shape[0], 2), np.int64)
+    for w in range(ranges.lo.shape[0]):
+        number = _mark(graph, ranges, w, carried, every, flags, visited)
+        hi = ranges.hi[w]
+        vertices = edges = 0
+        for k in range(number):
+            v = visited[k]
+            flag = flags[v]
+            if flag:
+                vertices += _copies(flag)
+            if flag & GOES_ON:
+                sides = (1 if flag & BEGINS else 0) + (1 if flag & INNER else 0)
+                for i in range(offsets[v], offsets[v + 1]):
+                    t = targets[i]
+                    if t >= hi:
+                        break
+                    if flags[t] & INNER:
+                        edges += sides * ((1 if flags[t] & ENDS else 0) + (1 if flags[t] & GOES_ON else 0))
+        sizes[w] = (vertices, edges)
+        for k in range(number):
+            flags[visited[k]] = 0
+    return sizes
+
+
+@njit(cache=True, nogil=True)
+def write(
+    graph, ranges, carried, every, flags, visited, number_of, out_events, out_positions, out_offsets, out_targets
+):
+    """Write the vertices and edges of the results of the ranges; `number_of` is scratch, a number a vertex.
+
+    Return for each range whether two of one event come next after a vertex, or at the beginning.
+    """
+    offsets, targets, events, positions = graph.offsets, graph.targets, graph.events, graph.positions
+    ambiguous = np.zeros(ranges.lo.shape[0], np.bool_)
+    vertex = edge = 0
+    for w in range(ranges.lo.shape[0]):
+        number = _mark(graph, ranges, w, carried, every, flags, visited)
+        hi, at, first = ranges.hi[w], vertex, -1
+        for k in range(number):
+            v = visited[k]
+            if flags[v]:
+                number_of[v] = at
+                at += _copies(flags[v])
+        for k in range(number):
+            v = visited[k]
+            flag = flags[v]
+            if flag & BEGINS:
+                ambiguous[w] |= events[v] == first
+                first = events[v]
+            for ends in (True, False):
+                if not flag & (ENDS if ends else GOES_ON):
+                    continue
+                for begins in (True, False):
+                    if not flag & (BEGINS if begins else INNER):
+                        continue
+                    out_events[vertex] = events[v]
+                    out_positions[vertex] = positions[v]
+                    if not ends:
+                        before = -1
+                        for i in range(offsets[v], offsets[v + 1]):
+                            t = targets[i]
+                            if t >= hi:
+                                break
+                            if not flags[t] & INNER:
+                                continue
+                            ambiguous[w] |= events[t] == before
+                            before = events[t]
+                            # Of the copies of a vertex those that end come first, of these the one that begins.
+                            place = number_of[t]
+                            both = 1 if flags[t] & BEGINS else 0
+                            if flags[t] & ENDS:
+                                out_targets[edge] = place + both
+                                edge += 1
+                                place += both + 1
+                            if flags[t] & GOES_ON:
+                                out_targets[edge] = place + both
+                                edge += 1
+                    vertex += 1
+                    out_offsets[vertex] = edge
+        for k in range(number):
+            flags[visited[k]] = 0
+    return ambiguous
+
+
+@njit(cache=True, nogil=True)
+def lay_out(begin, end, offset, event_offset, events, arrivals, wanted, values, base, out):
+    """Copy numbers of attribute vertices from the index of one step to that of all steps.
+
+    Part `p` of the indexes has the vertices `begin[p]` to `end[p]`. Those of `wanted` arrivals get the number that
+    `values` has of their event, and `base[p]` more; a number below 0 stays as it is.
+    """
+    for p in range(begin.shape[0]):
+        for v in range(begin[p], end[p]):
+            if wanted[arrivals[v]]:
+                value = values[events[v] + event_offset[p]]
+                out[v + offset[p]] = value + base[p] if value >= 0 else value

@@ -1,0 +1,196 @@
+"""Blocks: the suffixes of all paths from an event, laid out once because many prefixes lead to it.
+
+From most events few paths go on, and the same ones behind every prefix. The number of paths from each event (64 bits,
+saturating) tells which events have few enough.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from trellis.kernels.arrays import saturating_sum
+from trellis.kernels.count.paths import may_end
+from trellis.kernels.list.wide import SPARE
+
+MOST = 1024  # paths from an event that has a block
+LOG_MOST = 10
+FEWEST = 64  # values worth laying out
+
+TASK, BLOCKED = range(2)  # places in `ready`: the task, and the most paths of an event that has a block
+AT, ROW, WIDEST, SIZE = range(4)  # columns of `table`
+
+
+class PathBlocks(NamedTuple):
+    """The numbers of paths and the blocks of one task, by event from its first on.
+
+    Attributes
+    ----------
+    ready : int64 (2,)
+        The task whose numbers and blocks these are, or -1, and the most paths of an event that has a block.
+    counts : uint64 (events,)
+        The number of paths from each event to an end, at most 2**64 - 1.
+    table : int64 (events, 4)
+        Of each block the place of its first value and of its first row, the length of its longest row, its values.
+    values : int32 (room + SPARE,)
+        The rows of all blocks, those of one event in rank order.
+    lengths : int32 (room + SPARE,)
+        The length of each row; with `shared`, where in its block the row ends.
+    shared : int32 (room + SPARE,) or None
+        How many events each row shares with the one before it in its block; then only the others are in `values`.
+    """
+
+    ready: np.ndarray
+    counts: np.ndarray
+    table: np.ndarray
+    values: np.ndarray
+    lengths: np.ndarray
+    shared: np.ndarray | None
+
+
+@njit(cache=True, nogil=True)
+def _count(graph, task, counts):
+    """Set `counts[x - lo]` to the number of paths from each event of a task to an end, saturating."""
+    lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
+    offsets, successors, usable = graph.offsets, graph.successors, graph.usable
+    for x in range(hi - 1, lo - 1, -1):
+        total = np.uint64(0)
+        if usable[x]:
+            if may_end(x, hi, first_end, every, offsets, successors):
+                total = np.uint64(1)
+            for i in range(offsets[x], offsets[x + 1]):
+                y = successors[i]
+                if y >= hi:
+                    break
+                total = saturating_sum(total, counts[y - lo])
+        counts[x - lo] = total
+
+
+@njit(cache=True, nogil=True)
+def _highest_blocked(graph, task, counts, table, room):
+    """Return the largest power of two, at most `MOST`, such that the blocks of all events with so few paths fit.
+
+    `table[x - lo, SIZE]` becomes the number of values of all paths from x, for events with at most `MOST` of them.
+    """
+    lo, hi, offsets, successors = graph.lo[task], graph.hi[task], graph.offsets, graph.successors
+    needed = np.zeros(LOG_MOST + 1, np.int64)
+    for x in range(hi - 1, lo - 1, -1):
+        count = counts[x - lo]
+        if count == 0 or count > MOST:
+            continue
+        size = np.int64(count)
+        for i in range(offsets[x], offsets[x + 1]):
+            y = successors[i]
+            if y >= hi:
+                break
+            if counts[y - lo]:
+                size += table[y - lo, SIZE]
+        table[x - lo, SIZE] = size
+        step = 0
+        while np.uint64(1) << np.uint64(step) < count:
+            step += 1
+        needed[step] += size
+    total, highest = np.int64(0), np.int64(0)
+    for step in range(LOG_MOST + 1):
+        total += needed[step]
+        if total > room:
+            break
+        highest = np.int64(1) << step
+    return highest
+
+
+@njit(cache=True, nogil=True)
+def _lay_out(graph, task, highest, blocks):
+    """Write the blocks of all events with at most `highest` paths: rows in rank order, one after another."""
+    lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
+    offsets, successors = graph.offsets, graph.successors
+    counts, table, values, lengths = blocks.counts, blocks.table, blocks.values, blocks.lengths
+    used = rows = np.int64(0)
+    for x in range(hi - 1, lo - 1, -1):
+        here = x - lo
+        if counts[here] == 0 or counts[here] > highest:
+            continue
+        table[here, AT], table[here, ROW], widest = used, rows, np.int64(1)
+        if may_end(x, hi, first_end, every, offsets, successors):
+            values[used], lengths[rows] = x, 1
+            used, rows = used + 1, rows + 1
+        for i in range(offsets[x], offsets[x + 1]):
+            if successors[i] >= hi:
+                break
+            there = successors[i] - lo
+            if counts[there] == 0:
+                continue
+            at, first = table[there, AT], table[there, ROW]
+            for row in range(first, first + np.int64(counts[there])):
+                length = lengths[row]
+                values[used] = x
+                for k in range(length):
+                    values[used + 1 + k] = values[at + k]
+                lengths[rows] = length + 1
+                at, used, rows = at + length, used + length + 1, rows + 1
+            widest = max(widest, table[there, WIDEST] + 1)
+        table[here, WIDEST], table[here, SIZE] = widest, used - table[here, AT]
+
+
+@njit(cache=True, nogil=True)
+def _lay_out_compactly(graph, task, highest, blocks, shared):
+    """Do what `_lay_out` does, but of each row write only what differs from the row before it in the block."""
+    lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
+    offsets, successors = graph.offsets, graph.successors
+    counts, table, values, ends = blocks.counts, blocks.table, blocks.values, blocks.lengths
+    used = rows = np.int64(0)
+    for x in range(hi - 1, lo - 1, -1):
+        here = x - lo
+        if counts[here] == 0 or counts[here] > highest:
+            continue
+        table[here, AT], table[here, ROW] = used, rows
+        begin, begun = used, 0  # whether a row holds x already
+        values[used] = x
+        used += 1
+        if may_end(x, hi, first_end, every, offsets, successors):
+            ends[rows], shared[rows], begun = 1, 0, 1
+            rows += 1
+        for i in range(offsets[x], offsets[x + 1]):
+            if successors[i] >= hi:
+                break
+            there = successors[i] - lo
+            if counts[there] == 0:
+                continue
+            at, first, size = table[there, AT], table[there, ROW], table[there, SIZE]
+            for k in range(size):
+                values[used + k] = values[at + k]
+            for row in range(first, first + np.int64(counts[there])):
+                ends[rows], shared[rows] = used - begin + ends[row], begun + shared[row]
+                rows, begun = rows + 1, 1
+            used += size
+        table[here, SIZE] = used - begin
+
+
+@njit(cache=True, nogil=True)
+def make_ready(graph, task, wanted, blocks, shared):
+    """Count the paths of a task, and lay out blocks of at most as many values as `wanted` rows repay.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        The traversal input; see `trellis.kernels.count.paths`.
+    task : int
+        The task; `blocks.ready` becomes this.
+    wanted : uint64
+        How many rows will be listed.
+    blocks : PathBlocks
+        What is filled.
+    shared : int32 (room + SPARE,) or None
+        `blocks.shared`: as an argument of its own, so that Numba knows whether it is None.
+    """
+    _count(graph, task, blocks.counts)
+    room, highest = np.int64(min(np.uint64(blocks.lengths.shape[0] - SPARE), wanted >> np.uint64(1))), np.int64(0)
+    if room >= FEWEST:
+        highest = _highest_blocked(graph, task, blocks.counts, blocks.table, room)
+        if shared is None:
+            _lay_out(graph, task, highest, blocks)
+        else:
+            _lay_out_compactly(graph, task, highest, blocks, shared)
+    blocks.ready[TASK], blocks.ready[BLOCKED] = task, highest

@@ -1,0 +1,293 @@
+"""The depth-first walk over the event graph, in rank order; every listing of paths by edges is this one.
+
+The walk goes on where it stopped, so its results come in batches of bounded size. It lists whole rank ranges: what
+comes before the first rank is skipped whole subtrees at a time, by the numbers of paths from each event. Below an event
+that has a block (`trellis.kernels.list.blocks`) rows are copied instead of walked to. With limits on the length
+(`trellis.kernels.list.lengths`) it enters only branches that lead to an allowed one, but cannot skip: a rank range then
+begins with the first path of its task, or where `stand_on` has put the walk. With marks it starts and ends paths where
+these say, and goes through any lists of neighbours: the papers' depth-first algorithms.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from trellis.kernels.arrays import first_at_least
+from trellis.kernels.count.paths import may_end, may_start
+from trellis.kernels.list.blocks import AT, BLOCKED, ROW, SIZE, TASK, WIDEST, make_ready
+from trellis.kernels.list.lengths import find_lengths, is_reachable
+from trellis.kernels.list.rows import fitting, fitting_compactly, write_compactly, write_rows
+from trellis.kernels.list.wide import SPARE, copy_wide
+
+# Places in the state of a walk: the rank range, whether its task was begun, the next event that may be a start, how
+# many events the path at hand has, whether its last event was just entered, rows that are still wanted; rows and
+# values written. Then numbers of paths: how many to skip, and how many of the rank range are left.
+RANGE, READY, CURSOR, DEPTH, FRESH, REST, ROWS, VALUES, STATE_SIZE = range(9)
+SKIP, LEFT = range(2)
+ENDLESS = 1 << 62  # more rows than are ever listed
+
+
+class WalkRanges(NamedTuple):
+    """Rank ranges: the paths of the task `task[i]` from rank `first[i]` on, `size[i]` of them.
+
+    `task` is int64, `first` and `size` are uint64, all (ranges,).
+    """
+
+    task: np.ndarray
+    first: np.ndarray
+    size: np.ndarray
+
+
+class WalkState(NamedTuple):
+    """Where a walk stands; what it needs to go on.
+
+    Attributes
+    ----------
+    state : int64 (STATE_SIZE,)
+        See the constants of this module.
+    numbers : uint64 (2,)
+        How many paths to skip, and how many of the rank range are left.
+    nodes : int32 (deepest + SPARE,)
+        The events of the path at hand.
+    places : int64 (deepest + 1,)
+        The edge over which the path goes on from each of its events.
+    """
+
+    state: np.ndarray
+    numbers: np.ndarray
+    nodes: np.ndarray
+    places: np.ndarray
+
+
+class WalkMarks(NamedTuple):
+    """Where paths of the one task start and end, as bool (events,) from its first event on.
+
+    Where `backwards`, neighbours are predecessors, the latest first, and paths are written from their last event on.
+    """
+
+    starts: np.ndarray
+    ends: np.ndarray
+    backwards: bool
+
+
+class WalkRows(NamedTuple):
+    """Buffers for a batch of rows.
+
+    Attributes
+    ----------
+    values : int32 (room + SPARE,)
+        The events of the paths, one after another.
+    ends : int32 (rows + SPARE,)
+        Where each path ends, after a 0.
+    shared : int32 (rows + SPARE,) or None
+        How many leading events a path shares with the one before it in the buffers and in its rank range; then only
+        the others are in `values`.
+    """
+
+    values: np.ndarray
+    ends: np.ndarray
+    shared: np.ndarray | None
+
+
+def _shared_of(blocks):
+    """Return what the rows of blocks share, or None: Numba then knows which of both it is."""
+    return None if blocks is None else blocks.shared
+
+
+@overload(_shared_of)
+def _shared_of_blocks(blocks):
+    if isinstance(blocks, types.NoneType):
+        return lambda blocks: None
+    return lambda blocks: blocks.shared
+
+
+@njit(cache=True, nogil=True)
+def _walk(walk, graph, task, blocks, block_shared, limits, marks, rows, shared, row, used):
+    """Write paths of one rank range until it is over or no more fit; return rows, values and whether no more fit."""
+    state, numbers, nodes, places = walk.state, walk.numbers, walk.nodes, walk.places
+    lo, hi, first_end, single, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.single, graph.every
+    offsets, successors, latest, usable = graph.offsets, graph.successors, graph.latest, graph.usable
+    values, ends = rows.values, rows.ends
+    room, rows_room = values.shape[0] - SPARE, ends.shape[0] - SPARE
+    depth, cursor, fresh = state[DEPTH], state[CURSOR], state[FRESH]
+    skip, left = numbers[SKIP], min(numbers[LEFT], np.uint64(state[REST]))
+    wanted, full, over = left, False, False
+    few = np.uint64(0)  # paths of an event that has a block, at most
+    if blocks is not None:
+        few = np.uint64(blocks.ready[BLOCKED])
+        counts, table, block_values, block_lengths = blocks.counts, blocks.table, blocks.values, blocks.lengths
+    if limits is not None:
+        least, most, sets, longest = limits.least, limits.most, limits.sets, limits.longest
+    if marks is not None:
+        starts, stops, backwards = marks.starts, marks.ends, marks.backwards
+    stop = lo + 1 if single else hi
+    turn = np.int64(0)  # how many events the next row shares with the one before
+    while left > 0:
+        if depth == 0:
+            while cursor < stop:
+                if may_start(cursor, lo, single, every, usable, latest) if marks is None else starts[cursor - lo]:
+                    break
+                cursor += 1
+            if cursor >= stop:
+                over = True
+                break
+            y, turn = cursor, np.int64(0)
+            cursor += 1
+        else:
+            x = nodes[depth - 1]
+            if fresh:
+                fresh = 0
+                whole = may_end(x, hi, first_end, every, offsets, successors) if marks is None else stops[x - lo]
+                if limits is not None:
+                    whole = whole and least <= depth <= most
+                if whole:
+                    if skip > 0:
+                        skip -= np.uint64(1)
+                    else:
+                        begin = np.int64(0) if shared is None else turn
+                        if row >= rows_room or used + depth - begin > room:
+                            fresh, full = 1, True
+                            break
+                        copy_wide(values, used, nodes, begin, depth - begin)
+                        if marks is not None and backwards:
+                            for j in range(depth):
+                                values[used + j] = nodes[depth - 1 - j]
+                        if shared is not None:
+                            shared[row] = turn
+                        used += depth - begin
+                        row += 1
+                        ends[row] = used
+                        left -= np.uint64(1)
+                        turn = depth
+                        continue
+            i = places[depth - 1]
+            if i >= offsets[x + 1] or successors[i] >= hi or successors[i] < lo:
+                depth -= 1
+                turn = min(turn, depth)
+                continue
+            y = np.int64(successors[i])
+            places[depth - 1] = i + 1
+        here = y - lo
+        count = np.uint64(1)
+        if blocks is not None:
+            count = counts[here]
+        if limits is not None:
+            count = np.uint64(is_reachable(depth, sets[here], longest[here], least, most))
+        if count <= skip:
+            skip -= count
+            continue
+        if count > few:
+            nodes[depth], places[depth] = y, offsets[y]
+            depth, fresh = depth + 1, 1
+            continue
+        if blocks is not None:
+            begin, rest = np.int64(skip), np.int64(count - skip)
+            number = np.int64(min(np.uint64(rest), left, np.uint64(rows_room - row)))
+            at, first, size = table[here, AT], table[here, ROW], table[here, SIZE]
+            if shared is None:
+                for j in range(begin):
+                    at += block_lengths[first + j]
+                if used + number * depth + size > room:
+                    number = fitting(used, room, depth, block_lengths, first + begin, number)
+                used = write_rows(
+                    values, used, ends, row, nodes, depth, table[here, WIDEST], block_values, at, block_lengths,
+                    first + begin, number,
+                )  # fmt: skip
+            else:
+                head = depth - turn + (block_shared[first + begin] if begin else 0)
+                if used + head + size > room:
+                    number = fitting_compactly(used + head, room, block_lengths, first, begin, number)
+                if number > 0:
+                    used = write_compactly(
+                        values, used, ends, shared, row, nodes, depth, turn, block_values, at, block_lengths,
+                        block_shared, first, begin, number,
+                    )  # fmt: skip
+            row += number
+            left -= np.uint64(number)
+            turn, skip = depth, np.uint64(0)
+            if number < rest:  # the block is to be gone on with
+                skip = np.uint64(begin + number)
+                if depth == 0:
+                    cursor -= 1
+                else:
+                    places[depth - 1] -= 1
+                if left > 0:
+                    full = True
+                    break
+    written = wanted - left
+    state[DEPTH], state[CURSOR], state[FRESH] = depth, cursor, fresh
+    numbers[SKIP], numbers[LEFT] = skip, np.uint64(0) if over else numbers[LEFT] - written
+    state[REST] -= np.int64(written)
+    return row, used, full
+
+
+@njit(cache=True, nogil=True)
+def fill(walk, ranges, graph, blocks, limits, marks, rows):
+    """Write the next paths until a buffer is full or as many are written as `state[REST]` tells.
+
+    `state[ROWS]` and `state[VALUES]` become the numbers of rows and values that were written.
+
+    Parameters
+    ----------
+    walk : WalkState
+        Where the walk stands; zeros at first.
+    ranges : WalkRanges
+        What is listed; with `limits` or `marks` every first rank is 0.
+    graph : TaskGraph
+        What is walked over.
+    blocks : PathBlocks or None
+        Room for what makes a task ready; without it nothing can be skipped.
+    limits : LengthLimits or None
+        Which lengths are listed; without it, all.
+    marks : WalkMarks or None
+        Where paths start and end, if not where the tasks say.
+    rows : WalkRows
+        What is written to.
+    """
+    state, numbers = walk.state, walk.numbers
+    row = used = np.int64(0)
+    rows.ends[0] = 0
+    full = False
+    while not full and state[RANGE] < ranges.task.shape[0] and state[REST] > 0:
+        at = state[RANGE]
+        task = ranges.task[at]
+        if blocks is not None and blocks.ready[TASK] != task:
+            make_ready(graph, task, ranges.size[at], blocks, _shared_of(blocks))
+        if limits is not None and limits.ready[0] != task:
+            find_lengths(graph, task, limits)
+        if not state[READY]:
+            state[READY], state[CURSOR], state[DEPTH], state[FRESH] = 1, graph.lo[task], 0, 0
+            numbers[SKIP], numbers[LEFT] = ranges.first[at], ranges.size[at]
+        row, used, full = _walk(
+            walk, graph, task, blocks, _shared_of(blocks), limits, marks, rows, rows.shared, row, used
+        )
+        if numbers[LEFT] == 0:
+            state[RANGE] += 1
+            state[READY] = 0
+    state[ROWS], state[VALUES] = row, used
+
+
+def walk_of_task(task: int, deepest: int) -> tuple[WalkState, WalkRanges]:
+    """Return a walk over all paths of one task, of at most `deepest` events each, and its one rank range."""
+    state = np.zeros(STATE_SIZE, np.int64)
+    state[REST] = ENDLESS
+    walk = WalkState(
+        state, np.zeros(2, np.uint64), np.zeros(deepest + SPARE, np.int32), np.zeros(deepest + 1, np.int64)
+    )
+    return walk, WalkRanges(np.array([task]), np.zeros(1, np.uint64), np.array([ENDLESS], np.uint64))
+
+
+@njit(cache=True, nogil=True)
+def stand_on(path, walk, offsets, successors):
+    """Let a walk begin with the path given, whatever its rank."""
+    state, length = walk.state, path.shape[0]
+    for d in range(length):
+        x = path[d]
+        walk.nodes[d], walk.places[d] = x, offsets[x]
+        if d + 1 < length:
+            walk.places[d] = first_at_least(successors, offsets[x], offsets[x + 1], path[d + 1]) + 1
+    state[DEPTH], state[FRESH], state[CURSOR] = length, 1, path[0] + 1

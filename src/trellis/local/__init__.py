@@ -1,1 +1,0 @@
-"""Run a plan in this process, on Arrow tables."""

@@ -1,0 +1,46 @@
+"""Makes the operator that a plan names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from trellis.events.slice import Slice
+from trellis.operators.contract import NotComparable, Operator
+from trellis.plan import spec as o
+from trellis.plan.plan import Plan
+
+Make = Callable[[Plan, Slice, int], Operator]
+
+
+def make_operator(plan: Plan, events: Slice, threads: int = 1) -> Operator:
+    """Return the operator of a plan over a slice, or the one that the plan names for events that it cannot work on."""
+    for spec in plan.operator.ways():
+        with suppress(NotComparable):
+            return operator_class(spec.name)(replace(plan, operator=spec), events, threads)
+    raise AssertionError(f"no operator works on these events: {plan.operator}")
+
+
+def operator_class(name: str) -> Make:
+    """Return the class of an operator; late, since its kernels take their time."""
+    if name == o.TRENDS:
+        from trellis.operators.trends.operator import TrendOperator
+
+        return TrendOperator
+    if name == o.PATTERNS:
+        from trellis.operators.patterns.operator import PatternOperator
+
+        return PatternOperator
+    if name == o.SEQUENCES:
+        from trellis.operators.sequences.operator import SequenceOperator
+
+        return SequenceOperator
+    if name == o.TREE_PLAN:
+        from trellis.operators.sequences.operator import TreeOperator
+
+        return TreeOperator
+    assert name == o.NAMED
+    from trellis.papers.operator import NamedOperator
+
+    return NamedOperator

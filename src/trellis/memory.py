@@ -1,0 +1,53 @@
+"""How much memory there is and was taken, and what is said when there is no more."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from trellis.errors import MemoryExhausted
+
+LESS = (
+    "Take fewer events at a time: a shorter WITHIN, more conditions, a partition such as `[account]`; count or "
+    "aggregate in place of listing; or use a machine with more memory."
+)
+
+
+def free_memory() -> int:
+    """Return how many bytes this machine, or the container that it is, has left."""
+    left = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")]
+    with suppress(OSError, ValueError, StopIteration), open("/proc/meminfo") as lines:
+        left = [1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1])]
+    with suppress(OSError, ValueError):
+        limits = Path("/sys/fs/cgroup")
+        left.append(int((limits / "memory.max").read_text()) - int((limits / "memory.current").read_text()))
+    return max(0, min(left))
+
+
+def gigabytes(size: float) -> str:
+    """Return a number of bytes as text, such as `1.5 GB`."""
+    return f"{size / 1e9:,.1f} GB"
+
+
+def taken_memory() -> int:
+    """Return the most bytes that this process has had in memory."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else 1024 * most
+
+
+def exhausted(problem: MemoryError, who: str = "this process") -> MemoryExhausted:
+    """Return what is said when an allocation fails.
+
+    Parameters
+    ----------
+    problem
+        What Python raised; its text may say how much was asked for.
+    who
+        Which process it was.
+    """
+    asked = f" ({str(problem).rstrip('.')})" if str(problem) else ""
+    what = f"there is not enough memory{asked}: {who} has taken {gigabytes(taken_memory())}"
+    return MemoryExhausted(f"{what}, and {gigabytes(free_memory())} are free", LESS)

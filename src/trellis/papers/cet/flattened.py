@@ -1,0 +1,76 @@
+"""A Kleene query as a set of fixed sequences, one for each length that a trend can have, as the CET paper ran Flink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.kernels.papers.abi.breadth import count_longer
+from trellis.kernels.papers.cet.graph import longest_paths
+from trellis.kernels.papers.cet.levels import direct_flags, lengthen
+from trellis.operators.batch import PathBatch
+from trellis.operators.trends.graph import EventGraph
+from trellis.papers.cet.baseline import compatible
+from trellis.papers.cet.ground import BATCH_VALUES, Places, check_size, ground_of
+from trellis.papers.contract import REFERENCE, Stage
+
+Flags = NDArray[np.bool_]
+
+
+def extract(stage: Stage) -> Iterator[PathBatch]:
+    """Yield the trends of all windows: of the matches of each sequence those that are complete.
+
+    The sequences know nothing of one another: each is matched from its first event on, and its partial matches are held
+    to the end of the window.
+    """
+    ground, graph = ground_of(stage), compatible(stage)
+    is_direct = direct_flags(graph.offsets, graph.successors, *ground.after)
+    longest, _ = longest_paths(ground.lo, ground.hi, ground.ok, graph.offsets, graph.successors)
+    for task in range(len(stage.tasks)):
+        lo, starts, ends = int(ground.lo[task]), stage.may_start(task), stage.may_end(task)
+        window = _Window(stage, graph, is_direct, lo, int(ground.hi[task]), starts)
+        for length in range(1, int(longest[task]) + 1):
+            rows, whole = window.matches(length)
+            complete = rows[whole & ends[rows[:, -1] - lo]]
+            step = max(BATCH_VALUES // length, 1)
+            for begin, end in pairwise([*range(0, len(complete), step), len(complete)]):
+                part = complete[begin:end]
+                yield PathBatch.of_task(
+                    part.ravel(), np.arange(1, len(part) + 1, dtype=np.int32) * np.int32(length), task
+                )
+        stage.meter.release(REFERENCE * window.held)
+
+
+class _Window:
+    """The sequences of one window; `held` is how many events their partial matches name."""
+
+    def __init__(
+        self, stage: Stage, graph: EventGraph, is_direct: Flags, lo: int, hi: int, starts: Flags
+    ) -> None:  # fmt: skip
+        self.stage, self.graph, self.is_direct, self.hi = stage, graph, is_direct, hi
+        self.events = np.flatnonzero(stage.events.usable[lo:hi]) + lo
+        self.starts = starts[self.events - lo]
+        self.held = 0
+        self._matches: list[Places] = []
+
+    def matches(self, length: int) -> tuple[Places, Flags]:
+        """Return all sequences of so many events, and which begin as a result does."""
+        rows, whole = self.events.astype(np.int32)[:, None], self.starts
+        self._hold(rows)
+        edges = self.graph.offsets, self.graph.successors
+        for _ in range(length - 1):
+            number = count_longer(rows, self.hi, *edges)
+            check_size(self.stage, self.held + number * (rows.shape[1] + 1))
+            longer, still = np.empty((number, rows.shape[1] + 1), np.int32), np.empty(number, np.bool_)
+            lengthen(rows, whole, self.hi, *edges, self.is_direct, longer, still)
+            rows, whole = longer, still
+            self._hold(rows)
+        return rows, whole
+
+    def _hold(self, rows: Places) -> None:
+        self.stage.meter.hold(REFERENCE * rows.size)
+        self.held += rows.size
+        self._matches.append(rows)

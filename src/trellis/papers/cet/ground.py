@@ -1,0 +1,109 @@
+"""What the CET algorithms work on: the graph in both directions, and buffers that kernels fill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.errors import TrellisError
+from trellis.events.slice import Ints
+from trellis.kernels.list.wide import SPARE
+from trellis.kernels.papers.cet.graph import TwoWayGraph, longest_paths, predecessors
+from trellis.operators.batch import PathBatch
+from trellis.papers.contract import REFERENCE, Stage
+
+BATCH_VALUES = 1 << 18  # events that the trends of a batch name
+BATCH_ROWS = 1 << 16
+MOST_REFERENCES = 1 << 28  # events that stored partial trends may name where no limit is set: 2 GiB in the paper's unit
+
+Places = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class CetGraph:
+    """The event graph of a stage: successors the earliest first, predecessors the latest first."""
+
+    offsets: Ints
+    successors: Places
+    before_offsets: Ints
+    before: Places
+    ok: NDArray[np.bool_]
+    lo: Ints
+    hi: Ints
+
+    @property
+    def after(self) -> tuple[Ints, Places]:
+        """Offsets and successors."""
+        return self.offsets, self.successors
+
+    @property
+    def behind(self) -> tuple[Ints, Places]:
+        """Offsets and predecessors."""
+        return self.before_offsets, self.before
+
+    @property
+    def both(self) -> TwoWayGraph:
+        """The graph in both directions, as kernels take it."""
+        return TwoWayGraph(*self.after, *self.behind, self.ok)
+
+    @cached_property
+    def extents(self) -> tuple[Ints, Ints]:
+        """For each task the number of events on its longest trend, and its edges."""
+        longest, edges = longest_paths(self.lo, self.hi, self.ok, *self.after)
+        return longest, edges
+
+
+def ground_of(stage: Stage) -> CetGraph:
+    """Return the graph of a stage in both directions."""
+    graph, tasks = stage.graph, stage.tasks
+    offsets, before = predecessors(graph.offsets, graph.successors)
+    return CetGraph(graph.offsets, graph.successors, offsets, before, stage.events.usable, tasks.lo, tasks.hi)
+
+
+class Buffer:
+    """Room for a batch of trends; what was given away is not written again."""
+
+    def __init__(self, longest: int) -> None:
+        """Make room for at least one trend of so many events."""
+        self._size = max(BATCH_VALUES, longest)
+        self._renew()
+
+    def _renew(self) -> None:
+        self.values, self.offsets = np.empty(self._size + SPARE, np.int32), np.empty(BATCH_ROWS + SPARE, np.int32)
+        self.ends = self.offsets[1:]
+
+    def found(self, task: int, rows: int, used: int) -> PathBatch:
+        """Return the trends that were written."""
+        values, ends = self.values[:used], self.ends[:rows]
+        if 2 * used < self._size:
+            return PathBatch.of_task(values.copy(), ends.copy(), task)
+        self._renew()
+        return PathBatch.of_task(values, ends, task)
+
+
+def check_size(stage: Stage, references: float) -> None:
+    """Refuse to store partial trends that name more events than a process should hold, or the limit allows."""
+    limit = stage.settings.memory_limit
+    most = MOST_REFERENCES if limit is None else limit // REFERENCE
+    if references > most:
+        told = f"{references:,.0f}" if references < 1e15 else f"{references:.1e}"
+        size = f"{references * REFERENCE:,.0f}" if references < 1e15 else f"{references * REFERENCE:.1e}"
+        raise TrellisError(
+            f"the algorithm `{stage.meter.algorithm}` would store partial trends of {told} events, {size} bytes, in "
+            f"one window: more than the {'bound' if limit is None else 'memory limit'} of {most * REFERENCE:,}",
+            "Use h-cet with a memory limit, m-cet, or leave the algorithm out.",
+        )
+
+
+def split(task: int, values: Places, ends: Ints) -> list[PathBatch]:
+    """Return stored trends in batches of bounded size."""
+    cuts = np.flatnonzero(np.diff(ends // BATCH_VALUES, append=-1))
+    found, first, begin = [], 0, 0
+    for cut in cuts.tolist():
+        stop = int(ends[cut])
+        found.append(PathBatch.of_task(values[begin:stop], (ends[first : cut + 1] - begin).astype(np.int32), task))
+        first, begin = cut + 1, stop
+    return found

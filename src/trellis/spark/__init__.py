@@ -1,1 +1,0 @@
-"""Trellis on Spark: sessions, files, and conditions as Spark columns."""

@@ -1,0 +1,85 @@
+"""How many results each partition of a span query has had: counters in a keyed store, by which ranks go on.
+
+A counter is kept for every partition that ever had a result, since a later result goes on from it: there may be
+millions. They lie in pages of some `KEYS_A_PAGE` counters. A store answers by the page, and each answer costs more than
+what is in a page, so that pages are better than counters by themselves; and only the pages of a batch's partitions are
+read and written. The pages are those of linear hashing: when there are too many counters, one page is split in two, the
+next in turn, so that a batch that brings new partitions splits a few and never all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Protocol
+
+KEYS_A_PAGE = 32
+LARGEST_RANK = (1 << 63) - 1
+Page = dict[str, int]
+
+
+class PageStore(Protocol):
+    """Where pages lie; `space` tells those of a query from those of others."""
+
+    def page(self, space: int, number: int) -> str | None:
+        """Return a page as text."""
+
+    def set_page(self, space: int, number: int, text: str | None) -> None:
+        """Keep a page; None: keep none."""
+
+
+@dataclass
+class RankCounters:
+    """The counters of one query, in the `pages` pages of a space that hold `keys` counters."""
+
+    store: PageStore
+    space: int
+    pages: int = 1
+    keys: int = 0
+    _touched: dict[int, Page] = field(default_factory=dict)
+
+    def add(self, counts: Mapping[str, int]) -> Page:
+        """Count results of partitions, and return how many each had had before; beyond `LARGEST_RANK` all are equal."""
+        before = {}
+        for key, count in counts.items():
+            page = self._page(self._number(key))
+            before[key] = page.get(key, 0)
+            self.keys += key not in page
+            page[key] = min(before[key] + count, LARGEST_RANK + 1)
+        while self.keys > KEYS_A_PAGE * self.pages:
+            self._split()
+        for number, page in self._touched.items():
+            self.store.set_page(self.space, number, json.dumps(page, ensure_ascii=False, separators=(",", ":")))
+        self._touched.clear()
+        return before
+
+    def clear(self) -> None:
+        """Keep no counter any more."""
+        for number in range(self.pages):
+            self.store.set_page(self.space, number, None)
+        self.pages, self.keys = 1, 0
+
+    def _number(self, key: str) -> int:
+        """Return the page of a counter."""
+        hashed = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little")
+        half = 1 << (self.pages.bit_length() - 1)  # pages before the first that came by the splits of this round
+        number = hashed % (2 * half)
+        return number if number < self.pages else number - half
+
+    def _page(self, number: int) -> Page:
+        page = self._touched.get(number)
+        if page is None:
+            text = self.store.page(self.space, number)
+            page = self._touched[number] = json.loads(text) if text else {}
+        return page
+
+    def _split(self) -> None:
+        """Make one more page, of counters of the one whose turn it is."""
+        number = self.pages - (1 << (self.pages.bit_length() - 1))
+        page = self._page(number)
+        self.pages += 1
+        moved = self._touched[self.pages - 1] = {}
+        for key in [key for key in page if self._number(key) == self.pages - 1]:
+            moved[key] = page.pop(key)

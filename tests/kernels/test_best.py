@@ -1,0 +1,112 @@
+"""The k-best search beside all paths, sorted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.kernels import naive
+from tests.kernels.cases import arrays_of, random_graph
+from trellis.kernels.best import nodes, ranks, search
+from trellis.kernels.count.passes import first_successors
+from trellis.kernels.event_graph.edges import latest_predecessors
+
+N, TASKS = 12, [(0, 8), (3, 12)]
+
+
+class Case:
+    """A random graph whose paths are compared by the sum of what their events give; larger is better."""
+
+    def __init__(self, seed: int, every: bool) -> None:
+        self.graph = random_graph(seed, N, 0.4)
+        offsets, successors = arrays_of(self.graph)
+        self.gives = np.random.default_rng(seed).integers(-3, 4, N)
+        nearest, latest = first_successors(offsets, successors), latest_predecessors(offsets, successors)
+        events = np.stack([nearest, latest, np.ones(N, int), np.zeros(N, int)], axis=1)
+        parts = np.stack([self.gives, np.zeros(N, int), np.zeros(N, int)])[:, :, None]
+        one, zero = np.array([1]), np.zeros((1, 1), np.int64)
+        self.shape = nodes.Shape(
+            events, parts, np.array([nodes.HIGH]), one, np.empty((0, 2), int), np.empty((0, N), int), zero, zero,
+            np.array([[0, 1, 1]]),
+        )  # fmt: skip
+        lo, hi = (np.array(side) for side in zip(*TASKS, strict=True))
+        self.tasks = nodes.Tasks(lo, hi, lo, np.zeros(2, int), np.arange(2), False, every)
+        self.links = nodes.Listed(offsets, successors)
+        self.paths = [naive.paths_of_task(self.graph, *task, every=every) for task in TASKS]
+
+    def value(self, path: naive.Path) -> int:
+        return int(self.gives[list(path)].sum())
+
+    def run(self, kernel: Any, *between: Any) -> list[tuple[int, naive.Path]]:
+        """Let a kernel go on with more room until it is done; return its paths with their tasks."""
+        state = np.zeros(search.STATE_SIZE, np.int64)
+        state[[search.TURN, search.READY]] = -1
+        best, found = np.empty((N, 2), np.int64), np.empty(N + 1, np.int32)
+        given = state, np.arange(2), np.zeros(2, int), self.tasks, self.links, self.shape, False
+        events, paths = np.empty(500, np.int32), np.empty((200, 4), np.int64)
+        if kernel is search.best_paths:
+            heaps, kept, stack = np.empty((N, 4), np.int64), np.empty(*between, np.int64), np.empty(N, np.int64)
+            suffixes, slots = np.empty((500, 4), np.int64), np.empty((500, 3), np.int64)
+            room = search.SearchRoom(best, found, heaps, stack, kept, suffixes, slots, events, paths)
+            assert kernel(*given, room) == search.DONE
+        else:
+            marks, sofar, waiting = np.empty((N, 2), int), np.empty((N, 1), int), np.empty(500, int)
+            bounds = search.ValueBounds(*between, np.zeros(1, int))
+            assert (
+                kernel(*given, bounds, search.BetweenRoom(best, found, marks, sofar, waiting, events, paths))
+                == search.DONE
+            )
+        paths = paths[: state[search.PATHS]]
+        rows = naive.ragged(events, paths[:, 1 + search.PATH_END])
+        wanted = paths[:, 1 + search.WANTED] if kernel is search.best_paths else np.ones(len(paths))
+        return [(int(t), p) for t, p, w in zip(paths[:, 1 + search.TASK], rows, wanted, strict=True) if w]
+
+
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_paths_are_the_first_of_all_by_value(seed: int, every: bool) -> None:
+    case = Case(seed, every)
+    best = search.best_of_tasks(case.tasks, case.links, case.shape, np.empty((N, 2), np.int64))
+    assert best.tolist() == [[max(map(case.value, paths)), 1] for paths in case.paths]
+    every_path = [(task, path) for task, paths in enumerate(case.paths) for path in paths]
+    every_path.sort(key=lambda one: -case.value(one[1]))  # stable: then by task and rank
+    for limit in (1, 4, 9):
+        found = case.run(search.best_paths, limit)
+        assert sorted(found) == sorted(every_path[:limit])
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_paths_between_two_values_come_in_rank_order(every: bool) -> None:
+    case = Case(4, every)
+    found = case.run(search.paths_between, np.array([[0]]), np.array([[3]]), np.array([100]))
+    wanted = [(t, p) for t, paths in enumerate(case.paths) for p in paths if 0 <= case.value(p) < 3]
+    assert found == wanted
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_ranks_and_the_order_of_ranks(every: bool) -> None:
+    case = Case(5, every)
+    shuffled = np.random.default_rng(0).permutation([(t, r) for t in range(2) for r in range(len(case.paths[t]))])
+    paths = [case.paths[t][r] for t, r in shuffled]
+    events, ends = np.array([x for p in paths for x in p]), np.cumsum([len(p) for p in paths])
+    order = ranks.rank_order(events, ends, shuffled[:, 0].copy())
+    assert shuffled[order].tolist() == sorted(shuffled.tolist())
+    begins = ends - np.array([len(p) for p in paths])
+    task_paths = np.searchsorted(shuffled[order, 0], np.arange(3))
+    counts, found = np.zeros(N, np.uint64), np.empty(N + 1, np.int32)
+    given = case.tasks, np.arange(2), task_paths, events, begins[order], ends[order], case.links, case.shape
+    assert ranks.ranks_of(*given, counts, found).tolist() == shuffled[order, 1].tolist()
+
+
+def test_words_hold_numbers_of_any_size() -> None:
+    numbers = [0, 1, -1, 2**62, -(2**100), 3 << 61, (1 << 126) - 1]
+    high, low = (np.array([n >> 64 for n in numbers]), np.array([n % 2**64 for n in numbers], np.uint64))
+    words = np.empty((len(numbers), 3), np.int64)
+    nodes.words_of(high, low, np.zeros(len(numbers), int), words)
+    shown = [sum(int(word) << (nodes.WORD * (2 - i)) for i, word in enumerate(row)) for row in words]
+    assert shown == numbers
+    bits, twos = nodes.widths(high, low, np.zeros(len(numbers), int))
+    assert bits >= max(n.bit_length() for n in numbers) + 1
+    assert twos == 0

@@ -1,0 +1,123 @@
+"""Edges of the event graph."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from tests.kernels import naive
+from tests.kernels.cases import arrays_of, random_events, random_graph
+from trellis.kernels.event_graph import edges as kernel
+from trellis.kernels.event_graph import positions
+from trellis.kernels.event_graph.edges import ANY, CONTIGUOUS, NEXT, EdgeCodes
+from trellis.kernels.events.partitions import later_times, partition_ends
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("policy", [ANY, NEXT, CONTIGUOUS])
+@pytest.mark.parametrize("seed", range(3))
+def test_edges_are_the_pairs_that_the_codes_allow(seed: int, policy: int, keyed: bool) -> None:
+    events, rng = random_events(seed), np.random.default_rng(seed)
+    n = len(events.times)
+    above, below, differ_next, differ_prev = rng.integers(-1, 4, (4, 1, n))
+    gives, takes = rng.random((2, n)) < 0.9
+    key_next, key_prev = rng.integers(-1, 3, (2, n))
+    by_key = np.argsort(key_next, kind="stable")
+    key_runs = np.searchsorted(key_next[by_key], np.arange(4))
+    none = np.empty(0, np.int64)
+    codes = EdgeCodes(
+        policy, later_times(events.times, events.bounds), partition_ends(events.bounds, n), gives, takes,
+        key_prev if keyed else none, key_runs if keyed else none, by_key if keyed else none, above, below,
+        differ_next, differ_prev,
+    )  # fmt: skip
+
+    def follows(x: int, y: int) -> bool:
+        differ = differ_next[0, y] >= 0 and differ_prev[0, x] >= 0 and differ_next[0, y] != differ_prev[0, x]
+        equal = not keyed or (key_prev[x] >= 0 and key_next[y] == key_prev[x])
+        return bool(events.is_later(x, y) and gives[x] and takes[y] and above[0, y] > below[0, x] and differ and equal)
+
+    wanted = naive.graph_of(n, follows)
+    if policy == NEXT:
+        wanted = [row[:1] for row in wanted]
+    if policy == CONTIGUOUS:
+        wanted = [[y for y in row if y == x + 1] for x, row in enumerate(wanted)]
+    degrees = np.zeros(n, np.int64)
+    total = kernel.edges_of_rows(0, n, codes, degrees, np.empty(0, np.int32))
+    assert (total, degrees.tolist()) == (sum(map(len, wanted)), [len(row) for row in wanted])
+    successors = np.empty(total, np.int32)
+    if total:
+        kernel.edges_of_rows(0, n, codes, degrees, successors)
+    assert successors.tolist() == [y for row in wanted for y in row]
+    assert kernel.sources_of(0, degrees, total).tolist() == [x for x, row in enumerate(wanted) for _ in row]
+
+
+@pytest.mark.parametrize("only_first", [False, True])
+def test_edges_are_kept_by_flags(only_first: bool) -> None:
+    graph = random_graph(1)
+    degrees, (_, successors) = np.array([len(row) for row in graph]), arrays_of(graph)
+    keep = np.random.default_rng(2).random(len(successors)) < 0.5
+    flags = iter(keep.tolist())
+    wanted = [[y for y in row if next(flags)] for row in graph]
+    wanted = [row[:1] for row in wanted] if only_first else wanted
+    left = kernel.keep_edges(degrees, successors, keep, only_first)
+    assert degrees.tolist() == [len(row) for row in wanted]
+    assert successors[:left].tolist() == [y for row in wanted for y in row]
+
+
+@pytest.mark.parametrize("columns", [3, 64])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_reduction_leaves_out_edges_with_a_detour(seed: int, columns: int) -> None:
+    graph = random_graph(seed, 14, 0.5)
+    n, (offsets, successors) = len(graph), arrays_of(graph)
+    wanted = naive.direct_edges(n, lambda x, y: y in graph[x])
+    assert kernel.latest_predecessors(offsets, successors).tolist() == [
+        max((x for x in range(n) if y in graph[x]), default=-1) for y in range(n)
+    ]
+    read, kept = offsets[:-1].copy(), np.zeros(n, np.int64)
+    for column in range(0, n, columns):
+        end = min(column + columns, n)
+        reach = np.empty((end, 1), np.uint64)
+        kernel.reduce_columns(0, column, end, offsets, successors, read, kept, reach)
+    total = kernel.pack_rows(offsets, kept, successors)
+    assert kept.tolist() == [len(row) for row in wanted]
+    assert successors[:total].tolist() == [y for row in wanted for y in row]
+
+
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_written_of_a_pattern_graph_has_the_same_paths(seed: int, every: bool) -> None:
+    """Vertices that begin or do not, and end or do not, are written as copies; their paths are those of the graph."""
+    graph, n = random_graph(seed, 9, 0.35), 9
+    offsets, targets = arrays_of(graph)
+    rng = np.random.default_rng(seed)
+    may_begin, may_end = rng.random((2, n)) < 0.6
+    times, none = np.arange(n), np.full(1, -1)
+    whole = positions.Graph(times, np.zeros(n, np.int64), times, may_begin, may_end, offsets, targets, none[:0])
+    ranges = positions.MatchRanges(np.array([0]), np.array([n]), none, np.array([n]), np.array([0]))
+    empty = np.empty((0, 2, n), np.int64)
+    carried = positions.Carried(np.empty((3, 0), np.int64), empty, empty[:, 0], empty[:, 0], empty)
+    flags, visited = np.zeros(n, np.uint8), np.empty(n, np.int64)
+    vertices, edges = positions.measure(whole, ranges, carried, every, flags, visited)[0].tolist()
+    out = np.empty(vertices, np.int64), np.empty(vertices, np.int64)
+    out_offsets, out_targets = np.zeros(vertices + 1, np.int64), np.empty(edges, np.int32)
+    positions.write(
+        whole, ranges, carried, every, flags, visited, np.zeros(n, np.int64), *out, out_offsets, out_targets
+    )
+    copies = [out_targets[a:b].tolist() for a, b in itertools.pairwise(out_offsets)]
+    found = [tuple(out[0][v] for v in path) for path in naive.paths_of_task(copies, 0, vertices)]
+    wanted = [
+        path
+        for path in naive.paths_of_task(graph, 0, n, every=True)
+        if may_begin[path[0]] and may_end[path[-1]] and (every or _cannot_go_on(graph, may_begin, may_end, path))
+    ]
+    assert sorted(found) == sorted(wanted)
+
+
+def _cannot_go_on(graph: naive.Graph, may_begin: np.ndarray, may_end: np.ndarray, path: naive.Path) -> bool:
+    """Whether no match has this one as its end, and none as its beginning."""
+    paths = naive.paths_of_task(graph, 0, len(graph), every=True)
+    before = any(p[0] != path[0] and p[-1] == path[0] and len(p) > 1 and may_begin[p[0]] for p in paths)
+    behind = any(p[-1] != path[-1] and p[0] == path[-1] and len(p) > 1 and may_end[p[-1]] for p in paths)
+    return not before and not behind
