@@ -8,12 +8,13 @@ from math import inf, log2
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
 from tests.operators.trends.direct_cases import Stage, make_stage
 from tests.operators.trends.test_direct import with_inequality
+from tests.profiles import examples
 from trellis.events.slice import Groups, Slice
 from trellis.operators.exact import Residues
 from trellis.operators.trends import count, direct_count
@@ -68,7 +69,7 @@ def naive(stage: Stage, reduced: list[list[int]], lo: int, hi: int, weights: np.
     )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.integers(0, 2**32), st.sampled_from([8, 20, 90]), st.sampled_from([1, 2]))
 def test_numbers_sums_and_lengths_of_windows(seed: int, most: int, threads: int) -> None:
     rng = np.random.default_rng(seed)
