@@ -42,6 +42,7 @@ from trellis.engines.spark.papers.indexed import (
 )
 from trellis.engines.spark.papers.path_rows import PATH, RANK, PathRows
 from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.session.settled import settled
 from trellis.engines.spark.split.rows import output_names
 from trellis.engines.spark.split.split import Split
 from trellis.errors import ListingRefused, UsageError
@@ -134,7 +135,7 @@ class Joined:
             If they are too many to be broadcast.
         """
         build = index_on_spark if self.construction == SPARK else index_in_kernels
-        index = build(self.rows).localCheckpoint()
+        index = settled(build(self.rows))
         row = index.agg(f.count(f.lit(1)), f.sum(f.size(TO))).first()
         assert row is not None
         if max(row[0], row[1] or 0) > self.most_edges:
@@ -173,7 +174,7 @@ class Joined:
         if self.rows.plan.bound.report is Report.ANY:
             is_complete = f.lit(True)
         extend, complete = _Extension(self.index), _Union(tasks)
-        paths, length = self._starts().localCheckpoint(), 1
+        paths, length = settled(self._starts()), 1
         while True:
             if least <= length <= most:
                 complete.add(paths.where(is_complete).select(GROUP, PATH))
@@ -183,7 +184,7 @@ class Joined:
                 return complete.frame(paths.where(f.lit(False)).select(GROUP, PATH))
             if number < FEW:
                 open_paths = open_paths.repartition(min(tasks, number))
-            paths, length = extend(open_paths).localCheckpoint(), length + 1
+            paths, length = settled(extend(open_paths)), length + 1
 
     def _starts(self) -> DataFrame:
         """The paths of one event."""
@@ -221,7 +222,7 @@ class _Union:
     def add(self, part: DataFrame) -> None:
         self.parts.append(part)
         if len(self.parts) == ROUNDS:
-            self.whole.append(reduce(DataFrame.union, self.parts).coalesce(self.tasks).localCheckpoint())
+            self.whole.append(settled(reduce(DataFrame.union, self.parts).coalesce(self.tasks)))
             self.parts = []
 
     def frame(self, empty: DataFrame) -> DataFrame:
