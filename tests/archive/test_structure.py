@@ -55,8 +55,8 @@ def test_however_it_was_made_it_is_as_defined(tmp_path: Path, fan_out: int, keys
     as_defined(Archive.open(tmp_path / "pieces"), table)
     as_defined(Archive.open(tmp_path / "single"), table.slice(0, 80))
     assert held_in(pieces) == held_in(whole)
-    assert pieces.asker.contents.keys.pairs.tolist() == whole.asker.contents.keys.pairs.tolist()
-    assert pieces.asker.contents.keys.values == whole.asker.contents.keys.values
+    assert pieces.answerer.contents.keys.pairs.tolist() == whole.answerer.contents.keys.pairs.tolist()
+    assert pieces.answerer.contents.keys.values == whole.answerer.contents.keys.values
     stored = whole.stored
     for name in [*"ABCDEF", "never"]:
         walked = whole.tree.leaves_of(name, stored.entries, stored.filters.rows(), stored.filters.hashes)

@@ -111,7 +111,7 @@ def build(
         made = Archive.build(
             table, archive, time=time, type=type, event_id=event_id, leaf=leaf, false_positive=false_positive,
             memory=_bytes(memory), expected_events=expected_events, query_length=query_length, fan_out=fan_out,
-            sizing=sizing, key=key, height=height, told=step,
+            sizing=sizing, key=key, height=height, progress=step,
         )  # fmt: skip
     print_info(made, json)
 
@@ -126,7 +126,7 @@ def append(
     kept = Archive.open(archive)
     about = kept.manifest
     with progress(not json) as step, started(o.EngineOptions(engine, master, tuple(conf or ()))) as session:
-        kept.append(_events(step, session, events, about.time, kept.texts, input_format, time_format), told=step)
+        kept.append(_events(step, session, events, about.time, kept.texts, input_format, time_format), progress=step)
     print_info(kept, json)
 
 
