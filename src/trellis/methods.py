@@ -130,10 +130,10 @@ def size_in_bytes(size: int | str) -> int:
     """
     how = "Write a positive number of bytes, such as 512MB or 2G."
     if isinstance(size, bool) or not isinstance(size, int | str):
-        raise UsageError(f"the memory limit {size!r} is no size", how)
+        raise UsageError(f"the memory limit {size!r} is not a size", how)
     written = re.fullmatch(r"\s*([+-]?\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(size), re.IGNORECASE | re.ASCII)
     if written is None:
-        raise UsageError(f"the memory limit `{size}` is no size", how)
+        raise UsageError(f"the memory limit `{size}` is not a size", how)
     found = int(Decimal(written[1]) * UNITS[written[2].upper()])
     if found <= 0:
         raise UsageError(f"the memory limit `{size}` is not positive", how)

@@ -204,7 +204,7 @@ def test_questions_that_ask_for_little(tmp_path: Path) -> None:
     assert coarse.num_rows <= archive.find("PATTERN SEQ(A a, B b)").num_rows
     for wrong, options in (
         ("there is no policy", {"policy": "sometimes"}), ("same_leaf is", {"same_leaf": "yes"}),
-        ("is no time", {"begin": "then"}), ("a level is", {"level": -1}), ("starts is", {"starts": "late"}),
+        ("is not a time", {"begin": "then"}), ("a level is", {"level": -1}), ("starts is", {"starts": "late"}),
         ("a list of skip-till-next", {"starts": "after"}), ("different lists", {"pairs": True, "minimal": True}),
         ("one end for each start", {"pairs": True, "policy": "skip-till-next"}), ("a limit is", {"limit": -1}),
         ("a span of events is", {"within_events": -1}),

@@ -135,7 +135,7 @@ def _refuses(spark: SparkSession, folder: Path) -> None:
         Following(frame.drop("x"), str(folder / "a"), str(folder / "cp"))
     with pytest.raises(UsageError, match="only a streaming data frame"):
         Following(spark.range(3), str(folder / "a"), str(folder / "cp"))
-    with pytest.raises(UsageError, match="is no duration"):
+    with pytest.raises(UsageError, match="is not a duration"):
         Following(frame, str(folder / "a"), str(folder / "cp"), delay="1 hour")
 
 

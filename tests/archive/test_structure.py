@@ -86,7 +86,7 @@ def test_events_of_one_time_get_their_places_when_later_ones_come(tmp_path: Path
     assert not late.append(last, batch=("s", 3))  # it came already
     assert not Archive.open(tmp_path / "late").append(last, batch=("s", 2))
     assert len(late) == 11
-    with pytest.raises(UsageError, match="is no delay"):
+    with pytest.raises(UsageError, match="is not a delay"):
         late.append(last, delay="long")
 
 
@@ -166,7 +166,7 @@ def test_damage_is_told(tmp_path: Path) -> None:
         archive.append(table)
     with pytest.raises(DataError, match="`x` is missing"):
         archive.append(table.drop_columns(["x"]))
-    with pytest.raises(DataError, match="is no archive"):
+    with pytest.raises(DataError, match="is not an archive"):
         Archive.open(tmp_path)
     tile = tmp_path / "a" / archive.manifest.tiles[0]
     tile.write_bytes(tile.read_bytes()[:-1] + b"?")

@@ -292,5 +292,5 @@ def _bytes(text: str | None) -> int | None:
         return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKmMgG]?)[bB]?", text.strip())
     if match is None:
-        raise UsageError(f"`{text}` is no size", "Write it as 500M or 2G.")
+        raise UsageError(f"`{text}` is not a size", "Write it as 500M or 2G.")
     return int(float(match[1]) * 1000 ** ("", "k", "m", "g").index(match[2].lower()))

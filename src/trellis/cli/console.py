@@ -19,7 +19,7 @@ from rich.text import Text
 from trellis.errors import TrellisError
 
 DEBUG = "TRELLIS_DEBUG"
-UNBOUNDED = 10_000  # columns of an output that is no terminal: nothing is cut or wrapped
+UNBOUNDED = 10_000  # columns of an output that is not a terminal: nothing is cut or wrapped
 
 Step = Callable[[str], None]
 

@@ -185,7 +185,7 @@ def _check_places(directory: str, output: str, checkpoint: str) -> None:
     if "://" in directory:
         return
     if not Path(directory).is_dir():
-        what = "is no directory" if Path(directory).exists() else "is not there"
+        what = "is not a directory" if Path(directory).exists() else "is not there"
         raise UsageError(f"{directory} {what}", "Name the directory that the events arrive in; it may be empty.")
     source = Path(directory).resolve()
     for option, place in (("--out", output), ("--checkpoint", checkpoint)):
@@ -212,7 +212,7 @@ class _Asked:
 
 def _named(texts: list[str]) -> dict[str, Query]:
     """Return the queries by the names of their files; texts are called `query`, `query-2` and so on."""
-    from trellis.streams.outlet import check_query_names
+    from trellis.streams.stream_output import check_query_names
 
     found: dict[str, Query] = {}
     names: list[str] = []
@@ -277,7 +277,7 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
 def _check_free(asked: _Asked) -> None:
     """Refuse places that another process has at work; the stream itself makes sure of that when it starts."""
     from trellis.streams.lock import check_free
-    from trellis.streams.outlet import LOG
+    from trellis.streams.stream_output import LOG
 
     check_free(Path(asked.options["checkpoint"]), f"the checkpoint {asked.options['checkpoint']}")
     for output in (Path(asked.options["out"], name) for name in ("", *asked.queries)):

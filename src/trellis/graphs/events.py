@@ -68,7 +68,7 @@ def duration(text: str | int | float) -> int | float:
     except ValueError:
         micros = None
     if micros is None or micros <= 0:
-        raise UsageError(f"`{text}` is no duration", "Write a whole number and a unit, such as `10 minutes`.")
+        raise UsageError(f"`{text}` is not a duration", "Write a whole number and a unit, such as `10 minutes`.")
     return micros
 
 

@@ -70,7 +70,7 @@ class Job:
             check_columns([splitter.key], schema.names, " to split them by")
         if isinstance(operator, Operator) or not callable(operator):
             raise UsageError(
-                "the operator is no class",
+                "the operator is not a class",
                 "Give the class, or what makes a fresh operator for each partition: `partial(MyOperator, window=60)`.",
             )
         return cls(splitter, operator, merger or Merger(), shape)
@@ -136,7 +136,7 @@ class Job:
             return pa.array(values, fld.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as problem:
             raise DataError(
-                f"the operator {self.name} gave a `{fld.name}` that is no {fld.type}: {problem}",
+                f"the operator {self.name} gave a `{fld.name}` that is not of type {fld.type}: {problem}",
                 "Give it another type in `output`, or convert the value.",
             ) from None
 

@@ -57,7 +57,7 @@ class Output(os.PathLike[str]):
         self.path, self.is_file, self.overwrite = os.fspath(path), is_file, overwrite
         if "://" in self.path:
             raise UsageError(
-                f"the output `{self.path}` is no place of a file system", "Write there with trends.to_spark().write."
+                f"the output `{self.path}` is not a place of a file system", "Write there with trends.to_spark().write."
             )
         self.target = _checked(path, inputs, is_file, overwrite)
         self._work = self.target.parent / f".{self.target.name}.trellis"
@@ -123,7 +123,8 @@ class Output(os.PathLike[str]):
         about = os.lstat(self._work)
         if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
             raise UsageError(
-                f"{self._work}, where Trellis writes first, is no directory of yours", "Remove it, or write elsewhere."
+                f"{self._work}, where Trellis writes first, is not a directory of yours",
+                "Remove it, or write elsewhere."
             )
         try:
             return Lock(self._work / "lock")
@@ -232,7 +233,7 @@ def _checked(path: PLACE, inputs: Iterable[PLACE], is_file: bool, overwrite: boo
     if not os.path.lexists(target):
         return target
     if is_file and not target.is_file():
-        raise UsageError(f"{named} is no plain file", "Name a file.")
+        raise UsageError(f"{named} is not a plain file", "Name a file.")
     if not is_file and not target.is_dir():
         raise UsageError(f"{named} is a file", "Results are written into a directory.")
     if not overwrite:
@@ -266,7 +267,7 @@ def save_list(directory: Path, files: Mapping[str, int], others: Iterable[str] =
 
 
 def read_list(directory: Path) -> dict[str, int] | None:
-    """Return the files that Trellis wrote into a directory, with their sizes; None if there is no list of them.
+    """Return the files that Trellis wrote into a directory, with their sizes; None if there is not a list of them.
 
     Raises
     ------
@@ -292,7 +293,7 @@ def _read_list(directory: Path) -> tuple[dict[str, int], set[str]] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
-        raise DataError(f"{path} is no list of the files of an output", "Choose another output.") from None
+        raise DataError(f"{path} is not a list of the files of an output", "Choose another output.") from None
     if about["version"] != VERSION:
         raise DataError(f"{path} is of another version of Trellis", "Choose another output.")
     return {str(name): int(size) for name, size in about["files"].items()}, set(map(str, about.get("others", ())))
@@ -438,7 +439,7 @@ def _sync(path: Path) -> None:
 
 
 def _remove_private(path: Path) -> None:
-    """Remove what was being written and is no output yet."""
+    """Remove what was being written and is not an output yet."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

@@ -141,7 +141,7 @@ class ExpressionBuilder(PatternBuilder):
         micros = parse_timestamp(str(c[1])[1:-1])
         if micros is None or (word == "DATE" and micros % MICROS_A_DAY):
             example = "2024-01-31 09:30:00" if word == "TIMESTAMP" else "2024-01-31"
-            self.fail(f"{c[1]} is no {word.lower()}", span_of(c[1]), f"Write it as '{example}'.")
+            self.fail(f"{c[1]} is not a {word.lower()}", span_of(c[1]), f"Write it as '{example}'.")
         return s.Timestamp(micros, span=at(meta))
 
     def name(self, meta: Any, c: list[Token]) -> s.Node:
@@ -180,7 +180,7 @@ class ExpressionBuilder(PatternBuilder):
     def _must_be_i(self, token: Token) -> None:
         if token != "i":
             hint = "Write `[i]`, `[i-1]`, or a number from 1."
-            self.fail(f"`[{token}]` is no index", span_of(token), hint)
+            self.fail(f"`[{token}]` is not an index", span_of(token), hint)
 
     def indexed(self, meta: Any, c: list[Any]) -> s.Node:
         var, (form, number), attr = name_of(c[0]), c[1], name_of(c[2])

@@ -156,7 +156,7 @@ def _operator(stop: Stop) -> Diagnosis | None:
         for length in (2, 1):
             sign = stop.text[max(start, 0) : start + length]
             if sign in OPERATORS and start + length > stop.start:
-                return Diagnosis(f"`{sign}` is no operator", start, start + length, OPERATORS[sign])
+                return Diagnosis(f"`{sign}` is not an operator", start, start + length, OPERATORS[sign])
     return None
 
 
@@ -191,7 +191,7 @@ def _quote_inside(stop: Stop) -> Diagnosis | None:
 
 
 def _unit(stop: Stop) -> Diagnosis | None:
-    """A word behind a number that is no unit, with something behind it that no unit explains."""
+    """A word behind a number that is not a unit, with something behind it that no unit explains."""
     *_, number, word = (None, None, *stop.read)
     if not (_is_number(number) and isinstance(word, Token) and word.type == "NAME"):
         return None

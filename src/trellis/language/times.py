@@ -14,7 +14,7 @@ _FORM = re.compile(
 
 
 def parse_timestamp(text: str) -> int | None:
-    """Return microseconds since the epoch (UTC where the text has no zone), or None if it is no timestamp."""
+    """Return microseconds since the epoch (UTC where the text has no zone), or None if it is not a timestamp."""
     match = _FORM.fullmatch(text.strip())
     if match is None:
         return None

@@ -304,7 +304,7 @@ def _string(text: str, e: s.Node, scope: Scope, beside: Type | None) -> Value:
     if beside is not None and beside.temporal:
         micros = parse_timestamp(text)
         if micros is None:
-            scope.fail(f"'{text}' is no timestamp", e, "Write it as '2024-01-31 09:30:00'.")
+            scope.fail(f"'{text}' is not a timestamp", e, "Write it as '2024-01-31 09:30:00'.")
         return Constant(micros, TIMESTAMP)
     return Constant(text, STRING)
 

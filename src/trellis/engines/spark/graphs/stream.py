@@ -37,7 +37,7 @@ from trellis.streams.bucket import unpacked
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.delays import delay_of
 from trellis.streams.lock import StreamLock, is_unused
-from trellis.streams.outlet import RESULTS, Outlet, batch_name
+from trellis.streams.stream_output import RESULTS, Outlet, batch_name
 
 ABOUT = "trellis.json"
 MERGER = b"trellis.merger"  # in the metadata of a file: what the merger keeps after it
@@ -65,7 +65,8 @@ class GraphStream:
     splitter, operator, merger
         As in `trellis.graphs.run`; they run here as they run there.
     out, checkpoint
-        Directories for the results, which `trellis.streams.outlet.read_committed` reads in order, and for the state.
+        Directories for the results, which `trellis.streams.stream_output.read_committed` reads in order, and for the
+        state.
     watermark
         How far events may be late, such as `10 minutes`; a plain number where times are numbers.
     time, event_id

@@ -29,7 +29,7 @@ from trellis.papers.debs2016.engine import Engine
 from trellis.papers.debs2016.files import in_order
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.lock import StreamLock, is_unused
-from trellis.streams.outlet import RESULTS, Outlet, batch_name, committed_files
+from trellis.streams.stream_output import RESULTS, Outlet, batch_name, committed_files
 
 ABOUT, STATES, SPARK = "trellis.json", "states", "spark"
 
