@@ -456,7 +456,7 @@ def test_predicates_that_raise_and_outputs_that_cannot_be() -> None:
     assert (duration("90 s"), duration(5)) == (90_000_000, 5)
 
 
-# --- Merging ----------------------------------------------------------------------------------------------------------
+# --- Merging ------------------------------
 
 
 class Says(Operator):

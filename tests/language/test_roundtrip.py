@@ -15,7 +15,7 @@ quicker = settings(quick, max_examples=150)
 
 @quick
 @given(queries())
-def test_queries(query: s.Query):
+def test_queries(query: s.QuerySyntax):
     assert parse(to_query_text(query)) == query
 
 

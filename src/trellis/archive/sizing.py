@@ -41,7 +41,7 @@ def size_filters(
     leaves
         How many leaves there will be.
     false_positive
-        The rate that is asked for: questions of which a leaf is wrongly named.
+        The wanted rate: questions of which a leaf is wrongly named.
     names
         How many items a question names.
     memory

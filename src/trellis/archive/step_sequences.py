@@ -113,7 +113,7 @@ def _interleaved(one: StepSequence, other: StepSequence) -> list[StepSequence]:
     if not one.blocks:
         return [other]
     if any(one.forbidden) or any(other.forbidden):
-        raise UsageError("NOT inside AND cannot be asked of a history", "Put it outside of the AND.")
+        raise UsageError("NOT inside AND cannot be answered by a history", "Put it outside of the AND.")
     kleene = one.kleene or other.kleene
 
     def orders(

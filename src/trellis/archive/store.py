@@ -54,7 +54,7 @@ class Manifest:
     capacity, bits, hashes, fan_out
         Events of a leaf, bits of its filter, bits of an item, and children of a node.
     false_positive, names
-        The rate that was asked for, and for how many names in a question.
+        The wanted rate, and for how many names in a question.
     events, generation
         How many events have their places, those that were dropped too, and how often the files changed.
     last

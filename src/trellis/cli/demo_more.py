@@ -23,7 +23,7 @@ def visit_history(number: int, folder: str) -> None:
 
     console = out()
     console.print(Text(f"{number}. A question of the past", style="bold"))
-    console.print("   Asked: where three rare names may have come close behind one another, of filters alone.\n")
+    console.print("   Question: where three rare names may have come close behind one another, by filters alone.\n")
     text = "PATTERN SEQ(BB, BC, BD) WITHIN 2 min"
     console.print(Text(f"      {text}\n", style="green"))
     table = generate_table("zipf", **NAMES)
@@ -51,7 +51,7 @@ def visit_network(number: int) -> None:
     console = out()
     console.print(Text(f"{number}. The most active posts (query 1 of the DEBS 2016 challenge)", style="bold"))
     console.print(
-        "   Asked: the three posts with the highest scores, whenever they change; points are lost by the day.\n"
+        "   Question: the three posts with the highest scores, whenever they change; points are lost by the day.\n"
     )
     files = social(**NETWORK)  # type: ignore[arg-type]
     posts(b"", b"")  # what is compiled at first is not counted

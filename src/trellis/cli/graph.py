@@ -30,7 +30,7 @@ class Changes(StrEnum):
 
 
 class Community(StrEnum):
-    """What a community is."""
+    """The kinds of communities."""
 
     CLIQUE = "clique"
     COMPONENT = "component"
@@ -124,12 +124,12 @@ def _run(query: str, files: list[str], shown: o.OutputOptions, work: Callable[..
     with _output(shown, files) as write, progress(shown.shows_progress and shown.out is not None) as step:
         done = 0
 
-        def told(size: int) -> None:
+        def show_size(size: int) -> None:
             nonlocal done
             done += size
             step(f"reading: {done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
 
-        found = work(write=write, told=told)
+        found = work(write=write, told=show_size)
     if shown.json:
         out().print(json_text.dumps(_data(query, found, shown.out)))
     elif not shown.quiet:

@@ -1,4 +1,4 @@
-"""What `trellis archive` prints: what an archive is, where something happened, and a small timeline."""
+"""The output of `trellis archive`: the facts of an archive, where a pattern happened, and a small timeline."""
 
 from __future__ import annotations
 

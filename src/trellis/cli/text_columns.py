@@ -9,7 +9,7 @@ from trellis.language import syntax as s
 from trellis.language.parameters import read_parameters
 
 
-def text_columns(query: s.Query, params: Mapping[str, Any] | None = None) -> set[str]:
+def text_columns(query: s.QuerySyntax, params: Mapping[str, Any] | None = None) -> set[str]:
     """Return the columns that hold text, as far as the query tells.
 
     These are the attributes that are compared (`= != < <= > >=`, IN, BETWEEN, LIKE, also inside COALESCE) with a
@@ -36,22 +36,22 @@ def text_columns(query: s.Query, params: Mapping[str, Any] | None = None) -> set
     return _spread(found, together)
 
 
-def _compared(query: s.Query) -> Iterator[list[s.Node]]:
+def _compared(query: s.QuerySyntax) -> Iterator[list[s.Node]]:
     """Yield the values that are compared with one another."""
     for node in (node for conjunct in query.where for node in s.walk(conjunct)):
         match node:
             case s.Comparison(left=left, right=right):
                 yield [*_values(left), *_values(right)]
-            case s.In(operand=operand, items=items):
+            case s.Membership(operand=operand, items=items):
                 yield [value for part in (operand, *items) for value in _values(part)]
-            case s.Between(operand=operand, low=low, high=high):
+            case s.RangeTest(operand=operand, low=low, high=high):
                 yield [value for part in (operand, low, high) for value in _values(part)]
-            case s.Like(operand=operand):
+            case s.LikeTest(operand=operand):
                 yield [*_values(operand), s.String("")]
 
 
 def _values(node: s.Node) -> Iterator[s.Node]:
-    """Yield what an expression may be equal to: itself, or the arguments of COALESCE."""
+    """Yield the expressions whose values an expression may have: itself, or the arguments of COALESCE."""
     if isinstance(node, s.Call) and node.function == "COALESCE":
         for argument in node.arguments:
             yield from _values(argument)

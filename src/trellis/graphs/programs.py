@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.errors import UsageError
-from trellis.graphs.program import BOTH, Edges, Neighbourhood, VertexProgram, Vertices
+from trellis.graphs.program import BOTH, InEdges, Neighbourhood, VertexProgram, Vertices
 from trellis.graphs.values import Bools, Ints, Sets, Values
 from trellis.kernels.graph import neighbours as kernel
 
@@ -40,7 +40,7 @@ class PageRank(VertexProgram):
     def initial(self, vertices: Vertices) -> Values:  # noqa: D102
         return np.ones(len(vertices.index))
 
-    def gather(self, values: Any, edges: Edges) -> NDArray[Any]:  # noqa: D102
+    def gather(self, values: Any, edges: InEdges) -> NDArray[Any]:  # noqa: D102
         found: NDArray[Any] = values * edges.share
         return found
 
@@ -57,7 +57,7 @@ class PageRank(VertexProgram):
 
 
 class Components(VertexProgram):
-    """Which component a vertex is in, told by its smallest vertex; the direction of edges does not count."""
+    """The component of each vertex, named by its smallest vertex; the direction of edges does not count."""
 
     direction: ClassVar[str] = BOTH
     adding: ClassVar[np.ufunc] = np.minimum
@@ -100,7 +100,7 @@ class ShortestPaths(VertexProgram):
     def begins(self, vertices: Vertices) -> Bools:  # noqa: D102
         return is_among(vertices, self.sources)
 
-    def gather(self, values: Any, edges: Edges) -> NDArray[Any]:  # noqa: D102
+    def gather(self, values: Any, edges: InEdges) -> NDArray[Any]:  # noqa: D102
         found: NDArray[Any] = values + (edges.weight if self.weighted else 1.0)
         return found
 
@@ -122,7 +122,7 @@ class Triangles(VertexProgram):
     def initial(self, vertices: Vertices) -> Values:  # noqa: D102
         return Sets.empty(len(vertices.index))
 
-    def fold(self, edges: Edges, seen: Values, own: Values, round: int) -> Any:  # noqa: D102
+    def fold(self, edges: InEdges, seen: Values, own: Values, round: int) -> Any:  # noqa: D102
         if round == 0:
             return Sets(edges.offsets, edges.source_index)
         if round > 1:
@@ -220,7 +220,7 @@ class Cliques(VertexProgram):
         places = pc.index_in(ids, pa.array([*self.members, self.vertex], ids.type)).to_pylist()
         return [-1 if place == len(self.members) else place for place in places]
 
-    def fold(self, edges: Edges, seen: Values, own: Values, round: int) -> Any:  # noqa: D102
+    def fold(self, edges: InEdges, seen: Values, own: Values, round: int) -> Any:  # noqa: D102
         assert isinstance(seen, Sets)
         begins = edges.offsets.tolist()
         gathered = (edges.source[begins[i] : begins[i + 1]].tolist() for i in range(len(begins) - 1))
@@ -246,7 +246,7 @@ class Cliques(VertexProgram):
         return np.union1d(own, others[(others & ~friends) == 0] | one)
 
     def cliques(self, found: Iterable[int]) -> list[list[Any]]:
-        """Return what a vertex ended with as lists of vertices, the largest first, else in ascending order."""
+        """Return the cliques of a vertex as lists of vertices, the largest first, else in ascending order."""
         lists = [
             [self.vertex, *(member for i, member in enumerate(self.members) if clique >> i & 1)]
             for clique in map(int, found)

@@ -100,7 +100,7 @@ def _is_wide(column: Chunked) -> bool:
 
 
 def _all_whole(source: Source, name: str) -> bool:
-    """Tell whether all numbers of a key are written without a point or exponent; slow, and seldom asked."""
+    """Tell whether all numbers of a key are written without a point or exponent; slow, and seldom needed."""
     try:
         return not any(isinstance(json.loads(line).get(name), float) for _, line in _lines(source))
     except ValueError:

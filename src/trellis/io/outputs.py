@@ -42,7 +42,7 @@ _NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 _NO_RENAME = (errno.EXDEV, errno.EOPNOTSUPP)  # of directories, as in the lower layer of an overlay
 
 
-class Output(os.PathLike[str]):
+class OutputTarget(os.PathLike[str]):
     """An output that this process has claimed, a directory or one file; made by `claimed`.
 
     Attributes
@@ -62,10 +62,10 @@ class Output(os.PathLike[str]):
         self.target = _checked(path, inputs, is_file, overwrite)
         self._work = self.target.parent / f".{self.target.name}.trellis"
         self._made = [parent for parent in self.target.parents if not parent.exists()]
-        with self._told():
+        with self._failures_explained():
             self._lock = self._locked()
         try:
-            with self._told():
+            with self._failures_explained():
                 self._recover()
             _checked(path, (), is_file, overwrite)  # now that nobody else changes it
         except BaseException:
@@ -79,7 +79,7 @@ class Output(os.PathLike[str]):
     def replacing(self) -> Iterator[Path]:
         """Give a directory to write into, or a file to write; it takes the place of the output when all went well."""
         new = self._work / "new"
-        with self._told():
+        with self._failures_explained():
             try:
                 if not self.is_file:
                     new.mkdir()
@@ -99,7 +99,7 @@ class Output(os.PathLike[str]):
                 folder.rmdir()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _failures_explained(self) -> Iterator[None]:
         """Turn what the system says into a sentence."""
         try:
             yield
@@ -124,7 +124,7 @@ class Output(os.PathLike[str]):
         if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
             raise UsageError(
                 f"{self._work}, where Trellis writes first, is not a directory of yours",
-                "Remove it, or write elsewhere."
+                "Remove it, or write elsewhere.",
             )
         try:
             return Lock(self._work / "lock")
@@ -191,7 +191,7 @@ class Output(os.PathLike[str]):
 @contextmanager
 def claimed(
     path: PLACE, *, overwrite: bool = False, inputs: Iterable[PLACE] = (), is_file: bool = False
-) -> Iterator[Output]:
+) -> Iterator[OutputTarget]:
     """Claim an output before any work; nobody else can write it until the end of the block.
 
     Parameters
@@ -213,10 +213,10 @@ def claimed(
     DataError
         If it cannot be written.
     """
-    if isinstance(path, Output):
+    if isinstance(path, OutputTarget):
         yield path
         return
-    output = Output(path, overwrite, inputs, is_file)
+    output = OutputTarget(path, overwrite, inputs, is_file)
     try:
         yield output
     finally:
@@ -409,7 +409,7 @@ def replace_files(folder: Path, texts: Mapping[str, str]) -> None:
             save_list(folder, {**(read_list(folder) or {}), name: file.stat().st_size})
 
 
-# --- What the system does ---------------------------------------------------------------------------------------
+# --- System calls -----------------------------------------------------------------------------------------------
 
 
 def _exchanged(one: Path, other: Path) -> bool:
