@@ -11,7 +11,7 @@ import typer
 from trellis.cli import options as o
 from trellis.cli.console import Step, progress
 from trellis.cli.engine import started
-from trellis.cli.history import print_exact, print_found, print_info
+from trellis.cli.history import print_exact, print_answer, print_info
 from trellis.cli.queries import query_text
 from trellis.cli.show import plural
 from trellis.cli.stream import EVERY, asked_to_stop
@@ -268,7 +268,7 @@ def find(
         return
     answer = opened.exists(text, **given)
     rows = None if exists else opened.find(text, limit=limit + 1 if pairs else None, **given)
-    print_found(opened, str(answer), rows, limit, json)
+    print_answer(opened, str(answer), rows, limit, json)
 
 
 def _events(

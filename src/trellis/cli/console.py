@@ -30,7 +30,7 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 def shown(text: str) -> str:
     r"""Return lines of text of which a terminal shows every character and obeys none: `\u001b` for it, as in JSON."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def shown_in_line(text: str) -> str:

@@ -177,10 +177,10 @@ def _refuse(number: int, paths: dict[str, str], run: _TourEngine) -> None:
 
 def _different(rows: pa.Table, key: Callable[[dict[str, Any]], str]) -> list[dict[str, Any]]:
     """Return the longest of the rows, one of each key: overlapping windows hold the same trends."""
-    found: dict[str, dict[str, Any]] = {}
+    longest: dict[str, dict[str, Any]] = {}
     for row in sorted(rows.to_pylist(), key=lambda row: -row["length"]):
-        found.setdefault(key(row), row)
-    return list(found.values())[:LONGEST]
+        longest.setdefault(key(row), row)
+    return list(longest.values())[:LONGEST]
 
 
 def accounts(row: dict[str, Any]) -> str:

@@ -81,8 +81,8 @@ def _with_events(request: RunRequest, progress: bool) -> dict[str, Any]:
         known.pop("events")
         step("trying how quick listing is")
         planned = explain_data(trends.plan)
-        found = planned["operator"] | trends.describe()
-        measured = {"operator": found, "events": known, "listing": listing_costs(trends, count)}
+        operator = planned["operator"] | trends.describe()
+        measured = {"operator": operator, "events": known, "listing": listing_costs(trends, count)}
         return planned | algorithm_facts(trends.plan, trends) | measured
 
 

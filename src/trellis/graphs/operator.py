@@ -49,7 +49,7 @@ class Operator:
         raise NotImplementedError(f"{type(self).__name__} does not say what to do with an event: write `on_event`")
 
     def on_close(self) -> Rows:
-        """Give what the end of the partition leads to; partitions of keys have none."""
+        """Give the results that the end of the partition leads to; partitions of keys have no end."""
         return None
 
     def manipulate_graph(

@@ -143,8 +143,8 @@ class Splitter:
             Says of an event whether it opens a partition; a list opens one for each item, which is its label.
         closes
             Says of an open partition and an event whether the event closes it. It is called once for each event from
-            the one that opened it, in order, and may note what it has seen in `partition.memory`; the partition is as it
-            was before the event.
+            the one that opened it, in order, and may note what it has seen in `partition.memory`; the partition is as
+            it was before the event.
         keep_closing
             Whether the event that closes a partition is the last one in it, or already outside.
         at_end
