@@ -25,15 +25,15 @@ def text_columns(query: s.QuerySyntax, params: Mapping[str, Any] | None = None) 
         The values of its parameters; one that reads as a number, a duration or a boolean is none that is text.
     """
     texts = {name for name, given in read_parameters(params).items() if isinstance(given.literal, s.String)}
-    found: set[str] = set()
+    columns: set[str] = set()
     together: list[set[str]] = []
     for group in _compared(query):
         names = {node.attr for node in group if isinstance(node, s.Attribute)}
         if any(_is_text(node, texts) for node in group):
-            found |= names
+            columns |= names
         else:
             together.append(names)
-    return _spread(found, together)
+    return _spread(columns, together)
 
 
 def _compared(query: s.QuerySyntax) -> Iterator[list[s.Node]]:
@@ -63,9 +63,9 @@ def _is_text(node: s.Node, text_parameters: set[str]) -> bool:
     return isinstance(node, s.String) or (isinstance(node, s.Parameter) and node.name in text_parameters)
 
 
-def _spread(found: set[str], together: list[set[str]]) -> set[str]:
+def _spread(columns: set[str], together: list[set[str]]) -> set[str]:
     while True:
-        more = {name for names in together if names & found for name in names} - found
+        more = {name for names in together if names & columns for name in names} - columns
         if not more:
-            return found
-        found = found | more
+            return columns
+        columns = columns | more
