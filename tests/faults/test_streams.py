@@ -33,7 +33,7 @@ from tests.streams.test_bucket import in_any_order
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.running import Options, Stream
-from trellis.streams.outlet import WINDOWS, read_committed
+from trellis.streams.stream_output import WINDOWS, read_committed
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 BEGUN = 1_700_000_000
