@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import ShownConsole, err, out, progress
+from trellis.cli.console import ShownConsole, err, out, print_warning, progress
 from trellis.cli.engine import started
 from trellis.cli.queries import read_query
 from trellis.cli.show import plural
@@ -254,17 +254,22 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
             session, asked.directory, schema=asked.schema, input_format=asked.input_format, text_columns=texts,
             time=asked.events["time"], time_format=asked.time_format, files_a_batch=asked.files_a_batch,
         )  # fmt: skip
-        stream = Stream(session, asked.queries, frame, Options(**asked.options), RunOptions(**asked.events))
+        options = Options(**asked.options, file_columns=tuple(frame.columns))
+        stream = Stream(session, asked.queries, frame, options, RunOptions(**asked.events))
         with asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
+                told = False
                 while not stop.is_set() and not stream.wait(EVERY):
                     look()
+                    told = told or _tell_of_the_clock(stream)
                 if stop.is_set():
                     err().print("stopping after this batch")
                     stream.stop()
-                elif asked.options["flush"]:
-                    stream.flush()
+                else:
+                    told = told or _tell_of_the_clock(stream)
+                    if asked.options["flush"]:
+                        stream.flush()
                 look()
         problem = stream.failure
         if problem is not None:
@@ -282,6 +287,14 @@ def _check_free(asked: _Asked) -> None:
     check_free(Path(asked.options["checkpoint"]), f"the checkpoint {asked.options['checkpoint']}")
     for output in (Path(asked.options["out"], name) for name in ("", *asked.queries)):
         check_free(output / LOG, f"the output {output}")
+
+
+def _tell_of_the_clock(stream: Stream) -> bool:
+    """Say, once events have come, that none of them can be decided: else the stream would only grow, without a word."""
+    why = stream.stuck()
+    if why is not None:
+        print_warning(f"no event moves the watermark, so that nothing is decided: {why}")
+    return why is not None
 
 
 @contextmanager
