@@ -15,8 +15,8 @@ from benchmarks import Peer, Row, Table, Timing, best_of
 from benchmarks.data import prices
 from trellis.io.generate import generate_table
 from trellis.papers.abi.graph import Values, build, values_of
-from trellis.papers.abi.window import Window, pre_filtered
-from trellis.papers.contract import Meter, Stage
+from trellis.papers.abi.window import AbiWindow, pre_filtered
+from trellis.papers.contract import AlgorithmInput, Meter
 from trellis.papers.registry import load
 
 Q1 = "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest"
@@ -91,12 +91,12 @@ def compatible(
     return table.rename_columns({"event_id": "id"})
 
 
-def stage_of(text: str, table: pa.Table, **settings: Any) -> Stage:
+def stage_of(text: str, table: pa.Table, **settings: Any) -> AlgorithmInput:
     """Return what algorithms work on, with the graph ready."""
     trends: Any = trellis.query(text).detect(
         table, time="ts", event_id="id", algorithm="anchor", max_trends=10**12, **settings
     )
-    stage: Stage = trends.operator.stage(THREADS)
+    stage: AlgorithmInput = trends.operator.algorithm_input(THREADS)
     _ = stage.graph
     return stage
 
@@ -106,9 +106,9 @@ def _values(text: str, table: pa.Table) -> Values:
     return values_of(stage.plan, stage.events)
 
 
-def _stage_without_graph(text: str, table: pa.Table) -> Stage:
+def _stage_without_graph(text: str, table: pa.Table) -> AlgorithmInput:
     trends: Any = trellis.query(text).detect(table, time="ts", event_id="id", algorithm="anchor")
-    stage: Stage = trends.operator.stage(THREADS)
+    stage: AlgorithmInput = trends.operator.algorithm_input(THREADS)
     return stage
 
 
@@ -198,7 +198,7 @@ def figure_of_threads(
 
 
 def extracted(
-    stage: Stage, name: str, quick: bool, threads: int = THREADS, anchors: int | None = None, runs: int = 3
+    stage: AlgorithmInput, name: str, quick: bool, threads: int = THREADS, anchors: int | None = None, runs: int = 3
 ) -> tuple[Timing, Meter, int]:
     """Return the time of an algorithm on a graph that is ready, what it told, and how many trends it found."""
     told: list[tuple[Meter, int]] = []
@@ -209,7 +209,7 @@ def extracted(
     return timing, *told[-1]
 
 
-def extract(stage: Stage, name: str, threads: int = THREADS, anchors: int | None = None) -> tuple[Meter, int]:
+def extract(stage: AlgorithmInput, name: str, threads: int = THREADS, anchors: int | None = None) -> tuple[Meter, int]:
     """Run an algorithm on a graph that is ready; return what it told, and how many trends it found."""
     settings = replace(stage.settings, threads=threads, anchors=anchors)
     chosen = replace(stage, settings=settings, meter=Meter(name))
@@ -258,7 +258,7 @@ def figure_12(sizes: Sizes, quick: bool) -> Table:
     return _extraction("Figure 12: extraction time (Q2)", Q2, inputs, quick)
 
 
-def _threads(title: str, stage: Stage, percent: int, quick: bool) -> Table:
+def _threads(title: str, stage: AlgorithmInput, percent: int, quick: bool) -> Table:
     one, _, number = extracted(stage, "anchor", quick, 1)
     two, meter, _ = extracted(stage, "anchor", quick, THREADS)
     saved = 100 * (1 - two.wall / one.wall)
@@ -303,7 +303,7 @@ def figure_17(sizes: Sizes) -> Table:
 
 def figure_18(sizes: Sizes, quick: bool) -> Table:
     stage = stage_of(Q2, random_prices(sizes.stocks[-1] if quick else 350))
-    window = Window(stage, values_of(stage.plan, stage.events), 0)
+    window = AbiWindow(stage, values_of(stage.plan, stage.events), 0)
     rows, breadth, depth, memory = [], [], [], []
     for number in sizes.anchors:
         timing, meter, found = extracted(stage, "anchor", quick, anchors=number)

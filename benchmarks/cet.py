@@ -140,7 +140,7 @@ def _overlap(quick: bool, large: bool) -> Figure:
 
 def _inside(trends: list[Any]) -> float:
     """Return the seconds a window that h-cet takes for all but joining: graph, plan and partial trends."""
-    from trellis.papers.cet.ground import ground_of
+    from trellis.papers.cet.cet_graph import cet_graph_of
     from trellis.papers.cet.h_cet import planned
     from trellis.papers.cet.pool import Pool
 
@@ -148,9 +148,9 @@ def _inside(trends: list[Any]) -> float:
     for one in trends:
         began = time.perf_counter()
         stage = stage_of(one, "h-cet")
-        ground = ground_of(stage)
-        pool = Pool(ground, len(stage.events), stage.meter)
-        for partition, choice in planned(stage, ground):
+        cet = cet_graph_of(stage)
+        pool = Pool(cet, len(stage.events), stage.meter)
+        for partition, choice in planned(stage, cet):
             borders = partition.bounds[[0, *choice.cuts, len(partition.bounds) - 1]].tolist()
             for u, v in pairwise(borders):
                 pool.add(u, v)

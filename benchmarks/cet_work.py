@@ -104,22 +104,24 @@ def _by_name(trends: Any, algorithm: str, limit: int | None, optimizer: str) -> 
 def stage_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Any:
     """Return a stage that builds its graph anew."""
     from trellis.operators.trends.graph import build_graph
-    from trellis.papers.contract import Meter, Settings, Stage
+    from trellis.papers.contract import AlgorithmInput, AlgorithmSettings, Meter
 
     plan, operator = trends.plan, trends.operator
-    settings = Settings(memory_limit=limit, optimizer=optimizer)
+    settings = AlgorithmSettings(memory_limit=limit, optimizer=optimizer)
     meter = Meter(algorithm, limit)
-    return Stage(plan, operator.events, operator.tasks, lambda: build_graph(plan, operator.events), settings, meter)
+    return AlgorithmInput(
+        plan, operator.events, operator.tasks, lambda: build_graph(plan, operator.events), settings, meter
+    )
 
 
 def _graph_bytes(stage: Any, algorithm: str) -> int:
     """Return 8 bytes for each vertex and edge of the largest window, where an algorithm of the paper has a graph."""
     if algorithm in ("baseline", "flattened", "sase"):  # the last counts its stacks and pointers as stored
         return 0
-    from trellis.papers.cet.ground import ground_of
+    from trellis.papers.cet.cet_graph import cet_graph_of
 
-    ground = ground_of(stage)
-    return 8 * int((ground.hi - ground.lo + ground.extents[1]).max(initial=0))
+    cet = cet_graph_of(stage)
+    return 8 * int((cet.hi - cet.lo + cet.extents[1]).max(initial=0))
 
 
 def fresh(trends: Any) -> Any:

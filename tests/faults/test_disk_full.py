@@ -9,12 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.streams.test_spark import RISING, batch, events, found, nearly_sorted, write_files
 
 import trellis
 from tests.compare import plain_rows
 from tests.faults.disks import nearly_full, small_disk
 from tests.streams.test_bucket import in_any_order
-from tests.streams.test_spark import RISING, batch, events, found, nearly_sorted, write_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 MANY = "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any"

@@ -13,10 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-
-import trellis
-from tests.compare import plain_rows
-from tests.streams.test_bucket import in_any_order
 from tests.streams.test_spark import (
     COUNTED,
     RISING,
@@ -30,6 +26,10 @@ from tests.streams.test_spark import (
     stream_of,
     write_files,
 )
+
+import trellis
+from tests.compare import plain_rows
+from tests.streams.test_bucket import in_any_order
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.running import Options, Stream

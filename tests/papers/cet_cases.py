@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import trellis
-from trellis.papers.contract import Stage
+from trellis.papers.contract import AlgorithmInput
 from trellis.papers.registry import load
 
 CONDITIONS = (
@@ -51,13 +51,13 @@ def detected(seed: int, report: str, most: int = 14, **options: Any) -> Any:
     return trellis.query(text(seed, report)).detect(stream(seed, most), event_id="id", **options)
 
 
-def stage_of(trends: Any) -> Stage:
+def stage_of(trends: Any) -> AlgorithmInput:
     """Return what the algorithm works on."""
-    stage: Stage = trends.operator.stage()
+    stage: AlgorithmInput = trends.operator.algorithm_input()
     return stage
 
 
-def run(stage: Stage) -> list[tuple[int, tuple[int, ...]]]:
+def run(stage: AlgorithmInput) -> list[tuple[int, tuple[int, ...]]]:
     """Run an algorithm, and return the task and events of each trend, sorted."""
     rows: list[tuple[int, tuple[int, ...]]] = []
     for found in load(stage.meter.algorithm)(stage):

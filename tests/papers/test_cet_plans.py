@@ -14,8 +14,8 @@ import trellis
 from tests.papers.cet_cases import detected, run, stage_of
 from tests.profiles import examples
 from trellis.kernels.papers.cet.cuts import COSTS, GROWN, KEPT, UPDATES, VISITS
+from trellis.papers.cet.cet_graph import cet_graph_of
 from trellis.papers.cet.graphlets import Partition, partitions
-from trellis.papers.cet.ground import ground_of
 from trellis.papers.cet.h_cet import explain
 from trellis.papers.cet.optimizer import OPTIMIZERS, TooLarge
 from trellis.papers.cet.plans import NoPlan, Problem, Window
@@ -31,7 +31,7 @@ LIKE_EXHAUSTIVE = ("auto", "bnb", "exhaustive")
 
 def pieces_of(trends: Any) -> list[Partition]:
     stage = stage_of(trends)
-    return list(partitions(stage, ground_of(stage)))
+    return list(partitions(stage, cet_graph_of(stage)))
 
 
 def may_be_cut(graph: Any, begin: int, end: int, cut: int) -> bool:

@@ -40,7 +40,7 @@ def stress(
     trends: Any = trellis.query(text).detect(
         table, time="ts", event_id="id", report_mode=report, algorithm="anchor", max_trends=10**9
     )
-    stage = replace(trends.operator.stage(1), bounds=bounds)
+    stage = replace(trends.operator.algorithm_input(1), bounds=bounds)
     wanted = paths_of(stage, "dfs")
     assert len(wanted) == len(set(wanted)) == trends.count()
     assert paths_of(replace(stage, meter=Meter("bfs")), "bfs") == wanted

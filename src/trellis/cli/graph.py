@@ -18,7 +18,7 @@ from trellis.cli.show import number, plural, print_facts
 from trellis.errors import UsageError
 
 if TYPE_CHECKING:
-    from trellis.papers.debs2016 import Found
+    from trellis.papers.debs2016 import QueryOutput
 
 
 class Changes(StrEnum):
@@ -114,7 +114,7 @@ def communities(
     )  # fmt: skip
 
 
-def _run(query: str, files: list[str], shown: o.OutputOptions, work: Callable[..., Found]) -> None:
+def _run(query: str, files: list[str], shown: o.OutputOptions, work: Callable[..., QueryOutput]) -> None:
     if shown.json and shown.out is None:
         raise UsageError("--json prints one object, so the lines have nowhere to go", "Name a file for them: --out.")
     for file in files:
@@ -152,14 +152,14 @@ def _output(shown: o.OutputOptions, files: list[str]) -> Iterator[Callable[[memo
         yield file.write
 
 
-def _data(query: str, found: Found, output: str | None) -> dict[str, Any]:
+def _data(query: str, found: QueryOutput, output: str | None) -> dict[str, Any]:
     return {
         "query": query, "events": sum(found.events.values()), "sources": found.events, "results": str(found.lines),
         "bad": found.bad, "late": found.late, "seconds": round(found.seconds, 3), "output": output,
     }  # fmt: skip
 
 
-def _print(found: Found, output: str | None) -> None:
+def _print(found: QueryOutput, output: str | None) -> None:
     """Print the summary: beside the lines if these are on stdout."""
     console = err() if output is None else out()
     facts = {

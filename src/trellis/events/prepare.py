@@ -253,7 +253,7 @@ def warn_of_case(wanted: str, found: list[str]) -> None:
 
 @dataclass(frozen=True)
 class _Events:
-    """What is known of the events that are left, each in one place of every column and array.
+    """The events that are left, each in one place of every column and array.
 
     `columns` has those that the plan reads, and the positions under None where `id` is. `rows` are the rows of the
     events in the table of those that can be read; None for all as they are.

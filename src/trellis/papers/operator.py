@@ -20,7 +20,7 @@ from trellis.operators.trends.direct import Direct
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.operator import TrendOperator, batch_values
 from trellis.operators.trends.structure import TrendStructure
-from trellis.papers.contract import Meter, Stage
+from trellis.papers.contract import AlgorithmInput, Meter
 from trellis.papers.registry import load
 from trellis.plan.plan import Plan
 
@@ -47,12 +47,12 @@ class NamedOperator(TrendOperator):
         build = partial(_constructed, construction=construction, threads=self.threads)
         return TrendStructure(self.plan, self.events, self.threads, build)
 
-    def stage(self, threads: int | None = None) -> Stage:
-        """Return what the algorithm works on, with a new meter."""
+    def algorithm_input(self, threads: int | None = None) -> AlgorithmInput:
+        """Return the input of the algorithm, with a new meter."""
         given = self.plan.settings
         settings = replace(given, threads=threads or self.threads)
         meter = Meter(self.plan.algorithm, settings.memory_limit)
-        return Stage(self.plan, self.events, self.tasks, lambda: self.graph, settings, meter)
+        return AlgorithmInput(self.plan, self.events, self.tasks, lambda: self.graph, settings, meter)
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """Yield what is made of the trends with given ranks, in bounded batches, in the order they are found.
@@ -88,11 +88,11 @@ class NamedOperator(TrendOperator):
 
     def _found(self, threads: int) -> Iterator[PathBatch]:
         """Yield all trends with their ranks; there must be as many as are counted."""
-        stage = self.stage(threads)
-        self.meter = stage.meter
-        ranking = _Ranking(stage)
+        given = self.algorithm_input(threads)
+        self.meter = given.meter
+        ranking = _Ranking(given)
         number = 0
-        for found in load(self.plan.algorithm)(stage):
+        for found in load(self.plan.algorithm)(given):
             number += len(found)
             if len(found):
                 groups = self.tasks.group[found.groups]
@@ -128,8 +128,8 @@ def _constructed(plan: Plan, events: Slice, direct: Direct | None, construction:
 class _Ranking:
     """Ranks of the trends of one task after another."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage, self.task = stage, -1
+    def __init__(self, given: AlgorithmInput) -> None:
+        self.given, self.task = given, -1
 
     def of(self, found: PathBatch) -> Ints:
         """Return the ranks of trends in their group.
@@ -139,15 +139,15 @@ class _Ranking:
         AssertionError
             If one is not a trend.
         """
-        tasks, graph, task = self.stage.tasks, self.stage.graph, int(found.groups[0])
+        tasks, graph, task = self.given.tasks, self.given.graph, int(found.groups[0])
         lo, hi = int(tasks.lo[task]), int(tasks.hi[task])
         if task != self.task:
             self.task = task
-            self._ends = self.stage.may_start(task), self.stage.may_end(task)
+            self._ends = self.given.may_start(task), self.given.may_end(task)
             self._before = kernel.paths_before(lo, hi, graph.offsets, graph.successors, *self._ends)
         ranks = kernel.ranks_of_paths(
             lo, hi, found.positions, found.ends, graph.offsets, graph.successors, *self._ends, *self._before
         )
         if (ranks == kernel.ASTRAY).any():
-            raise AssertionError(f"{self.stage.meter.algorithm} found what is not a trend")
+            raise AssertionError(f"{self.given.meter.algorithm} found what is not a trend")
         return ranks

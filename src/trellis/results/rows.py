@@ -197,26 +197,26 @@ class RowMaker:
 
     def batch(self, batch: PathBatch, names: list[str] | None = None) -> pa.RecordBatch:
         """Return the rows of some trends: the columns called for (all of them), and the hidden ones of ORDER BY."""
-        rows = _Rows(batch)
+        rows = _PathArrays(batch)
         columns = self.columns(None if names is None else tuple(names))
         return pa.RecordBatch.from_arrays([make(rows) for make in columns.values()], names=list(columns))
 
-    def _columns(self, names: tuple[str, ...] | None) -> dict[str, Callable[[_Rows], pa.Array]]:
-        """Return what makes each column that is called for, and each hidden one."""
+    def _columns(self, names: tuple[str, ...] | None) -> dict[str, Callable[[_PathArrays], pa.Array]]:
+        """Return the function that makes each column that is called for, and each hidden one."""
         made = {f.name: self._column(f) for f in self.schema if names is None or f.name in names}
         keys = [partial(self._shown, o.output) for o in self.bound.order_by]
-        return made | dict(zip(hidden_names(self.bound), [_Rows.group_numbers, *keys], strict=False))
+        return made | dict(zip(hidden_names(self.bound), [_PathArrays.group_numbers, *keys], strict=False))
 
-    def _column(self, field: pa.Field) -> Callable[[_Rows], pa.Array]:
-        """Return what makes one column of the output."""
+    def _column(self, field: pa.Field) -> Callable[[_PathArrays], pa.Array]:
+        """Return the function that makes one column of the output."""
         returned = {n.name: n.output for n in self.bound.returns}
         if field.name in returned and field.name in self.schema.names[-len(returned) :]:
             return partial(self._shown, returned[field.name])
         lead = [f.name for f in lead_schema(self.bound)]
         if field.name in lead:
             return partial(self._lead_column, lead.index(field.name))
-        plain: dict[str, Callable[[_Rows], pa.Array]] = {
-            "shared": _Rows.shared, "rank": _Rows.ranks, "length": _Rows.lengths_shown,
+        plain: dict[str, Callable[[_PathArrays], pa.Array]] = {
+            "shared": _PathArrays.shared, "rank": _PathArrays.ranks, "length": _PathArrays.lengths_shown,
             "events": self.ids, "new": self.ids, "bindings": self._bindings,
             "start_time": partial(self._moment, field.type, True), "end_time": partial(self._moment, field.type, False),
         }  # fmt: skip
@@ -230,34 +230,34 @@ class RowMaker:
         names = taking(self.bound)
         return names if self.schema.names[-len(names) :] == names else []
 
-    def _bindings(self, rows: _Rows) -> pa.Array:
+    def _bindings(self, rows: _PathArrays) -> pa.Array:
         names = pa.array(taking(self.bound), pa.string())
         return pa.ListArray.from_arrays(rows.offsets, _taken(names, pa.array(rows.batch.variables)))
 
-    def _of_variable(self, name: str | None, make: Callable[[_Rows], pa.Array], rows: _Rows) -> pa.Array:
-        """Return what is made of the events of one variable; NULL where it has none."""
+    def _of_variable(self, name: str | None, make: Callable[[_PathArrays], pa.Array], rows: _PathArrays) -> pa.Array:
+        """Return a column made of the events of one variable; NULL where it has none."""
         if name is None or not self._variables:
             return make(rows)
         some, which = rows.of(self._variables[name])
         return make(some) if which is None else make(some).take(which)
 
-    def _first_ids(self, rows: _Rows) -> pa.Array:
+    def _first_ids(self, rows: _PathArrays) -> pa.Array:
         """Return the id of the first event of every trend."""
         if self.positions:
             return _wrapped(rows.batch.firsts)
         return present(_taken(self.events.ids, pa.array(rows.batch.firsts)), id_arrow_type(self.bound))
 
-    def _lead_column(self, number: int, rows: _Rows) -> pa.Array:
+    def _lead_column(self, number: int, rows: _PathArrays) -> pa.Array:
         groups, which = rows.runs
         return _taken(self.lead(groups)[number], which)
 
-    def _moment(self, type_: pa.DataType, first: bool, rows: _Rows) -> pa.Array:
+    def _moment(self, type_: pa.DataType, first: bool, rows: _PathArrays) -> pa.Array:
         """Return the time at which each trend begins or ends."""
         assert self.bound.schema is not None
         times = self.events.columns[self.bound.schema.time]
         return present(_taken(times, pa.array(rows.batch.firsts if first else rows.batch.lasts)), type_)
 
-    def _shown(self, output: Output, rows: _Rows) -> pa.Array:
+    def _shown(self, output: Output, rows: _PathArrays) -> pa.Array:
         """Return an item of RETURN or ORDER BY as readers see it: a sum that needs more than 38 digits is NULL."""
         item = self.item(output, rows)
         if self.positions and output.kind is OutputKind.IDS:
@@ -296,14 +296,14 @@ class RowMaker:
         firsts = pa.array(events.groups.lo[groups])
         return columns + [one_zero(present(events.columns[n].take(firsts), arrow_type(t))) for n, t in bound.partition]
 
-    def ids(self, rows: _Rows) -> pa.Array:
+    def ids(self, rows: _PathArrays) -> pa.Array:
         """Return the event ids of every trend as lists."""
         values = rows.positions
         if not self.positions:
             values = present(_taken(self.events.ids, rows.positions), id_arrow_type(self.bound))
         return pa.ListArray.from_arrays(rows.offsets, values)
 
-    def item(self, output: Output, rows: _Rows) -> pa.Array:
+    def item(self, output: Output, rows: _PathArrays) -> pa.Array:
         """Return an item of RETURN or ORDER BY for every trend."""
         match output.kind:
             case OutputKind.IDS:
@@ -322,7 +322,7 @@ class RowMaker:
             case OutputKind.EXPRESSION:
                 return self._expression(output, rows)
 
-    def _attribute(self, output: Output, rows: _Rows) -> pa.Array:
+    def _attribute(self, output: Output, rows: _PathArrays) -> pa.Array:
         assert output.column is not None
         column = self.events.columns[output.column.name]
         if output.list:
@@ -337,7 +337,7 @@ class RowMaker:
         picked = rows.batch.positions[place] if len(place) else place
         return column.take(pa.array(picked, mask=rows.batch.lengths <= nth))
 
-    def _aggregate(self, output: Output, rows: _Rows) -> pa.Array:
+    def _aggregate(self, output: Output, rows: _PathArrays) -> pa.Array:
         assert output.column is not None
         ends, positions = rows.batch.ends, rows.batch.positions
         if output.function in ("MIN", "MAX"):
@@ -351,7 +351,7 @@ class RowMaker:
             return _means(values, ends)
         return _sums(values, ends)
 
-    def _expression(self, output: Output, rows: _Rows) -> pa.Array:
+    def _expression(self, output: Output, rows: _PathArrays) -> pa.Array:
         names = [f"_{i}" for i in range(len(output.arguments))]
         values = {
             n: normalise(_narrow(self.item(a, rows), a), a.type) for n, a in zip(names, output.arguments, strict=True)
@@ -361,7 +361,7 @@ class RowMaker:
         return evaluate(operation, lambda c: values[c.name], len(rows.batch.lengths))
 
 
-class _Rows:
+class _PathArrays:
     """A batch of results as Arrow arrays, made where they are asked for."""
 
     def __init__(self, batch: PathBatch) -> None:
@@ -375,13 +375,13 @@ class _Rows:
     def offsets(self) -> pa.Array:
         return _wrapped(self.batch.offsets)
 
-    def of(self, variable: int) -> tuple[_Rows, pa.Array | None]:
+    def of(self, variable: int) -> tuple[_PathArrays, pa.Array | None]:
         """Return the rows that have events of a variable, with these alone, and for each row which of them it is.
 
         That is None where it is the same row.
         """
         some, has = self.batch.of_variable(variable)
-        return _Rows(some), None if has is None else pa.array(np.cumsum(has) - 1, mask=~has)
+        return _PathArrays(some), None if has is None else pa.array(np.cumsum(has) - 1, mask=~has)
 
     def lengths_shown(self) -> pa.Array:
         return pa.array(self.batch.lengths)
@@ -445,7 +445,7 @@ def _sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
 
 
 def _wide_sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
-    """Sum what does not fit 64 bits: values of 38 digits, row by row, in Arrow's decimals of 76."""
+    """Sum decimals that do not fit 64 bits: values of 38 digits, row by row, in Arrow's decimals of 76."""
     scale = values.type.scale if pa.types.is_decimal(values.type) else 0
     narrow = narrow_decimals(values) if pa.types.is_decimal(values.type) else values.cast(COUNT)
     row_of = np.repeat(np.arange(len(ends)), np.diff(np.concatenate([[0], ends])))

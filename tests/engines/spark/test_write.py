@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 
 import trellis
 from trellis.engines.spark.batch.operate import Work
-from trellis.engines.spark.batch.ranges import MOST_TASKS, Saved, Tasks, even_ranges, within
+from trellis.engines.spark.batch.ranges import MOST_TASKS, SavedSlice, Tasks, even_ranges, within
 from trellis.engines.spark.batch.results import SparkResults
-from trellis.engines.spark.batch.sink import Sink, Written
+from trellis.engines.spark.batch.sink import Sink, WrittenFile
 from trellis.engines.spark.ship.shared import load, save
 from trellis.engines.spark.split.rows import free_memory, whole_groups
 from trellis.errors import DataError, ListingRefused, TrellisError
@@ -107,7 +107,7 @@ def test_tasks_list_equal_numbers_however_unequal_the_starts_are(spark: SparkSes
 @pytest.mark.parametrize("seed", range(30))
 def test_ranges_are_even_and_cover_everything(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    slices = [Saved(str(i), int(rows)) for i, rows in enumerate(rng.integers(0, 50, rng.integers(0, 6)))]
+    slices = [SavedSlice(str(i), int(rows)) for i, rows in enumerate(rng.integers(0, 50, rng.integers(0, 6)))]
     cut = even_ranges(slices, int(rng.integers(1, 9)), int(rng.integers(1, 40)))
     sizes = [sum(end - begin for _, begin, end in one) for one in cut]
     assert not sizes or max(sizes) - min(sizes) <= 1
@@ -120,7 +120,7 @@ def test_ranges_are_even_and_cover_everything(seed: int) -> None:
 
 
 def test_ranges_are_not_countless() -> None:
-    cut = even_ranges([Saved("a", 10**30)], 3, 1000)
+    cut = even_ranges([SavedSlice("a", 10**30)], 3, 1000)
     sizes = [end - begin for one in cut for _, begin, end in one]
     assert 10_000 < len(sizes) <= MOST_TASKS
     assert sum(sizes) == 10**30
@@ -133,7 +133,7 @@ def test_ranges_are_not_countless() -> None:
 class FailsFirst(Sink):
     """Writes a file in the first attempt of each task, and fails; the file stays behind."""
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[Written]:
+    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[WrittenFile]:
         context = TaskContext.get()
         if context is not None and context.attemptNumber() == 0:
             list(super().write(batches, place))
@@ -144,7 +144,7 @@ class FailsFirst(Sink):
 class Fails(Sink):
     """Always fails, after it has written."""
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[Written]:
+    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[WrittenFile]:
         list(super().write(batches, place))
         raise RuntimeError("failed on purpose")
 
@@ -152,7 +152,7 @@ class Fails(Sink):
 class FullDisk(Sink):
     """Has no room for all of the rows."""
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[Written]:
+    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[WrittenFile]:
         def filling() -> Iterator[pa.RecordBatch]:
             yield from batches
             raise OSError(28, "No space left on device")

@@ -21,7 +21,7 @@ DYNAMIC, DYNAMIC_RANGE, PARALLEL = "dynamic", "dynamic-range", "parallel"
 
 @dataclass(frozen=True)
 class Values:
-    """What the ABI graph is built from: `low[x] <= value[y] < high[x]` where y may follow x by what is indexed.
+    """The values of an ABI graph: `low[x] <= value[y] < high[x]` where y may follow x by what is indexed.
 
     Attributes
     ----------

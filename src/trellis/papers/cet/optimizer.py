@@ -76,7 +76,7 @@ def bnb(problem: Problem) -> Choice:
 
 
 class _Search:
-    """What branch and bound knows beforehand: bounds for what is still to come, and which windows are open where."""
+    """The tables of branch and bound: bounds for the rest of a plan, and which windows are open where."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.limit = problem, problem.limit / REFERENCE

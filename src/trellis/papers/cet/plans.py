@@ -25,7 +25,7 @@ Costs = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Window:
+class PlannedWindow:
     """The pieces of a window, the events on its longest trend, and how many trends it has of which mean length."""
 
     first: int
@@ -79,7 +79,7 @@ class Problem:
     """
 
     def __init__(
-        self, sizes: Sequence[int], forced: Sequence[int], windows: Sequence[Window],
+        self, sizes: Sequence[int], forced: Sequence[int], windows: Sequence[PlannedWindow],
         costs_from: Callable[[int, int], Costs], limit: int,
     ) -> None:  # fmt: skip
         self.sizes, self.forced, self.windows, self.limit = list(sizes), set(forced), list(windows), limit
@@ -115,7 +115,7 @@ class Problem:
         return row
 
     def _graphlet(self, first: int, stop: int) -> tuple[float, float, float] | None:
-        """Return what `graphlets` does of one graphlet, or None if it alone is beyond the limit."""
+        """Return the costs of one graphlet, as `graphlets` does, or None if it alone is beyond the limit."""
         place = stop - first - 1
         if len(self) <= FEW:
             steps, kept, grown = self.graphlets(first)

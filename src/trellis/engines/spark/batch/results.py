@@ -30,11 +30,18 @@ from trellis.engines.spark.batch.operate import (
     spark_type,
     unpacked_answer,
 )
-from trellis.engines.spark.batch.ranges import CountAndWrite, Tasks, WriteRanges, can_be_ranged, even_ranges, surveyed
+from trellis.engines.spark.batch.ranges import (
+    CountAndWrite,
+    Tasks,
+    WriteRanges,
+    can_be_ranged,
+    even_ranges,
+    joined_reports,
+)
 from trellis.engines.spark.batch.scan import Scan, SourceFacts, lazy_split, scan
-from trellis.engines.spark.batch.sink import TOLD, Sink, WriteRows, Written, told
+from trellis.engines.spark.batch.sink import REPORT, Sink, WriteRows, WrittenFile, reports_in
 from trellis.engines.spark.session.failures import in_driver
-from trellis.engines.spark.sources.frames import Events, input_files
+from trellis.engines.spark.sources.frames import EventFrame, input_files
 from trellis.engines.spark.split.rows import output_names, partition_name
 from trellis.engines.spark.split.split import Split, copies, windows_at_once
 from trellis.errors import UsageError
@@ -84,7 +91,7 @@ class SparkResults(Results):
         self.plan = plan
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
-        self._events = Events(frame)
+        self._events = EventFrame(frame)
         self._known: dict[str, SourceFacts] = {}  # variants of these results share it
 
     @cached_property
@@ -119,13 +126,13 @@ class SparkResults(Results):
         self, what: str, schema: pa.Schema, plan: Plan, counting: bool = False,
         picks: Mapping[str, Sequence[tuple[int, int]]] | None = None,
     ) -> pa.Table:  # fmt: skip
-        """Return what is asked of all groups, in this process and in no order; the events are read once."""
+        """Return the answer of all groups, in this process and in no order; the events are read once."""
         read = self._scan(plan, counting)
         names = tuple(name for name, _ in self.plan.bound.partition)
         work = CollectedWork(self._work(plan, what, picks), names)
         rows = read.collect(read.split.grouped().mapInArrow(work, from_arrow_schema(COLLECTED)))
-        table, told = unpacked_answer(rows, schema)
-        self._known["facts"] = read.facts(groups_met(told, bool(names)))
+        table, reports = unpacked_answer(rows, schema)
+        self._known["facts"] = read.facts(groups_met(reports, bool(names)))
         return table
 
     @property
@@ -148,7 +155,7 @@ class SparkResults(Results):
         }
 
     def _count_groups(self) -> GroupsMet:
-        """Count windows and partitions by jobs of their own: there were too many for the tasks to tell."""
+        """Count windows and partitions by jobs of their own: there were too many for the tasks to report."""
         rows = self._lazy()
         parts = [f.col(partition_name(i)) for i in range(len(self.plan.bound.partition))]
         with in_driver():
@@ -414,7 +421,7 @@ class SparkResults(Results):
             sink.prepare()
             sink.commit(self._write_to(sink))
 
-    def _write_to(self, sink: Sink) -> list[Written]:
+    def _write_to(self, sink: Sink) -> list[WrittenFile]:
         """Have the tasks write the results, and return the files that make them up."""
         bound = self.plan.bound
         if bound.aggregates:
@@ -425,7 +432,7 @@ class SparkResults(Results):
             return written(self._rows(read.split, in_order=False), sink, read)
         read = self._scan(self.plan)
         counted = CountAndWrite(self._work(self.plan, "list"), sink, self.tasks.at_once)
-        found = surveyed(_told(read.split.grouped(), counted, read))
+        found = joined_reports(_told(read.split.grouped(), counted, read))
         self._known["facts"] = read.facts()
         refuse_rows(found.rows, self.max_trends)
         cut = even_ranges(found.slices, _cores(self._session), self.tasks.rows)
@@ -434,7 +441,7 @@ class SparkResults(Results):
         after = max((file.place + 1 for file in found.files), default=0)
         numbers = self._session.range(0, len(cut), 1, len(cut))
         answers = _told(numbers, WriteRanges(self.plan, sink, cut, after))
-        return [*found.files, *(Written(**file) for about in answers for file in about["files"])]
+        return [*found.files, *(WrittenFile(**file) for about in answers for file in about["files"])]
 
 
 def _inside(schema: pa.Schema) -> pa.Schema:
@@ -466,18 +473,18 @@ def _cut(frame: DataFrame, order: Sequence[Column], offset: int, limit: int | No
 def _told(
     frame: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], read: Scan | None = None
 ) -> list[Any]:
-    """Return what the tasks tell that work on a frame; `read` is the read of the events that it is made of."""
-    answers = frame.mapInArrow(task, from_arrow_schema(TOLD))
-    return told(answers.toArrow() if read is None else read.collect(answers))
+    """Return the reports of the tasks that work on a frame; `read` is the read of events that it is made of."""
+    answers = frame.mapInArrow(task, from_arrow_schema(REPORT))
+    return reports_in(answers.toArrow() if read is None else read.collect(answers))
 
 
-def written(frame: DataFrame, sink: Sink, read: Scan | None = None) -> list[Written]:
+def written(frame: DataFrame, sink: Sink, read: Scan | None = None) -> list[WrittenFile]:
     """Have the tasks write the rows of a frame."""
     plain = frame.toDF(*output_names(len(frame.columns)))  # dots and backticks in names mean something to Spark
-    return [Written(**about) for about in _told(plain, WriteRows(sink), read)]
+    return [WrittenFile(**about) for about in _told(plain, WriteRows(sink), read)]
 
 
-def written_here(rows: pa.Table, sink: Sink) -> list[Written]:
+def written_here(rows: pa.Table, sink: Sink) -> list[WrittenFile]:
     """Write rows of this process."""
     columns = [column.cast(field.type) for column, field in zip(rows.columns, sink.schema, strict=True)]
     return list(sink.write(pa.Table.from_arrays(columns, schema=sink.schema).to_batches(), 0))
@@ -499,7 +506,7 @@ def _inner_partition(plan: Plan) -> tuple[tuple[str, Type], ...]:
 def _partitioned_inside(plan: Plan) -> Plan:
     """Return a plan that counts with the columns in which all events of a match are equal as a partition.
 
-    Tasks then share the events of a partition. The windows and partitions that are told are those of the query.
+    Tasks then share the events of a partition. The windows and partitions that are reported are those of the query.
     """
     inside = _inner_partition(plan)
     return replace(plan, bound=replace(plan.bound, partition=(*plan.bound.partition, *inside))) if inside else plan

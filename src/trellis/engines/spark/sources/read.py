@@ -109,7 +109,7 @@ def read(
 
 @dataclass(frozen=True)
 class _Job:
-    """What is to be read, and how."""
+    """The files to read, and the options of reading."""
 
     spark: SparkSession
     sources: list[Source]
@@ -154,7 +154,7 @@ def _read_elsewhere(spark: SparkSession, names: list[str], input_format: str | N
 
 @contextmanager
 def _explained(job: _Job) -> Iterator[None]:
-    """Turn what Spark says into one sentence."""
+    """Turn errors of Spark into one sentence."""
     try:
         yield
     except SPARK_ERRORS as error:
@@ -162,7 +162,7 @@ def _explained(job: _Job) -> Iterator[None]:
 
 
 def _explanation(job: _Job, otherwise: str, hint: str | None = None) -> DataError:
-    """Return what the local reader finds wrong, in its words; where it finds nothing, or all is too large, ours."""
+    """Return the local reader's error; where it finds nothing wrong, or all is too large, one of ours."""
     if sum(s.path.stat().st_size for s in job.sources) <= _EXPLAINABLE:
         try:
             local.read_table([s.path for s in job.sources], input_format=job.format)
@@ -184,7 +184,7 @@ def _first_line(error: Exception) -> str:
 
 @dataclass(frozen=True)
 class _Found:
-    """What the values of a column of text look like."""
+    """The kinds of values that a column of text has."""
 
     seen: Looks
     present: int = 0

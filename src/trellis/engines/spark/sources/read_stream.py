@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
-from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.sources.read import read, unguarded
 from trellis.engines.spark.sources.schema import parse_times
 from trellis.engines.spark.split.compile import SPARK_ERRORS
@@ -67,7 +67,7 @@ def read_stream(
     guarded = {fld.name for fld in fields if kind in ("csv", "tsv") and isinstance(fld.dataType, t.StringType)}
     if not timed and not guarded:
         return frame
-    events = Events(frame)
+    events = EventFrame(frame)
     columns = [unguarded(events.column(n)) if n in guarded else events.column(n) for n in events.types]
     if timed:
         place = list(events.types).index(chosen)

@@ -21,7 +21,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from trellis.engines.options import Plannable, RunOptions
-from trellis.engines.spark.batch.sink import TOLD, told
+from trellis.engines.spark.batch.sink import REPORT, reports_in
 from trellis.engines.spark.session.failures import in_driver, in_task, mistake_in
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.frames import described_events
@@ -63,7 +63,7 @@ def detect_stream(
     query: Plannable, frame: DataFrame, run: RunOptions, *, watermark: str, table: str = RESULTS,
     max_ahead: str | None = AHEAD,
 ) -> DataFrame:  # fmt: skip
-    """Return what is decided of a streaming frame of events, as a streaming frame: see `Query.detect_stream`."""
+    """Return decided results over a streaming frame of events, as a streaming frame: see `Query.detect_stream`."""
     given = list(frame.values()) if isinstance(frame, Mapping) else [frame]
     if not given or not all(getattr(one, "isStreaming", False) for one in given):
         raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
@@ -137,7 +137,7 @@ class Options:
 
 @dataclass
 class Totals:
-    """What a stream has done since it was started."""
+    """The numbers of a stream since it was started."""
 
     batches: int = 0
     events: int = 0
@@ -243,7 +243,7 @@ class Stream:
     def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, Outlet], family: str) -> None:
         """Have the tasks write what was decided in a batch, and put it into the logs."""
         work = WriteFound(self._filing(outlets), batch, self.options.keep_late)
-        files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
+        files = reports_in(frame.mapInArrow(work, from_arrow_schema(REPORT)).toArrow())
         if batch != FLUSH:
             with in_task():
                 check_files(self.checkpoint.directory / family, int(batch), self.options.file_columns)
@@ -279,7 +279,7 @@ class Stream:
 
     @property
     def failure(self) -> TrellisError | BaseException | None:
-        """What went wrong, if something did."""
+        """The error that ended the stream, if one did."""
         for query in self.running.values():
             problem = query.exception()
             if problem is not None:

@@ -24,7 +24,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from trellis.engines.spark.batch.operate import for_spark, spark_type
 from trellis.engines.spark.session.failures import in_task
-from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.split.compile import time_column
 from trellis.engines.spark.split.rows import output_names
 from trellis.engines.spark.split.split import partition_value
@@ -73,12 +73,12 @@ class Settings:
 
 
 def found_in(family: Family, frame: DataFrame, settings: Settings, filing: Filing | None = None) -> DataFrame:
-    """Return what is decided of a streaming frame of events, packed, or already in files if `filing` is given.
+    """Return decided results over a streaming frame of events, packed, or already in files if `filing` is given.
 
     See `FOUND`: `rows` are in the file `name`, or, where that is empty, in `payload`.
     """
     set_up(frame.sparkSession)
-    events = Events(frame)
+    events = EventFrame(frame)
     schema = family.standing[0].bound.schema
     assert schema is not None
     names = list(events.types)
@@ -117,7 +117,7 @@ def moment_of(column: Column, time: Type, ahead: int | None) -> Column:
     return f.when(f.abs(whole) < f.lit(FARTHEST), f.timestamp_millis(whole.cast("bigint")))
 
 
-def _bucket(family: Family, events: Events, buckets: tuple[int, ...]) -> Column:
+def _bucket(family: Family, events: EventFrame, buckets: tuple[int, ...]) -> Column:
     """Return the bucket of an event: equal partitions, or those aggregated together, are in the same."""
     kept = [(name, type_) for name, type_ in family.standing[0].bound.partition if name in family.together]
     if not kept:
@@ -254,7 +254,7 @@ class Holding(StatefulProcessor):
         self._handle, self._store = handle, _Store(handle)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
-        """Hold what came; what was decided before it came is told by a timer."""
+        """Hold new events; a timer gives the results that were decided before."""
         watermark = watermark_of(timerValues)
         with in_task():
             bucket, total = Bucket(self.family, self._store), 0
@@ -271,7 +271,7 @@ class Holding(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[pd.DataFrame]:  # fmt: skip
-        """Give what the watermark has decided."""
+        """Give the results that the watermark has decided."""
         watermark = watermark_of(timerValues)
         with in_task():
             bucket = Bucket(self.family, self._store)
@@ -342,7 +342,7 @@ class Unpacking:
 
 
 def rows_of(found: DataFrame, schema: pa.Schema, kind: str, query: str) -> DataFrame:
-    """Return what is decided as rows, of one kind and query."""
+    """Return decided results as rows, of one kind and query."""
     inside = pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
     chosen = found.where((f.col("kind") == kind) & (f.col("query") == query)).select("payload")
     return chosen.mapInArrow(Unpacking(), from_arrow_schema(inside)).toDF(*schema.names)
