@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from benchmarks import Figure, Peer, Row, Table, at_least, at_most, median_of, memory_of
-from benchmarks.cet_work import AUTO, Patience, claim, fresh, generated, listed, stage_of, times, worked, workload
+from benchmarks.cet_work import AUTO, Patience, claim, fresh, generated, input_of, listed, times, worked, workload
 from benchmarks.report import amount
 
 METHODS = ("flattened", "baseline", "sase", "m-cet", "t-cet", "h-cet", AUTO)
@@ -147,16 +147,16 @@ def _inside(trends: list[Any]) -> float:
     seconds, windows = 0.0, 0
     for one in trends:
         began = time.perf_counter()
-        stage = stage_of(one, "h-cet")
-        cet = cet_graph_of(stage)
-        pool = Pool(cet, len(stage.events), stage.meter)
-        for partition, choice in planned(stage, cet):
+        given = input_of(one, "h-cet")
+        cet = cet_graph_of(given)
+        pool = Pool(cet, len(given.events), given.meter)
+        for partition, choice in planned(given, cet):
             borders = partition.bounds[[0, *choice.cuts, len(partition.bounds) - 1]].tolist()
             for u, v in pairwise(borders):
                 pool.add(u, v)
                 pool.release_before(u)
         seconds += time.perf_counter() - began
-        windows += len(stage.tasks)
+        windows += len(given.tasks)
     return seconds / windows
 
 

@@ -81,11 +81,11 @@ def worked(trends: Sequence[Any], algorithm: str, limit: int | None = None, opti
             stored_here = graph = 0
         else:
             try:
-                stage, number = _by_name(one, algorithm, limit, optimizer)
+                given, number = _by_name(one, algorithm, limit, optimizer)
             except TrellisError:
                 return None
             found += number
-            stored_here, graph = stage.meter.peak, _graph_bytes(stage, algorithm)
+            stored_here, graph = given.meter.peak, _graph_bytes(given, algorithm)
         seconds += time.perf_counter() - began
         if seconds > PATIENCE:
             return None
@@ -97,12 +97,12 @@ def worked(trends: Sequence[Any], algorithm: str, limit: int | None = None, opti
 def _by_name(trends: Any, algorithm: str, limit: int | None, optimizer: str) -> tuple[Any, int]:
     from trellis.papers.registry import load
 
-    stage = stage_of(trends, algorithm, limit, optimizer)
-    return stage, sum(len(found) for found in load(algorithm)(stage))
+    given = input_of(trends, algorithm, limit, optimizer)
+    return given, sum(len(found) for found in load(algorithm)(given))
 
 
-def stage_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Any:
-    """Return a stage that builds its graph anew."""
+def input_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Any:
+    """Return an input that builds its graph anew."""
     from trellis.operators.trends.graph import build_graph
     from trellis.papers.contract import AlgorithmInput, AlgorithmSettings, Meter
 
@@ -114,13 +114,13 @@ def stage_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: s
     )
 
 
-def _graph_bytes(stage: Any, algorithm: str) -> int:
+def _graph_bytes(given: Any, algorithm: str) -> int:
     """Return 8 bytes for each vertex and edge of the largest window, where an algorithm of the paper has a graph."""
     if algorithm in ("baseline", "flattened", "sase"):  # the last counts its stacks and pointers as stored
         return 0
     from trellis.papers.cet.cet_graph import cet_graph_of
 
-    cet = cet_graph_of(stage)
+    cet = cet_graph_of(given)
     return 8 * int((cet.hi - cet.lo + cet.extents[1]).max(initial=0))
 
 

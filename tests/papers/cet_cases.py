@@ -51,16 +51,16 @@ def detected(seed: int, report: str, most: int = 14, **options: Any) -> Any:
     return trellis.query(text(seed, report)).detect(stream(seed, most), event_id="id", **options)
 
 
-def stage_of(trends: Any) -> AlgorithmInput:
+def input_of(trends: Any) -> AlgorithmInput:
     """Return what the algorithm works on."""
-    stage: AlgorithmInput = trends.operator.algorithm_input()
-    return stage
+    given: AlgorithmInput = trends.operator.algorithm_input()
+    return given
 
 
-def run(stage: AlgorithmInput) -> list[tuple[int, tuple[int, ...]]]:
+def run(given: AlgorithmInput) -> list[tuple[int, tuple[int, ...]]]:
     """Run an algorithm, and return the task and events of each trend, sorted."""
     rows: list[tuple[int, tuple[int, ...]]] = []
-    for found in load(stage.meter.algorithm)(stage):
+    for found in load(given.meter.algorithm)(given):
         parts: Iterable[np.ndarray] = np.split(found.positions, found.ends[:-1])
         rows += [(int(found.groups[0]), tuple(part.tolist())) for part in parts]
     return sorted(rows)

@@ -18,7 +18,7 @@ from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.operators.trends.graph import EventGraph, build_graph
 from trellis.papers.abi.event_graph import constructed_graph, source_ranges
 from trellis.papers.abi.graph import build, values_of
-from trellis.papers.abi.window import Window
+from trellis.papers.abi.window import AbiWindow
 from trellis.papers.contract import Bounds
 
 FIELDS = ("vertices", "vertex", "offsets", "held", "first", "last")
@@ -53,11 +53,11 @@ def test_constructions_agree(drawn: Case) -> None:
         for other in others:
             for name in FIELDS:
                 assert np.array_equal(getattr(first, name), getattr(other, name)), name
-    stage = detect(drawn, algorithm="anchor").operator.algorithm_input()
-    for task in range(len(stage.tasks)):
-        window = Window(stage, values, task)
-        assert np.array_equal(window.starts, stage.may_start(task))
-        assert np.array_equal(window.ends, stage.may_end(task))
+    given = detect(drawn, algorithm="anchor").operator.algorithm_input()
+    for task in range(len(given.tasks)):
+        window = AbiWindow(given, values, task)
+        assert np.array_equal(window.starts, given.may_start(task))
+        assert np.array_equal(window.ends, given.may_end(task))
 
 
 @pytest.mark.parametrize("construction", CONSTRUCTIONS)

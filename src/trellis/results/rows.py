@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -26,14 +24,14 @@ from trellis.language.syntax import Which
 from trellis.operators.weights import narrow_decimals
 from trellis.plan.plan import Plan
 from trellis.results.arrange import hidden_names
+from trellis.results.sums import DIGITS_38, means_of, sums_of, up_to_38_digits
 
 # Counts come out as rows too, and have to start fast: what only trends need is imported where it is needed.
 if TYPE_CHECKING:
     from trellis.operators.batch import PathBatch
 
-COUNT, INT32 = pa.decimal128(38, 0), pa.int32()
+COUNT, INT32 = DIGITS_38, pa.int32()
 BARE = frozenset({"events", "shared", "new", "rank", "length"})  # columns that name events by position at most
-SMALLEST = 2**1074  # how many of the smallest double make 1
 
 
 def arrow_type(type_: Type) -> pa.DataType:
@@ -263,7 +261,7 @@ class RowMaker:
         if self.positions and output.kind is OutputKind.IDS:
             return item
         if output.kind is OutputKind.AGGREGATE and output.function == "SUM" and pa.types.is_decimal(item.type):
-            item = _up_to_38_digits(item)
+            item = up_to_38_digits(item)
         return present(item, output_type(output))
 
     def exploded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -348,8 +346,8 @@ class RowMaker:
             return self.events.columns[output.column.name].take(pa.array(picked, mask=places < 0))
         values = self.events.columns[output.column.name].take(rows.positions)
         if output.function == "AVG":
-            return _means(values, ends)
-        return _sums(values, ends)
+            return means_of(values, ends)
+        return sums_of(values, ends)
 
     def _expression(self, output: Output, rows: _PathArrays) -> pa.Array:
         names = [f"_{i}" for i in range(len(output.arguments))]
@@ -427,89 +425,3 @@ def _narrow(array: pa.Array, output: Output) -> pa.Array:
         return array.cast(pa.int64())
     except pa.ArrowInvalid:
         raise OverflowInCondition("a SUM in an expression does not fit 64 bits") from None
-
-
-def _sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
-    """Return exact sums, of doubles rounded once."""
-    if pa.types.is_floating(values.type):
-        return _folded_floats(values, ends, mean=False)
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
-    if pa.types.is_integer(values.type):
-        from trellis.kernels.list.aggregates import sum_integers
-
-        numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
-        sums, found, overflow = sum_integers(ends, numbers, valid)
-        if overflow < 0:
-            return pa.array(sums, mask=~found).cast(COUNT)
-    return _wide_sums(values, ends)
-
-
-def _wide_sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
-    """Sum decimals that do not fit 64 bits: values of 38 digits, row by row, in Arrow's decimals of 76."""
-    scale = values.type.scale if pa.types.is_decimal(values.type) else 0
-    narrow = narrow_decimals(values) if pa.types.is_decimal(values.type) else values.cast(COUNT)
-    row_of = np.repeat(np.arange(len(ends)), np.diff(np.concatenate([[0], ends])))
-    table = pa.table({"row": row_of, "value": narrow.cast(pa.decimal256(76, scale))})
-    sums = table.group_by("row", use_threads=False).aggregate([("value", "sum")]).sort_by("row")
-    return sums["value_sum"].combine_chunks().cast(pa.decimal256(76, scale))
-
-
-def _up_to_38_digits(sums: pa.Array) -> pa.Array:
-    """Put NULL for decimals that need more than 38 digits."""
-    if sums.type.bit_width == 128:
-        return sums
-    most = pa.scalar(Decimal((0, (9,) * 38, -sums.type.scale)), sums.type)
-    least = pa.scalar(Decimal((1, (9,) * 38, -sums.type.scale)), sums.type)
-    fits = pc.and_(pc.less_equal(sums, most), pc.greater_equal(sums, least))
-    return pc.if_else(fits, sums, pa.scalar(None, sums.type))
-
-
-def _means(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
-    """Return exact means, rounded once."""
-    if pa.types.is_floating(values.type):
-        return _folded_floats(values, ends, mean=True)
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
-    sums = _sums(values, ends)
-    begins = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-    counts = np.add.reduceat(valid.astype(np.int64), begins) if len(ends) else np.zeros(0, np.int64)
-    return _quotients(sums, counts)
-
-
-def _quotients(sums: pa.Array, counts: NDArray[np.int64]) -> pa.Array:
-    """Divide decimals by whole numbers, rounding once: in doubles where both sides are exact there."""
-    unit = 10**sums.type.scale
-    wide = pa.concat_arrays([sums.cast(pa.decimal256(76, sums.type.scale)).fill_null(0)])
-    words = np.frombuffer(wide.buffers()[1], np.int64, 4 * len(wide), wide.offset * 32).reshape(-1, 4)
-    known = sums.is_valid().to_numpy(zero_copy_only=False) & (counts > 0)
-    whole = words[:, 0]
-    small = (words[:, 1:] == (whole >> 63)[:, None]).all(axis=1) & (np.abs(whole) < 1 << 53)
-    small &= counts <= ((1 << 53) - 1) // unit
-    quotients = whole / (np.maximum(counts, 1) * float(unit))
-    for row in np.flatnonzero(known & ~small):
-        quotients[row] = int.from_bytes(words[row].tobytes(), "little", signed=True) / (int(counts[row]) * unit)
-    return pa.array(quotients, mask=~known)
-
-
-def _folded_floats(values: pa.Array, ends: NDArray[np.int32], mean: bool) -> pa.Array:
-    from trellis.kernels.list.aggregates import fold_floats
-
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
-    numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
-    valid = valid & ~np.isnan(numbers)
-    results, counts, hard = fold_floats(ends, numbers, valid, mean)
-    for row in np.flatnonzero(hard):
-        part = slice(ends[row - 1] if row else 0, ends[row])
-        results[row] = _exactly_folded(numbers[part][valid[part]].tolist(), mean)
-    return pa.array(results + 0.0, mask=(counts == 0) | np.isnan(results))
-
-
-def _exactly_folded(numbers: list[float], mean: bool) -> float:
-    """Return the sum (or mean) of finite numbers in whole multiples of the smallest double."""
-    total = 0
-    for number in numbers:
-        above, below = number.as_integer_ratio()
-        total += above * (SMALLEST // below)
-    try:
-        return total / (SMALLEST * (len(numbers) if mean else 1))
-    except OverflowError:
-        return math.inf if total > 0 else -math.inf
