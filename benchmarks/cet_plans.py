@@ -40,7 +40,7 @@ def _layers(number: int, width: int = 3, uneven: bool = False) -> list[int]:
 
 
 def _partition(layers: Sequence[int]) -> tuple[Any, CetPartition]:
-    """Return a given of h-cet over one window of checks, and its only partition, whose costs are not yet known."""
+    """Return the input of h-cet over one window of checks, and its only partition, whose costs are not yet known."""
     (trends,) = workload("checks", checks(layers), "", 1)
     given = input_of(trends, "h-cet")
     (partition,) = partitions(given, cet_graph_of(given))

@@ -36,9 +36,9 @@ def comparable(case: Case, rows: list[dict[str, Any]]) -> Any:
     return plain if ordered else sorted(plain, key=repr)
 
 
-def paths_of(given: AlgorithmInput, name: str) -> list[tuple[int, ...]]:
+def paths_of(work: AlgorithmInput, name: str) -> list[tuple[int, ...]]:
     """Return all that an algorithm finds on an input, each trend behind its task, sorted."""
-    found = [path for some in load(name)(given) for path in _paths(some)]
+    found = [path for some in load(name)(work) for path in _paths(some)]
     return sorted(found)
 
 

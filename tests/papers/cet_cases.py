@@ -53,14 +53,14 @@ def detected(seed: int, report: str, most: int = 14, **options: Any) -> Any:
 
 def input_of(trends: Any) -> AlgorithmInput:
     """Return what the algorithm works on."""
-    given: AlgorithmInput = trends.operator.algorithm_input()
-    return given
+    work: AlgorithmInput = trends.operator.algorithm_input()
+    return work
 
 
-def run(given: AlgorithmInput) -> list[tuple[int, tuple[int, ...]]]:
+def run(work: AlgorithmInput) -> list[tuple[int, tuple[int, ...]]]:
     """Run an algorithm, and return the task and events of each trend, sorted."""
     rows: list[tuple[int, tuple[int, ...]]] = []
-    for found in load(given.meter.algorithm)(given):
+    for found in load(work.meter.algorithm)(work):
         parts: Iterable[np.ndarray] = np.split(found.positions, found.ends[:-1])
         rows += [(int(found.groups[0]), tuple(part.tolist())) for part in parts]
     return sorted(rows)

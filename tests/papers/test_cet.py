@@ -133,18 +133,18 @@ def chain_of_threes(layers: int) -> Any:
     ],
 )
 def test_what_is_stored_is_counted(algorithm: str, events: int) -> None:
-    given = input_of(chain_of_threes(4)(algorithm))
-    assert len(run(given)) == 81
-    assert given.meter.peak == 8 * events
-    assert given.meter.held == 0
+    work = input_of(chain_of_threes(4)(algorithm))
+    assert len(run(work)) == 81
+    assert work.meter.peak == 8 * events
+    assert work.meter.held == 0
 
 
 @pytest.mark.parametrize("algorithm", CET)
 def test_a_limit_that_is_met_is_no_limit(algorithm: str) -> None:
     detect_by = chain_of_threes(4)
-    given = input_of(detect_by(algorithm))
-    run(given)
-    peak = given.meter.peak
+    work = input_of(detect_by(algorithm))
+    run(work)
+    peak = work.meter.peak
     again = input_of(detect_by(algorithm, memory_limit=peak))
     assert len(run(again)) == 81
     assert again.meter.peak <= peak
@@ -154,16 +154,16 @@ def test_a_limit_that_is_met_is_no_limit(algorithm: str) -> None:
 
 
 def test_the_baseline_stops_in_time() -> None:
-    given = replace(input_of(chain_of_threes(6)("baseline")), bounds=Bounds(steps=1000))
+    work = replace(input_of(chain_of_threes(6)("baseline")), bounds=Bounds(steps=1000))
     with pytest.raises(TrellisError, match="for a window of 18 events this takes more than 1,000 steps"):
-        run(given)
+        run(work)
 
 
 @pytest.mark.parametrize("algorithm", ["t-cet", "baseline", "flattened"])
 def test_more_than_a_process_should_hold_is_refused(algorithm: str) -> None:
-    given = input_of(chain_of_threes(20)(algorithm, max_trends=10**30))
+    work = input_of(chain_of_threes(20)(algorithm, max_trends=10**30))
     with pytest.raises(TrellisError, match=r"more than the .*80,000"):
-        run(replace(given, bounds=Bounds(references=10_000)))
+        run(replace(work, bounds=Bounds(references=10_000)))
 
 
 def test_numbers_that_are_too_large_for_any_memory_are_told() -> None:

@@ -30,8 +30,8 @@ LIKE_EXHAUSTIVE = ("auto", "bnb", "exhaustive")
 
 
 def pieces_of(trends: Any) -> list[CetPartition]:
-    given = input_of(trends)
-    return list(partitions(given, cet_graph_of(given)))
+    work = input_of(trends)
+    return list(partitions(work, cet_graph_of(work)))
 
 
 def may_be_cut(graph: Any, begin: int, end: int, cut: int) -> bool:
@@ -45,15 +45,15 @@ def may_be_cut(graph: Any, begin: int, end: int, cut: int) -> bool:
 @given(SEEDS, REPORTS)
 def test_pieces_lie_between_all_places_that_may_be_cut(seed: int, report: str) -> None:
     trends = detected(seed, report, algorithm="h-cet")
-    given = input_of(trends)
+    work = input_of(trends)
     for partition in pieces_of(trends):
-        lo, hi = given.tasks.lo[partition.tasks], given.tasks.hi[partition.tasks]
+        lo, hi = work.tasks.lo[partition.tasks], work.tasks.hi[partition.tasks]
         begin, end = int(lo.min()), int(hi.max())
-        times = given.events.times
+        times = work.events.times
         wanted = {
             cut
             for cut in range(begin + 1, end)
-            if times[cut - 1] < times[cut] and may_be_cut(given.graph, begin, end, cut)
+            if times[cut - 1] < times[cut] and may_be_cut(work.graph, begin, end, cut)
         }
         assert set(partition.bounds.tolist()) == wanted | set(lo.tolist()) | set(hi.tolist())
 
@@ -172,10 +172,10 @@ def test_the_memory_limit_is_honoured(seed: int, report: str, limit: int, name: 
 
     def found_within(limit: int) -> None:
         options = {"algorithm": "h-cet", "memory_limit": limit, "optimizer": name}
-        given = input_of(detected(seed, report, most=10, **options))
-        assert run(given) == wanted
-        assert given.meter.peak <= limit
-        assert given.meter.held == 0
+        work = input_of(detected(seed, report, most=10, **options))
+        assert run(work) == wanted
+        assert work.meter.peak <= limit
+        assert work.meter.held == 0
 
     refused: NoPlan | None = None
     try:
@@ -199,10 +199,10 @@ def test_where_atomic_graphlets_do_not_fit_cuts_may_be_anywhere() -> None:
     wanted = run(input_of(free))
     longest = max(len(events) for _, events in wanted)
     for limit in (8 * (30 + longest), 400, 600):
-        given = input_of(query.detect(table, algorithm="h-cet", memory_limit=limit))
-        assert run(given) == wanted
-        assert given.meter.peak <= limit < partition.problem.smallest
-        assert "1 of which are cut at any time" in explain(given)["atomic_graphlets"]
+        work = input_of(query.detect(table, algorithm="h-cet", memory_limit=limit))
+        assert run(work) == wanted
+        assert work.meter.peak <= limit < partition.problem.smallest
+        assert "1 of which are cut at any time" in explain(work)["atomic_graphlets"]
     with pytest.raises(NoPlan, match=f"is {8 * (30 + longest)} bytes"):
         run(input_of(query.detect(table, algorithm="h-cet", memory_limit=8 * (30 + longest) - 1)))
 
@@ -210,11 +210,11 @@ def test_where_atomic_graphlets_do_not_fit_cuts_may_be_anywhere() -> None:
 @QUIET
 @given(SEEDS, REPORTS)
 def test_what_is_expected_is_what_is_measured(seed: int, report: str) -> None:
-    given = input_of(detected(seed, report, algorithm="h-cet"))
-    run(given)
-    told = explain(given)
+    work = input_of(detected(seed, report, algorithm="h-cet"))
+    run(work)
+    told = explain(work)
     expected = int(told["expected_memory"].split()[0].replace(",", "")) if told else 0
-    assert given.meter.peak == expected
+    assert work.meter.peak == expected
 
 
 # --- Windows that share graphlets -----------------------------------------------------------------------------------
@@ -229,21 +229,21 @@ def layers(number: int, window: str) -> Any:
 
 def test_each_graphlet_is_worked_on_once() -> None:
     trends = layers(60, "WITHIN 12 SLIDE 3")
-    given = input_of(trends)
-    found = run(given)
+    work = input_of(trends)
+    found = run(work)
     assert len(found) == trends.count()
     (partition,) = pieces_of(trends)
     borders = {0, 120, *range(0, 120, 6)}
     assert borders.issubset(partition.bounds.tolist())
     choice = OPTIMIZERS["auto"](partition.problem)
-    assert given.meter.facts["graphlets"] == len(choice.cuts) + 1
-    assert len(given.tasks) == 23  # windows, of four graphlets each but for those at both ends
+    assert work.meter.facts["graphlets"] == len(choice.cuts) + 1
+    assert len(work.tasks) == 23  # windows, of four graphlets each but for those at both ends
 
 
 def test_windows_store_only_what_they_hold() -> None:
     few, many = (input_of(layers(number, "WITHIN 8 SLIDE 4")) for number in (16, 160))
-    for given in (few, many):
-        run(given)
+    for work in (few, many):
+        run(work)
     assert few.meter.peak == many.meter.peak
 
 

@@ -53,11 +53,11 @@ def test_constructions_agree(drawn: Case) -> None:
         for other in others:
             for name in FIELDS:
                 assert np.array_equal(getattr(first, name), getattr(other, name)), name
-    given = detect(drawn, algorithm="anchor").operator.algorithm_input()
-    for task in range(len(given.tasks)):
-        window = AbiWindow(given, values, task)
-        assert np.array_equal(window.starts, given.may_start(task))
-        assert np.array_equal(window.ends, given.may_end(task))
+    work = detect(drawn, algorithm="anchor").operator.algorithm_input()
+    for task in range(len(work.tasks)):
+        window = AbiWindow(work, values, task)
+        assert np.array_equal(window.starts, work.may_start(task))
+        assert np.array_equal(window.ends, work.may_end(task))
 
 
 @pytest.mark.parametrize("construction", CONSTRUCTIONS)
