@@ -40,7 +40,7 @@ def can_be_ranged(bound: BoundQuery) -> bool:
 
 
 @dataclass(frozen=True)
-class Tasks:
+class TaskSettings:
     """How tasks list results and write them.
 
     Parameters

@@ -39,7 +39,7 @@ from trellis.engines.spark.batch.operate import (
 )
 from trellis.engines.spark.batch.ranges import (
     CountAndWrite,
-    Tasks,
+    TaskSettings,
     WriteRanges,
     can_be_ranged,
     even_ranges,
@@ -88,7 +88,7 @@ class SparkResults(Results):
     """
 
     engine = "spark"
-    tasks = Tasks()
+    tasks = TaskSettings()
 
     def __init__(self, plan: Plan, frame: DataFrame, options: RunOptions | None = None) -> None:
         self.plan = plan

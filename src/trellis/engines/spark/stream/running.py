@@ -29,7 +29,7 @@ from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import Filing
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import FOUND, PAGES, TAKEN, Settings, found_in, rows_of, schema_of_kind
-from trellis.engines.spark.stream.tasks import TABLES, Flushing, WriteFound, page_name
+from trellis.engines.spark.stream.tasks import TABLES, StateFlusher, WriteFound, page_name
 from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
 from trellis.language.schema import Schema
@@ -323,7 +323,7 @@ class Stream:
             page = f.format_string(page_name("%d", "%d"), f.col("user_map_key.space"), f.col("user_map_key.page"))
             value = f.col("user_map_value.counters").cast("binary").alias("value")
             state = state.unionByName(self._variable(checkpoint, PAGES).select(bucket, page.alias("variable"), value))
-        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(Flushing(family), FOUND)
+        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(StateFlusher(family), FOUND)
         self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.standing}, name)
 
     def _variable(self, checkpoint: str, name: str) -> DataFrame:

@@ -86,8 +86,10 @@ def found_in(family: Family, frame: DataFrame, settings: Settings, filing: Filin
     moment = moment_of(events.column(schema.time), schema.time_type, settings.ahead)
     rows = events.frame.select(*columns, _bucket(family, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
     rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds").drop(MOMENT)
-    pieces = rows.mapInArrow(Packing(family, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
-    return pieces.groupBy(BUCKET).transformWithStateInPandas(Holding(family, filing), FOUND, "append", "eventTime")
+    pieces = rows.mapInArrow(EventPacker(family, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
+    return pieces.groupBy(BUCKET).transformWithStateInPandas(
+        WindowStateProcessor(family, filing), FOUND, "append", "eventTime"
+    )
 
 
 def set_up(session: SparkSession) -> None:
@@ -131,7 +133,7 @@ def _bucket(family: Family, events: EventFrame, buckets: tuple[int, ...]) -> Col
 
 
 @dataclass(frozen=True)
-class Packing:
+class EventPacker:
     """Makes pieces of the events of a task.
 
     `names` are the user's, in the order of the columns before the bucket; bad events go through the `first` bucket.
@@ -242,7 +244,7 @@ def _text(state: Any) -> str | None:
     return None if value is None else str(value[0])
 
 
-class Holding(StatefulProcessor):
+class WindowStateProcessor(StatefulProcessor):
     """Holds the events of buckets, and gives what is decided as soon as the watermark says so."""
 
     def __init__(self, family: Family, filing: Filing | None = None) -> None:
@@ -331,7 +333,7 @@ def _frame(kind: str, query: str, rows: int, name: str = "", payload: bytes = b"
 
 
 @dataclass(frozen=True)
-class Unpacking:
+class ResultUnpacker:
     """Makes rows of what is packed."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -345,7 +347,7 @@ def rows_of(found: DataFrame, schema: pa.Schema, kind: str, query: str) -> DataF
     """Return decided results as rows, of one kind and query."""
     inside = pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
     chosen = found.where((f.col("kind") == kind) & (f.col("query") == query)).select("payload")
-    return chosen.mapInArrow(Unpacking(), from_arrow_schema(inside)).toDF(*schema.names)
+    return chosen.mapInArrow(ResultUnpacker(), from_arrow_schema(inside)).toDF(*schema.names)
 
 
 def schema_of_kind(family: Family, kind: str, query: str) -> pa.Schema:

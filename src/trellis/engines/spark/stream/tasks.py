@@ -69,7 +69,7 @@ def _told(kind: str, query: str, name: str, rows: int, unlisted: int = 0) -> pa.
 
 
 @dataclass(frozen=True)
-class Flushing:
+class StateFlusher:
     """Gives the results that the end of the input decides, from the rows of the state, those of a bucket together."""
 
     family: Family
