@@ -13,6 +13,7 @@ from tests.streams.test_spark import RISING, batch, events, found, nearly_sorted
 
 import trellis
 from tests.compare import plain_rows
+from tests.engines.spark.stream.test_stream import RISING, batch, events, found, nearly_sorted, write_files
 from tests.faults.disks import nearly_full, small_disk
 from tests.streams.test_bucket import in_any_order
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.streams.test_spark import SPAN, batch, events, found, nearly_sorted, write_files
 
+from tests.engines.spark.stream.test_stream import SPAN, batch, events, found, nearly_sorted, write_files
 from trellis.streams.outlet import committed_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

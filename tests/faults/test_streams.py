@@ -13,7 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.streams.test_spark import (
+
+import trellis
+from tests.compare import plain_rows
+from tests.engines.spark.stream.test_stream import (
     COUNTED,
     RISING,
     SECOND,
@@ -26,9 +29,6 @@ from tests.streams.test_spark import (
     stream_of,
     write_files,
 )
-
-import trellis
-from tests.compare import plain_rows
 from tests.streams.test_bucket import in_any_order
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream

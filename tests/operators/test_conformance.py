@@ -60,7 +60,7 @@ def operators_of(drawn: Case) -> Iterator[Operator]:
     trends = detect(drawn)
     for (name, _), plan in ways_of(trends.plan).items():
         with suppress(NotComparable):
-            yield operator_class(name)(plan, trends._operator.events, 2)
+            yield operator_class(name)(plan, trends.operator.events, 2)
 
 
 def label(operator: Operator) -> str:

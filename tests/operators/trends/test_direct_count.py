@@ -148,6 +148,6 @@ def test_columns_that_the_query_does_not_name_are_summed() -> None:
     table = pa.table({"ts": np.arange(2 * n), "id": np.arange(2 * n), "x": x, "y": np.arange(2 * n)})
     query = trellis.query("PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT maximal")
     trends = query.detect(table, time="ts", event_id="id")
-    assert isinstance(trends._operator.counter, DirectCounter)
+    assert isinstance(trends.operator.counter, DirectCounter)
     (row,) = trends.aggregate("sum(s.y)").to_pylist()
     assert int(row["sum_s_y_text"]) == n * int(np.arange(2 * n).sum())
