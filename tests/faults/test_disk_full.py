@@ -9,7 +9,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.streams.test_spark import RISING, batch, events, found, nearly_sorted, write_files
 
 import trellis
 from tests.compare import plain_rows
