@@ -39,7 +39,7 @@ def taken_memory() -> int:
 
 
 def exhausted(problem: MemoryError, who: str = "this process") -> MemoryExhausted:
-    """Return what is said when an allocation fails.
+    """Return the error for an allocation that failed.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ class Methods:
     optimizer: str = AUTO
 
     def settings(self, max_trends: int = DEFAULT_MAX_TRENDS) -> AlgorithmSettings:
-        """Return what a plan says of it."""
+        """Return the settings of the algorithm, for the plan."""
         limit = None if self.memory_limit is None else size_in_bytes(self.memory_limit)
         return AlgorithmSettings(self.anchors, limit, self.optimizer, self.construction, max_trends=max_trends)
 

@@ -129,7 +129,7 @@ def _run(query: str, files: list[str], shown: o.OutputOptions, work: Callable[..
             done += size
             step(f"reading: {done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
 
-        found = work(write=write, told=told)
+        found = work(write=write, progress=told)
     if shown.json:
         out().print(json_text.dumps(_data(query, found, shown.out)))
     elif not shown.quiet:

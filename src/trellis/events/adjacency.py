@@ -201,15 +201,15 @@ def is_true(result: pa.Array) -> NDArray[np.bool_]:
 
 
 def meets_condition(
-    condition: Condition, columns: Mapping[Any, pa.Array], asked: NDArray[np.bool_]
+    condition: Condition, columns: Mapping[Any, pa.Array], candidates: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Return which events meet a condition; only those that are `asked` can be the cause of an overflow."""
+    """Return which events meet a condition; only the `candidates` can be the cause of an overflow."""
     try:
-        return is_true(evaluate(condition.value, lambda c: columns[c.name], len(asked)))
+        return is_true(evaluate(condition.value, lambda c: columns[c.name], len(candidates)))
     except OverflowInCondition:
-        rows = pa.array(np.flatnonzero(asked))
-        meets = np.zeros(len(asked), np.bool_)
-        meets[asked] = is_true(evaluate(condition.value, lambda c: columns[c.name].take(rows), len(rows)))
+        rows = pa.array(np.flatnonzero(candidates))
+        meets = np.zeros(len(candidates), np.bool_)
+        meets[candidates] = is_true(evaluate(condition.value, lambda c: columns[c.name].take(rows), len(rows)))
         return meets
 
 

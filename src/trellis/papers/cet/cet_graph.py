@@ -71,7 +71,7 @@ class Buffer:
         self.values, self.offsets = np.empty(self._size + SPARE, np.int32), np.empty(self._rows + SPARE, np.int32)
         self.ends = self.offsets[1:]
 
-    def found(self, task: int, rows: int, used: int) -> PathBatch:
+    def batch(self, task: int, rows: int, used: int) -> PathBatch:
         """Return the trends that were written."""
         values, ends = self.values[:used], self.ends[:rows]
         if 2 * used < self._size:

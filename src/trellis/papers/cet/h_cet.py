@@ -74,7 +74,7 @@ def _joined(
     while not over:
         found, used, over = join(walk, lo, hi, cet.both, stored, buffer.values, buffer.ends)
         if found:
-            yield buffer.found(task, found, used)
+            yield buffer.batch(task, found, used)
     assert REFERENCE * state[DEEPEST] <= current
     given.meter.release(current)
 

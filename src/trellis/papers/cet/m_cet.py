@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trellis.operators.batch import PathBatch
 from trellis.papers.cet.cet_graph import Buffer, cet_graph_of
-from trellis.papers.cet.walks import walked
+from trellis.papers.cet.walks import walk_trends
 from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 
@@ -18,5 +18,5 @@ def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
     for task in range(len(given.tasks)):
         current = REFERENCE * int(longest[task])
         given.meter.hold(current)
-        yield from walked(given, cet, task, buffer, backwards=False)
+        yield from walk_trends(given, cet, task, buffer, backwards=False)
         given.meter.release(current)

@@ -8,7 +8,7 @@ import numpy as np
 
 from trellis.operators.batch import PathBatch
 from trellis.papers.cet.cet_graph import Buffer, cet_graph_of
-from trellis.papers.cet.walks import walked
+from trellis.papers.cet.walks import walk_trends
 from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 
@@ -21,5 +21,5 @@ def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
         events = int(np.count_nonzero(cet.ok[cet.lo[task] : cet.hi[task]]))
         stored = REFERENCE * (events + int(edges[task]) + int(longest[task]))
         given.meter.hold(stored)
-        yield from walked(given, cet, task, buffer, backwards=True)
+        yield from walk_trends(given, cet, task, buffer, backwards=True)
         given.meter.release(stored)

@@ -11,7 +11,9 @@ from trellis.papers.cet.cet_graph import Buffer, CetGraph
 from trellis.papers.contract import AlgorithmInput
 
 
-def walked(given: AlgorithmInput, cet: CetGraph, task: int, buffer: Buffer, backwards: bool) -> Iterator[PathBatch]:
+def walk_trends(
+    given: AlgorithmInput, cet: CetGraph, task: int, buffer: Buffer, backwards: bool
+) -> Iterator[PathBatch]:
     """Yield the trends of a window, found forwards over successors or backwards over predecessors."""
     first, last = given.may_start(task), given.may_end(task)
     marks = kernel.WalkMarks(last, first, True) if backwards else kernel.WalkMarks(first, last, False)
@@ -23,4 +25,4 @@ def walked(given: AlgorithmInput, cet: CetGraph, task: int, buffer: Buffer, back
         kernel.fill(state, ranges, graph, None, None, marks, rows)
         number, used = state.state[kernel.ROWS : kernel.VALUES + 1].tolist()
         if number:
-            yield buffer.found(task, number, used)
+            yield buffer.batch(task, number, used)

@@ -70,7 +70,7 @@ def posts(
         If a file cannot be read.
     """
     engine = Posts(k, changes)
-    return _found(engine, lambda: engine.to_dead_posts, [posts, comments], write, how)
+    return _run(engine, lambda: engine.to_dead_posts, [posts, comments], write, how)
 
 
 def communities(
@@ -102,10 +102,10 @@ def communities(
         If a file cannot be read.
     """
     engine = Communities(k, d, community)
-    return _found(engine, lambda: engine.late_likes, [friendships, comments, likes], write, how)
+    return _run(engine, lambda: engine.late_likes, [friendships, comments, likes], write, how)
 
 
-def _found(
+def _run(
     engine: LineEngine, late: Callable[[], int], given: list[Source], write: Write | None, how: dict[str, Any]
 ) -> QueryOutput:
     begin = time.perf_counter()

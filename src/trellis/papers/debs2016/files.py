@@ -21,7 +21,7 @@ Source = str | os.PathLike[str] | bytes | BinaryIO
 
 def run_over(
     engine: LineEngine, given: Sequence[Source], write: Write, *, chunk: int = CHUNK, delays: list[int] | None = None,
-    told: Callable[[int], object] = lambda _: None,
+    progress: Callable[[int], object] = lambda _: None,
 ) -> None:  # fmt: skip
     """Run a query over whole files.
 
@@ -63,7 +63,7 @@ def run_over(
                     engine.close(waits)
                 else:
                     ahead[waits] = pool.submit(next, lines[waits], None)
-                    told(len(more))
+                    progress(len(more))
                     engine.push(waits, more)
     finally:
         for file, one in zip(files, given, strict=False):

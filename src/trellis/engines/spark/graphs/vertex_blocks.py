@@ -93,8 +93,8 @@ def opened(number: int, blob: bytes) -> Part:
     return Part(number, Block(ids=ids, **arrays), watched, watchers)
 
 
-def _row(number: int, kind: str, columns: dict[str, Any], *told: Any) -> pa.RecordBatch:
-    changed, scheduled, total = told or (0, 0, 0.0)
+def _row(number: int, kind: str, columns: dict[str, Any], *progress: Any) -> pa.RecordBatch:
+    changed, scheduled, total = progress or (0, 0, 0.0)
     row = [[number], [kind], [changed], [scheduled], [total], [_packed(columns)]]
     return pa.RecordBatch.from_arrays(
         [pa.array(one, fld.type) for one, fld in zip(row, MOVING_ARROW, strict=True)], schema=MOVING_ARROW

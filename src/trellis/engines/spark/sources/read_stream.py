@@ -47,7 +47,9 @@ def read_stream(
         At most so many files make a batch.
     """
     kind = _kind(directory, input_format)
-    declared = _declared(schema) if schema is not None else _found(session, directory, input_format, text_columns, time)
+    declared = (
+        _declared(schema) if schema is not None else _inferred(session, directory, input_format, text_columns, time)
+    )
     chosen = choose_time([fld.name for fld in declared.fields], time)
     as_text = kind in ("csv", "tsv") and _type(declared, chosen) == t.TimestampType()
     fields = [t.StructField(x.name, t.StringType() if as_text and x.name == chosen else x.dataType) for x in declared]
@@ -113,7 +115,7 @@ def _declared(schema: str) -> t.StructType:
     return found
 
 
-def _found(
+def _inferred(
     session: SparkSession, directory: str, input_format: str | None, text_columns: Iterable[str], time: str | None
 ) -> t.StructType:
     """Return the schema of the files that are there."""
