@@ -54,7 +54,7 @@ class Shape(NamedTuple):
     ending: np.ndarray
 
 
-class Tasks(NamedTuple):
+class SearchTasks(NamedTuple):
     """Ranges of events as in `trellis.kernels.count.paths`; those of one `base` differ in stream and first states."""
 
     lo: np.ndarray

@@ -122,7 +122,7 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     masks = [usable[a.position] if a.source is None else steps[a.source, a.position].takes for a in arrivals]
     flat = np.flatnonzero(np.stack(masks, axis=1).ravel())
     of_event, arrival = flat // len(arrivals), flat % len(arrivals)
-    laid_out = _Vertices(graph, arrivals, of_event, arrival, len(events))
+    laid_out = _VertexLayout(graph, arrivals, of_event, arrival, len(events))
     index = laid_out.index(steps, events, len(lo), every)
     begins = laid_out.begins
     first, behind = begins[lo], begins[hi]  # of the vertices of an event those that begin a match come first
@@ -202,7 +202,7 @@ def _is_in_order(graph: PositionGraph, usable: list[Flags]) -> bool:
     return True
 
 
-class _Vertices:
+class _VertexLayout:
     """Events and how they were arrived at, in that order."""
 
     def __init__(

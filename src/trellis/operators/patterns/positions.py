@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class _Vertices:
+class _PositionVertices:
     """Events bound to positions, in the order (event, position), and their successors."""
 
     events: Ints
@@ -77,7 +77,7 @@ class PositionPaths:
         events, positions = vertices.events, vertices.positions
         may_begin, may_end = (np.isin(positions, ends) for ends in (self.graph.firsts, self.graph.lasts))
         worlds, group = self._anchored_worlds(events, may_begin) if self.graph.anchored else self._plain_worlds(events)
-        graph = kernel.Graph(
+        graph = kernel.BoundGraph(
             events, positions, self.slice.times[events], may_begin, may_end, vertices.offsets, vertices.targets,
             np.flatnonzero(~may_begin),
         )  # fmt: skip
@@ -147,7 +147,7 @@ class PositionPaths:
 
     # --- Edges ------------------------------------------------------------------------------------------------
 
-    def _vertices(self) -> _Vertices:
+    def _vertices(self) -> _PositionVertices:
         size, number = len(self.rows), len(self.graph.positions)
         usable = np.stack([self.usable[position.variable] for position in self.graph.positions], axis=1)
         flat = np.flatnonzero(usable.ravel())
@@ -166,7 +166,7 @@ class PositionPaths:
             kernel.join_edges(*given, targets)
         if self.plan.bound.report is Report.MAXIMAL:
             offsets, targets = self._reduced(events, offsets, targets)
-        return _Vertices(events, positions, offsets, targets)
+        return _PositionVertices(events, positions, offsets, targets)
 
     def _edges(self, source: int, target: int) -> tuple[Ints, NDArray[np.int32]]:
         """Return the edges between events at two positions."""

@@ -320,10 +320,10 @@ class BestSearch:
 
     # --- What the kernels take
 
-    def tasks(self, lanes: Lanes) -> nodes.Tasks:
+    def tasks(self, lanes: Lanes) -> nodes.SearchTasks:
         """Return tasks as the kernels take them."""
         tasks, at = self.space.tasks, lanes.number
-        return nodes.Tasks(
+        return nodes.SearchTasks(
             tasks.lo[at], tasks.hi[at], tasks.first_end[at], lanes.stream, at, bool(tasks.single), bool(tasks.every)
         )
 
