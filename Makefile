@@ -20,8 +20,8 @@ run: $(READY) ## set up, then a guided tour on sample data
 test: lint ## set up, then lint, types and the tests that are not slow
 	@$(WITH_JAVA) NUMBA_OPT=1 scripts/test.sh "not slow"
 
-test-all: lint ## the same with the slow tests
-	@$(WITH_JAVA) scripts/test.sh
+test-all: lint ## the same with the slow tests, and random tests from fresh seeds
+	@$(WITH_JAVA) scripts/test.sh "slow or not slow" --hypothesis-profile=explore
 
 lint: $(READY) ## ruff and mypy only
 	@$(PYTHON_VENV) -m ruff check --quiet $(CHECKED)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import trellis
 from benchmarks import Peer, Row, Table, Target, Timing, at_most, median_of, step
 from benchmarks.abi import Q1, Q2, compatible, extract, random_prices, stage_of
-from trellis.papers.abi.anchor import BATCH_VALUES
+from trellis.papers.contract import USUAL
 from trellis.papers.registry import ABI
 
 RATIO, LEAST = 1.2, 0.05
@@ -31,7 +31,7 @@ def run(quick: bool) -> list[Table]:
               [f"Medians of 5. What `auto` and the best other do in less than {1000 * LEAST:.0f} ms is not judged."]),
         Table("Ten queries, the graph and the counts being ready", alone,
               ["Medians of 5. `auto` gives Arrow arrays in the order of ranks; the others give arrays of positions as "
-               f"they find them, without ranks, in batches of some {BATCH_VALUES:,} events."]),
+               f"they find them, without ranks, in batches of some {USUAL.batch_values:,} events."]),
     ]  # fmt: skip
 
 

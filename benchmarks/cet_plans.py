@@ -14,11 +14,11 @@ from benchmarks.cet_work import claim, generated, stage_of, times, workload
 from benchmarks.data import checks
 from trellis.errors import TrellisError
 from trellis.papers.cet.graphlets import Partition, partitions
-from trellis.papers.cet.ground import MOST_REFERENCES, ground_of
+from trellis.papers.cet.ground import ground_of
 from trellis.papers.cet.h_cet import execute
 from trellis.papers.cet.optimizer import OPTIMIZERS
 from trellis.papers.cet.plans import Choice, Problem
-from trellis.papers.contract import REFERENCE
+from trellis.papers.contract import REFERENCE, USUAL
 
 SEARCHES = ("exhaustive", "bnb-paper", "bnb", "greedy")
 NODE = 20  # bytes of a plan for each of its graphlets, as the paper counts
@@ -52,7 +52,7 @@ def _between(problem: Problem, share: float) -> int:
 
     One graphlet that no process should store counts as what one may.
     """
-    least, most = problem.smallest, min(problem.cost(())[1], REFERENCE * MOST_REFERENCES)
+    least, most = problem.smallest, min(problem.cost(())[1], REFERENCE * USUAL.references)
     return int(least * (most / least) ** share)
 
 

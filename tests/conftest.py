@@ -1,3 +1,5 @@
+"""What all tests share: the profiles of Hypothesis, the one Spark session, and which tests go together."""
+
 from __future__ import annotations
 
 import gc
@@ -7,13 +9,15 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests import profiles
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 gc.set_threshold(200_000, 20, 100)  # compiling makes millions of objects that stay
-settings.register_profile("trellis", deadline=None)  # the first call of a kernel compiles it
-settings.load_profile("trellis")
+profiles.register()
+settings.load_profile("ci")  # `--hypothesis-profile=explore` comes after this
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": 2,

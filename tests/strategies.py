@@ -151,9 +151,10 @@ def tables(draw: Any, types: Sequence[str | None] = (), most: int = 10) -> Table
     columns |= {name: ATTRIBUTES[name] for name in draw(st.permutations(list(ATTRIBUTES)))}
     if types:
         columns["type"] = ("string", st.sampled_from(types))
-    least = draw(st.sampled_from([most // 2, most // 2, most - 1, 1, 0]))
+    many = [(most // 2, most)] * 5 + [(most - 1, most)] * 2
+    least, largest = draw(st.sampled_from([*many, (1, most), (0, most), (0, 1)]))
     row = st.fixed_dictionaries({name: values for name, (_, values) in columns.items()})
-    rows = draw(st.lists(row, min_size=least, max_size=most))
+    rows = draw(st.lists(row, min_size=least, max_size=largest))
     ticks = draw(_ticks(len(rows)))
     rows = [{**row, time: clock.at(tick)} for row, tick in zip(rows, ticks, strict=True)]
     if rows and len(rows) < most and draw(st.integers(0, 3)) == 0:

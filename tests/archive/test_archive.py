@@ -10,12 +10,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trellis
 from tests.archive.cases import built, events
 from tests.compare import plain_rows
+from tests.profiles import examples
 from trellis.archive import Answer, Archive
 from trellis.archive.filters import Filters
 from trellis.archive.leaves import Question
@@ -24,7 +25,6 @@ from trellis.archive.sizing import size_filters, thesis_size
 from trellis.archive.step_sequences import StepSequence
 from trellis.errors import UsageError
 
-SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
 QUERIES = [
     "PATTERN SEQ(A a, B b)",
     "PATTERN SEQ(A a, B+ b[]) WHERE a.x < b.x",
@@ -69,8 +69,7 @@ class Bad:
         return self.filters.has(names) | (rng.random(self.filters.leaves) < 0.3)
 
 
-@seed(11101)
-@settings(max_examples=80, **SETTINGS)
+@examples(80)
 @given(number=st.integers(0, 10**9), text=st.sampled_from(QUERIES))
 def test_exact_answers_are_those_of_the_engine(
     tmp_path_factory: pytest.TempPathFactory, number: int, text: str
@@ -79,8 +78,7 @@ def test_exact_answers_are_those_of_the_engine(
 
 
 @pytest.mark.slow
-@seed(11103)
-@settings(max_examples=3000, **SETTINGS)
+@settings(max_examples=3000)
 @given(number=st.integers(0, 10**9), text=st.sampled_from(QUERIES))
 def test_many_exact_answers(tmp_path_factory: pytest.TempPathFactory, number: int, text: str) -> None:
     exactly(tmp_path_factory.mktemp("a") / "archive", number, text)
@@ -145,8 +143,7 @@ def test_filters_never_deny_what_is_there_and_keep_their_rate(tmp_path: Path) ->
     assert about["density"] < 0.6
 
 
-@seed(11102)
-@settings(max_examples=60, **SETTINGS)
+@examples(60)
 @given(number=st.integers(0, 10**9))
 def test_keys_in_one_pass(tmp_path_factory: pytest.TempPathFactory, number: int) -> None:
     dice = random.Random(number)

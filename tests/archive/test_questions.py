@@ -8,17 +8,17 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
 from tests.archive.naive import Leaf, chains
+from tests.profiles import examples
 from trellis.archive.leaves import Answer, LeafIntervals, Leaves, Policy, Question, Reading, SpanLimit
 from trellis.archive.search import LeafSearch
 from trellis.archive.step_sequences import step_sequences_of
 from trellis.errors import UsageError
 
-SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
 NAMES = "ABCDE"
 PATTERNS = [
     "SEQ(A, B)", "SEQ(A, B, C)", "SEQ(A, A)", "SEQ(A, OR(B, C))", "SEQ(A, AND(B, C))", "SEQ(AND(A, B), C)",
@@ -89,8 +89,7 @@ def draw(dice: random.Random) -> tuple[Question, Leaves, list[Leaf], int, str, l
     return question, leaves, plain, capacity, events, times
 
 
-@seed(11001)
-@settings(max_examples=600, **SETTINGS)
+@examples(600)
 @given(number=st.integers(0, 10**9))
 def test_questions_equal_the_naive_evaluator(number: int) -> None:
     question, leaves, plain, capacity, _, _ = draw(random.Random(number))
@@ -104,8 +103,7 @@ def test_questions_equal_the_naive_evaluator(number: int) -> None:
         assert LeafSearch(question, leaves).needed().tolist() == needed.tolist()
 
 
-@seed(11002)
-@settings(max_examples=150, **SETTINGS)
+@examples(150)
 @given(number=st.integers(0, 10**9))
 def test_the_truth_lies_between_the_readings(number: int) -> None:
     dice = random.Random(number)
@@ -162,8 +160,7 @@ def test_what_cannot_be_asked(text: str, wrong: str) -> None:
         sequences(text)
 
 
-@seed(11003)
-@settings(max_examples=150, **SETTINGS)
+@examples(150)
 @given(number=st.integers(0, 10**9))
 def test_other_lists_of_the_same_chains(number: int) -> None:
     dice = random.Random(number)
@@ -207,8 +204,7 @@ class Erring:
         return found
 
 
-@seed(11004)
-@settings(max_examples=400, **SETTINGS)
+@examples(400)
 @given(number=st.integers(0, 10**9))
 def test_what_errors_of_filters_can_do(number: int) -> None:
     question, leaves, *_ = draw(random.Random(number))

@@ -21,6 +21,7 @@ PAIR = "PATTERN SEQ(A a, B b)"
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
+    """A small archive of nine events, of the types A, B and C."""
     table = pa.table({"t": list(range(9)), "k": list("ABABABABC")})
     return Archive.build(table, tmp_path / "a", time="t", type="k")
 

@@ -1,3 +1,5 @@
+"""Files that the commands of several tests are given."""
+
 from __future__ import annotations
 
 from pathlib import Path

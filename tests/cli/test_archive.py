@@ -16,6 +16,7 @@ from tests.cli.cases import run
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of 300 events that the command built, beside the files it was built from and later ones."""
     folder = tmp_path_factory.mktemp("archive")
     table = events(400, random.Random(1), "ABCDEFGH")
     pq.write_table(table.slice(0, 300), folder / "first.parquet")

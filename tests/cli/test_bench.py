@@ -200,6 +200,7 @@ class Clock:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """A clock that moves only when the measured function sleeps."""
     clock = Clock()
     monkeypatch.setattr("benchmarks.measure.time", clock)
     return clock

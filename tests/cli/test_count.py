@@ -1,3 +1,5 @@
+"""`trellis count`: numbers by window, in all, and as files."""
+
 from __future__ import annotations
 
 import json

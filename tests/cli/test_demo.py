@@ -1,3 +1,5 @@
+"""`trellis demo`: the guided tour."""
+
 from __future__ import annotations
 
 import re

@@ -1,3 +1,5 @@
+"""`trellis detect`: what it prints and writes, in every format."""
+
 from __future__ import annotations
 
 import csv

@@ -1,3 +1,5 @@
+"""`trellis explain`: the plan as text and as data."""
+
 from __future__ import annotations
 
 import json

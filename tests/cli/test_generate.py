@@ -1,3 +1,5 @@
+"""`trellis generate`: streams of a seed, written as files."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -15,6 +15,7 @@ from trellis.papers.debs2016 import communities, posts
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of a social network that the command made."""
     folder = tmp_path_factory.mktemp("graph") / "social"
     done = run(
         "generate", "social", "--events", "2000", "--users", "60", "--rate", "200", "--seed", "5", "--out", folder

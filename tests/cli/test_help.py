@@ -1,3 +1,5 @@
+"""What `--help` and `--version` say."""
+
 from __future__ import annotations
 
 import re

@@ -11,6 +11,7 @@ from tests.cli.cases import PRICES, RISING, assert_mistake, names_in, run, run_l
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory, which is the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

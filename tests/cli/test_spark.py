@@ -67,6 +67,7 @@ print(json.dumps(done))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the commands are given."""
     folder = tmp_path_factory.mktemp("spark")
     for name, text in FILES.items():
         (folder / name).write_text(text)

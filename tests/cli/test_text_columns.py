@@ -1,3 +1,5 @@
+"""Columns that a query compares with strings are read as text."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,3 +1,5 @@
+"""A fault of Trellis itself ends with code 1 and a hint."""
+
 from __future__ import annotations
 
 from pathlib import Path

@@ -22,6 +22,7 @@ BACKWARDS = {37, 71, 128, 231, 294}  # attempts that do not run in time order, b
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
+    """The transfers of the money-laundering data."""
     return read_table(data_file("aml", "laundering_transactions.csv"), text_columns=["from_bank", "to_bank"])
 
 

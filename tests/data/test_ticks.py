@@ -30,6 +30,7 @@ Trade = tuple[int, Decimal]  # milliseconds after midnight, price
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
+    """The trades of one day, as Trellis reads them."""
     return read_table(data_file(*FILE))
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
+from tests.profiles import examples
 from trellis.engines.local.results import LocalResults
 from trellis.errors import DataError, UsageError
 from trellis.events.prepare import PreparedEvents, prepare, with_columns
@@ -227,7 +228,7 @@ def plainly(prepared: PreparedEvents) -> Slow:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(cases())
 def test_prepare(case: Case) -> None:
     on_bad_rows = "drop" if case.drop else "error"

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graphs.payments import as_plain, example, payments, plainly
+from tests.profiles import examples
 from trellis.errors import DataError, OperatorFailed, UsageError
 from trellis.graphs import (
     Change,
@@ -354,7 +355,7 @@ class Community(Operator):
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.integers(0, 5)), max_size=40), st.integers(1, 3))
-@settings(max_examples=30)
+@examples(30)
 def test_communities_with_store_and_cliques(steps: list[tuple[bool, int, int]], instances: int) -> None:
     import networkx as nx
 
@@ -485,7 +486,7 @@ def test_the_best_are_told_when_they_change() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.none() | st.integers(0, 4)), max_size=30), st.integers(1, 3))
-@settings(max_examples=50)
+@examples(50)
 def test_the_best_are_those_of_a_full_sort(rows: list[tuple[str, int | None]], instances: int) -> None:
     now: dict[str, int] = {}
     wanted, last = [], []

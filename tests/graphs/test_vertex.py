@@ -8,10 +8,11 @@ import networkx as nx
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from networkx.algorithms.link_analysis.pagerank_alg import _pagerank_python as pagerank
 
+from tests.profiles import examples
 from trellis.errors import DataError, UsageError
 from trellis.graphs import (
     Cliques,
@@ -47,7 +48,7 @@ def named(pairs: list[tuple[int, int]]) -> list[tuple[str, str]]:
 
 
 @given(PAIRS, st.booleans())
-@settings(max_examples=60)
+@examples(60)
 def test_programs_against_networkx(pairs: list[tuple[int, int]], directed: bool) -> None:
     graph = arrays(pairs, directed)
     theirs = nx.DiGraph(pairs) if directed else nx.Graph(pairs)
@@ -66,7 +67,7 @@ def test_programs_against_networkx(pairs: list[tuple[int, int]], directed: bool)
 
 
 @given(st.lists(st.tuples(ENDS, ENDS, st.integers(0, 9)), min_size=1, max_size=20))
-@settings(max_examples=40)
+@examples(40)
 def test_weights_against_networkx(triples: list[tuple[int, int, int]]) -> None:
     smallest: dict[tuple[int, int], int] = {}
     for a, b, weight in triples:
@@ -84,7 +85,7 @@ def test_weights_against_networkx(triples: list[tuple[int, int, int]]) -> None:
 
 
 @given(PAIRS.filter(bool))
-@settings(max_examples=40)
+@examples(40)
 def test_cliques_against_networkx(pairs: list[tuple[int, int]]) -> None:
     plain = nx.Graph(pairs)
     plain.remove_edges_from(list(nx.selfloop_edges(plain)))
@@ -114,7 +115,7 @@ def test_a_vertex_with_sixty_neighbours_and_one_with_more() -> None:
 
 
 @given(PAIRS.filter(bool))
-@settings(max_examples=20)
+@examples(20)
 def test_ids_may_be_texts(pairs: list[tuple[int, int]]) -> None:
     numbers = execute(Triangles(), arrays(pairs)).to_dict()
     assert execute(Triangles(), arrays(named(pairs))).to_dict() == {str(9 * v): n for v, n in numbers.items()}

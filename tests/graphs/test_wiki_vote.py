@@ -12,7 +12,7 @@ from networkx.algorithms.link_analysis.pagerank_alg import _pagerank_python as p
 from pyspark.sql import SparkSession
 
 from tests.data.places import data_file
-from tests.graphs.test_spark_vertex import both
+from tests.engines.spark.graphs.test_vertex import both
 from trellis.graphs import Cliques, Components, Cores, PageRank, ShortestPaths, Triangles, edge_list, execute
 
 pytestmark = pytest.mark.data

@@ -24,6 +24,7 @@ ONE_PER_LINE = "Write one JSON object per line."
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty directory, which is the current one."""
     monkeypatch.chdir(tmp_path)
 
 

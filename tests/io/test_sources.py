@@ -14,6 +14,7 @@ from trellis.io.sources import Source, expand
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with files, hidden files and other directories, which is the current one."""
     monkeypatch.chdir(tmp_path)
     for name in ("d/b.csv", "d/a.csv", "d/sub/c.csv", "d/_SUCCESS", "d/.b.csv.crc", "d/_t/x.csv", "e/x.json"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)

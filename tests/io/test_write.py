@@ -28,6 +28,7 @@ SMALL = pa.table({"a": [1, 2]})
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty directory, which is the current one."""
     monkeypatch.chdir(tmp_path)
 
 

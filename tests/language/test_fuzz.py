@@ -6,10 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.language.trees import queries
+from tests.profiles import examples
 from trellis.errors import BindError, QueryError, QuerySyntaxError, UsageError
 from trellis.language import syntax as s
 from trellis.language.binder import bind
@@ -30,7 +31,7 @@ TIMESTAMP DATE a b S s s.price s.name s[i].fee s[i-1].fee NEXT(s).id FIRST(s).da
 , ; . .. = == != <> < <= > >= + - * / % & | ! ? ` ' " 'x' '2024-01-31' `a b` 0 1 5 1.5 .5 1e5 1e999999 1e-999999
 99999999999999999999 5 min 3 months -- # $ é 日 ٣ \\ i
 """.split()  # noqa: SIM905
-quick = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = examples(300)
 
 
 def answer(text: str) -> None:
@@ -83,7 +84,7 @@ def test_mutated_examples(text: str, data: st.DataObject):
     answer(text)
 
 
-@settings(quick, max_examples=80)
+@examples(80)
 @given(queries())
 def test_whole_queries_are_bound_or_refused(query: s.QuerySyntax):
     text = to_query_text(query)

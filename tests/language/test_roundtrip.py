@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from tests.language.trees import conjuncts, patterns, queries
+from tests.profiles import examples
 from trellis.language import syntax as s
 from trellis.language.parser import parse
 from trellis.language.printer import condition_text, pattern_text, to_query_text
 
-quick = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-quicker = settings(quick, max_examples=150)
+quick = examples(300)
+quicker = examples(150)
 
 
 @quick

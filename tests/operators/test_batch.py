@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trellis.operators.batch import NO_RANK, RANK_LIMIT, PathBatch, rank_labels
@@ -42,7 +42,6 @@ def plain(batch: PathBatch) -> list[Result]:
     return found
 
 
-@settings(deadline=None)
 @given(RESULTS)
 def test_the_arrays_of_a_ragged_batch(results: list[Result]) -> None:
     batch = ragged(results)
@@ -52,7 +51,6 @@ def test_the_arrays_of_a_ragged_batch(results: list[Result]) -> None:
     assert batch.lasts.tolist() == [one[-1] for one, _, _ in results]
 
 
-@settings(deadline=None)
 @given(EQUALLY_LONG)
 def test_a_table_is_the_same_batch(results: list[Result]) -> None:
     one, other = table(results), ragged(results)
@@ -65,7 +63,6 @@ def test_a_table_is_the_same_batch(results: list[Result]) -> None:
         assert some.positions.tolist() == [events[place] for events, _, _ in results]
 
 
-@settings(deadline=None)
 @given(RESULTS, st.data())
 def test_results_are_taken_joined_and_cut(results: list[Result], data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, len(results) - 1), max_size=8)) if results else []
@@ -79,7 +76,6 @@ def test_results_are_taken_joined_and_cut(results: list[Result], data: st.DataOb
     assert all(len(piece) == 1 or 0 < len(piece.positions) <= most for piece in pieces)
 
 
-@settings(deadline=None)
 @given(RESULTS)
 def test_the_compact_form_shares_all_that_it_can(results: list[Result]) -> None:
     batch = ragged(results).compacted()
@@ -95,7 +91,6 @@ def test_the_compact_form_shares_all_that_it_can(results: list[Result]) -> None:
     assert batch.ranks.tolist() == [rank for _, rank, _ in results]
 
 
-@settings(deadline=None)
 @given(RESULTS, st.integers(0, 4))
 def test_the_events_of_a_variable(results: list[Result], variable: int) -> None:
     some, has = ragged(results).of_variable(variable)

@@ -15,10 +15,11 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.compare import OVERFLOW, detect, expected
+from tests.profiles import examples
 from tests.strategies import Case, case, chain_case, general_case, sequence_case
 from trellis.errors import OverflowInCondition, UsageError
 from trellis.language.schema import Kind
@@ -34,7 +35,6 @@ from trellis.plan.variants import aggregate_plan, top_plan
 from trellis.results.arrange import arrange
 from trellis.results.rows import RowMaker
 
-SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
 ALGORITHMS = list(dict.fromkeys(name for entry in OPERATORS for name in entry.algorithms))
 MANY = 10**9  # results that may be listed
 Row = tuple[int, int, tuple[int, ...], tuple[int, ...]]  # group, rank, events, variables
@@ -60,7 +60,7 @@ def operators_of(drawn: Case) -> Iterator[Operator]:
     trends = detect(drawn)
     for (name, _), plan in ways_of(trends.plan).items():
         with suppress(NotComparable):
-            yield operator_class(name)(plan, trends._operator.events, 2)
+            yield operator_class(name)(plan, trends.operator.events, 2)
 
 
 def label(operator: Operator) -> str:
@@ -254,8 +254,7 @@ def check(drawn: Case, data: st.DataObject) -> None:
     ids=["trends", "chains", "sequences", "patterns"],
 )
 def test_every_operator_keeps_the_contract(cases: Any, number: int) -> None:
-    @seed(20_001)
-    @settings(max_examples=number, **SETTINGS)
+    @examples(number)
     @given(drawn=cases, data=st.data())
     def hold(drawn: Case, data: st.DataObject) -> None:
         with suppress(OverflowInCondition):

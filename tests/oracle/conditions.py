@@ -18,6 +18,8 @@ Reference = tuple[str, Which, int | None]  # variable, which of its events, k in
 Bound = Mapping[str, tuple[Event, ...]]  # variable -> its events in time order; unbound ones are missing
 Test = Callable[[Any], bool | None]
 
+TO_COME: Any = "one event or more that are yet to come"  # stands last among the events of a variable that may grow
+
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
@@ -130,41 +132,35 @@ class Conjunct:
     variables: frozenset[str]  # all that it names
     memo: dict[tuple, bool] = field(default_factory=dict)
 
-    @property
-    def late(self) -> bool:
-        """Whether the conjunct names an event that is only known later: LAST(v) or v[k]."""
-        return any(which in (Which.LAST, Which.NTH) for _, which, _ in self.references)
-
-    def holds(self, bound: Bound, newest: str | None = None) -> bool:
-        """Test all combinations; with `newest`, those of that variable's older events are known to hold."""
-        return all(self._true(events) for events in self._combinations(bound, newest))
+    def holds(self, bound: Bound, *, of_coming: bool) -> bool:
+        """Test all combinations; of one with an event that is yet to come the answer is `of_coming`."""
+        return all(of_coming if TO_COME in events else self._true(events) for events in self._combinations(bound))
 
     def _true(self, events: tuple[Event | None, ...]) -> bool:
         if events not in self.memo:
             self.memo[events] = self.test(events) is True
         return self.memo[events]
 
-    def _combinations(self, bound: Bound, newest: str | None) -> Iterator[tuple[Event | None, ...]]:
-        choices = [choose(var, self.references, bound[var], var == newest) for var in sorted(self.variables)]
+    def _combinations(self, bound: Bound) -> Iterator[tuple[Event | None, ...]]:
+        choices = [choose(var, self.references, bound[var]) for var in sorted(self.variables)]
         for combination in itertools.product(*choices):
             chosen = {reference: event for choice in combination for reference, event in choice.items()}
             yield tuple(chosen[reference] for reference in self.references)
 
 
 def choose(
-    var: str, references: tuple[Reference, ...], events: tuple[Event, ...], only_newest: bool
+    var: str, references: tuple[Reference, ...], events: tuple[Event, ...]
 ) -> list[dict[Reference, Event | None]]:
     """List the ways in which the references to one variable may be filled."""
     own = [reference for reference in references if reference[0] == var]
     which = {kind for _, kind, _ in own}
-    start = -1 if only_newest else 0
     if which & {Which.EARLIER, Which.LATER}:
         if Which.EACH in which:
             raise OracleError(f"{var} is both consecutive and each in one conjunct")
-        pairs = list(itertools.pairwise(events))[start:]
+        pairs = itertools.pairwise(events)
         moving: list[dict[Which, Event]] = [{Which.EARLIER: a, Which.LATER: b} for a, b in pairs]
     elif Which.EACH in which:
-        moving = [{Which.EACH: event} for event in events[start:]]
+        moving = [{Which.EACH: event} for event in events]
     else:
         moving = [{}]
     return [{reference: _pick(reference, events, at) for reference in own} for at in moving]
@@ -178,7 +174,8 @@ def _pick(reference: Reference, events: tuple[Event, ...], moving: dict[Which, E
         return events[-1]
     if which is Which.NTH:
         assert nth is not None
-        return events[nth - 1] if nth <= len(events) else None
+        missing = TO_COME if events[-1] is TO_COME else None
+        return events[nth - 1] if nth <= len(events) else missing
     return moving[which]
 
 

@@ -15,7 +15,7 @@ from trellis.language.syntax import Which
 from .conditions import choose, column_kind, reference_of
 from .events import MICROSECOND, Event, Input, OracleError, from_micros, order_key
 from .exact import average, largest, smallest, total
-from .matching import Pairs
+from .readings import Pairs
 from .structure import kleene_variables, variables
 from .values import NUMBERS, Typed, compile_expression
 from .windows import Window
@@ -114,7 +114,7 @@ def _named_event(trend: Trend, node: syntax.Attribute) -> Event | None:
     if not events:
         return None
     reference = reference_of(node)
-    return choose(node.var, (reference,), events, False)[0][reference]
+    return choose(node.var, (reference,), events)[0][reference]
 
 
 def _values(trend: Trend, node: syntax.Attribute) -> list[Any]:

@@ -8,7 +8,7 @@ from trellis.language import syntax
 from trellis.language.syntax import Report
 
 from .conditions import COMPARE
-from .matching import Pairs
+from .readings import Pairs
 
 
 def reported(trends: Sequence[Pairs], mode: Report) -> list[Pairs]:

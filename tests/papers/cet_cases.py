@@ -62,5 +62,5 @@ def run(stage: Stage) -> list[tuple[int, tuple[int, ...]]]:
     rows: list[tuple[int, tuple[int, ...]]] = []
     for found in load(stage.meter.algorithm)(stage):
         parts: Iterable[np.ndarray] = np.split(found.positions, found.ends[:-1])
-        rows += [(found.task, tuple(part.tolist())) for part in parts]
+        rows += [(int(found.groups[0]), tuple(part.tolist())) for part in parts]
     return sorted(rows)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.compare import detect, expected, plain_rows, rows_of
 from tests.papers.cases import CONSTRUCTIONS, comparable, named_cases
+from tests.profiles import examples
 from tests.strategies import Case
 from trellis.errors import OverflowInCondition, UsageError
 from trellis.papers.registry import ABI
@@ -38,14 +39,14 @@ def check(drawn: Case, name: str, **options: Any) -> None:
         assert comparable(drawn, found) == comparable(drawn, answer.rows)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(80)
 @given(named_cases(clauses=False), st.sampled_from(sorted(ABI)), st.sampled_from(["auto", *CONSTRUCTIONS]))
 def test_results_and_ranks_equal_the_oracle(drawn: Case, name: str, construction: str) -> None:
     check(drawn, name, construction=construction)
 
 
 @pytest.mark.slow
-@settings(max_examples=4000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=4000)
 @given(named_cases(most=12), st.sampled_from(sorted(ABI)), st.sampled_from(["auto", *CONSTRUCTIONS]))
 def test_many_results_and_ranks_equal_the_oracle(drawn: Case, name: str, construction: str) -> None:
     check(drawn, name, construction=construction)

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import trellis
 from tests.compare import OVERFLOW, detect, expected, plain_rows, rows_of
 from tests.papers.cet_cases import detected, run, stage_of
+from tests.profiles import examples
 from tests.strategies import Case, case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.language.syntax import Report, Select, WithinClause
-from trellis.papers.cet import baseline, ground
+from trellis.papers.contract import Bounds
 from trellis.papers.registry import CET
 
 BOTH = tuple(name for name, named in CET.items() if Report.UNEXTENDABLE in named.reports)
@@ -68,7 +69,7 @@ def assert_equal(drawn: Case, algorithms: Any) -> None:
             assert sorted(map(str, plain_rows(found))) == sorted(map(str, plain_rows(answer.rows)))
 
 
-QUIET = settings(max_examples=25, suppress_health_check=list(HealthCheck))
+QUIET = examples(25)
 
 
 @QUIET
@@ -84,7 +85,7 @@ def test_unextendable_equals_the_oracle(drawn: Case) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=600, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600)
 @given(st.sampled_from([Report.MAXIMAL, Report.UNEXTENDABLE]).flatmap(lambda r: st.tuples(st.just(r), cases(r))))
 def test_many_drawn_queries_equal_the_oracle(drawn: tuple[Report, Case]) -> None:
     assert_equal(drawn[1], CET if drawn[0] is Report.MAXIMAL else BOTH)
@@ -100,17 +101,14 @@ def test_which_modes_are_permitted() -> None:
 
 
 @pytest.mark.parametrize("algorithm", CET)
-def test_batches_are_bounded(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_are_bounded(algorithm: str) -> None:
     layers = np.repeat(np.arange(6), 3)
     table = pa.table({"time": layers, "id": np.arange(18), "layer": layers})
     query = trellis.query("PATTERN E+ s[] WHERE s[i].layer = s[i-1].layer + 1 REPORT maximal")
     trends = query.detect(table, event_id="id", algorithm=algorithm)
     whole = run(stage_of(trends))
     assert len(set(whole)) == 3**6
-    for module in ("ground", "flattened"):
-        monkeypatch.setattr(f"trellis.papers.cet.{module}.BATCH_VALUES", 40)
-    monkeypatch.setattr(ground, "BATCH_ROWS", 5)
-    assert run(stage_of(trends)) == whole
+    assert run(replace(stage_of(trends), bounds=Bounds(batch_values=40, batch_rows=5))) == whole
 
 
 # --- What is stored -------------------------------------------------------------------------------------------------
@@ -155,18 +153,17 @@ def test_a_limit_that_is_met_is_no_limit(algorithm: str) -> None:
             run(stage_of(detect_by(algorithm, memory_limit=peak - 1)))
 
 
-def test_the_baseline_stops_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baseline, "MOST_STEPS", 1000)
+def test_the_baseline_stops_in_time() -> None:
+    stage = replace(stage_of(chain_of_threes(6)("baseline")), bounds=Bounds(steps=1000))
     with pytest.raises(TrellisError, match="for a window of 18 events this takes more than 1,000 steps"):
-        run(stage_of(chain_of_threes(6)("baseline")))
+        run(stage)
 
 
 @pytest.mark.parametrize("algorithm", ["t-cet", "baseline", "flattened"])
-def test_more_than_a_process_should_hold_is_refused(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (ground, baseline):
-        monkeypatch.setattr(module, "MOST_REFERENCES", 10_000)
+def test_more_than_a_process_should_hold_is_refused(algorithm: str) -> None:
+    stage = stage_of(chain_of_threes(20)(algorithm, max_trends=10**30))
     with pytest.raises(TrellisError, match=r"more than the .*80,000"):
-        run(stage_of(chain_of_threes(20)(algorithm, max_trends=10**30)))
+        run(replace(stage, bounds=Bounds(references=10_000)))
 
 
 def test_numbers_that_are_too_large_for_any_memory_are_told() -> None:

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
 from tests.papers.cet_cases import detected, run, stage_of
+from tests.profiles import examples
 from trellis.kernels.papers.cet.cuts import COSTS, GROWN, KEPT, UPDATES, VISITS
 from trellis.papers.cet.graphlets import Partition, partitions
 from trellis.papers.cet.ground import ground_of
@@ -21,7 +22,7 @@ from trellis.papers.cet.plans import NoPlan, Problem, Window
 
 SEEDS = st.integers(0, 10**6)
 REPORTS = st.sampled_from(["maximal", "unextendable"])
-QUIET = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+QUIET = examples(40)
 LIKE_EXHAUSTIVE = ("auto", "bnb", "exhaustive")
 
 

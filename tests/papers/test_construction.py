@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import trellis
 from tests.compare import detect
 from tests.papers.cases import CONSTRUCTIONS, named_cases
+from tests.profiles import examples
 from tests.strategies import Case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.operators.trends.graph import EventGraph, build_graph
-from trellis.papers.abi import graph as graphs
 from trellis.papers.abi.event_graph import constructed_graph, stretches
 from trellis.papers.abi.graph import build, values_of
 from trellis.papers.abi.window import Window
+from trellis.papers.contract import Bounds
 
 FIELDS = ("vertices", "vertex", "offsets", "held", "first", "last")
 TABLE_2 = [32, 7, 15, 35, 40, 17]  # the ABI paper's
@@ -36,7 +37,7 @@ def assert_equal(one: EventGraph, other: EventGraph) -> None:
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60)
 @given(named_cases(most=16, clauses=False))
 def test_constructions_agree(drawn: Case) -> None:
     try:
@@ -76,14 +77,13 @@ def test_the_example_of_the_paper(construction: str) -> None:
     assert sorted(found["events"].to_pylist()) == [[1], [2, 3, 4], [2, 3, 5], [2, 4], [2, 5], [2, 6]]
 
 
-def test_large_parts_are_built_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphs, "FEW", 10)
+def test_large_parts_are_built_on_threads() -> None:
     rng = np.random.default_rng(5)
     operator = of_values(rng.integers(0, 5000, 3000).tolist()).operator
     values = values_of(operator.plan, operator.events)
     usual = build(values, 0, 3000, 3000, "dynamic-range", 1)
     for threads in (1, 2, 3, 7):
-        other = build(values, 0, 3000, 3000, "parallel", threads)
+        other = build(values, 0, 3000, 3000, "parallel", threads, bounds=Bounds(few=10))
         for name in FIELDS:
             assert np.array_equal(getattr(usual, name), getattr(other, name)), (threads, name)
 
@@ -96,9 +96,9 @@ def test_keys_that_are_many_more_than_events_of_a_window() -> None:
     assert_equal(constructed_graph(operator.plan, operator.events, "dynamic", 1), operator.graph)
 
 
-def test_too_many_edges_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphs, "MOST_TO_EDGES", 100)
-    prices = list(range(40))
-    assert of_values(prices, algorithm="dfs", construction="dynamic-range").count() > 0
+def test_too_many_edges_are_refused() -> None:
+    operator = of_values(list(range(40))).operator
+    values = values_of(operator.plan, operator.events)
+    assert build(values, 0, 40, 40, "dynamic-range", 1, bounds=Bounds(to_edges=100)).vertices > 0
     with pytest.raises(TrellisError, match=r"more than 100 to-edges(?s:.*)dynamic-range"):
-        of_values(prices, algorithm="dfs", construction="dynamic").to_arrow()
+        build(values, 0, 40, 40, "dynamic", 1, bounds=Bounds(to_edges=100))

@@ -11,8 +11,7 @@ import pytest
 
 import trellis
 from tests.papers.cases import paths_of
-from trellis.papers.abi import anchor, graph
-from trellis.papers.contract import Meter
+from trellis.papers.contract import Bounds, Meter
 
 QUERIES = {
     "kite": "PATTERN E+ e[] WHERE e[i].src = e[i-1].dest",
@@ -33,13 +32,15 @@ def events(n: int, seed: int) -> pa.Table:
     return pa.table({"ts": np.sort(rng.integers(0, n, n)), "id": np.arange(n), **columns})
 
 
-def stress(text: str, n: int, report: str, seed: int, threads: tuple[int, ...], anchors: tuple[int | None, ...]) -> int:
+def stress(
+    text: str, n: int, report: str, seed: int, threads: tuple[int, ...], anchors: tuple[int | None, ...], bounds: Bounds
+) -> int:
     """Compare the trends of many settings with those of depth first, which are as many as are counted."""
     table = events(n, seed)
     trends: Any = trellis.query(text).detect(
         table, time="ts", event_id="id", report_mode=report, algorithm="anchor", max_trends=10**9
     )
-    stage = trends.operator.stage(1)
+    stage = replace(trends.operator.stage(1), bounds=bounds)
     wanted = paths_of(stage, "dfs")
     assert len(wanted) == len(set(wanted)) == trends.count()
     assert paths_of(replace(stage, meter=Meter("bfs")), "bfs") == wanted
@@ -55,22 +56,21 @@ def stress(text: str, n: int, report: str, seed: int, threads: tuple[int, ...], 
 
 @pytest.mark.parametrize("name", list(QUERIES))
 @pytest.mark.parametrize("report", ["unextendable", "maximal", "any"])
-def test_threads_and_anchors(name: str, report: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anchor, "BATCH_VALUES", 64)  # many shares
-    monkeypatch.setattr(graph, "FEW", 8)
+def test_threads_and_anchors(name: str, report: str) -> None:
+    bounds = Bounds(batch_values=64, few=8)  # many shares
     n = 20 if report == "any" or name != "kite" else 40
-    found = stress(QUERIES[name], n, report, 3, (1, 2, 5), (None, 1, 2, 3, 7))
+    found = stress(QUERIES[name], n, report, 3, (1, 2, 5), (None, 1, 2, 3, 7), bounds)
     assert found > 5
-    stress(f"{QUERIES[name]} WITHIN 12 SLIDE 5", 30, report, 4, (1, 3), (None, 1, 4))
+    stress(f"{QUERIES[name]} WITHIN 12 SLIDE 5", 30, report, 4, (1, 3), (None, 1, 4), bounds)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", list(QUERIES))
 @pytest.mark.parametrize("report", ["unextendable", "maximal", "any"])
-def test_many_threads_and_anchors(name: str, report: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anchor, "BATCH_VALUES", 5_000)
+def test_many_threads_and_anchors(name: str, report: str, seed: int) -> None:
+    bounds = Bounds(batch_values=5_000)
     n = {"any": 18, "unextendable": 22, "maximal": 60}[report] * (3 if name == "kite" and report != "any" else 1)
     every = (None, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
-    stress(QUERIES[name], n, report, seed, (1, 2, 3, 4, 5, 8, 16), every)
-    stress(f"{QUERIES[name]} WITHIN 30 SLIDE 10", 90, report, seed, (1, 2, 8), (None, 1, 2, 5))
+    stress(QUERIES[name], n, report, seed, (1, 2, 3, 4, 5, 8, 16), every, bounds)
+    stress(f"{QUERIES[name]} WITHIN 30 SLIDE 10", 90, report, seed, (1, 2, 8), (None, 1, 2, 5), bounds)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.profiles import examples
 from trellis.language import syntax as s
 from trellis.language.parser import parse
 from trellis.plan.automaton import MAX_STATES, Automaton, build_automaton
@@ -206,7 +207,7 @@ def _named(pattern: s.Pattern, names: Iterator[str]) -> s.Pattern:
     raise AssertionError(pattern)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(patterns())
 def test_accepts_exactly_the_words_of_the_pattern(pattern: s.Pattern) -> None:
     found = build_automaton(pattern)
@@ -215,7 +216,7 @@ def test_accepts_exactly_the_words_of_the_pattern(pattern: s.Pattern) -> None:
     assert accepted(found, longest) == words(pattern, longest)
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(patterns())
 def test_states_are_numbered_and_all_are_reached(pattern: s.Pattern) -> None:
     found = build_automaton(pattern)

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import trellis
 from tests.compare import detect, plain_rows
+from tests.profiles import examples
 from tests.strategies import Case, arrow_table, case, chain_case, general_case, sequence_case
 from trellis.errors import DataError, OverflowInCondition, UsageError
 from trellis.events.columns.types import from_arrow, normalise
@@ -25,8 +26,6 @@ from trellis.streams.bucket import Bucket, OutputTable, QueryGroup
 from trellis.streams.calendar import END, Calendar, TimeLine
 from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
-
-SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
 
 
 @dataclass
@@ -179,29 +178,25 @@ def normalised(column: pa.ChunkedArray, line: TimeLine) -> pa.Array:
     return normalise(column, from_arrow(column.type))
 
 
-@seed(8001)
-@settings(max_examples=60, **SETTINGS)
+@examples(60)
 @given(drawn=case(), number=st.integers(0, 10**6))
 def test_one_variable(drawn: Case, number: int) -> None:
     assert_same_as_batch(drawn, random.Random(number))
 
 
-@seed(8002)
-@settings(max_examples=40, **SETTINGS)
+@examples(40)
 @given(drawn=chain_case(), number=st.integers(0, 10**6))
 def test_neighbours(drawn: Case, number: int) -> None:
     assert_same_as_batch(drawn, random.Random(number))
 
 
-@seed(8003)
-@settings(max_examples=40, **SETTINGS)
+@examples(40)
 @given(drawn=general_case(), number=st.integers(0, 10**6))
 def test_patterns(drawn: Case, number: int) -> None:
     assert_same_as_batch(drawn, random.Random(number))
 
 
-@seed(8004)
-@settings(max_examples=40, **SETTINGS)
+@examples(40)
 @given(drawn=sequence_case(), number=st.integers(0, 10**6))
 def test_sequences(drawn: Case, number: int) -> None:
     assert_same_as_batch(drawn, random.Random(number))

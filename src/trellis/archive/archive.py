@@ -17,7 +17,7 @@ from trellis.archive.exact import POSITION, EventReader, Exact, needed
 from trellis.archive.growth import ArchivePlan, number_too_late, settle, split_newest
 from trellis.archive.leaves import Answer
 from trellis.archive.reader import ArchiveReader, ArchiveSnapshot
-from trellis.archive.store import Manifest, read_manifest, remove_unnamed, swap_manifest, writing
+from trellis.archive.store import Manifest, making, read_manifest, remove_unnamed, swap_manifest, writing
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events.source import is_spark_frame
 from trellis.events.tables import as_tables
@@ -83,13 +83,14 @@ class Archive(ArchiveReader):
         (progress or _silently)("sorting")
         ordered = in_order(table.replace_schema_metadata(None), time, event_id)
         manifest = plan.manifest(ordered.schema, ordered.num_rows, lambda low, high: ordered.slice(low, high - low))
-        archive = cls.begin(directory, manifest)
-        archive._settle(ordered, 0, progress or _silently)
+        with making(Path(directory)):
+            archive = cls.begin(directory, manifest)
+            archive._settle(ordered, 0, progress or _silently)
         return archive
 
     @classmethod
     def begin(cls, directory: str | Path, manifest: Manifest) -> Archive:
-        """Make an archive without events."""
+        """Make an archive without events; it counts for nothing before it has some: see `making`."""
         Path(directory).mkdir(parents=True, exist_ok=True)
         swap_manifest(Path(directory), manifest)
         return cls(directory)

@@ -22,6 +22,7 @@ from trellis.archive.store import (
     Manifest,
     checksum,
     footer_checksum,
+    refuse_taken,
     remove_unnamed,
     save_array,
     save_table,
@@ -56,10 +57,7 @@ class ArchivePlan:
 
     def check(self, directory: Path, schema: pa.Schema) -> None:
         """Refuse what cannot be."""
-        if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise UsageError(
-                f"{directory} exists and is not empty", "Name another directory, or append to the archive."
-            )
+        refuse_taken(directory)
         if self.leaf < 1 or self.fan_out < 2 or self.height < 0:
             raise UsageError(
                 "a leaf has at least one event, a node at least two children, and a tree no height below 0"

@@ -18,9 +18,10 @@ import base64
 import fcntl
 import json
 import os
+import re
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -30,11 +31,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trellis.errors import DataError
+from trellis.errors import DataError, UsageError
 
 MANIFEST, FORMAT, VERSION = "manifest.json", "trellis archive", 2
 SMALL = 64_000_000  # bytes of a file of events that is looked at whole before it is read
-PREFIXES = ("leaves-", "tile-", "tree-", "events-", "held-", "pairs-", "keys-", "staged-", MANIFEST)
+# The whole of a name that an archive gives: anything else in its directory is somebody's and stays.
+OWN = re.compile(
+    r"(leaves|tree|pairs)-\d{6,}\.npy|tile-\d{5,}-\d{6,}\.npy|(events|held|keys)-\d{6,}\.parquet"
+    r"|events-\d{6,}-[0-9a-f]{32}-\d{6,}\.parquet|staged-[0-9a-f]{32}|manifest\.json(\.tmp)?"
+)
+BEGUN = re.compile(r"staged-[0-9a-f]{32}|manifest\.json\.tmp")  # what a build makes before it has a manifest
 
 
 class UnreadableError(DataError):
@@ -191,17 +197,64 @@ def writing(directory: Path) -> Iterator[None]:
         os.close(folder)
 
 
+@contextmanager
+def making(directory: Path) -> Iterator[None]:
+    """Keep a directory for an archive that is being made; if that fails, take away again what was made there."""
+    existed = directory.exists()
+    directory.mkdir(parents=True, exist_ok=True)
+    with writing(directory):
+        refuse_taken(directory)
+        _remove_all(directory)
+        try:
+            yield
+        except BaseException:
+            _remove_all(directory)
+            if not existed:
+                with suppress(OSError):
+                    directory.rmdir()
+            raise
+
+
+def refuse_taken(directory: Path) -> None:
+    """Refuse to make an archive where something is; what a killed build left, which never counted, is nothing."""
+    if not directory.exists():
+        return
+    if not directory.is_dir() or not _never_counted(directory, [path.name for path in directory.iterdir()]):
+        raise UsageError(f"{directory} exists and is not empty", "Name another directory, or append to the archive.")
+
+
+def _never_counted(directory: Path, names: Sequence[str]) -> bool:
+    """Return whether the files of a directory are those of a build that did not come to its end, if there are any."""
+    if MANIFEST not in names:
+        return all(map(BEGUN.fullmatch, names))
+    return all(map(OWN.fullmatch, names)) and read_manifest(directory).generation == 0
+
+
+def _remove_all(directory: Path) -> None:
+    """Remove the files of an archive, the manifest first: without it the others count for nothing."""
+    for path in sorted(directory.iterdir(), key=lambda path: path.name != MANIFEST):
+        if OWN.fullmatch(path.name) and not path.is_symlink():
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(OSError):
+            path.unlink()
+
+
 def remove_unnamed(directory: Path, manifest: Manifest) -> None:
     """Remove files that a killed append, or one before the last, left behind."""
-    named = {MANIFEST, *manifest.files}
+    remove_own(directory, {MANIFEST, *manifest.files})
+
+
+def remove_own(directory: Path, kept: Collection[str] = ()) -> None:
+    """Remove the files that have names of an archive, but for some of them, and nothing else."""
     for path in directory.iterdir():
-        if path.name in named or not path.name.startswith(PREFIXES):
-            continue
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            with suppress(OSError):
-                path.unlink()
+        if path.name not in kept and OWN.fullmatch(path.name) and not path.is_symlink():
+            _remove(path)
 
 
 def checksum(path: Path) -> int:

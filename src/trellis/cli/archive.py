@@ -175,7 +175,10 @@ def follow(
             session, directory, input_format=input_format, text_columns=opened.texts, time=about.time,
             time_format=time_format, files_a_batch=files_a_batch,
         )  # fmt: skip
-        following = Following(frame, archive, checkpoint, delay=delay, late=str(late), available_now=available_now)
+        following = Following(
+            frame, archive, checkpoint, delay=delay, late=str(late), available_now=available_now,
+            file_columns=frame.columns,
+        )  # fmt: skip
         with asked_to_stop() as stop, progress(not json) as step:
             following.start()
             while not stop.is_set() and not following.wait(EVERY):

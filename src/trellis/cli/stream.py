@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import ShownConsole, err, out, progress
+from trellis.cli.console import ShownConsole, err, out, print_warning, progress
 from trellis.cli.engine import started
 from trellis.cli.queries import read_query
 from trellis.cli.show import plural
@@ -254,17 +254,22 @@ def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.OutputOption
             session, request.directory, schema=request.schema, input_format=request.input_format, text_columns=texts,
             time=request.events["time"], time_format=request.time_format, files_a_batch=request.files_a_batch,
         )  # fmt: skip
-        stream = Stream(session, request.queries, frame, Options(**request.options), RunOptions(**request.events))
+        options = Options(**request.options, file_columns=tuple(frame.columns))
+        stream = Stream(session, request.queries, frame, options, RunOptions(**request.events))
         with asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
+                has_warned = False
                 while not stop.is_set() and not stream.wait(EVERY):
                     look()
+                    has_warned = has_warned or _tell_of_the_clock(stream)
                 if stop.is_set():
                     err().print("stopping after this batch")
                     stream.stop()
-                elif request.options["flush"]:
-                    stream.flush()
+                else:
+                    has_warned = has_warned or _tell_of_the_clock(stream)
+                    if request.options["flush"]:
+                        stream.flush()
                 look()
         problem = stream.failure
         if problem is not None:
@@ -282,6 +287,14 @@ def _check_free(request: _StreamRequest) -> None:
     check_free(Path(request.options["checkpoint"]), f"the checkpoint {request.options['checkpoint']}")
     for output in (Path(request.options["out"], name) for name in ("", *request.queries)):
         check_free(output / LOG, f"the output {output}")
+
+
+def _tell_of_the_clock(stream: Stream) -> bool:
+    """Say, once events have come, that none of them can be decided: else the stream would only grow, without a word."""
+    why = stream.stuck()
+    if why is not None:
+        print_warning(f"no event moves the watermark, so that nothing is decided: {why}")
+    return why is not None
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def read_words(source: Source, columns: Sequence[str] | None = None) -> pa.Table
     """Read the words of a text, numbered from 0."""
     try:
         with open_source(source) as stream:
-            parts = [pa.array(WORDS.findall(text.lower()), pa.string()) for text in _pieces(stream)]
+            parts = [pa.array(WORDS.findall(text.lower()), pa.string()) for text in pieces(stream)]
     except UnicodeDecodeError:
         raise DataError(f"{source.path} is not UTF-8 text.", "Save the file as UTF-8.") from None
     except (OSError, pa.ArrowException) as problem:
@@ -44,11 +44,11 @@ def numbered(table: pa.Table) -> pa.Table:
     return table if place < 0 else table.set_column(place, POSITION, pa.array(np.arange(table.num_rows)))
 
 
-def _pieces(stream: Any) -> Iterator[str]:
-    """Yield a text in pieces that end between words."""
+def pieces(stream: Any, block_size: int = BLOCK) -> Iterator[str]:
+    """Yield a text in pieces that end between words, read by so many bytes."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
     rest = ""
-    while block := stream.read(BLOCK):
+    while block := stream.read(block_size):
         text = rest + decoder.decode(bytes(block))
         cut = max(text.rfind(" "), text.rfind("\n")) + 1
         rest = text[cut:]

@@ -21,7 +21,7 @@ from trellis.plan.settings import AlgorithmSettings
 
 REFERENCE = 8  # bytes of a reference to an event: the papers' unit
 
-__all__ = ["REFERENCE", "Algorithm", "AlgorithmSettings", "Meter", "Stage"]
+__all__ = ["REFERENCE", "USUAL", "Algorithm", "AlgorithmSettings", "Bounds", "Meter", "Stage"]
 
 
 class Meter:
@@ -60,6 +60,35 @@ class Meter:
             self.held -= size
 
 
+@dataclass(frozen=True)
+class Bounds:
+    """How much an algorithm does at a time, which changes no answer, and at most, beyond which it refuses.
+
+    Attributes
+    ----------
+    batch_values, batch_rows
+        Events that the trends of a batch name, more or less, and trends of a batch.
+    few
+        Events that one thread takes.
+    to_edges
+        Explicit to-edges of an ABI graph.
+    references
+        Events that stored partial trends may name where no memory limit is set: 2 GiB in the papers' unit.
+    steps
+        Of comparing the trends of a window with one another: some seconds.
+    """
+
+    batch_values: int = 1 << 18
+    batch_rows: int = 1 << 16
+    few: int = 1 << 14
+    to_edges: int = 250_000_000
+    references: int = 1 << 28
+    steps: int = 1 << 31
+
+
+USUAL = Bounds()
+
+
 @dataclass
 class Stage:
     """What a named algorithm works on.
@@ -77,6 +106,8 @@ class Stage:
         How to work.
     meter
         Is told what is stored.
+    bounds
+        How much to do at a time, and at most.
     """
 
     plan: Plan
@@ -85,6 +116,7 @@ class Stage:
     build: Callable[[], EventGraph]
     settings: AlgorithmSettings
     meter: Meter = field(default_factory=lambda: Meter("none"))
+    bounds: Bounds = USUAL
 
     @cached_property
     def graph(self) -> EventGraph:

@@ -135,6 +135,11 @@ class StreamOutput:
             sync_directory(folder)
         self.log.commit(batch, files, numbers)
 
+    def last_batch(self) -> int | None:
+        """Return the last batch that is in the log."""
+        entry = self.log.newest()
+        return None if entry is None else int(entry["batch"])
+
 
 def _places(files: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """Yield where files of each kind lie in the output."""

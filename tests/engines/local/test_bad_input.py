@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
 from tests import oracle
 from tests.compare import plain_rows
+from tests.profiles import examples
 from trellis.errors import BindError, DataError, OverflowInCondition, UsageError
 
 COMPARATORS = ("=", "!=", "<", "<=", ">", ">=")
@@ -208,7 +209,7 @@ comparisons = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(
     odd_events(),
     st.lists(comparisons, min_size=1, max_size=3),

@@ -17,7 +17,7 @@ import trellis
 from tests.cli.cases import run_process
 from trellis.digits import Count, digits_of, number_of
 from trellis.errors import DataError, ListingRefused, UsageError
-from trellis.events.tables import groups as grouping
+from trellis.events import groups as grouping
 from trellis.papers import debs2016 as debs
 
 RISING = "PATTERN E+ s[] WHERE s[i].x > s[i-1].x"

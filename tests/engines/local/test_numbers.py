@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import trellis
 from tests.oracle.exact import average, total
+from tests.profiles import examples
 from trellis.errors import DataError
 from trellis.results.rows import _folded_floats
 
@@ -57,7 +58,7 @@ edges = st.builds(lambda m, e: math.ldexp(m, e), st.integers(-8, 8), st.integers
 rows = st.lists(st.lists(st.floats() | near | edges, min_size=1, max_size=6), min_size=1, max_size=20)
 
 
-@settings(max_examples=400, deadline=None)
+@examples(400)
 @given(rows)
 @example([[3.0, 3 * 2.0**-53, 2.0**-300]])
 @example([[3.0, 3 * 2.0**-53, -(2.0**-300)]])

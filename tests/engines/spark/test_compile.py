@@ -120,6 +120,7 @@ def settings(spark: SparkSession, wanted: dict[str, str]) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def frame(spark: SparkSession) -> DataFrame:
+    """The nasty values as a frame on Spark."""
     # The JVM makes the timestamps of microseconds: pyspark would read them in the zone of this machine.
     plain = SCHEMA.replace("t timestamp,", "t long,")
     data = [tuple(micros(v) if name == "t" else v for name, v in zip(NAMES, row, strict=True)) for row in ROWS]

@@ -46,6 +46,7 @@ PARTITIONED = "PATTERN E+ s[] WHERE [g] AND s.y > 1 AND s[i].x > s[i-1].x"
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The events as a Parquet file."""
     path = tmp_path_factory.mktemp("split") / "events.parquet"
     pq.write_table(TABLE, path)
     return path

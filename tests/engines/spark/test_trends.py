@@ -59,6 +59,7 @@ FULL = f"PATTERN E+ s[] WHERE [g] AND s.d <= 1.2 AND s[i].x >= s[i-1].x WITHIN 9
 
 @pytest.fixture(scope="module")
 def frame(spark: SparkSession) -> DataFrame:
+    """The events as a frame of three parts on Spark."""
     return spark.createDataFrame(TABLE).repartition(3).cache()
 
 
@@ -476,17 +477,17 @@ def test_more_rows_than_are_worked_on_at_once(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("at_once", [1, 4, 7, 100])
-def test_groups_stay_whole(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "ROWS_AT_ONCE", at_once)
+def test_groups_stay_whole(at_once: int) -> None:
     keys = [None, None, "a", "a", "a", "a", "b", "c", "c", "c", "d"]
     table = pa.table({"k": keys, "n": range(len(keys))})
     for size in (1, 2, 3, 11):
-        parts = list(rows.whole_groups(table.to_batches(max_chunksize=size), ["k"]))
+        parts = list(rows.whole_groups(table.to_batches(max_chunksize=size), ["k"], at_once=at_once))
         assert pa.concat_tables(parts).equals(table)
         seen = [set(part["k"].to_pylist()) for part in parts]
         assert sum(map(len, seen)) == 5
         assert len(parts) == 1 or at_once < 11
-        assert [p.num_rows for p in rows.whole_groups(table.to_batches(max_chunksize=size), [])] == [11]
+        whole = rows.whole_groups(table.to_batches(max_chunksize=size), [], at_once=at_once)
+        assert [part.num_rows for part in whole] == [11]
 
 
 # --- Names and types of columns ---------------------------------------------------------------------------------

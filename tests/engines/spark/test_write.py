@@ -17,9 +17,8 @@ from pyspark import TaskContext, cloudpickle
 from pyspark.sql import SparkSession
 
 import trellis
-from trellis.engines.spark.batch import ranges
 from trellis.engines.spark.batch.operate import Work
-from trellis.engines.spark.batch.ranges import Saved, even_ranges, within
+from trellis.engines.spark.batch.ranges import MOST_TASKS, Saved, Tasks, even_ranges, within
 from trellis.engines.spark.batch.results import SparkResults
 from trellis.engines.spark.batch.sink import Sink, Written
 from trellis.engines.spark.ship.shared import load, save
@@ -32,6 +31,7 @@ from trellis.results.rows import RowMaker
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
 
+USUAL = Tasks()
 CHAIN = "PATTERN E+ s[] WHERE s[i].src = s[i-1].dest"
 
 
@@ -49,9 +49,10 @@ def lopsided(n: int = 17) -> pa.Table:
     return pa.table({"ts": range(n), "id": range(n), "x": range(n)})
 
 
-def on_spark(spark: SparkSession, text: str, table: pa.Table, **more: Any) -> SparkResults:
+def on_spark(spark: SparkSession, text: str, table: pa.Table, tasks: Tasks = USUAL, **more: Any) -> SparkResults:
     trends = trellis.query(text).detect(spark.createDataFrame(table), event_id="id", **more)
     assert isinstance(trends, SparkResults)
+    trends.tasks = tasks
     return trends
 
 
@@ -79,25 +80,19 @@ def same_rows(path: Path, table: pa.Table) -> bool:
     ],
 )
 def test_ranges_of_ranks_give_every_result_once(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, table: pa.Table
+    spark: SparkSession, tmp_path: Path, text: str, table: pa.Table
 ) -> None:
     wanted = trellis.query(text).detect(table, event_id="id").to_arrow()
     assert wanted.num_rows
     for at_once in (0, 1000):  # all by ranges, or what is left of two slices
-        monkeypatch.setattr(ranges, "AT_ONCE", at_once)
-        monkeypatch.setattr(ranges, "ROWS_A_TASK", 300)
         out = tmp_path / f"out{at_once}"
-        on_spark(spark, text, table).write(str(out))
+        on_spark(spark, text, table, Tasks(at_once=at_once, rows=300)).write(str(out))
         assert same_rows(out, wanted)
         assert all(name.startswith("part-") for name in os.listdir(out) if name != LIST)
 
 
-def test_tasks_list_equal_numbers_however_unequal_the_starts_are(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ranges, "AT_ONCE", 0)
-    monkeypatch.setattr(ranges, "ROWS_A_TASK", 5000)
-    trends = on_spark(spark, "PATTERN E+ s[] WHERE s[i].x > s[i-1].x", lopsided(17))
+def test_tasks_list_equal_numbers_however_unequal_the_starts_are(spark: SparkSession, tmp_path: Path) -> None:
+    trends = on_spark(spark, "PATTERN E+ s[] WHERE s[i].x > s[i-1].x", lopsided(17), Tasks(at_once=0, rows=5000))
     trends.write(str(tmp_path / "out"))
     found = rows_of(tmp_path / "out")
     assert len(found) >= 2**15 // 5000
@@ -127,7 +122,7 @@ def test_ranges_are_even_and_cover_everything(seed: int) -> None:
 def test_ranges_are_not_countless() -> None:
     cut = even_ranges([Saved("a", 10**30)], 3, 1000)
     sizes = [end - begin for one in cut for _, begin, end in one]
-    assert 10_000 < len(sizes) <= ranges.MOST_TASKS
+    assert 10_000 < len(sizes) <= MOST_TASKS
     assert sum(sizes) == 10**30
     assert max(sizes) - min(sizes) <= 1
 
@@ -167,12 +162,10 @@ class FullDisk(Sink):
 
 @pytest.mark.parametrize("at_once", [0, pytest.param(10**9, marks=pytest.mark.slow)])
 def test_a_task_that_failed_and_is_repeated_leaves_nothing_behind(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+    spark: SparkSession, tmp_path: Path, at_once: int
 ) -> None:
-    monkeypatch.setattr(ranges, "AT_ONCE", at_once)
     table = layered(6, partitions=3)
-    trends = on_spark(spark, CHAIN + " AND [g]", table)
-    monkeypatch.setattr(SparkResults, "_sink", FailsFirst)
+    trends = on_spark(spark, CHAIN + " AND [g]", table, Tasks(at_once=at_once, sink=FailsFirst))
     trends.write(str(tmp_path / "out"))
     assert same_rows(tmp_path / "out", trellis.query(CHAIN + " AND [g]").detect(table, event_id="id").to_arrow())
     assert os.listdir(tmp_path) == ["out"]
@@ -180,33 +173,28 @@ def test_a_task_that_failed_and_is_repeated_leaves_nothing_behind(
 
 
 @pytest.mark.parametrize("at_once", [0, pytest.param(10**9, marks=pytest.mark.slow)])
-def test_a_job_that_failed_leaves_nothing_behind(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
-) -> None:
-    monkeypatch.setattr(ranges, "AT_ONCE", at_once)
-    trends = on_spark(spark, CHAIN, layered(5))
+def test_a_job_that_failed_leaves_nothing_behind(spark: SparkSession, tmp_path: Path, at_once: int) -> None:
+    trends = on_spark(spark, CHAIN, layered(5), Tasks(at_once=at_once))
     trends.write(str(tmp_path / "out"))
     before = pq.read_table(tmp_path / "out")
-    monkeypatch.setattr(SparkResults, "_sink", Fails)
+    trends.tasks = Tasks(at_once=at_once, sink=Fails)
     with pytest.raises(Exception, match="failed on purpose"):
         trends.write(str(tmp_path / "out"), overwrite=True)
     assert os.listdir(tmp_path) == ["out"]
     assert pq.read_table(tmp_path / "out").equals(before)
-    monkeypatch.setattr(SparkResults, "_sink", FullDisk)
+    trends.tasks = Tasks(at_once=at_once, sink=FullDisk)
     with pytest.raises(TrellisError, match=r"cannot be written on .*No space left"):
         trends.write(str(tmp_path / "more"))
     assert os.listdir(tmp_path) == ["out"]
 
 
 @pytest.mark.slow
-def test_too_many_results_are_refused_and_nothing_is_left(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ranges, "AT_ONCE", 500)
+def test_too_many_results_are_refused_and_nothing_is_left(spark: SparkSession, tmp_path: Path) -> None:
+    tasks = Tasks(at_once=500)
     with pytest.raises(ListingRefused, match="1,296 results"):
-        on_spark(spark, CHAIN, layered(6), max_trends=1295).write(str(tmp_path / "out"))
+        on_spark(spark, CHAIN, layered(6), tasks, max_trends=1295).write(str(tmp_path / "out"))
     with pytest.raises(ListingRefused):  # no task by itself has too many
-        on_spark(spark, CHAIN + " AND [g]", layered(6, partitions=4), max_trends=4 * 1296 - 1).write(
+        on_spark(spark, CHAIN + " AND [g]", layered(6, partitions=4), tasks, max_trends=4 * 1296 - 1).write(
             str(tmp_path / "out")
         )
     assert os.listdir(tmp_path) == []
@@ -275,28 +263,23 @@ def test_a_group_that_does_not_fit_is_refused_with_its_size() -> None:
     assert free_memory() > 10_000_000
 
 
-def test_a_window_too_large_for_a_worker_is_refused_on_spark(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trends = on_spark(spark, "PATTERN E+ s[] WHERE s[i].x > s[i-1].x", lopsided(200_000))
-    monkeypatch.setattr(SparkResults, "_memory", 10_000_000)
+def test_a_window_too_large_for_a_worker_is_refused_on_spark(spark: SparkSession) -> None:
+    tasks = Tasks(memory=10_000_000)
+    trends = on_spark(spark, "PATTERN E+ s[] WHERE s[i].x > s[i-1].x", lopsided(200_000), tasks)
     with pytest.raises(DataError, match="200,000 events, which take about"):
         trends.count()
     assert Work(trends.plan, "count", 1).memory is None
 
 
 @pytest.mark.slow
-def test_one_partition_with_nearly_all_events_and_one_without_a_name(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_partition_with_nearly_all_events_and_one_without_a_name(spark: SparkSession, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     n = 3_000
     symbols = [None if i % 50 == 0 else "small" if i % 20 == 0 else "large" for i in range(n)]
     table = pa.table({"ts": np.sort(rng.integers(0, 900, n)), "id": range(n), "x": rng.random(n), "symbol": symbols})
     text = "PATTERN E+ s[] WHERE [symbol] AND s[i].x > 3 * s[i-1].x WITHIN 60 SLIDE 20"
     here = trellis.query(text).detect(table, event_id="id")
-    there = on_spark(spark, text, table)
+    there = on_spark(spark, text, table, Tasks(at_once=100))
     assert there.counts().to_pylist() == here.counts().to_pylist()
-    monkeypatch.setattr(ranges, "AT_ONCE", 100)
     there.write(str(tmp_path / "out"))
     assert same_rows(tmp_path / "out", here.to_arrow())

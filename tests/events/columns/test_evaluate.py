@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from tests.events.columns import trees
 from tests.events.columns.trees import BOUND
 from tests.oracle.values import OracleOverflow
+from tests.profiles import examples
 from trellis.errors import OverflowInCondition
 from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.types import physical
 from trellis.language.bound import Constant, Operation, Value
 from trellis.language.schema import BOOLEAN, DOUBLE, DURATION, INTEGER, STRING, TIMESTAMP, Type, decimal
 
-MANY = settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+MANY = examples(250)
 
 
 def plain(array: pa.Array) -> list[Any]:

@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.events.columns import trees
+from tests.profiles import examples
 from trellis.errors import DataError
 from trellis.events.columns.ordering import MISSING, group_codes, match_codes, order_codes, rank_codes, sort_indices
 from trellis.events.columns.types import from_arrow, normalise
 
 NUMBERS = ["i", "j", "f", "g", "d", "e", "w"]
 FAMILIES = [*[NUMBERS] * 5, ["s", "k"], ["b"], ["t", "z", "y"], ["r"], ["i", "n"], ["n"], ["f"]]
-MANY = settings(max_examples=250, deadline=None)
+MANY = examples(250)
 
 
 @st.composite

@@ -6,80 +6,70 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, settings
 from pyspark.sql import SparkSession
 
 from tests.compare import assert_same, detect
+from tests.profiles import examples
 from tests.strategies import Case, chain_case, general_case
 from trellis.errors import OverflowInCondition
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import ListRequest
 
-SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
 
-
-@seed(6001)
-@settings(max_examples=300, **SETTINGS)
+@examples(300)
 @given(drawn=general_case(most=7))
 def test_patterns_of_any_shape(drawn: Case) -> None:
     assert_same(drawn)
 
 
-@seed(6002)
-@settings(max_examples=300, **SETTINGS)
+@examples(300)
 @given(drawn=general_case(most=7, clauses=True))
 def test_with_every_clause(drawn: Case) -> None:
     assert_same(drawn)
 
 
-@seed(6003)
-@settings(max_examples=400, **SETTINGS)
+@examples(400)
 @given(drawn=chain_case())
 def test_chains(drawn: Case) -> None:
     assert_same(drawn)
 
 
 @pytest.mark.slow
-@seed(6004)
-@settings(max_examples=3000, **SETTINGS)
+@settings(max_examples=3000)
 @given(drawn=general_case(most=8, most_leaves=4, clauses=True))
 def test_many_more_patterns(drawn: Case) -> None:
     assert_same(drawn)
 
 
 @pytest.mark.slow
-@seed(6005)
-@settings(max_examples=2000, **SETTINGS)
+@settings(max_examples=2000)
 @given(drawn=chain_case(most=10))
 def test_many_more_chains(drawn: Case) -> None:
     assert_same(drawn)
 
 
-@seed(6006)
-@settings(max_examples=4, **SETTINGS)
+@examples(4)
 @given(drawn=general_case(most=7, clauses=True))
 def test_on_spark(spark: SparkSession, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark)
 
 
 @pytest.mark.slow
-@seed(6007)
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=60)
 @given(drawn=general_case(most=7, clauses=True))
 def test_more_on_spark(spark: SparkSession, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark)
 
 
 @pytest.mark.slow
-@seed(6008)
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=60)
 @given(drawn=chain_case())
 def test_chains_on_spark(spark: SparkSession, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark)
 
 
-@seed(6009)
-@settings(max_examples=150, **SETTINGS)
+@examples(150)
 @given(drawn=chain_case(most=10))
 def test_results_found_by_rank_are_those_listed(drawn: Case) -> None:
     try:

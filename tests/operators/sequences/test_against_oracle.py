@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, settings
 from pyspark.sql import SparkSession
 
 import trellis
 from tests.compare import assert_same, detect
+from tests.profiles import examples
 from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition
 from trellis.operators.contract import ListRequest
 from trellis.operators.sequences import operator as of_sequences
 from trellis.operators.sequences import walk
 from trellis.operators.sequences.operator import SequenceOperator
-
-SETTINGS = {"suppress_health_check": list(HealthCheck), "phases": [Phase.generate], "database": None, "deadline": None}
 
 
 @pytest.fixture
@@ -33,15 +32,13 @@ def _never(*_: object) -> bool:
     return False
 
 
-@seed(7001)
-@settings(max_examples=1000, **SETTINGS)
+@examples(1000)
 @given(drawn=sequence_case())
 def test_sequences(always: None, drawn: Case) -> None:
     assert_same(drawn)
 
 
-@seed(7002)
-@settings(max_examples=150, **SETTINGS)
+@examples(150)
 @given(drawn=sequence_case(most=12))
 def test_results_found_by_rank_are_those_listed(always: None, drawn: Case) -> None:
     try:
@@ -54,8 +51,7 @@ def test_results_found_by_rank_are_those_listed(always: None, drawn: Case) -> No
         assert _rows([operator.at(group, range(count))]) == _rows(listed)
 
 
-@seed(7003)
-@settings(max_examples=100, **SETTINGS)
+@examples(100)
 @given(drawn=sequence_case(most=12))
 def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Case) -> None:
     try:
@@ -75,8 +71,7 @@ def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Ca
         assert counted.astype(int).tolist() == operator.structure.task_counts
 
 
-@seed(7007)
-@settings(max_examples=100, **SETTINGS)
+@examples(100)
 @given(drawn=sequence_case(most=12, nots=False, star=True))
 def test_a_sweep_counts_what_the_walk_does(always: None, drawn: Case) -> None:
     try:
@@ -107,23 +102,20 @@ def test_a_long_window_is_counted_by_a_sweep() -> None:
 
 
 @pytest.mark.slow
-@seed(7004)
-@settings(max_examples=4000, **SETTINGS)
+@settings(max_examples=4000)
 @given(drawn=sequence_case(most=10))
 def test_many_more(always: None, drawn: Case) -> None:
     assert_same(drawn)
 
 
-@seed(7005)
-@settings(max_examples=3, **SETTINGS)
+@examples(3)
 @given(drawn=sequence_case())
 def test_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark)
 
 
 @pytest.mark.slow
-@seed(7006)
-@settings(max_examples=60, **SETTINGS)
+@settings(max_examples=60)
 @given(drawn=sequence_case())
 def test_more_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark)

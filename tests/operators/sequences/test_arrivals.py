@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, seed, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
-from tests.operators.sequences.test_against_oracle import SETTINGS
+from tests.profiles import examples
 from trellis.errors import DataError, ListingRefused, UsageError
 
 QUERIES = [
@@ -41,8 +41,7 @@ def rows(table: pa.Table) -> list[Any]:
     return sorted(map(repr, table.drop_columns(["rank"]).to_pylist()))
 
 
-@seed(7201)
-@settings(max_examples=25, **SETTINGS)
+@examples(25)
 @given(data=st.data(), text=st.sampled_from(QUERIES), n=st.integers(0, 25), number=st.integers(0, 1000))
 def test_any_batches_give_what_the_whole_does(data: Any, text: str, n: int, number: int) -> None:
     table = events(n, number)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, seed, settings
+from hypothesis import given
 
 import trellis
 from tests.compare import assert_same, detect
-from tests.operators.sequences.test_against_oracle import SETTINGS, _never
+from tests.operators.sequences.test_against_oracle import _never
+from tests.profiles import examples
 from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.operators.contract import ListRequest
@@ -34,8 +35,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trellis.plan.positions._can_index", _never)
 
 
-@seed(7101)
-@settings(max_examples=60, **SETTINGS)
+@examples(60)
 @given(drawn=sequence_case(most=12, nots=False))
 def test_every_tree_finds_what_the_walk_finds(always: None, drawn: Case) -> None:
     try:
@@ -56,8 +56,7 @@ def test_every_tree_finds_what_the_walk_finds(always: None, drawn: Case) -> None
 
 @pytest.mark.parametrize("algorithm", ["walk", "tree", "condensed"])
 def test_the_algorithms_by_name_equal_the_oracle(algorithm: str) -> None:
-    @seed(7102)
-    @settings(max_examples=100, **SETTINGS)
+    @examples(100)
     @given(drawn=sequence_case(nots=algorithm == "walk"))
     def compare(drawn: Case) -> None:
         assert_same(drawn, algorithm=algorithm)

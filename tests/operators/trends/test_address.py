@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import trellis
 from tests.compare import OVERFLOW, detect, expected
+from tests.profiles import examples
 from tests.strategies import Case, case
 from trellis.errors import TrellisError, UsageError
 from trellis.operators.ranks import Ranks
@@ -21,7 +22,7 @@ from trellis.operators.trends import address
 from trellis.operators.trends.address import sampled_ranks, shares
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(250)
 @given(case(), st.integers(0, 3))
 def test_every_rank_gives_the_trend_that_the_oracle_ranks_there(drawn: Case, seed: int) -> None:
     answer = expected(drawn)

@@ -8,9 +8,10 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.profiles import examples
 from trellis.kernels.unrank import by_index
 from trellis.kernels.unrank.by_index import IndexWindow
 from trellis.operators.ranks import Ranks
@@ -70,7 +71,7 @@ def random_window(seed: int, ranges: int) -> IndexWindow:
 
 
 @pytest.mark.parametrize("ranges", [1, 2])
-@settings(max_examples=250, deadline=None)
+@examples(250)
 @given(st.integers(0, 2**32))
 def test_all_ranks_of_a_window(ranges: int, seed: int) -> None:
     window = random_window(seed, ranges)
@@ -84,7 +85,7 @@ def test_all_ranks_of_a_window(ranges: int, seed: int) -> None:
     assert lists(addresses.together(Ranks(ranks.words[some]))) == picked
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.integers(0, 2**32), st.integers(1, 3))
 def test_any_number_of_limbs_and_threads(seed: int, threads: int) -> None:
     window = random_window(seed, 2)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from tests.compare import assert_same
+from tests.profiles import examples
 from tests.strategies import Case, case
 
 
-@settings(max_examples=1200, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(1200)
 @given(case())
 def test_results_ranks_and_aggregates_equal_the_oracle(drawn: Case) -> None:
     assert_same(drawn)

@@ -6,10 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import trellis
+from tests.profiles import examples
 from trellis.kernels.best.nodes import WORD, widths, words_of
 from trellis.kernels.list.aggregates import sum_integers
 from trellis.operators.trends.keys import Rounded
@@ -22,7 +23,7 @@ def halves(numbers: list[int]) -> tuple[np.ndarray, np.ndarray]:
     return np.array([x >> 64 for x in numbers], np.int64), np.array([x % 2**64 for x in numbers], np.uint64)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.lists(st.tuples(WHOLE, st.integers(0, 200)), min_size=1, max_size=5))
 def test_whole_numbers_are_words(drawn: list[tuple[int, int]]) -> None:
     numbers = [x << shift for x, shift in drawn]
@@ -40,7 +41,7 @@ def test_whole_numbers_are_words(drawn: list[tuple[int, int]]) -> None:
     assert all(0 <= word < 2**WORD for row in words.tolist() for word in row[1:])
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     st.integers(-(2**90), 2**90), st.integers(-1100, 1000), st.integers(1, 9), st.sampled_from([1, -1]), st.booleans()
 )

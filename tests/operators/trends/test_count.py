@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
 import trellis
+from tests.profiles import examples
 from trellis.kernels.count import large
 from trellis.kernels.count.algebra import modulo, settle
-from trellis.make import exact
+from trellis.operators import exact
 from trellis.operators.trends import count
 from trellis.operators.trends.count import Counter, GraphRelation
 from trellis.operators.trends.tasks import length_bounds, make_tasks, with_first_ends
@@ -94,7 +95,7 @@ def both_counters(trends: Any) -> tuple[Counter, Counter]:
     return operator.counter, Counter(operator.events, relation, tasks, lambda: graph, *bounds)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(
     st.sampled_from(list(CONDITIONS)),
     st.integers(0, 10**6),
@@ -122,7 +123,7 @@ def test_index_and_graph_count_what_plain_programming_counts(
     assert [r["sum_s_x"] for r in rows] == [float(w[2]) for w in wanted if w[0]]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.sampled_from(list(CONDITIONS)),
     st.integers(0, 10**6),
@@ -170,7 +171,7 @@ def test_many_overlapping_windows_and_spans_share_parts(condition: str) -> None:
         assert indexed.counts() == graph.counts()
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(
     st.sampled_from(["s[i].x > s[i-1].x", "s[i].x >= 1.5 * s[i-1].x", "s[i].x < s[i-1].y", "s[i].ts >= 0"]),
     st.integers(0, 10**6),

@@ -6,16 +6,17 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.operators.trends.direct_cases import Stage, make_key, make_stage, make_values, other_side
+from tests.profiles import examples
 from trellis.kernels.maximal import inequality as kernel
 from trellis.operators.trends.direct import Direct, Method
 
 NO_CAP = 1 << 40
 SEEDS = st.integers(0, 2**32)
-EXAMPLES = settings(max_examples=200, deadline=None)
+EXAMPLES = examples(200)
 
 
 def found(stage: Stage, *expected: Method) -> list[list[int]]:

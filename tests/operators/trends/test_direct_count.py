@@ -6,12 +6,15 @@ from dataclasses import replace
 from math import inf, log2
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+import trellis
 from tests.operators.trends.direct_cases import Stage, make_stage
 from tests.operators.trends.test_direct import with_inequality
+from tests.profiles import examples
 from trellis.events.slice import Groups, Slice
 from trellis.operators.exact import Residues
 from trellis.operators.trends import count, direct_count
@@ -66,7 +69,7 @@ def naive(stage: Stage, reduced: list[list[int]], lo: int, hi: int, weights: np.
     )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.integers(0, 2**32), st.sampled_from([8, 20, 90]), st.sampled_from([1, 2]))
 def test_numbers_sums_and_lengths_of_windows(seed: int, most: int, threads: int) -> None:
     rng = np.random.default_rng(seed)
@@ -136,3 +139,15 @@ def test_two_falling_runs_are_counted_without_their_edges() -> None:
 def test_few_edges_are_better_listed() -> None:
     stage = whole(np.random.default_rng(1).permutation(5000))
     assert not direct_count.is_better(Direct(stage.slice(), stage.adjacency()))
+
+
+def test_columns_that_the_query_does_not_name_are_summed() -> None:
+    """Other output has other columns, and the direct successors that it shares were found without them."""
+    n = 1100  # two layers, with more direct edges than are worth listing
+    x = np.concatenate([np.arange(n, 0, -1), np.arange(3 * n, 2 * n, -1)])
+    table = pa.table({"ts": np.arange(2 * n), "id": np.arange(2 * n), "x": x, "y": np.arange(2 * n)})
+    query = trellis.query("PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT maximal")
+    trends = query.detect(table, time="ts", event_id="id")
+    assert isinstance(trends.operator.counter, DirectCounter)
+    (row,) = trends.aggregate("sum(s.y)").to_pylist()
+    assert int(row["sum_s_y_text"]) == n * int(np.arange(2 * n).sum())

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 import trellis
 from tests.compare import assert_same
+from tests.profiles import examples
 from tests.strategies import Case, case
 from trellis.errors import TrellisError
 from trellis.events.adjacency import encode
@@ -84,7 +85,7 @@ def maximal(drawn: Case) -> Case:
     return replace(drawn, query=replace(drawn.query, report=Report.MAXIMAL, select=Select.ANY))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(60)
 @given(case(most=9).map(maximal))
 def test_drawn_queries_equal_the_oracle(drawn: Case) -> None:
     assert_same(drawn)

@@ -7,9 +7,10 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.profiles import examples
 from trellis.errors import UsageError
 from trellis.operators.ranks import Ranks, draw
 
@@ -34,7 +35,7 @@ def test_ranks_are_numbers(values: list[int], data: st.DataObject) -> None:
     assert ranks.first_at_least(wanted, begin) == bisect_left(values, wanted, begin)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.one_of(st.integers(0, 40), st.integers(1, 2**70), st.sampled_from([2**64, 2**64 + 1, 2**128, 2**2000])),
     st.integers(0, 30),

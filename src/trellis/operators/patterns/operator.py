@@ -75,12 +75,6 @@ class PatternOperator(Operator):
         """The exact number of results of each group."""
         return self.structure.counts
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """The number of vertices and edges of all groups."""
-        sizes = [(len(part.paths.events), len(part.paths.successors)) for part in self.structure.all_parts()]
-        return sum(vertices for vertices, _ in sizes), sum(edges for _, edges in sizes)
-
     def aggregate(self) -> Sequence[Aggregates]:
         """Return the states of AGGREGATE of each group."""
         outputs = [named.output for named in self.plan.bound.aggregates]
@@ -138,7 +132,8 @@ class PatternOperator(Operator):
 
     def describe(self) -> dict[str, str]:
         """Say how many vertices and edges there are."""
-        vertices, edges = self.size
+        sizes = [(len(part.paths.events), len(part.paths.successors)) for part in self.structure.all_parts()]
+        vertices, edges = (sum(column) for column in zip(*sizes, strict=True)) if sizes else (0, 0)
         return {"vertices": f"{vertices:,} on results, with {edges:,} edges, in all windows and partitions"}
 
 

@@ -89,11 +89,6 @@ class SequenceOperator(Operator):
         """The exact number of matches of each group."""
         return self.structure.counts
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """The number of candidates that are left, and of those there were."""
-        return len(self.leaves.candidates.events), sum(self.leaves.sizes)
-
     def describe(self) -> dict[str, str]:
         """Say what is left of the candidates, and draw the tree plan with the numbers that its nodes had."""
         leaves = self.leaves

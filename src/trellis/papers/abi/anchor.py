@@ -25,7 +25,6 @@ from trellis.papers.abi.window import Cut, Window
 from trellis.papers.contract import Stage
 
 START_ANCHORS = 8  # for each thread
-BATCH_VALUES = 1 << 18  # events that the trends of a share name, more or less
 MOST = 2.0**61  # trends and sub-sequences that can be counted
 MOST_VALUES = 1 << 31  # events of sub-sequences that are stored
 
@@ -61,7 +60,7 @@ def _checked(stage: Stage) -> Values:
     for lo, hi in zip(stage.tasks.lo.tolist(), stage.tasks.hi.tolist(), strict=True):
         if asked is None or asked <= most:
             return values
-        most = max(most, build(values, lo, hi, hi, PARALLEL, stage.settings.threads).vertices)
+        most = max(most, build(values, lo, hi, hi, PARALLEL, stage.settings.threads, bounds=stage.bounds).vertices)
     if asked is not None and asked > most > 0:
         raise UsageError(
             f"{asked:,} anchors are more than the {most:,} attribute vertices that a window has at most",
@@ -80,7 +79,7 @@ def _joined(stage: Stage, cut: Cut, pool: ThreadPoolExecutor) -> Iterator[PathBa
     facts, between = stage.meter.facts, perf_counter()
     facts["breadth"] = facts.get("breadth", 0.0) + between - began
     facts["anchors"] = max(facts.get("anchors", 0), len(cut.anchors))
-    rows = max(1, int(BATCH_VALUES * trends / max(references, 1.0)))
+    rows = max(1, int(stage.bounds.batch_values * trends / max(references, 1.0)))
     shares = ((rank, min(rows, subs.trends - rank)) for rank in range(0, subs.trends, rows))
     waiting: deque[Future[Any]] = deque()
     for rank, number in islice(shares, stage.settings.threads + 1):
@@ -148,7 +147,7 @@ class _Subs:
         window = self.cut.window
         return kernel.join_subs(
             rank, rows, self.starts, self.weight, self.sub_ends, self.values, self.joints, self.runs, window.lo,
-            window.hi - window.lo, window.ends, BATCH_VALUES,
+            window.hi - window.lo, window.ends, window.stage.bounds.batch_values,
         )  # fmt: skip
 
 

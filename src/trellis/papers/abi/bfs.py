@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError
 from trellis.kernels.papers.abi import breadth as kernel
 from trellis.operators.batch import PathBatch
-from trellis.papers.contract import REFERENCE, Stage
+from trellis.papers.contract import REFERENCE, Bounds, Stage
 
-BATCH_VALUES = 1 << 18
 MOST_VALUES = 1 << 30  # events of all partial trends of a length: 4 GiB, and as much for the next
 
 
@@ -25,7 +24,7 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
         paths = (lo + np.flatnonzero(stage.may_start(task))).astype(np.int32).reshape(-1, 1)
         meter.hold(REFERENCE * paths.size)
         while len(paths):
-            yield from _batches(task, paths[ends[paths[:, -1] - lo]])
+            yield from _batches(stage.bounds, task, paths[ends[paths[:, -1] - lo]])
             number, length = kernel.count_longer(paths, hi, graph.offsets, graph.successors), paths.shape[1] + 1
             meter.hold(REFERENCE * number * length)
             _refuse_too_many(number, length)
@@ -35,10 +34,10 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
             paths = longer
 
 
-def _batches(task: int, whole: NDArray[np.int32]) -> Iterator[PathBatch]:
+def _batches(bounds: Bounds, task: int, whole: NDArray[np.int32]) -> Iterator[PathBatch]:
     """Yield trends of one length, some at a time."""
     length = whole.shape[1]
-    rows = max(1, BATCH_VALUES // length)
+    rows = max(1, bounds.batch_values // length)
     for begin in range(0, len(whole), rows):
         part = whole[begin : begin + rows]
         yield PathBatch.of_task(part.ravel(), np.arange(1, len(part) + 1, dtype=np.int32) * np.int32(length), task)

@@ -13,11 +13,10 @@ from trellis.errors import TrellisError, UsageError
 from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, encode
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.papers.abi import build as kernel
+from trellis.papers.contract import USUAL, Bounds
 from trellis.plan.plan import Plan
 
 DYNAMIC, DYNAMIC_RANGE, PARALLEL = "dynamic", "dynamic-range", "parallel"
-MOST_TO_EDGES = 250_000_000
-FEW = 1 << 14  # events that one thread takes
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,10 @@ class AbiGraph:
     stored: int
 
 
-def build(values: Values, begin: int, middle: int, end: int, construction: str, threads: int) -> AbiGraph:
+def build(
+    values: Values, begin: int, middle: int, end: int, construction: str, threads: int, *,
+    bounds: Bounds = USUAL,
+) -> AbiGraph:  # fmt: skip
     """Return the graph of the events from `begin` to before `end`, those before `middle` with to-edges.
 
     Parameters
@@ -121,33 +123,35 @@ def build(values: Values, begin: int, middle: int, end: int, construction: str, 
         `dynamic`: event by event, with explicit to-edges. `dynamic-range`: with ranges. `parallel`: all at once.
     threads
         How many threads work on `parallel`.
+    bounds
+        From how many events on threads are worth it, and how many explicit to-edges may be stored.
     """
     value, low, high = values.value[begin:end], values.low[begin:middle], values.high[begin:middle]
     if values.single:
-        vertices, vertex, first, last = _single_values(value, low, high, values.top)
+        vertices, vertex, first, last = _single_values(value, low, high, values.top, bounds.few)
         stored = int(np.count_nonzero(low < high))
     elif construction == PARALLEL:
-        vertices, vertex, first, last = _in_parallel(value, low, high, values.top, threads)
+        vertices, vertex, first, last = _in_parallel(value, low, high, values.top, threads, bounds.few)
         stored = int(np.count_nonzero(low < high))
     else:
         explicit = construction == DYNAMIC
         vertices, vertex, first, last, stored = kernel.build_dynamically(
-            value, low, high, middle - begin, values.top, explicit, MOST_TO_EDGES
+            value, low, high, middle - begin, values.top, explicit, bounds.to_edges
         )
         if vertices < 0:
             raise TrellisError(
-                f"the construction `dynamic` would store more than {MOST_TO_EDGES:,} to-edges",
+                f"the construction `dynamic` would store more than {bounds.to_edges:,} to-edges",
                 "Use construction dynamic-range or parallel, or a shorter WITHIN.",
             )
         stored = stored if explicit else int(np.count_nonzero(low < high))
-    offsets, held = _from_edges(vertex, vertices, threads)
+    offsets, held = _from_edges(vertex, vertices, threads, bounds.few)
     return AbiGraph(begin, vertices, vertex, offsets, held + np.int32(begin), first, last, stored)
 
 
-def _single_values(value: Ints, low: Ints, high: Ints, top: int) -> tuple[int, Ints, Ints, Ints]:
+def _single_values(value: Ints, low: Ints, high: Ints, top: int, few: int) -> tuple[int, Ints, Ints, Ints]:
     """Make a vertex of each value: of all there are, or where these are many more than events, of those that occur."""
     gives = low < high
-    if top <= 4 * len(value) + FEW:
+    if top <= 4 * len(value) + few:
         return top, value, low, high
     occurring = np.unique(np.concatenate([value[value >= 0], low[gives]]))
     vertex = np.where(value >= 0, np.searchsorted(occurring, value), -1)
@@ -155,9 +159,9 @@ def _single_values(value: Ints, low: Ints, high: Ints, top: int) -> tuple[int, I
     return len(occurring), vertex, first, first + gives
 
 
-def _in_parallel(value: Ints, low: Ints, high: Ints, top: int, threads: int) -> tuple[int, Ints, Ints, Ints]:
+def _in_parallel(value: Ints, low: Ints, high: Ints, top: int, threads: int, few: int) -> tuple[int, Ints, Ints, Ints]:
     """Do Algorithm 1's steps: cuts of parts on threads, sorted and merged, then the vertex of each value."""
-    number = threads if len(value) >= FEW else 1
+    number = threads if len(value) >= few else 1
     with ThreadPoolExecutor(number) as pool:
 
         def cuts_of(part: tuple[Ints, Ints]) -> Ints:
@@ -183,12 +187,12 @@ def _in_parallel(value: Ints, low: Ints, high: Ints, top: int, threads: int) -> 
         return len(cuts) + 1, found(value), first, last
 
 
-def _from_edges(vertex: Ints, vertices: int, threads: int) -> tuple[Ints, NDArray[np.int32]]:
+def _from_edges(vertex: Ints, vertices: int, threads: int, few: int) -> tuple[Ints, NDArray[np.int32]]:
     """Return where the events of each vertex begin, and the events; threads take vertices of their own."""
     counts = np.bincount(vertex[vertex >= 0], minlength=vertices)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     held = np.empty(offsets[-1], np.int32)
-    number = threads if len(vertex) >= FEW else 1
+    number = threads if len(vertex) >= few else 1
     shares = np.searchsorted(offsets, np.linspace(0, offsets[-1], number + 1)[1:-1].astype(np.int64))
     bounds = [0, *shares.tolist(), vertices]
 

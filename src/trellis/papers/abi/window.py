@@ -46,7 +46,8 @@ class Window:
         tasks, settings = self.stage.tasks, self.stage.settings
         self.lo, self.hi = int(tasks.lo[self.task]), int(tasks.hi[self.task])
         construction = PARALLEL if settings.construction == "auto" else settings.construction
-        self.abi = build(self.values, self.lo, self.hi, self.hi, construction, settings.threads)
+        bounds = self.stage.bounds
+        self.abi = build(self.values, self.lo, self.hi, self.hi, construction, settings.threads, bounds=bounds)
         self.starts, self.ends = pre_filtered(self.stage, self.abi, self.values.exact, self.task)
 
     @property

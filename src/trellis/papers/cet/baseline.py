@@ -13,10 +13,8 @@ from trellis.kernels.papers.cet.graph import predecessors
 from trellis.language.syntax import Report
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph, build_graph
-from trellis.papers.cet.ground import MOST_REFERENCES, split
+from trellis.papers.cet.ground import split
 from trellis.papers.contract import REFERENCE, Stage
-
-MOST_STEPS = 1 << 31  # of comparing trends in a window: some seconds
 
 
 def extract(stage: Stage) -> Iterator[PathBatch]:
@@ -30,14 +28,14 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
     graph = compatible(stage)
     before = predecessors(graph.offsets, graph.successors)
     limit = stage.settings.memory_limit
-    most = MOST_REFERENCES if limit is None else limit // REFERENCE
+    most = stage.bounds.references if limit is None else limit // REFERENCE
     for task in range(len(stage.tasks)):
         lo, hi = int(stage.tasks.lo[task]), int(stage.tasks.hi[task])
-        values, ends, peak, passed = kernel.baseline(lo, hi, stage.events.usable, *before, most, MOST_STEPS)
+        values, ends, peak, passed = kernel.baseline(lo, hi, stage.events.usable, *before, most, stage.bounds.steps)
         if passed:
-            _refuse(passed, hi - lo, most)
+            _refuse(passed, hi - lo, most, stage.bounds.steps)
         stage.meter.hold(REFERENCE * peak)
-        yield from split(task, values, np.ascontiguousarray(ends))
+        yield from split(stage.bounds, task, values, np.ascontiguousarray(ends))
         stage.meter.release(REFERENCE * peak)
 
 
@@ -49,11 +47,11 @@ def compatible(stage: Stage) -> EventGraph:
     return build_graph(replace(stage.plan, bound=replace(bound, report=Report.UNEXTENDABLE)), stage.events)
 
 
-def _refuse(passed: int, events: int, most: int) -> None:
+def _refuse(passed: int, events: int, most: int, steps: int) -> None:
     if passed == kernel.STEPS:
         raise TrellisError(
             f"the baseline compares every trend with every other: for a window of {events:,} events this takes more "
-            f"than {MOST_STEPS:,} steps",
+            f"than {steps:,} steps",
             "Use another algorithm, or a shorter WITHIN.",
         )
     raise TrellisError(

@@ -14,7 +14,7 @@ from trellis.kernels.papers.cet.levels import direct_flags, lengthen
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.papers.cet.baseline import compatible
-from trellis.papers.cet.ground import BATCH_VALUES, Places, check_size, ground_of
+from trellis.papers.cet.ground import Places, check_size, ground_of
 from trellis.papers.contract import REFERENCE, Stage
 
 Flags = NDArray[np.bool_]
@@ -35,7 +35,7 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
         for length in range(1, int(longest[task]) + 1):
             rows, whole = window.matches(length)
             complete = rows[whole & ends[rows[:, -1] - lo]]
-            step = max(BATCH_VALUES // length, 1)
+            step = max(stage.bounds.batch_values // length, 1)
             for begin, end in pairwise([*range(0, len(complete), step), len(complete)]):
                 part = complete[begin:end]
                 yield PathBatch.of_task(

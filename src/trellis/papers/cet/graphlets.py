@@ -11,7 +11,7 @@ import numpy as np
 from trellis.events.slice import Ints
 from trellis.kernels.papers.cet import cuts as kernel
 from trellis.kernels.papers.cet.grow import sizes
-from trellis.papers.cet.ground import MOST_REFERENCES, CetGraph
+from trellis.papers.cet.ground import CetGraph
 from trellis.papers.cet.plans import Costs, Problem, Window
 from trellis.papers.contract import REFERENCE, Stage
 
@@ -34,7 +34,7 @@ class Partition:
 def partitions(stage: Stage, ground: CetGraph) -> Iterator[Partition]:
     """Yield the partitions of a stage, each with the problem of planning it."""
     limit = stage.settings.memory_limit
-    limit = MOST_REFERENCES * REFERENCE if limit is None else limit
+    limit = stage.bounds.references * REFERENCE if limit is None else limit
     times, worlds = stage.events.times, stage.events.bounds
     order = np.lexsort((ground.hi, ground.lo))
     world = np.searchsorted(worlds, ground.lo[order], side="right") - 1

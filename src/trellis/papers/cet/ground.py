@@ -13,11 +13,7 @@ from trellis.events.slice import Ints
 from trellis.kernels.list.wide import SPARE
 from trellis.kernels.papers.cet.graph import TwoWayGraph, longest_paths, predecessors
 from trellis.operators.batch import PathBatch
-from trellis.papers.contract import REFERENCE, Stage
-
-BATCH_VALUES = 1 << 18  # events that the trends of a batch name
-BATCH_ROWS = 1 << 16
-MOST_REFERENCES = 1 << 28  # events that stored partial trends may name where no limit is set: 2 GiB in the paper's unit
+from trellis.papers.contract import REFERENCE, Bounds, Stage
 
 Places = NDArray[np.int32]
 
@@ -66,13 +62,13 @@ def ground_of(stage: Stage) -> CetGraph:
 class Buffer:
     """Room for a batch of trends; what was given away is not written again."""
 
-    def __init__(self, longest: int) -> None:
+    def __init__(self, longest: int, bounds: Bounds) -> None:
         """Make room for at least one trend of so many events."""
-        self._size = max(BATCH_VALUES, longest)
+        self._size, self._rows = max(bounds.batch_values, longest), bounds.batch_rows
         self._renew()
 
     def _renew(self) -> None:
-        self.values, self.offsets = np.empty(self._size + SPARE, np.int32), np.empty(BATCH_ROWS + SPARE, np.int32)
+        self.values, self.offsets = np.empty(self._size + SPARE, np.int32), np.empty(self._rows + SPARE, np.int32)
         self.ends = self.offsets[1:]
 
     def found(self, task: int, rows: int, used: int) -> PathBatch:
@@ -87,7 +83,7 @@ class Buffer:
 def check_size(stage: Stage, references: float) -> None:
     """Refuse to store partial trends that name more events than a process should hold, or the limit allows."""
     limit = stage.settings.memory_limit
-    most = MOST_REFERENCES if limit is None else limit // REFERENCE
+    most = stage.bounds.references if limit is None else limit // REFERENCE
     if references > most:
         told = f"{references:,.0f}" if references < 1e15 else f"{references:.1e}"
         size = f"{references * REFERENCE:,.0f}" if references < 1e15 else f"{references * REFERENCE:.1e}"
@@ -98,9 +94,9 @@ def check_size(stage: Stage, references: float) -> None:
         )
 
 
-def split(task: int, values: Places, ends: Ints) -> list[PathBatch]:
+def split(bounds: Bounds, task: int, values: Places, ends: Ints) -> list[PathBatch]:
     """Return stored trends in batches of bounded size."""
-    cuts = np.flatnonzero(np.diff(ends // BATCH_VALUES, append=-1))
+    cuts = np.flatnonzero(np.diff(ends // bounds.batch_values, append=-1))
     found, first, begin = [], 0, 0
     for cut in cuts.tolist():
         stop = int(ends[cut])

@@ -41,7 +41,7 @@ def execute(stage: Stage, ground: CetGraph, plans: Sequence[tuple[Partition, Cho
     """Yield the trends of all windows by given plans."""
     pool = Pool(ground, len(stage.events), stage.meter)
     graphlet_of = np.zeros(len(stage.events), np.int64)
-    buffer = Buffer(int(ground.extents[0].max(initial=1)))
+    buffer = Buffer(int(ground.extents[0].max(initial=1)), stage.bounds)
     for partition, choice in plans:
         borders = partition.bounds[[0, *choice.cuts, len(partition.bounds) - 1]]
         for u, v in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):

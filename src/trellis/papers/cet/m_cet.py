@@ -14,7 +14,7 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows."""
     ground = ground_of(stage)
     longest = ground.extents[0]
-    buffer = Buffer(int(longest.max(initial=1)))
+    buffer = Buffer(int(longest.max(initial=1)), stage.bounds)
     for task in range(len(stage.tasks)):
         current = REFERENCE * int(longest[task])
         stage.meter.hold(current)

@@ -16,7 +16,7 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
     """Yield the trends of all windows; each window's stacks and pointers count as stored, and the current trend."""
     ground = ground_of(stage)
     longest, edges = ground.extents
-    buffer = Buffer(int(longest.max(initial=1)))
+    buffer = Buffer(int(longest.max(initial=1)), stage.bounds)
     for task in range(len(stage.tasks)):
         events = int(np.count_nonzero(ground.ok[ground.lo[task] : ground.hi[task]]))
         stored = REFERENCE * (events + int(edges[task]) + int(longest[task]))

@@ -27,7 +27,7 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
         arrays = values, ends, 0, 0, *np.empty((2, hi - lo + 1), np.int64)
         grow(lo, hi, False, ground.both, *arrays)
         used, kept = keep_exits(lo, hi, False, ground.both, *arrays, *places)
-        yield from split(task, values[:used], ends[:kept])
+        yield from split(stage.bounds, task, values[:used], ends[:kept])
         stage.meter.release(stored)
 
 

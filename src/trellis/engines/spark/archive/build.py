@@ -25,7 +25,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from trellis.archive.contents import Chunk, chunk_of
 from trellis.archive.events import GROUP, Progress, fitted, in_order, write_events
 from trellis.archive.growth import ArchivePlan, commit, number_too_late, split_newest
-from trellis.archive.store import Manifest
+from trellis.archive.store import Manifest, making
 from trellis.engines.spark.batch.sink import TOLD, task_number, tell, told
 from trellis.engines.spark.session.failures import in_driver, in_task
 from trellis.errors import DataError, UsageError
@@ -103,18 +103,14 @@ def build(frame: DataFrame, directory: Path, plan: ArchivePlan, step: Progress) 
 
     schema = to_arrow_schema(frame.schema)
     plan.check(directory, schema)
-    existed = directory.exists()
-    try:
-        with _staging(frame, directory, schema, plan.time, plan.event_id, step) as (staging, staged):
-            events = staged[-1].first + staged[-1].rows if staged else 0
-            manifest = plan.manifest(schema, events, _reader(staging, staged, [plan.type, plan.key]))
-            archive = Archive.begin(directory, manifest)
-            _settled(frame, archive, staging, staged, step)
-    except BaseException:
-        shutil.rmtree(directory, ignore_errors=True)
-        if existed:
-            directory.mkdir(parents=True, exist_ok=True)
-        raise
+    with (
+        making(directory),
+        _staging(frame, directory, schema, plan.time, plan.event_id, step) as (staging, staged),
+    ):
+        events = staged[-1].first + staged[-1].rows if staged else 0
+        manifest = plan.manifest(schema, events, _reader(staging, staged, [plan.type, plan.key]))
+        archive = Archive.begin(directory, manifest)
+        _settled(frame, archive, staging, staged, step)
     return directory
 
 

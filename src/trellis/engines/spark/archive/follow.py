@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from pyspark.sql import DataFrame
 from trellis.archive.archive import Archive
 from trellis.engines.spark.archive.build import quoted
 from trellis.engines.spark.session.failures import in_driver, in_task, mistake_in
+from trellis.engines.spark.session.masters import refuse_connect
+from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.io.durable import write_whole
 from trellis.language.schema import Type
@@ -45,14 +48,17 @@ class Following:
         `error`: an event that comes later than that ends the stream; `drop`: it is counted and left out.
     available_now
         Stop when all that is there has been read.
+    file_columns
+        Those that each file should have, where the frame is that of files.
     """
 
     def __init__(
         self, frame: DataFrame, archive: str, checkpoint: str, *, delay: str | int | None = None, late: str = "error",
-        available_now: bool = False,
+        available_now: bool = False, file_columns: Sequence[str] = (),
     ) -> None:  # fmt: skip
         if not frame.isStreaming:
             raise UsageError("only a streaming data frame is followed", "Use Archive.append for one that is not.")
+        refuse_connect(frame.sparkSession, "an archive that follows a stream", "")
         self.archive = Archive.open(archive)
         schema = self.archive.manifest.arrow
         missing = [name for name in schema.names if name not in frame.columns]
@@ -62,7 +68,7 @@ class Following:
         self.delay = None if delay is None else _delay(delay, self.archive.answerer.schema.time_type)
         if late not in ("error", "drop"):
             raise UsageError(f"late is `{late}`", "It is `error` or `drop`.")
-        self.late, self.available_now = late, available_now
+        self.late, self.available_now, self.file_columns = late, available_now, file_columns
         self.checkpoint = Path(checkpoint)
         self.name = _name_of(self.checkpoint, Path(archive).absolute())
         self.batches = self.events = 0
@@ -72,6 +78,11 @@ class Following:
     def start(self) -> None:
         """Start to read and append."""
         self._alone.take(self.checkpoint, f"the checkpoint {self.checkpoint}")
+        try:
+            check_checkpoint(self.checkpoint / "spark", self.archive.manifest.batches.get(self.name))
+        except BaseException:
+            self._alone.release()
+            raise
         writer = self.frame.writeStream.foreachBatch(self._append)
         writer = writer.option("checkpointLocation", str(self.checkpoint / "spark"))
         with in_driver():
@@ -80,6 +91,7 @@ class Following:
     def _append(self, frame: DataFrame, number: int) -> None:
         with in_task():
             table = frame.toArrow()
+            check_files(self.checkpoint / "spark", number, self.file_columns)
             added = self.archive.append(table, delay=self.delay, late=self.late, batch=(self.name, number))
             if added:
                 self.batches += 1

@@ -30,8 +30,6 @@ from trellis.plan.plan import Plan
 from trellis.results.arrange import possible_ranges
 from trellis.results.rows import RowMaker
 
-AT_ONCE = 2_000_000  # results that a task writes before it is known how many there are in all
-ROWS_A_TASK = 4_000_000  # results of a range at most, so that a lost task costs little
 MOST_TASKS = 20_000  # more would keep the driver busy
 SAVED = "slice"
 
@@ -39,6 +37,28 @@ SAVED = "slice"
 def can_be_ranged(bound: BoundQuery) -> bool:
     """Return whether each group tells by itself which of its ranks are in the result."""
     return not bound.order_by and (bound.per_window or (bound.limit is None and not bound.offset))
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """How tasks list results and write them.
+
+    Parameters
+    ----------
+    at_once
+        Results that a task writes before it is known how many there are in all.
+    rows
+        Results of a range at most, so that a lost task costs little.
+    memory
+        Bytes that a worker may hold; None: as it finds it.
+    sink
+        Where tasks write to.
+    """
+
+    at_once: int = 2_000_000
+    rows: int = 4_000_000
+    memory: int | None = None
+    sink: type[Sink] = Sink
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from pyspark.sql.window import Window as Over
 
 from trellis.digits import Count, number_of
 from trellis.engines.options import RunOptions
-from trellis.engines.spark.batch import ranges
 from trellis.engines.spark.batch.groups_met import GroupsMet, groups_met
 from trellis.engines.spark.batch.operate import (
     COLLECTED,
@@ -31,7 +30,7 @@ from trellis.engines.spark.batch.operate import (
     spark_type,
     unpacked_answer,
 )
-from trellis.engines.spark.batch.ranges import CountAndWrite, WriteRanges, can_be_ranged, surveyed
+from trellis.engines.spark.batch.ranges import CountAndWrite, Tasks, WriteRanges, can_be_ranged, even_ranges, surveyed
 from trellis.engines.spark.batch.scan import Scan, SourceFacts, lazy_split, scan
 from trellis.engines.spark.batch.sink import TOLD, Sink, WriteRows, Written, told
 from trellis.engines.spark.session.failures import in_driver
@@ -79,8 +78,7 @@ class SparkResults(Results):
     """
 
     engine = "spark"
-    _sink = Sink
-    _memory: int | None = None  # of a worker; None: as it finds it
+    tasks = Tasks()
 
     def __init__(self, plan: Plan, frame: DataFrame, options: RunOptions | None = None) -> None:
         self.plan = plan
@@ -115,7 +113,7 @@ class SparkResults(Results):
         return lazy_split(plan or self.plan, self._events, self.options.drops_bad_rows, self._length)
 
     def _work(self, plan: Plan, what: str, picks: Mapping[str, Sequence[tuple[int, int]]] | None = None) -> Work:
-        return Work(plan, what, self.max_trends, picks or {}, self._length, self._memory)
+        return Work(plan, what, self.max_trends, picks or {}, self._length, self.tasks.memory)
 
     def _answer(
         self, what: str, schema: pa.Schema, plan: Plan, counting: bool = False,
@@ -365,7 +363,7 @@ class SparkResults(Results):
         self._refuse_too_many()
         inside = dict(zip(schema.names, output_names(len(schema)), strict=True))
         with tempfile.TemporaryDirectory() as directory:
-            sink = self._sink(directory, "parquet", _inside(schema))
+            sink = self.tasks.sink(directory, "parquet", _inside(schema))
             sink.prepare()
             read = self._scan(self.plan)
             sink.commit(written(self._rows(read.split, in_order=True), sink, read))
@@ -412,7 +410,7 @@ class SparkResults(Results):
         check_format(format, raw_csv)
         claim = claimed(path, overwrite=overwrite, inputs=[*self.inputs, *input_files(self._events)])
         with in_driver(), claim as output, output.replacing() as directory:
-            sink = self._sink(str(directory.absolute()), format, _without_null(self.schema), raw_csv)
+            sink = self.tasks.sink(str(directory.absolute()), format, _without_null(self.schema), raw_csv)
             sink.prepare()
             sink.commit(self._write_to(sink))
 
@@ -426,11 +424,11 @@ class SparkResults(Results):
             read = self._scan(self.plan)
             return written(self._rows(read.split, in_order=False), sink, read)
         read = self._scan(self.plan)
-        counted = CountAndWrite(self._work(self.plan, "list"), sink, ranges.AT_ONCE)
+        counted = CountAndWrite(self._work(self.plan, "list"), sink, self.tasks.at_once)
         found = surveyed(_told(read.split.grouped(), counted, read))
         self._known["facts"] = read.facts()
         refuse_rows(found.rows, self.max_trends)
-        cut = ranges.even_ranges(found.slices, _cores(self._session), ranges.ROWS_A_TASK)
+        cut = even_ranges(found.slices, _cores(self._session), self.tasks.rows)
         if not cut:
             return found.files
         after = max((file.place + 1 for file in found.files), default=0)

@@ -20,11 +20,13 @@ from pyspark.sql import functions as f
 from trellis.engines.spark.graphs.run import make_job
 from trellis.engines.spark.graphs.stateful import FOUND, PACKED, Flush, Holding, Pack
 from trellis.engines.spark.graphs.tasks import inner_rows
-from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.session.failures import in_driver, in_task
+from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.ship.ship import ship
 from trellis.engines.spark.sources.frames import Events, described_events
 from trellis.engines.spark.split.rows import column_name
 from trellis.engines.spark.stream.running import AHEAD, bucket_keys
+from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import moment_of, set_up
 from trellis.errors import DataError, UsageError
 from trellis.events.source import EventSource
@@ -84,6 +86,7 @@ class GraphStream:
     ) -> None:  # fmt: skip
         if not frame.isStreaming:
             raise UsageError("this is no streaming data frame, as spark.readStream gives", "Use `run` for others.")
+        refuse_connect(frame.sparkSession, "an operator over a stream", "")
         with in_driver():
             events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
             self.job = make_job(events, schema, splitter, operator, merger)
@@ -157,6 +160,7 @@ class GraphStream:
                 self.outlet.check_new()
             self._alone.take(self.outlet.log.directory, f"the output {self.outlet.directory}")
             kept = {**self._about(), "numbers": self._numbers, "output": self.outlet.prepare([RESULTS])}
+            check_checkpoint(self.checkpoint / "spark", self.outlet.last_batch())
             write_whole(about, json.dumps(kept, indent=2))
         except BaseException:
             self._alone.release()
@@ -204,6 +208,9 @@ class GraphStream:
     def _write(self, frame: DataFrame, batch: str) -> None:
         """Merge what a batch gave, and write it, once."""
         table = frame.toArrow()
+        if batch != FLUSH:
+            with in_task():
+                check_files(self.checkpoint / "spark", int(batch))
         taken, late, bad = (sum(table[name].to_pylist()) for name in ("taken", "late", "bad"))
         if taken and batch != FLUSH:
             self.outlet.take_back()

@@ -27,6 +27,7 @@ from trellis.engines.spark.graphs.vertex_blocks import (
     for_spark,
 )
 from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.session.settled import settled
 from trellis.engines.spark.ship.by_value import send_along
 from trellis.engines.spark.ship.ship import ship
 from trellis.engines.spark.stream.running import bucket_keys
@@ -230,12 +231,12 @@ class _Run:
             return SparkResult(self.session.createDataFrame([], schema), 0, 0)
         # Numbers that rise with ids: results tell vertices by the smallest, and sums go in one order.
         numbered = self.graph.ids.orderBy("id").select("id", f.monotonically_increasing_id().alias("index"))
-        numbered = numbered.localCheckpoint(eager=False)
+        numbered = settled(numbered, eager=False)
         number = numbered.count()
         static = self._blocks(numbered).persist()
         try:
             moving, rounds, scheduled, total = self._rounds(static, number)
-            frame = self._ended(static, moving, total).localCheckpoint()
+            frame = settled(self._ended(static, moving, total))
         finally:
             static.unpersist()
         if self.program.gives_vertices:
@@ -256,7 +257,7 @@ class _Run:
         for end in "st":
             places = numbered.select(f.col("id").alias(end), f.col("index").alias(f"{end}i"))
             edges = edges.join(places, end)
-        edges = edges.select("si", "ti", "w").localCheckpoint(eager=False)
+        edges = settled(edges.select("si", "ti", "w"), eager=False)
         edges = edges.join(edges.groupBy("si").agg(f.sum("w").alias("total")), "si")
 
         def rows(
@@ -292,7 +293,7 @@ class _Run:
 
     def _settled(self, moving: DataFrame) -> tuple[DataFrame, int, int, float]:
         """Have a round run, and forget how it came about: else each would run all before it again."""
-        moving = moving.localCheckpoint(eager=False)
+        moving = settled(moving, eager=False)
         own = moving.where(f.col("kind") == OWN)
         row = own.agg(f.sum("changed"), f.sum("scheduled"), f.sum("total")).head()
         assert row is not None

@@ -31,6 +31,7 @@ from trellis.engines.spark.papers.indexed import (
     VERTEX,
     WINDOW,
 )
+from trellis.engines.spark.session.settled import settled
 from trellis.engines.spark.split.compile import compile_condition
 from trellis.engines.spark.split.exactness import can_compile, digits_of
 from trellis.engines.spark.split.rows import ID, STRETCH, TIME
@@ -144,7 +145,7 @@ class _Construction:
                 for column, name in zip(pair, (VALUE, CUT), strict=True)
             ),
         )
-        return known.localCheckpoint()  # it is read for from-edges, to-edges and starts
+        return settled(known)  # it is read for from-edges, to-edges and starts
 
     def _grouped(self) -> DataFrame:
         """Number the windows of partitions."""

@@ -18,8 +18,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.session.failures import in_driver, in_task
+from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.read_stream import FILE_AGE
+from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.errors import DataError, UsageError
 from trellis.io.arrow import pc
 from trellis.io.durable import write_whole
@@ -65,6 +67,7 @@ class LineStream:
         self, session: SparkSession, query: str, options: Mapping[str, Any], directories: Mapping[str, str], *,
         out: str, checkpoint: str, delay: int | None = None, files_a_batch: int | None = None,
     ) -> None:  # fmt: skip
+        refuse_connect(session, "a query of the challenge over directories that keep growing", "")
         self.session, self.query, self.options, self.delay = session, query, dict(options), delay
         self.files_a_batch = files_a_batch
         self.outlet = StreamOutput(out)
@@ -140,6 +143,7 @@ class LineStream:
                 self.outlet.check_new()
             self._alone.take(self.outlet.log.directory, f"the output {self.outlet.directory}")
             write_whole(self.checkpoint / ABOUT, json.dumps({**about, "output": self.outlet.prepare([RESULTS])}))
+            check_checkpoint(self.checkpoint / SPARK, self.outlet.last_batch())
         except BaseException:
             self._alone.release()
             raise
@@ -186,6 +190,8 @@ class LineStream:
         self._engine = None  # until the batch is done
         self.outlet.take_back()
         rows = frame.toArrow()
+        with in_task():
+            check_files(self.checkpoint / SPARK, number)
         latest = [self._push(engine, source, rows) for source in range(len(engine.sources))]
         if self.delay is not None and max(latest) > -NEVER:
             for source in range(len(engine.sources)):

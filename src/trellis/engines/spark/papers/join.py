@@ -42,6 +42,7 @@ from trellis.engines.spark.papers.indexed import (
 )
 from trellis.engines.spark.papers.path_rows import PATH, RANK, PathRows
 from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.session.settled import settled
 from trellis.engines.spark.split.rows import output_names
 from trellis.engines.spark.split.split import Split
 from trellis.errors import ListingRefused, UsageError
@@ -54,13 +55,14 @@ from trellis.results.arrange import KEY
 from trellis.results.rows import lead_schema, output_type
 
 NEXT, BEFORE = "next", "before"
-MOST_EDGES = 1_000_000  # events and to-edges of a graph that is broadcast
 FEW = 1 << 16  # open paths that are dealt out anew each round, so that all tasks have some
 ROUNDS = 16  # after which what is complete so far becomes one frame
 
 
 class JoinedResults(SparkResults):
     """Results that are listed by joins; nothing else differs, but that `to_spark()` does all rounds at once."""
+
+    most_edges = 1_000_000  # events and to-edges of a graph that is broadcast
 
     def __init__(self, plan: Plan, frame: DataFrame, options: RunOptions) -> None:
         if not plan.one_kleene:
@@ -92,7 +94,7 @@ class JoinedResults(SparkResults):
             rows = self._lazy(plan)
             if self._construction == SPARK:
                 rows = lazy_split(plan, self._events, self.options.drops_bad_rows, 1)
-            self._joined[plan.columns] = Joined(rows, self._construction)
+            self._joined[plan.columns] = Joined(rows, self._construction, self.most_edges)
         return self._joined[plan.columns]
 
     def _refuse_too_many_paths(self) -> None:
@@ -120,8 +122,8 @@ class JoinedResults(SparkResults):
 class Joined:
     """The paths of all groups of a split."""
 
-    def __init__(self, rows: Split, construction: str) -> None:
-        self.rows, self.construction = rows, construction
+    def __init__(self, rows: Split, construction: str, most_edges: int) -> None:
+        self.rows, self.construction, self.most_edges = rows, construction, most_edges
 
     @cached_property
     def index(self) -> DataFrame:
@@ -133,13 +135,13 @@ class Joined:
             If they are too many to be broadcast.
         """
         build = index_on_spark if self.construction == SPARK else index_in_kernels
-        index = build(self.rows).localCheckpoint()
+        index = settled(build(self.rows))
         row = index.agg(f.count(f.lit(1)), f.sum(f.size(TO))).first()
         assert row is not None
-        if max(row[0], row[1] or 0) > MOST_EDGES:
+        if max(row[0], row[1] or 0) > self.most_edges:
             raise UsageError(
                 f"the graph has {row[0]:,} events and {row[1]:,} ranges of edges, and the algorithm `join` broadcasts "
-                f"no more than {MOST_EDGES:,} of either",
+                f"no more than {self.most_edges:,} of either",
                 "Leave out the algorithm, or use a shorter WITHIN or a narrower condition.",
             )
         return index
@@ -172,7 +174,7 @@ class Joined:
         if self.rows.plan.bound.report is Report.ANY:
             is_complete = f.lit(True)
         extend, complete = _Extension(self.index), _Union(tasks)
-        paths, length = self._starts().localCheckpoint(), 1
+        paths, length = settled(self._starts()), 1
         while True:
             if least <= length <= most:
                 complete.add(paths.where(is_complete).select(GROUP, PATH))
@@ -182,7 +184,7 @@ class Joined:
                 return complete.frame(paths.where(f.lit(False)).select(GROUP, PATH))
             if number < FEW:
                 open_paths = open_paths.repartition(min(tasks, number))
-            paths, length = extend(open_paths).localCheckpoint(), length + 1
+            paths, length = settled(extend(open_paths)), length + 1
 
     def _starts(self) -> DataFrame:
         """The paths of one event."""
@@ -220,7 +222,7 @@ class _Union:
     def add(self, part: DataFrame) -> None:
         self.parts.append(part)
         if len(self.parts) == ROUNDS:
-            self.whole.append(reduce(DataFrame.union, self.parts).coalesce(self.tasks).localCheckpoint())
+            self.whole.append(settled(reduce(DataFrame.union, self.parts).coalesce(self.tasks)))
             self.parts = []
 
     def frame(self, empty: DataFrame) -> DataFrame:

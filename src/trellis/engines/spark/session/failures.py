@@ -24,6 +24,13 @@ from trellis.errors import (
 from trellis.memory import exhausted
 
 _MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
+_BEGUN = re.compile(r"Current State: INITIALIZING")  # Spark has read nothing yet but its own logs
+_DAMAGED = re.compile(
+    r"Failed to read log file \S+|Checkpoint location \S+ is in an inconsistent state|CONCURRENT_STREAM_LOG_UPDATE|"
+    r"STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY|STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY|"
+    r"CANNOT_LOAD_STATE_STORE[.\w]*|Checksum error: \S+|STDS_[A-Z_]+|"
+    r"Error reading (?:delta|snapshot|streaming state) file[^\n]*"
+)
 _KINDS = {
     kind.__name__: kind
     for kind in (
@@ -73,7 +80,33 @@ def mistake_in(problem: BaseException) -> TrellisError | None:
     marks = _MARK.findall(str(problem))
     if marks:
         return _unpacked(marks[-1])
-    return translate_error(problem) or lacking(problem) or exhausted_in(problem)
+    return translate_error(problem) or lacking(problem) or exhausted_in(problem) or _of_the_machine(problem)
+
+
+def _of_the_machine(problem: BaseException) -> TrellisError | None:
+    """Return what a job of Spark's failed of, if that is the machine, or the checkpoint or the state of a stream."""
+    said = str(problem)
+    if "Python worker failed to connect back" in said:
+        return TrellisError(
+            "a Python worker of Spark's did not start within the ten seconds that Spark waits: the machine is too busy",
+            "Run it again when less runs there; a stream goes on where it was.",
+        )
+    if "No space left on device" in said:
+        return DataError("there is no room: No space left on device", "Make room, and run it again.")
+    if "org/rocksdb" in said or "org.rocksdb" in said:
+        return UsageError(
+            "streams keep their state in RocksDB, and this Spark has none: its rocksdbjni is absent or cannot be used",
+            "Use a Spark that has it, as that of PyPI does.",
+        )
+    begun = type(problem).__name__ == "StreamingQueryException" and _BEGUN.search(said)
+    if not begun and not _DAMAGED.search(said):
+        return None
+    reason = said.partition("terminated with exception: ")[2] or said
+    why = (_DAMAGED.search(said) or [reason.splitlines()[0]])[0].strip()
+    return DataError(
+        f"the checkpoint of the stream is damaged or incomplete: {why}",
+        "Put it back as it was; or begin anew, with another checkpoint and another output.",
+    )
 
 
 def _packed(error: TrellisError) -> str:

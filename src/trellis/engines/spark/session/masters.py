@@ -5,10 +5,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from trellis.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _PORTS = {"spark": 7077, "sc": 15002}
 _PATIENCE = 10.0  # seconds
@@ -34,6 +38,25 @@ def check_master(master: str) -> None:
     if not any(map(_answers, _places(master, scheme))):
         what = "Spark master" if scheme == "spark" else "Spark Connect server"
         raise UsageError(f"no {what} answers at {master}", "Check that it runs there, and that it can be reached.")
+
+
+def refuse_connect(session: SparkSession, what: str, instead: str) -> None:
+    """Refuse a session of Spark Connect for what this process does with each batch of a stream: there it cannot.
+
+    Parameters
+    ----------
+    session
+        The session.
+    what
+        Whose batches these are.
+    instead
+        A hint to what works.
+    """
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        raise UsageError(
+            f"{what} writes each batch from this process, which Spark Connect does not let a client do",
+            f"Run it with --master spark://HOST:PORT, yarn, k8s://... or local[*]{instead}.",
+        )
 
 
 def _places(master: str, scheme: str) -> Iterator[tuple[str, int]]:

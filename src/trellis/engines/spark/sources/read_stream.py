@@ -54,6 +54,7 @@ def read_stream(
     reader = session.readStream.schema(t.StructType(fields)).option("maxFileAge", FILE_AGE)
     if kind in ("csv", "tsv"):
         reader = reader.option("header", True).option("sep", "\t" if kind == "tsv" else ",").option("escape", '"')
+        reader = reader.option("enforceSchema", False)  # else columns are told by their places, whatever headers say
     if files_a_batch is not None:
         reader = reader.option("maxFilesPerTrigger", files_a_batch)
     if "://" not in directory and not _has_partitions(directory):

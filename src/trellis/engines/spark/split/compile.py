@@ -132,7 +132,22 @@ def translate_error(error: BaseException) -> TrellisError | None:
             about, _, values = said.partition(marker)[2].partition(_END)[0].rpartition("} ")
             return translate(json.loads(about + "}"), values.split())
     unread = re.search(r"FAILED_READ_FILE[.\w]*\].* reading file (?:file:/*(?=/))?(\S+?)\.(?:\s|$)", said)
-    return None if unread is None else DataError(f"{unread[1]} cannot be read: its content is damaged or has changed.")
+    if unread is None:
+        return None
+    if "CSV header" in said:
+        return DataError(
+            f"{unread[1]} has other columns than the events have, or has them in another order",
+            "Write all files with one header.",
+        )
+    other = re.search(
+        r"Parquet column \W*([^\]\n]+?)\W*\. Expected Spark type \W*(\w+)\W*, actual Parquet type \W*(\w+)", said
+    )
+    if other is not None:
+        return DataError(
+            f"column `{other[1]}` of {unread[1]} is {other[3]}, and cannot be read as {other[2]}",
+            "Write the column with one type in all files.",
+        )
+    return DataError(f"{unread[1]} cannot be read: its content is damaged or has changed.")
 
 
 def raise_data_error(what: str, hint: str | None = None) -> SparkColumn:

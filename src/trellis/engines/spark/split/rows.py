@@ -38,15 +38,16 @@ def output_names(number: int) -> list[str]:
 
 
 def whole_groups(
-    batches: Iterable[pa.RecordBatch], keys: Sequence[str], memory: int | None = None
+    batches: Iterable[pa.RecordBatch], keys: Sequence[str], memory: int | None = None, at_once: int = ROWS_AT_ONCE
 ) -> Iterator[pa.Table]:
     """Yield sorted rows as tables that each hold whole groups of equal keys, many small ones together.
 
-    A group that does not fit the `memory` of this machine is refused, with its size.
+    Groups are looked for when `at_once` rows have come, or more. A group that does not fit the `memory` of this machine
+    is refused, with its size.
     """
     memory = free_memory() if memory is None else memory
     held: list[pa.RecordBatch] = []
-    rows, enough = 0, ROWS_AT_ONCE
+    rows, enough = 0, at_once
     arriving = iter(batches)
     for batch in arriving:
         held.append(batch)
@@ -59,7 +60,7 @@ def whole_groups(
             continue
         table = pa.Table.from_batches(held).combine_chunks()
         last = int(group_begins(table, keys)[-1])
-        enough = ROWS_AT_ONCE if last else 2 * rows  # a large group is not looked at again for each batch of it
+        enough = at_once if last else 2 * rows  # a large group is not looked at again for each batch of it
         if last:
             yield table.slice(0, last)
         held, rows = table.slice(last).to_batches(), table.num_rows - last

@@ -22,10 +22,12 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from trellis.engines.options import Plannable, RunOptions
 from trellis.engines.spark.batch.sink import TOLD, told
-from trellis.engines.spark.session.failures import in_driver, mistake_in
+from trellis.engines.spark.session.failures import in_driver, in_task, mistake_in
+from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.frames import described_events
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import Filing
+from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import FOUND, PAGES, TAKEN, Settings, found_in, rows_of, schema_of_kind
 from trellis.engines.spark.stream.tasks import TABLES, Flushing, WriteFound, page_name
 from trellis.errors import TrellisError, UsageError
@@ -50,6 +52,7 @@ from trellis.streams.stream_output import (
 
 BUCKETS_A_TASK = 2
 AHEAD = "1 day"
+EPOCH = "1970-01-01T00:00:00"  # as Spark writes it
 
 
 # --- Queries ----------------------------------------------------------------------------------------------------
@@ -138,6 +141,7 @@ class Options:
     keep_late: bool = False
     max_ahead: str | None = AHEAD
     raw_csv: bool = False
+    file_columns: tuple[str, ...] = ()  # those that each file should have, where the events are those of files
 
 
 @dataclass
@@ -161,6 +165,7 @@ class Stream:
         self, session: SparkSession, queries: Mapping[str, Plannable], frame: DataFrame, options: Options,
         run: RunOptions,
     ) -> None:  # fmt: skip
+        refuse_connect(session, "a stream with an output of its own", "; query.detect_stream runs on Connect, too")
         check_query_names(queries)
         self.session, self.options = session, options
         self.totals = Totals()
@@ -225,6 +230,9 @@ class Stream:
                 outlet = self.outlets[one.name]
                 self._alone.take(outlet.log.directory, f"the output {outlet.directory}")
                 checkpoint.outputs[one.key] = outlet.prepare(kinds)
+            for name, family in self.families.items():
+                for one in family.queries:
+                    check_checkpoint(checkpoint.directory / name, self.outlets[one.name].last_batch())
         except BaseException:
             self._alone.release()
             raise
@@ -245,6 +253,9 @@ class Stream:
         """Have the tasks write what was decided in a batch, and put it into the logs."""
         work = WriteFound(self._filing(outlets), batch, self.options.keep_late)
         files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
+        if batch != FLUSH:
+            with in_task():
+                check_files(self.checkpoint.directory / family, int(batch), self.options.file_columns)
         taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
         files = [file for file in files if file["kind"] != TAKEN]
         for name, outlet in outlets.items():
@@ -333,6 +344,24 @@ class Stream:
         about = self.session.read.format("state-metadata").load(checkpoint).select("operatorProperties").head()
         return set() if about is None else {one["stateName"] for one in json.loads(about[0])["stateVariables"]}
 
+    def stuck(self) -> str | None:
+        """Return why no event of the last batch that had some can move the watermark, if none can."""
+        for query in self.running.values():
+            filled = [one for one in query.recentProgress if one["numInputRows"]]
+            moments = (filled[-1].get("eventTime") or {}) if filled else {}
+            if not filled or _millis(moments.get("watermark")) is not None:
+                continue
+            latest = str(moments.get("max", EPOCH))
+            if latest.startswith(EPOCH) and self._guards_the_watermark():  # Spark takes what is left out for the epoch
+                return f"all are more than {self.options.max_ahead} ahead of the clock of this machine (--max-ahead)"
+            if latest < f"{EPOCH}.001":
+                return "Spark's watermark begins with 1970, or with 0 where times are numbers, and all are before that"
+        return None
+
+    def _guards_the_watermark(self) -> bool:
+        schema = self.standing[0].bound.schema
+        return self.options.max_ahead is not None and schema is not None and schema.time_type.temporal
+
     def states(self) -> list[State]:
         """Return how the families stand after their last batches."""
         found = []
@@ -373,7 +402,7 @@ def state_bytes(progress: Mapping[str, Any]) -> int:
 
 def _millis(text: str | None) -> int | None:
     """Return the milliseconds of a moment as Spark tells it; none is the epoch, which no event has moved."""
-    if text is None or text.startswith("1970-01-01T00:00:00.000"):
+    if text is None or text.startswith(f"{EPOCH}.000"):
         return None
     moment = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
     return round((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(milliseconds=1))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.oracle import OracleOverflow, run
+from tests.profiles import examples
 from tests.strategies import Case, arrow_table, case, general_case
 from trellis.language.parser import parse
 from trellis.language.printer import to_query_text
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(case(across=True))
 def test_cases_can_be_written_and_evaluated(drawn: Case) -> None:
     check(drawn)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(general_case())
 def test_general_cases_can_be_written_and_evaluated(drawn: Case) -> None:
     check(drawn)

@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from tests.oracle import debs as oracle
+from tests.papers.debs2016 import oracle
 from trellis.io.generate.social import lines_of, social
 from trellis.kernels.papers.debs2016.top import (
     OWN_COLUMNS,

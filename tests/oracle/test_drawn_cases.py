@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given, settings
 
 from tests.compare import expected
 from tests.oracle import Answer
@@ -47,10 +47,7 @@ def kinds_of(drawn: Case) -> set[str]:
 def test_three_hundred_cases_hold_everything() -> None:
     seen: Counter[str] = Counter()
 
-    @seed(1)
-    @settings(
-        max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate], database=None
-    )
+    @settings(max_examples=300, derandomize=True, database=None)  # what is counted must not vary
     @given(case())
     def draw(drawn: Case) -> None:
         seen.update(kinds_of(drawn))

@@ -8,9 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.oracle import Answer, OracleError, OracleOverflow, run
+from tests.profiles import examples
 from tests.strategies import Case, case
 from trellis.language import syntax as s
 from trellis.language.parser import parse
@@ -534,7 +535,7 @@ def test_contiguous_within_a_partition() -> None:
     assert found("PATTERN E+ s[] WHERE [g] SELECT contiguous", rows) == [(0, 2), (1, 3)]
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(case(clauses=False))
 def test_forests(drawn: Case) -> None:
     """With at most one edge out of an event, unextendable is maximal: one trend for each start."""

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.data.places import data_file
-from tests.graphs import debs_streams as streams
-from tests.oracle import debs as oracle
+from tests.papers.debs2016 import oracle, streams
+from tests.profiles import examples
 from trellis.errors import DataError, UsageError
 from trellis.papers.debs2016 import Communities, communities, posts
 from trellis.papers.debs2016.files import run_over
 
-RARE = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-MANY = settings(RARE, max_examples=1500)
+RARE = examples(60)
+MANY = settings(max_examples=1500)
 CHANGES = ("exact", "deaths", "events")
 NOBODY = ",-,-,-,-"
 
@@ -217,7 +217,7 @@ def test_query_2_is_the_recomputation_often(case: tuple[Any, ...]) -> None:
     check_communities(*case)
 
 
-@settings(RARE, max_examples=20)
+@examples(20)
 @given(streams.FRIENDSHIPS, streams.QUICK_COMMENTS, streams.LIKES)
 def test_the_published_search_gives_the_same(friends: bytes, comments: bytes, likes: bytes) -> None:
     outputs = []

@@ -17,8 +17,17 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.cli.cases import COMMAND, assert_mistake, run
-from tests.streams.test_spark import RISING, SPAN, batch, events, found, nearly_sorted, stream_of, write_files
-from tests.streams.test_spark import run as finish
+from tests.engines.spark.stream.test_stream import (
+    RISING,
+    SPAN,
+    batch,
+    events,
+    found,
+    nearly_sorted,
+    stream_of,
+    write_files,
+)
+from tests.engines.spark.stream.test_stream import run as finish
 from trellis.engines.spark.stream.files import Filing
 from trellis.errors import DataError, UsageError
 from trellis.streams.lock import StreamLock, check_free, is_unused

@@ -5,10 +5,11 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.oracle.debs import largest_clique as brute_force
+from tests.papers.debs2016.oracle import largest_clique as brute_force
+from tests.profiles import examples
 from trellis.errors import UsageError
 from trellis.papers.debs2016.cliques import LargestClique, largest_clique
 
@@ -16,7 +17,7 @@ ENDS = st.tuples(st.integers(0, 8), st.integers(0, 8))
 STEPS = st.lists(st.tuples(st.sampled_from(["add", "add", "add", "remove", "drop"]), ENDS), max_size=80)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(STEPS, st.booleans())
 def test_edges_and_vertices_come_and_go(steps: list[tuple[str, tuple[int, int]]], as_published: bool) -> None:
     graph = LargestClique(as_published)

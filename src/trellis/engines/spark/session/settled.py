@@ -1,0 +1,37 @@
+"""Frames that have run and whose rows are kept, so that what is built on them does not run them again.
+
+Rounds build on one another: without this, plans and lineages would grow with each. On a cluster the rows are kept by
+two executors, so that the loss of a machine costs nothing; with `spark.checkpoint.dir` they go to that directory, which
+outlives all of them. Spark forgets rows that executors keep when nothing refers to them any more.
+"""
+
+from __future__ import annotations
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+
+CHECKPOINT_DIRECTORY = "spark.checkpoint.dir"
+
+
+def settled(frame: DataFrame, eager: bool = True) -> DataFrame:
+    """Return a frame with the same rows that knows no more how they came about.
+
+    Parameters
+    ----------
+    frame
+        The frame.
+    eager
+        Whether it runs now; else with the first job that uses it.
+    """
+    session = frame.sparkSession
+    if session.conf.get(CHECKPOINT_DIRECTORY, None):
+        return frame.checkpoint(eager)
+    if _is_local(session):
+        return frame.localCheckpoint(eager)
+    return frame.localCheckpoint(eager, StorageLevel.MEMORY_AND_DISK_2)
+
+
+def _is_local(session: SparkSession) -> bool:
+    """Return whether all tasks run in one process, whose loss nothing survives."""
+    master = session.conf.get("spark.master", None) or ""
+    return master == "local" or master.startswith("local[")

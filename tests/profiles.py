@@ -1,0 +1,22 @@
+"""How many random examples a test tries, and from which seed: `ci` is the same on every run, `explore` never is."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+# The first call of a kernel compiles it, and tables take long to draw: neither is a fault of the test.
+COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+
+
+def register() -> None:
+    """Make the two profiles known: `make test` takes `ci`, `make test-all` takes `explore` by an option of pytest."""
+    settings.register_profile("ci", derandomize=True, database=None, max_examples=100, **COMMON)
+    settings.register_profile("explore", print_blob=True, max_examples=200, **COMMON)
+
+
+def examples(number: int) -> settings:
+    """Ask for so many examples where the profile's own number is 100, and for more or fewer in proportion.
+
+    A test marked `slow` is one that tries many already; it names its number by `settings(max_examples=...)`.
+    """
+    return settings(max_examples=max(1, number * settings.default.max_examples // 100))
