@@ -41,7 +41,7 @@ class RunRequest:
 
 @contextmanager
 def running(request: RunRequest, step: Step) -> Iterator[Any]:
-    """Give the trends of a query; the engine goes on until the end of the block."""
+    """Yield the trends of a query; the engine goes on until the end of the block."""
     check_given(request.events)
     # A mistake in the query itself, or in a path, is reported before anything is started or read.
     request.query.plan(None, request.params, request.report_mode)

@@ -259,15 +259,15 @@ def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.OutputOption
         with asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
-                told = False
+                has_warned = False
                 while not stop.is_set() and not stream.wait(EVERY):
                     look()
-                    told = told or _tell_of_the_clock(stream)
+                    has_warned = has_warned or _warn_of_stuck_clock(stream)
                 if stop.is_set():
                     err().print("stopping after this batch")
                     stream.stop()
                 else:
-                    told = told or _tell_of_the_clock(stream)
+                    has_warned = has_warned or _warn_of_stuck_clock(stream)
                     if request.options["flush"]:
                         stream.flush()
                 look()
@@ -289,7 +289,7 @@ def _check_free(request: _StreamRequest) -> None:
         check_free(output / LOG, f"the output {output}")
 
 
-def _tell_of_the_clock(stream: Stream) -> bool:
+def _warn_of_stuck_clock(stream: Stream) -> bool:
     """Say, once events have come, that none of them can be decided: else the stream would only grow, without a word."""
     why = stream.stuck()
     if why is not None:
