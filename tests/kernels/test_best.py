@@ -32,7 +32,7 @@ class Case:
             np.array([[0, 1, 1]]),
         )  # fmt: skip
         lo, hi = (np.array(side) for side in zip(*TASKS, strict=True))
-        self.tasks = nodes.SearchTasks(lo, hi, lo, np.zeros(2, int), np.arange(2), False, every)
+        self.tasks = nodes.Tasks(lo, hi, lo, np.zeros(2, int), np.arange(2), False, every)
         self.links = nodes.Listed(offsets, successors)
         self.paths = [naive.paths_of_task(self.graph, *task, every=every) for task in TASKS]
 

@@ -97,8 +97,8 @@ def test_conditions_types_and_columns_are_sparks_own_work(spark: SparkSession, f
 def test_windows_are_made_before_the_one_shuffle(spark: SparkSession, file: Path) -> None:
     steps = Steps(detect(spark, file, PARTITIONED + " WITHIN 10 SLIDE 5").to_spark())
     assert [n for n in steps.below_python if n != "Project"][:4] == ["Sort", "Exchange", "Generate", "Filter"]
-    assert re.search(r"hashpartitioning\(window batch#\w+, p0#\w+, \d+\)", steps.details["Exchange"])
-    assert re.search(r"window batch#.*p0#.*time#.*id#", steps.details["Sort"])
+    assert re.search(r"hashpartitioning\(window_batch#\w+, p0#\w+, \d+\)", steps.details["Exchange"])
+    assert re.search(r"window_batch#.*p0#.*time#.*id#", steps.details["Sort"])
 
 
 def test_a_condition_that_parquet_can_skip_by(spark: SparkSession, file: Path) -> None:

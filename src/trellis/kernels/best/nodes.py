@@ -54,7 +54,7 @@ class Shape(NamedTuple):
     ending: np.ndarray
 
 
-class SearchTasks(NamedTuple):
+class Tasks(NamedTuple):
     """Ranges of events as in `trellis.kernels.count.paths`; those of one `base` differ in stream and first states."""
 
     lo: np.ndarray

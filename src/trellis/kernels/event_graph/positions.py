@@ -41,7 +41,7 @@ def join_edges(events, positions, first_step, step_target, rows, successors, ver
     return total
 
 
-class BoundGraph(NamedTuple):
+class Graph(NamedTuple):
     """The vertices in the order (event, position), whether matches may begin and end there, and their successors.
 
     `inner` are the vertices at which none may begin.

@@ -77,7 +77,7 @@ class PositionPaths:
         events, positions = vertices.events, vertices.positions
         may_begin, may_end = (np.isin(positions, ends) for ends in (self.graph.firsts, self.graph.lasts))
         worlds, group = self._anchored_worlds(events, may_begin) if self.graph.anchored else self._plain_worlds(events)
-        graph = kernel.BoundGraph(
+        graph = kernel.Graph(
             events, positions, self.slice.times[events], may_begin, may_end, vertices.offsets, vertices.targets,
             np.flatnonzero(~may_begin),
         )  # fmt: skip

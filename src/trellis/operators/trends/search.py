@@ -320,10 +320,10 @@ class BestSearch:
 
     # --- What the kernels take
 
-    def tasks(self, lanes: Lanes) -> nodes.SearchTasks:
+    def tasks(self, lanes: Lanes) -> nodes.Tasks:
         """Return tasks as the kernels take them."""
         tasks, at = self.space.tasks, lanes.number
-        return nodes.SearchTasks(
+        return nodes.Tasks(
             tasks.lo[at], tasks.hi[at], tasks.first_end[at], lanes.stream, at, bool(tasks.single), bool(tasks.every)
         )
 
