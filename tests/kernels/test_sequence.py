@@ -26,13 +26,13 @@ class Case:
         fresh[1:, 1] = fresh[2:, 2] = False
         order = np.argsort(self.codes[0, begin[1] : begin[2]], kind="stable")
         run_begins = np.searchsorted(self.codes[0, begin[1] : begin[2]][order], np.arange(4))
-        self.candidates = walk.Candidates(
+        self.candidates = walk.WalkCandidates(
             events, begin, events + 1, np.full(len(events), N), np.full(len(events), N), pairs,
             np.array([walk.EQUAL, walk.GREATER]), self.codes, order + begin[1], run_begins, np.array([0, -1, -1]),
             fresh,
         )  # fmt: skip
         first = np.arange(sizes[0])
-        self.tasks = walk.Tasks(first, np.minimum(events[first] + 9, N), events[first] + 2)
+        self.tasks = walk.WalkTasks(first, np.minimum(events[first] + 9, N), events[first] + 2)
         place = [{int(e): begin[v] + i for i, e in enumerate(one)} for v, one in enumerate(self.of_variable)]
         self.places = place
         self.matches = [

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trellis.errors import UsageError
-from trellis.plan.automaton import Automaton, Either, Every, Gap, Leaf, Remainder
+from trellis.plan.automaton import Automaton, Either, Every, Guard, Leaf, Remainder
 
 MOST_WORDS = 1000
 Names = frozenset[str] | None  # None: any name
@@ -134,7 +134,7 @@ def _one_after_another(rest: Remainder, types: Mapping[str, str | None]) -> list
     found: list[Word] | None = None
     absent: frozenset[str] = frozenset()
     for item in rest:
-        if isinstance(item, Gap):
+        if isinstance(item, Guard):
             if found is None:
                 raise _not_at_edge()
             absent |= frozenset(str(types[name]) for name in item.absent)

@@ -5,7 +5,7 @@ in Spark's Python workers and in streams. `trellis.make` makes the one that the 
 
 The results of each group (a window of a partition) have *ranks* 0, 1, ... in the order of their events: by the first
 event in which two results differ, a result before its own extensions, and where all events are the same by variables.
-All answers agree on this order, so a rank is an address: `at` gives what `list` gives there, on any machine.
+All answers agree on this order, so a rank names a result: `at` gives what `list` gives there, on any machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Counts = list[int]
 
 @dataclass(frozen=True)
 class ListRequest(Generic[T]):
-    """Which results are to be listed, and how.
+    """A request to list results: which, and how.
 
     Attributes
     ----------
@@ -60,13 +60,13 @@ class ListRequest(Generic[T]):
         return sum(end - begin for _, begin, end in self.ranges)
 
     def made(self, batch: PathBatch) -> T:
-        """Return what is made of a batch, in the form that is asked for."""
+        """Make of a batch what the request wants, in the form that it asks for."""
         return self.make(batch.compacted() if self.compact else batch)
 
 
 @dataclass(frozen=True)
 class BestRequest(Generic[T]):
-    """Which results can be in the result of an ORDER BY.
+    """A request for results that may be among the first of an ORDER BY.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class Operator(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
-        """Return what answers rest on, with numbers, for `explain`: a few names with a text each."""
+        """Return facts for `explain`, with numbers: a few names with a text each."""
 
 
 def state_of(thing: Any, *kept: str) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def with_inequality(rng: np.random.Generator, stage: Stage) -> Stage:
 def test_one_inequality_on_any_sides(seed: int, most: int) -> None:
     rng = np.random.default_rng(seed)
     stage = with_inequality(rng, make_stage(rng, most))
-    assert found(stage, Method.HALVES) == stage.reduced()
+    assert found(stage, Method.BISECTION) == stage.reduced()
 
 
 @EXAMPLES
@@ -59,7 +59,7 @@ def test_a_key_that_is_another_one_on_the_other_side(seed: int, most: int) -> No
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Direct, "_returns_pay", True)
         # By chance the keys of few events can be the same on both sides.
-        assert found(stage, Method.RETURNS, Method.HALVES) == stage.reduced()
+        assert found(stage, Method.RETURNS, Method.BISECTION) == stage.reduced()
 
 
 @EXAMPLES
@@ -109,7 +109,7 @@ def test_more_events_than_one_stretch(shape: str, span: int | None) -> None:
     if span is not None:
         slice_ = stage.slice()
         assert len(kernel.tiles(slice_.bounds, slice_.until)) > 1
-    assert found(stage, Method.HALVES) == stage.reduced()
+    assert found(stage, Method.BISECTION) == stage.reduced()
 
 
 def test_the_cap_is_told_before_all_edges_are_found() -> None:

@@ -23,12 +23,12 @@ from trellis.operators.trends.direct import Direct, Method, find_direct
 
 SCHEMA = {"time": "int64", "id": "int64", "x": "int64", "y": "double", "k": "string", "m": "string"}
 CONDITIONS = {
-    "s[i].x > s[i-1].x": Method.HALVES,
-    "s[i].x <= s[i-1].x": Method.HALVES,
-    "s[i].x >= 0.5 * s[i-1].x": Method.HALVES,
-    "s[i].y < s[i-1].x AND s[i].y < s[i-1].y": Method.HALVES,
-    "s[i].k = s[i-1].k": Method.HALVES,
-    "s[i].k = s[i-1].k AND s[i].x > 1.5 * s[i-1].x": Method.HALVES,
+    "s[i].x > s[i-1].x": Method.BISECTION,
+    "s[i].x <= s[i-1].x": Method.BISECTION,
+    "s[i].x >= 0.5 * s[i-1].x": Method.BISECTION,
+    "s[i].y < s[i-1].x AND s[i].y < s[i-1].y": Method.BISECTION,
+    "s[i].k = s[i-1].k": Method.BISECTION,
+    "s[i].k = s[i-1].k AND s[i].x > 1.5 * s[i-1].x": Method.BISECTION,
     "s[i].k = s[i-1].m": Method.RETURNS,
     "s[i].k != s[i-1].k": Method.TURNS,
     "s[i].x != s[i-1].x AND s[i].k = s[i-1].k": Method.TURNS,

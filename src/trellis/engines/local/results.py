@@ -200,7 +200,7 @@ class LocalResults(Results):
 
     def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> ResultTable:
         """Return the result with a rank, without those before it: see `Results.trend`."""
-        from trellis.operators.trends.address import check_rank  # late, as in `sample`: counting goes without
+        from trellis.operators.trends.unrank import check_rank  # late, as in `sample`: counting goes without
 
         filled, rows = self._filled
         group = int(filled[named_group(self.plan.bound, rows, window, partition)])
@@ -209,7 +209,7 @@ class LocalResults(Results):
 
     def sample(self, number: int, seed: int = 0) -> ResultTable:
         """Return results drawn without replacement: see `Results.sample`."""
-        from trellis.operators.trends.address import sampled_ranks
+        from trellis.operators.trends.unrank import sampled_ranks
 
         chosen = sampled_ranks(self._counts, number, seed)
         with ThreadPoolExecutor(self.operator.threads) as pool:

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from trellis.kernels.event_graph.edges import edges_of_rows
+from trellis.kernels.event_graph.edges import EdgeLists, edges_of_rows
 
 HIGH, LOW, LEAST, GREATEST = 0, 1, 2, 3  # kinds of words
 WORD = 62  # bits of a word
@@ -29,17 +29,10 @@ EACH, FIRST, LAST = range(3)  # what an event gives: anywhere, besides as the fi
 MAY_END, PLACE = range(2)  # columns of states, behind the words that a path gives which ends there
 
 
-class Listed(NamedTuple):
-    """Successors as lists; where there are too many, `trellis.kernels.event_graph.edges.EdgeCodes` finds them."""
-
-    offsets: np.ndarray
-    successors: np.ndarray
-
-
-class Shape(NamedTuple):
+class PathValues(NamedTuple):
     """The events of paths, the words that they are compared by, and the automaton of what they have met.
 
-    `events`, `gives` (anywhere, first, last: a row of words an event), kinds and signs of the words, `nth` (place in
+    `events`, `gives` (anywhere, first, last: a row of words per event), kinds and signs of the words, `nth` (place in
     the path, word) with what an event gives there, then the automaton: steps, first states of each stream, `ending`.
     """
 
@@ -54,7 +47,7 @@ class Shape(NamedTuple):
     ending: np.ndarray
 
 
-class Tasks(NamedTuple):
+class SearchTasks(NamedTuple):
     """Ranges of events as in `trellis.kernels.count.paths`; those of one `base` differ in stream and first states."""
 
     lo: np.ndarray
@@ -184,7 +177,7 @@ def begin(table, at, other, row, x, shape):
 
 def is_listed(links):
     """Whether successors are listed, by the type of the links."""
-    return isinstance(links, types.BaseNamedTuple) and links.instance_class is Listed
+    return isinstance(links, types.BaseNamedTuple) and links.instance_class is EdgeLists
 
 
 def find_successors(x, hi, links, found):

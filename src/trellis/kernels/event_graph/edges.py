@@ -17,6 +17,16 @@ from trellis.kernels.arrays import first_at_least
 ANY, NEXT, CONTIGUOUS = 0, 1, 2  # selection policies
 
 
+class EdgeLists(NamedTuple):
+    """The successors of each event as lists, in time order; where there are too many, `EdgeCodes` finds them.
+
+    Those of event `x` are `successors[offsets[x]:offsets[x + 1]]`.
+    """
+
+    offsets: np.ndarray
+    successors: np.ndarray
+
+
 class EdgeCodes(NamedTuple):
     """The conditions on pairs of events, as codes of the events.
 
@@ -201,7 +211,7 @@ def reduce_columns(row, column, end, offsets, successors, read, kept, reach):
 
     The columns of a partition are taken from the first to the last, and all events from `row` on that have an edge into
     them. `kept[x]` edges of `x` are known to have no detour and are moved to the front of its row; the others begin at
-    `read[x]`. `reach` has a row an event from `row` on and a bit a column.
+    `read[x]`. `reach` has a row per event from `row` on and a bit per column.
     """
     words = reach.shape[1]
     joined = 0

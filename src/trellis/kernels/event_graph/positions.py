@@ -41,7 +41,7 @@ def join_edges(events, positions, first_step, step_target, rows, successors, ver
     return total
 
 
-class Graph(NamedTuple):
+class VertexGraph(NamedTuple):
     """The vertices in the order (event, position), whether matches may begin and end there, and their successors.
 
     `inner` are the vertices at which none may begin.
@@ -70,7 +70,7 @@ class MatchRanges(NamedTuple):
     latest: np.ndarray
 
 
-class Carried(NamedTuple):
+class AnchorConditions(NamedTuple):
     """Conditions on an event and the first one of the match, as codes of the events.
 
     Condition `j` of a kind is asked of position `asked[kind, j]`. Of `keys` the former code must equal the latter, of

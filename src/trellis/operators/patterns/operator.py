@@ -1,6 +1,6 @@
 """The operator for patterns of several variables.
 
-Where conditions look at neighbours only, results are counted and addressed on the attribute indexes of the steps
+Where conditions look at neighbours only, results are counted and unranked on the attribute indexes of the steps
 between variables (`trellis.operators.patterns.indexed`). For the rest the results of some groups at a time become paths
 of a graph whose vertices are events bound to variables, and that graph is what the trend operator counts, aggregates
 and lists. What comes out are events again, with their variables.
@@ -63,8 +63,8 @@ class PatternOperator(Operator):
         return self.structure.indexed
 
     @property
-    def _addressed(self) -> IndexedPositions | None:
-        """The indexes, if results are found on them by their ranks."""
+    def _unranking(self) -> IndexedPositions | None:
+        """The indexes, if results are unranked on them."""
         indexed = None if self.plan.bound.having else self.indexed
         return indexed if indexed is not None and indexed.in_order else None
 
@@ -115,12 +115,12 @@ class PatternOperator(Operator):
 
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the results of a group with given ranks, of any size, in rising order."""
-        indexed = self._addressed
+        indexed = self._unranking
         return self.structure.part(group, group + 1).at(group, ranks) if indexed is None else indexed.at(group, ranks)
 
     def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
         """Yield the results of groups with given ranks, in rising order; in bounded batches where there is an index."""
-        indexed = self._addressed
+        indexed = self._unranking
         return super().at_each(chosen) if indexed is None else indexed.at_each(chosen)
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:

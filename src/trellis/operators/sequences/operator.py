@@ -28,7 +28,7 @@ from trellis.operators.batch import PathBatch, RankRange, rank_labels
 from trellis.operators.contract import Counts, ListRequest, Operator, state_of
 from trellis.operators.exact import SMALL, reconstruct
 from trellis.operators.sequences.candidates import SequenceCandidates
-from trellis.operators.sequences.structure import ADDRESSABLE, SequenceStructure, TreeStructure
+from trellis.operators.sequences.structure import RANK_LIMIT, SequenceStructure, TreeStructure
 from trellis.operators.sequences.tree import drawn
 from trellis.operators.sequences.walk import NONE
 from trellis.operators.weights import weigh
@@ -185,12 +185,12 @@ class SequenceOperator(Operator):
         for i, rank in enumerate(ranks):
             task = bisect_right(ends, rank, first[group], first[group + 1])
             inner = rank - (ends[task - 1] if task > first[group] else 0)
-            if structure.task_counts[task] >= ADDRESSABLE:
+            if structure.task_counts[task] >= RANK_LIMIT:
                 raise TrellisError(
                     f"{structure.task_counts[task]:,} results begin at one event: too many to find one by its rank",
                     "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
                 )
-            structure.walker.locate(task, inner, row)
+            structure.walker.unrank(task, inner, row)
             table[:, i] = row
         return PathBatch.of_table(table, partial(rank_labels, [(group, rank, 1) for rank in ranks]))
 
@@ -213,7 +213,7 @@ class SequenceOperator(Operator):
             yield from (future.result() for future in waiting)
 
     def _pieces(self, ranges: Sequence[RankRange]) -> Iterator[Pieces]:
-        """Yield what makes a batch each."""
+        """Yield the pieces of each batch."""
         some: Pieces = []
         room = BATCH_ROWS
         for group, begin, end in ranges:

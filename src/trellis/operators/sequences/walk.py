@@ -49,9 +49,9 @@ class MatchTasks:
     def __len__(self) -> int:
         return len(self.first)
 
-    def given(self, begin: int = 0, end: int | None = None) -> kernel.Tasks:
+    def given(self, begin: int = 0, end: int | None = None) -> kernel.WalkTasks:
         """Return some of them as the kernels take them."""
-        return kernel.Tasks(self.first[begin:end], self.limit[begin:end], self.least[begin:end])
+        return kernel.WalkTasks(self.first[begin:end], self.limit[begin:end], self.least[begin:end])
 
 
 class Walker:
@@ -62,7 +62,7 @@ class Walker:
         self._walks = local()
 
     @cached_property
-    def candidates(self) -> kernel.Candidates:
+    def candidates(self) -> kernel.WalkCandidates:
         """The candidates as the kernels take them."""
         return self.leaves.candidates
 
@@ -72,7 +72,7 @@ class Walker:
             assert self._star is not None
             return sweep(*self._star, zero, modulus)
 
-        def work(tasks: kernel.Tasks) -> NDArray[Any]:
+        def work(tasks: kernel.WalkTasks) -> NDArray[Any]:
             scratch = self._scratch(type(zero))
             return kernel.count(self.candidates, tasks, self.leaves.cut, zero, modulus, self._walk(), scratch)
 
@@ -93,7 +93,7 @@ class Walker:
 
     @cached_property
     def _star(self) -> tuple[Any, ...] | None:
-        """What a sweep needs; None if more is asked than one value of the first event, always in one direction."""
+        """The arguments of a sweep; None unless one value of the first event is compared, always in one direction."""
         leaves, tasks, candidates = self.leaves, self.tasks, self.candidates
         number, conditions = leaves.number, leaves.conditions
         if not 3 <= number <= MOST_SWEPT or any(forbidden is not None for forbidden in leaves.forbidden):
@@ -123,7 +123,7 @@ class Walker:
     def weigh(self, weights: NDArray[np.uint64], prime: int) -> NDArray[np.uint64]:
         """Return for each task the sum of the weights of the candidates over all matches, modulo a prime."""
 
-        def work(tasks: kernel.Tasks) -> NDArray[np.uint64]:
+        def work(tasks: kernel.WalkTasks) -> NDArray[np.uint64]:
             scratch = self._scratch(np.uint64), self._scratch(np.uint64)
             walk = self._walk()
             return kernel.weigh(self.candidates, tasks, self.leaves.cut, np.uint64(prime), weights, walk, *scratch)
@@ -133,13 +133,13 @@ class Walker:
     def least(self, values: Ints) -> Ints:
         """Return for each task the least value of a candidate on any match; `NONE` where there is none."""
 
-        def work(tasks: kernel.Tasks) -> Ints:
+        def work(tasks: kernel.WalkTasks) -> Ints:
             scratch = self._scratch(np.int64)
             return kernel.least(self.candidates, tasks, self.leaves.cut, values, NONE, self._walk(), scratch)
 
         return self._on_threads(work)
 
-    def locate(self, task: int, rank: int, row: Ints) -> None:
+    def unrank(self, task: int, rank: int, row: Ints) -> None:
         """Write the events of the match of a task that has a rank."""
         kernel.unrank_match(
             self.candidates, self.tasks.given(), task, np.uint64(rank), self.leaves.cut, self._walk(),
@@ -150,7 +150,7 @@ class Walker:
         """Write matches from a task on, without the first `skip`, as columns `[begin, end)` of a table."""
         kernel.fill(self.candidates, self.tasks.given(), task, skip, self._walk(), table, begin, end)
 
-    def _on_threads(self, work: Callable[[kernel.Tasks], NDArray[Any]]) -> NDArray[Any]:
+    def _on_threads(self, work: Callable[[kernel.WalkTasks], NDArray[Any]]) -> NDArray[Any]:
         """Do something for all tasks, runs of equal size at once where they are worth it."""
         _ = self.candidates, self._reach  # once, not by each thread
         if self.threads < 2 or len(self.tasks) < WORTH_THREADS:
@@ -160,7 +160,7 @@ class Walker:
             return np.concatenate(list(pool.map(lambda cut: work(self.tasks.given(*cut)), pairwise(cuts))))
 
     def _walk(self) -> kernel.Walk:
-        """Return what a walk of this thread works on."""
+        """Return the state of the walk of this thread."""
         if not hasattr(self._walks, "walk"):
             number, size = self.leaves.number, len(self.candidates.events)
             pool = np.empty(size + (number - 1) * self._reach[0] + 1, np.int64)

@@ -141,7 +141,7 @@ def _filtered_edges(
 
 
 def reduced(events: Slice, offsets: Ints, successors: NDArray[np.int32]) -> Edges:
-    """Leave out edges with a detour, world by world, for some columns of reachability at a time."""
+    """Leave out edges with a detour, partition by partition, for some columns of reachability at a time."""
     read, kept = offsets[:-1].copy(), np.zeros(len(events), np.int64)
     joined = 0
     for begin, end in zip(events.bounds[:-1], events.bounds[1:], strict=True):
