@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 
 import trellis
 from benchmarks import Peer, Row, Table, Timing, at_least, at_most, best_of, step
-from benchmarks.history_data import Lists, every_start, named, word, zipf
+from benchmarks.history_data import Lists, every_start, named, step_sequence, zipf
 from trellis.archive import Archive
 from trellis.archive.filters import Filters, hashes_of
-from trellis.archive.leaves import Asked, Policy
-from trellis.archive.questions import Question
+from trellis.archive.leaves import Policy, Question
+from trellis.archive.search import LeafSearch
 from trellis.archive.sizing import size_filters
 
 # The command line freezes what is left when it ends, and DuckDB would complain that it leaks.
@@ -174,7 +174,10 @@ def _row(
     wrong = ours = true = 0
     for number, question in enumerate(asked):
         names = [f"w{i}" for i in question]
-        found = _timed(times["leaves"], lambda: Question(Asked((word(names),), Policy.NEXT), archive.leaves).found())  # noqa: B023
+        found = _timed(
+            times["leaves"],
+            lambda: LeafSearch(Question((step_sequence(names),), Policy.NEXT), archive.leaves).intervals(),  # noqa: B023
+        )
         text = f"PATTERN SEQ({', '.join(f'{name} x{i}' for i, name in enumerate(names))}) SELECT skip-till-next"
         for kind in ("first", "again"):
             table = _timed(times[kind], lambda: archive.find(text))  # noqa: B023

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from trellis.archive.words import Word
+from trellis.archive.step_sequences import StepSequence
 from trellis.io.read import read_table
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -74,10 +74,10 @@ def large_log(events: int, cases: int, names: int) -> pa.Table:
     )
 
 
-def word(names: list[str]) -> Word:
-    """Return a sequence of names as a word."""
+def step_sequence(names: list[str]) -> StepSequence:
+    """Return the steps of some names, one after another."""
     gaps = len(names) - 1
-    return Word(tuple((frozenset({name}),) for name in names), (frozenset(),) * gaps, (False,) * gaps)
+    return StepSequence(tuple((frozenset({name}),) for name in names), (frozenset(),) * gaps, (False,) * gaps)
 
 
 # --- Exact lists of leaves --------------------------------------------------------------------------------------

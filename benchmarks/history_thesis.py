@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks import Peer, Row, Table, Timing, step
-from benchmarks.history_data import Pairs, books, every_start, large_log, log, named, word, zipf
+from benchmarks.history_data import Pairs, books, every_start, large_log, log, named, step_sequence, zipf
 from trellis.archive import Archive
 from trellis.archive.filters import coded
-from trellis.archive.leaves import Asked, Policy
-from trellis.archive.questions import Question
+from trellis.archive.leaves import Policy, Question
+from trellis.archive.search import LeafSearch
 
 atexit.register(gc.unfreeze)  # DuckDB would complain that it leaks
 
@@ -66,7 +66,7 @@ def _mean(work: Callable[[Any], Any], given: Sequence[Any]) -> Timing:
 def _means(archive: Archive, texts: Sequence[str], **options: Any) -> Timing:
     """Return the mean time of questions whose texts are known."""
     for text in texts:
-        archive.asker.text(text, None)
+        archive.answerer.text(text, None)
     return _mean(lambda text: archive.find(text, **options), texts)
 
 
@@ -104,7 +104,7 @@ def _log(title: str, table: pa.Table, folder: Path, quick: bool, by_case: bool) 
                 archive, pairs, single, base, f"read_parquet('{source}')", asked, names.to_pylist(), case_names, length
             )
         )
-    own = archive.info()["filter_bytes"] + archive.asker.contents.keys.pairs.nbytes
+    own = archive.info()["filter_bytes"] + archive.answerer.contents.keys.pairs.nbytes
     return Table(
         f"Table {title}: {table.num_rows:,} events, {len(case_names):,} cases, {len(names)} names; mean of a question",
         rows,
@@ -178,8 +178,8 @@ def _log_row(
 def _each_case(archive: Archive, cases: pa.Array, names: list[str]) -> int:
     found = 0
     for case in cases.to_pylist():
-        asked = Asked((word([f"{case}|{name}" for name in names]),), Policy.NEXT)
-        found += bool(len(Question(asked, archive.leaves).found()))
+        question = Question((step_sequence([f"{case}|{name}" for name in names]),), Policy.NEXT)
+        found += bool(len(LeafSearch(question, archive.leaves).intervals()))
     return found
 
 

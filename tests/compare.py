@@ -67,8 +67,7 @@ def assert_same(case: Case, data: Any = None, **options: Any) -> None:
         raise AssertionError("the oracle overflows, the engine does not")
     trends = detect(case, data, **options)
     assert trends.count() == answer.count
-    counts = trends.counts()
-    counts = counts if isinstance(counts, pa.Table) else counts.toArrow()
+    counts = trends.counts().to_arrow()
     assert [int(text) for text in counts["count_text"].to_pylist()] == [number for _, _, number in answer.counts]
     wanted = answer.rows if answer.aggregates is None else answer.aggregates
     found = rows_of(trends)

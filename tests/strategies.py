@@ -63,7 +63,7 @@ ATTRIBUTES = {
 class Case:
     """A query and a table; `run(case.query, case.rows, schema=case.schema, **case.options)` answers it."""
 
-    query: s.Query
+    query: s.QuerySyntax
     rows: list[dict[str, Any]]
     options: dict[str, Any]  # time, type, event_id, params
     schema: dict[str, str]  # column -> int64, double, decimal(10,2), string, boolean, timestamp, date
@@ -253,14 +253,14 @@ def simple(draw: Any, at: Reference, clock: Clock) -> s.Condition:
         return s.Comparison(draw(st.sampled_from(COMPARATORS)), at("k"), draw(STRINGS))
     if shape == 3:
         if draw(st.booleans()):
-            return s.In(at("k"), tuple(draw(st.lists(STRINGS, min_size=1, max_size=3))))
-        return s.In(draw(numeric([at], 1)), tuple(draw(st.lists(NUMBERS, min_size=1, max_size=3))))
+            return s.Membership(at("k"), tuple(draw(st.lists(STRINGS, min_size=1, max_size=3))))
+        return s.Membership(draw(numeric([at], 1)), tuple(draw(st.lists(NUMBERS, min_size=1, max_size=3))))
     if shape == 4:
-        return s.Between(draw(numeric([at], 1)), draw(NUMBERS), draw(NUMBERS))
+        return s.RangeTest(draw(numeric([at], 1)), draw(NUMBERS), draw(NUMBERS))
     if shape == 5:
-        return s.IsNull(draw(st.one_of(st.sampled_from("xydkb").map(at), numeric([at], 1))))
+        return s.NullTest(draw(st.one_of(st.sampled_from("xydkb").map(at), numeric([at], 1))))
     if shape == 6:
-        return s.Like(at("k"), s.String(draw(st.sampled_from(["a%", "%b", "_", "", "%", "a\\%"]))))
+        return s.LikeTest(at("k"), s.String(draw(st.sampled_from(["a%", "%b", "_", "", "%", "a\\%"]))))
     if shape == 7:
         return s.Truth(at("b"))
     return s.Comparison(draw(st.sampled_from(COMPARATORS)), at("time"), clock.point(draw(st.integers(-2, 8))))
@@ -334,7 +334,7 @@ def constant(draw: Any, var: str, clock: Clock) -> s.Condition:
 
 
 @st.composite
-def withins(draw: Any, clock: Clock) -> s.Within | None:
+def withins(draw: Any, clock: Clock) -> s.WithinClause | None:
     """Draw nothing, a span, tumbling or sliding windows."""
     shape = draw(st.sampled_from(["none", "span", "tumbling", "sliding"]))
     if shape == "none":
@@ -342,8 +342,8 @@ def withins(draw: Any, clock: Clock) -> s.Within | None:
     i = draw(st.sampled_from([4, 4, 3, 3, 2, 1, 0]))
     size = clock.durations[i]
     if shape == "span":
-        return s.Within(size)
-    return s.Within(size, size if shape == "tumbling" else clock.durations[draw(st.integers(0, i))])
+        return s.WithinClause(size)
+    return s.WithinClause(size, size if shape == "tumbling" else clock.durations[draw(st.integers(0, i))])
 
 
 @st.composite
@@ -395,7 +395,7 @@ def _named(expressions: Sequence[s.Expression]) -> tuple[s.Item, ...]:
 def returns(draw: Any, var: str, kleene: bool = True) -> tuple[s.Item, ...]:
     """Draw the items of RETURN."""
     arrays = st.one_of(
-        st.just(s.Variable(var)),
+        st.just(s.VariableReference(var)),
         st.sampled_from(["x", "y", "n", "d", "k", "b", "g", "time"]).map(lambda attr: s.Attribute(var, attr)),
     )
     return _named(draw(st.lists(st.one_of(arrays, _one_value(var, kleene)), min_size=1, max_size=3, unique=True)))
@@ -408,7 +408,7 @@ def aggregates(draw: Any, var: str) -> tuple[s.Item, ...]:
     comparable = st.sampled_from("xydkb").map(lambda attr: s.Attribute(var, attr))
     item = st.one_of(
         st.just(s.Aggregate("COUNT", None)),
-        st.just(s.Aggregate("COUNT", s.Variable(var))),
+        st.just(s.Aggregate("COUNT", s.VariableReference(var))),
         st.builds(s.Aggregate, st.sampled_from(["MIN", "MAX", "AVG"]), st.just(s.Length())),
         st.builds(s.Aggregate, st.sampled_from(["SUM", "AVG"]), numbers),
         st.builds(s.Aggregate, st.sampled_from(["MIN", "MAX"]), comparable),
@@ -461,9 +461,9 @@ def case(draw: Any, *, most: int = 10, across: bool = False, clauses: bool = Tru
     where = [draw(st.one_of(kinds)) for _ in range(draw(st.sampled_from([1, 1, 2, 0, 3])))]
     partition = draw(st.sampled_from([(), (), (), ("g",), ("g",), ("g", "k"), ("y",)]))
     if partition:
-        where.insert(draw(st.integers(0, len(where))), s.Partition(tuple(map(s.Name, partition))))
+        where.insert(draw(st.integers(0, len(where))), s.PartitionClause(tuple(map(s.Name, partition))))
     where, params = draw(with_parameter(where))
-    query = s.Query(
+    query = s.QuerySyntax(
         pattern=s.Kleene("E", var),
         where=tuple(where),
         having=draw(havings()) if clauses else (),
@@ -576,7 +576,7 @@ def general_case(draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 
     conditions = draw(general_conditions(pattern, table.clock))
     partition = ("g",) if draw(st.integers(0, 4)) == 0 else ()
     if partition:
-        conditions = [*conditions, s.Partition((s.Name("g"),))]
+        conditions = [*conditions, s.PartitionClause((s.Name("g"),))]
     more: dict[str, Any] = {}
     if clauses:
         negated = {id(leaf) for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
@@ -584,7 +584,7 @@ def general_case(draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 
         leaf = draw(st.sampled_from(leaves))
         more = draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene)))
         more["having"] = draw(havings())
-    query = s.Query(
+    query = s.QuerySyntax(
         pattern=pattern,
         **more,
         where=tuple(conditions),
@@ -681,9 +681,9 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
         where.append(draw(constant(draw(st.sampled_from(leaves)).var, table.clock)))
     partition = ("g",) if draw(st.integers(0, 3)) == 0 else ()
     if partition:
-        where.append(s.Partition((s.Name("g"),)))
+        where.append(s.PartitionClause((s.Name("g"),)))
     leaf = draw(st.sampled_from(leaves))
-    query = s.Query(
+    query = s.QuerySyntax(
         pattern=pattern,
         where=tuple(where),
         having=draw(havings()),
@@ -718,7 +718,7 @@ def sequence_case(draw: Any, *, most: int = 8, nots: bool = True, star: bool = F
         where.append(draw(constant(draw(st.sampled_from(leaves)).var, table.clock)))
     partition = ("g",) if draw(st.integers(0, 3)) == 0 else ()
     if partition:
-        where.append(s.Partition((s.Name("g"),)))
+        where.append(s.PartitionClause((s.Name("g"),)))
     leaf = draw(st.sampled_from(leaves))
     pattern: s.Pattern = s.Seq(tuple(leaves)) if len(leaves) > 1 else leaves[0]
     if nots and draw(st.booleans()):
@@ -726,7 +726,7 @@ def sequence_case(draw: Any, *, most: int = 8, nots: bool = True, star: bool = F
         names = [n.var for node in s.walk(pattern) if isinstance(node, s.Absent) for n in node.events]
         if names and draw(st.booleans()):
             where.append(draw(constant(draw(st.sampled_from(names)), table.clock)))
-    query = s.Query(
+    query = s.QuerySyntax(
         pattern=pattern,
         where=tuple(where),
         having=draw(havings()),

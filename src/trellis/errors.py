@@ -1,4 +1,4 @@
-"""What can go wrong, said kindly: every error tells what, where and what to do.
+"""The errors of Trellis: each says what is wrong, where, and what to do.
 
 All errors that a user can cause derive from `TrellisError`; the command line prints them without a traceback and
 exits with code 2.
@@ -14,7 +14,7 @@ WIDEST = 120  # characters of a line that a message shows
 
 
 class TrellisError(Exception):
-    """A mistake that the user can mend: in a query, an option, a file or the data.
+    """A mistake that the user can fix: in a query, an option, a file or the data.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class QueryError(TrellisError):
     text
         The whole query text.
     start, end
-        The stretch of characters that the caret underlines.
+        The range of characters that the caret underlines.
     hint
         What to do about it.
     """

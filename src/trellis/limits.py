@@ -66,7 +66,7 @@ def _adds_up(output: Output) -> bool:
 
 
 def refuse_rows(rows: int, max_trends: int) -> None:
-    """Raise `ListingRefused` where as many rows as these are asked for and the bound does not allow it."""
+    """Raise `ListingRefused` where so many rows are requested and the bound does not allow it."""
     if rows <= max_trends:
         return
     raise ListingRefused(

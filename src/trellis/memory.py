@@ -1,4 +1,4 @@
-"""How much memory there is and was taken, and what is said when there is no more."""
+"""Memory: how much is free and how much was taken, and the error when there is no more."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def taken_memory() -> int:
 
 
 def exhausted(problem: MemoryError, who: str = "this process") -> MemoryExhausted:
-    """Return what is said when an allocation fails.
+    """Return the error for an allocation that failed.
 
     Parameters
     ----------
     problem
-        What Python raised; its text may say how much was asked for.
+        The exception that Python raised; its text may say how much was requested.
     who
         Which process it was.
     """
-    asked = f" ({str(problem).rstrip('.')})" if str(problem) else ""
-    what = f"there is not enough memory{asked}: {who} has taken {gigabytes(taken_memory())}"
+    requested = f" ({str(problem).rstrip('.')})" if str(problem) else ""
+    what = f"there is not enough memory{requested}: {who} has taken {gigabytes(taken_memory())}"
     return MemoryExhausted(f"{what}, and {gigabytes(free_memory())} are free", LESS)

@@ -39,7 +39,7 @@ class Methods:
     anchors
         How many anchors `anchor` takes.
     memory_limit
-        What partial trends that are stored may take: a number of bytes, or a text such as `2G` or `512MB`.
+        The memory that stored partial trends may take: a number of bytes, or a text such as `2G` or `512MB`.
     optimizer
         How the plan of `h-cet` is chosen.
     """
@@ -51,18 +51,18 @@ class Methods:
     optimizer: str = AUTO
 
     def settings(self, max_trends: int = DEFAULT_MAX_TRENDS) -> AlgorithmSettings:
-        """Return what a plan says of it."""
+        """Return the settings of the algorithm, as a plan carries them."""
         limit = None if self.memory_limit is None else size_in_bytes(self.memory_limit)
         return AlgorithmSettings(self.anchors, limit, self.optimizer, self.construction, max_trends=max_trends)
 
 
 def check_methods(methods: Methods, engine: str) -> None:
-    """Refuse what does not exist, does not run on an engine, or would mean nothing.
+    """Refuse methods that do not exist, do not run on an engine, or have no effect.
 
     Parameters
     ----------
     methods
-        What was asked for.
+        The methods that the user chose.
     engine
         `local` or `spark`.
 
@@ -130,10 +130,10 @@ def size_in_bytes(size: int | str) -> int:
     """
     how = "Write a positive number of bytes, such as 512MB or 2G."
     if isinstance(size, bool) or not isinstance(size, int | str):
-        raise UsageError(f"the memory limit {size!r} is no size", how)
+        raise UsageError(f"the memory limit {size!r} is not a size", how)
     written = re.fullmatch(r"\s*([+-]?\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(size), re.IGNORECASE | re.ASCII)
     if written is None:
-        raise UsageError(f"the memory limit `{size}` is no size", how)
+        raise UsageError(f"the memory limit `{size}` is not a size", how)
     found = int(Decimal(written[1]) * UNITS[written[2].upper()])
     if found <= 0:
         raise UsageError(f"the memory limit `{size}` is not positive", how)

@@ -47,7 +47,7 @@ def sized_as(archive: Archive, folder: Path) -> Archive:
 
 def held_in(archive: Archive) -> tuple[list[Node], list[Node]]:
     """Return the leaves of an archive, as questions see them, and its nodes, in plain values."""
-    contents, capacity = archive.asker.contents, archive.manifest.capacity
+    contents, capacity = archive.answerer.contents, archive.manifest.capacity
     bits = np.unpackbits(contents.filters.rows().view(np.uint8), axis=1, bitorder="little")
     leaves: list[Node] = [
         (0, int(at) // capacity, int(number), since, until, frozenset(np.flatnonzero(own).tolist()))

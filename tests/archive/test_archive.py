@@ -19,10 +19,10 @@ from tests.compare import plain_rows
 from tests.profiles import examples
 from trellis.archive import Answer, Archive
 from trellis.archive.filters import Filters
-from trellis.archive.leaves import Asked
-from trellis.archive.questions import Question
+from trellis.archive.leaves import Question
+from trellis.archive.search import LeafSearch
 from trellis.archive.sizing import size_filters, thesis_size
-from trellis.archive.words import Word
+from trellis.archive.step_sequences import StepSequence
 from trellis.errors import UsageError
 
 QUERIES = [
@@ -96,7 +96,7 @@ def exactly(folder: Path, number: int, text: str) -> None:
         key=dice.choice(["g", None]),
     )
     if dice.random() < 0.6 and len(archive.leaves):
-        object.__setattr__(archive.leaves, "holder", Bad(archive.filters, number))
+        object.__setattr__(archive.leaves, "index", Bad(archive.filters, number))
     found = archive.find(text, exact=True)
     whole = trellis.query(text).detect(table, time="t", type="n", event_id="id" if with_ids else None)
     assert found.trends.count() == whole.count()
@@ -125,14 +125,14 @@ def test_filters_never_deny_what_is_there_and_keep_their_rate(tmp_path: Path) ->
     table = pa.table({"t": np.arange(number), "n": pa.array([f"w{i}" for i in codes])})
     archive = Archive.build(table, tmp_path / "a", time="t", type="n", leaf=50, false_positive=rate, query_length=2)
     sets = [frozenset(f"w{i}" for i in codes[at : at + 50]) for at in range(0, number, 50)]
-    exact = replace(archive.leaves, holder=Sets(sets))
+    exact = replace(archive.leaves, index=Sets(sets))
     wrong = 0
     for _ in range(questions):
         names = f"w{rng.integers(0, 3000)}", f"w{rng.integers(0, 4200)}"  # some never occur
         for name in names:
             assert (archive.filters.has([name]) >= exact.has(frozenset({name}))).all()
-        word = Word(tuple((frozenset({name}),) for name in names), (frozenset(),), (False,))
-        found, true = (Question(Asked((word,)), leaves).found() for leaves in (archive.leaves, exact))
+        sequence = StepSequence(tuple((frozenset({name}),) for name in names), (frozenset(),), (False,))
+        found, true = (LeafSearch(Question((sequence,)), leaves).intervals() for leaves in (archive.leaves, exact))
         wrong += (found.start.tolist(), found.end.tolist()) != (true.start.tolist(), true.end.tolist())
     at_least_so_many = sum(comb(questions, k) * rate**k * (1 - rate) ** (questions - k) for k in range(wrong))
     assert 1 - at_least_so_many > 0.01  # by the binomial test
@@ -201,7 +201,7 @@ def test_questions_that_ask_for_little(tmp_path: Path) -> None:
     assert coarse.num_rows <= archive.find("PATTERN SEQ(A a, B b)").num_rows
     for wrong, options in (
         ("there is no policy", {"policy": "sometimes"}), ("same_leaf is", {"same_leaf": "yes"}),
-        ("is no time", {"begin": "then"}), ("a level is", {"level": -1}), ("starts is", {"starts": "late"}),
+        ("is not a time", {"begin": "then"}), ("a level is", {"level": -1}), ("starts is", {"starts": "late"}),
         ("a list of skip-till-next", {"starts": "after"}), ("different lists", {"pairs": True, "minimal": True}),
         ("one end for each start", {"pairs": True, "policy": "skip-till-next"}), ("a limit is", {"limit": -1}),
         ("a span of events is", {"within_events": -1}),

@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 import trellis
 from tests.archive.naive import Leaf, chains
 from tests.profiles import examples
-from trellis.archive.leaves import Answer, Asked, Found, Leaves, Policy, Reading, Within
-from trellis.archive.questions import Question
-from trellis.archive.words import words_of
+from trellis.archive.leaves import (
+    Answer,
+    LeafIntervals,
+    Leaves,
+    Policy,
+    Question,
+    Reading,
+    SpanLimit,
+)
+from trellis.archive.search import LeafSearch
+from trellis.archive.step_sequences import step_sequences_of
 from trellis.errors import UsageError
 
 NAMES = "ABCDE"
@@ -48,83 +56,83 @@ def history(events: str, capacity: int, times: list[int] | None = None) -> tuple
     return Leaves(Exact(sets), capacity, *columns), leaves
 
 
-def words(text: str) -> tuple:
+def sequences(text: str) -> tuple:
     plan = trellis.query(f"PATTERN {text}").plan(None)
-    return tuple(words_of(plan.automaton, {v.name: v.type for v in plan.bound.variables}))
+    return tuple(step_sequences_of(plan.automaton, {v.name: v.type for v in plan.bound.variables}))
 
 
-def expected(asked: Asked, leaves: list[Leaf], capacity: int) -> list[tuple[int, int, int, int, bool]]:
-    found = list(chains(asked, leaves, capacity))
+def expected(question: Question, leaves: list[Leaf], capacity: int) -> list[tuple[int, int, int, int, bool]]:
+    found = list(chains(question, leaves, capacity))
     pairs: dict[tuple[int, int], bool] = {}
     for chain, clear in found:
         key = chain[0], chain[-1]
         pairs[key] = pairs.get(key, False) or clear
-    if asked.by_steps:
+    if question.by_steps:
         return sorted((a, d, d, 1, clear) for (a, d), clear in pairs.items())
     rows = []
     for a in sorted({a for a, _ in pairs}):
         ends = sorted(d for b, d in pairs if b == a)
-        if asked.policy is Policy.NEXT:
+        if question.policy is Policy.NEXT:
             rows.append((a, ends[0], ends[0], 1, pairs[a, ends[0]]))
         else:
             rows.append((a, ends[0], ends[-1], len(ends), any(pairs[a, d] for d in ends)))
     return rows
 
 
-def draw(dice: random.Random) -> tuple[Asked, Leaves, list[Leaf], int, str, list[int]]:
+def draw(dice: random.Random) -> tuple[Question, Leaves, list[Leaf], int, str, list[int]]:
     size = dice.choice([0, 3, 9, 14, 20])
     events = "".join(dice.choice(NAMES[: dice.choice([2, 3, 5])]) for _ in range(size))
     capacity = dice.choice([1, 2, 3, 4])
     times = sorted(dice.randrange(2 * size + 1) for _ in range(size))
     leaves, plain = history(events, capacity, times)
     within = dice.choice(
-        [None, None, Within(dice.choice([1, 3, 8])), Within(dice.choice([4, 8]), dice.choice([2, 4])),
-         Within(dice.choice([2, 6]), in_positions=True)]
+        [None, None, SpanLimit(dice.choice([1, 3, 8])), SpanLimit(dice.choice([4, 8]), dice.choice([2, 4])),
+         SpanLimit(dice.choice([2, 6]), in_positions=True)]
     )  # fmt: skip
     begin = dice.choice([None, None, dice.randrange(10)])
     end = dice.choice([None, None, dice.randrange(5, 40)])
-    asked = Asked(
-        words(dice.choice(PATTERNS)), dice.choice(list(Policy)), dice.choice(list(Reading)), within, begin, end
+    question = Question(
+        sequences(dice.choice(PATTERNS)), dice.choice(list(Policy)), dice.choice(list(Reading)), within, begin, end
     )
-    return asked, leaves, plain, capacity, events, times
+    return question, leaves, plain, capacity, events, times
 
 
 @examples(600)
 @given(number=st.integers(0, 10**9))
 def test_questions_equal_the_naive_evaluator(number: int) -> None:
-    asked, leaves, plain, capacity, _, _ = draw(random.Random(number))
-    found = Question(asked, leaves).found()
+    question, leaves, plain, capacity, _, _ = draw(random.Random(number))
+    found = LeafSearch(question, leaves).intervals()
     rows = list(zip(found.start, found.end, found.last_end, found.ends, found.clear, strict=True))
-    assert [(int(a), int(b), int(c), int(d), bool(e)) for a, b, c, d, e in rows] == expected(asked, plain, capacity)
+    assert [(int(a), int(b), int(c), int(d), bool(e)) for a, b, c, d, e in rows] == expected(question, plain, capacity)
     needed = np.zeros(len(plain), np.bool_)
-    if not asked.by_steps:
-        for chain, _ in chains(asked, plain, capacity):
+    if not question.by_steps:
+        for chain, _ in chains(question, plain, capacity):
             needed[chain] = True
-        assert Question(asked, leaves).needed().tolist() == needed.tolist()
+        assert LeafSearch(question, leaves).needed().tolist() == needed.tolist()
 
 
 @examples(150)
 @given(number=st.integers(0, 10**9))
 def test_the_truth_lies_between_the_readings(number: int) -> None:
     dice = random.Random(number)
-    asked, leaves, _, _, events, times = draw(dice)
-    asked = replace(asked, policy=Policy.ANY, within=None, begin=None, end=None)
-    if any(any(word.forbidden) for word in asked.words) or not events:
+    question, leaves, _, _, events, times = draw(dice)
+    question = replace(question, policy=Policy.ANY, within=None, begin=None, end=None)
+    if any(any(sequence.forbidden) for sequence in question.sequences) or not events:
         return
-    true = _happened(asked, events, times)
-    answer = Question(replace(asked, reading=Reading.MAYBE), leaves).simple()
+    true = _happened(question, events, times)
+    answer = LeafSearch(replace(question, reading=Reading.MAYBE), leaves).simple()
     assert true <= (answer is not Answer.NO)
     assert (answer is Answer.LIKELY) <= true
 
 
-def _happened(asked: Asked, events: str, times: list[int]) -> bool:
-    """Tell whether a word is there, event by event: strictly later ones, in any order inside an AND."""
+def _happened(question: Question, events: str, times: list[int]) -> bool:
+    """Tell whether a sequence is there, event by event: strictly later ones, in any order inside an AND."""
     _, plain = history(events, 1, times)
-    for chain, _ in chains(replace(asked, reading=Reading.NO), plain, 1):
+    for chain, _ in chains(replace(question, reading=Reading.NO), plain, 1):
         if len(set(chain)) == len(chain):
-            words_ = asked.words
-            loose = any(len(block) > 1 for word in words_ for block in word.blocks) or any(
-                any(word.loose) for word in words_
+            sequences = question.sequences
+            loose = any(len(block) > 1 for sequence in sequences for block in sequence.blocks) or any(
+                any(sequence.loose) for sequence in sequences
             )
             if loose or all(times[a] < times[b] for a, b in pairwise(chain)):
                 return True
@@ -134,7 +142,7 @@ def _happened(asked: Asked, events: str, times: list[int]) -> bool:
 @pytest.mark.parametrize("factor", [2, 3])
 def test_coarse_levels(factor: int) -> None:
     for number in range(60):
-        asked, leaves, plain, capacity, _, _ = draw(random.Random(number))
+        question, leaves, plain, capacity, _, _ = draw(random.Random(number))
         blocks = [plain[i : i + factor] for i in range(0, len(plain), factor)]
         joined = [
             Leaf(
@@ -142,9 +150,9 @@ def test_coarse_levels(factor: int) -> None:
             )
             for some in blocks
         ]
-        found = Question(asked, leaves.coarser(factor)).found()
+        found = LeafSearch(question, leaves.coarser(factor)).intervals()
         rows = sorted({(int(a), int(b)) for a, b in zip(found.start, found.end, strict=True)})
-        assert rows == sorted({(a, d) for a, d, *_ in expected(asked, joined, capacity * factor)})
+        assert rows == sorted({(a, d) for a, d, *_ in expected(question, joined, capacity * factor)})
 
 
 @pytest.mark.parametrize(
@@ -157,35 +165,35 @@ def test_coarse_levels(factor: int) -> None:
 )
 def test_what_cannot_be_asked(text: str, wrong: str) -> None:
     with pytest.raises(UsageError, match=wrong):
-        words(text)
+        sequences(text)
 
 
 @examples(150)
 @given(number=st.integers(0, 10**9))
 def test_other_lists_of_the_same_chains(number: int) -> None:
     dice = random.Random(number)
-    asked, leaves, plain, capacity, _, _ = draw(dice)
-    asked = replace(asked, first=dice.choice([None, 2]), last=dice.choice([None, 11]))
+    question, leaves, plain, capacity, _, _ = draw(dice)
+    question = replace(question, first=dice.choice([None, 2]), last=dice.choice([None, 11]))
     clear: dict[tuple[int, int], bool] = {}
-    for chain, free in chains(asked, plain, capacity):
+    for chain, free in chains(question, plain, capacity):
         key = chain[0], chain[-1]
         clear[key] = clear.get(key, False) or free
-    question = Question(asked, leaves)
-    if asked.by_steps or asked.policy is Policy.ANY:
-        assert rows_of(question.pairs()) == [(*pair, clear[pair]) for pair in sorted(clear)]
+    search = LeafSearch(question, leaves)
+    if question.by_steps or question.policy is Policy.ANY:
+        assert rows_of(search.pairs()) == [(*pair, clear[pair]) for pair in sorted(clear)]
         limit = dice.randrange(4)
-        assert rows_of(question.pairs(limit)) == [(*pair, clear[pair]) for pair in sorted(clear)][:limit]
+        assert rows_of(search.pairs(limit)) == [(*pair, clear[pair]) for pair in sorted(clear)][:limit]
     inner = [(a, d) for a, d in clear if not any((a, d) != (b, e) and a <= b and e <= d for b, e in clear)]
-    assert rows_of(question.minimal()) == [(*pair, clear[pair]) for pair in sorted(inner)]
-    if asked.policy is Policy.NEXT:
+    assert rows_of(search.minimal()) == [(*pair, clear[pair]) for pair in sorted(inner)]
+    if question.policy is Policy.NEXT:
         taken: list[tuple[int, int]] = []
         for a in sorted({a for a, _ in clear}):
             if not taken or a >= taken[-1][1]:
                 taken.append((a, min(d for b, d in clear if b == a)))
-        assert rows_of(question.after()) == [(*pair, clear[pair]) for pair in taken]
+        assert rows_of(search.after()) == [(*pair, clear[pair]) for pair in taken]
 
 
-def rows_of(found: Found) -> list[tuple[int, int, bool]]:
+def rows_of(found: LeafIntervals) -> list[tuple[int, int, bool]]:
     return list(zip(found.start.tolist(), found.end.tolist(), found.clear.tolist(), strict=True))
 
 
@@ -207,14 +215,17 @@ class Erring:
 @examples(400)
 @given(number=st.integers(0, 10**9))
 def test_what_errors_of_filters_can_do(number: int) -> None:
-    asked, leaves, *_ = draw(random.Random(number))
-    assert isinstance(leaves.holder, Exact)
-    exact, erring = Question(asked, leaves), Question(asked, replace(leaves, holder=Erring(leaves.holder, number)))
+    question, leaves, *_ = draw(random.Random(number))
+    assert isinstance(leaves.index, Exact)
+    exact, erring = (
+        LeafSearch(question, leaves),
+        LeafSearch(question, replace(leaves, index=Erring(leaves.index, number))),
+    )
     found: dict[int, int] = {}
-    for a, d, _ in rows_of(erring.found()):
+    for a, d, _ in rows_of(erring.intervals()):
         found[a] = min(d, found.get(a, d))
-    for a, d, _ in rows_of(exact.found()):  # a row may become shorter, and there may be more; no start is lost
+    for a, d, _ in rows_of(exact.intervals()):  # a row may become shorter, and there may be more; no start is lost
         assert found[a] <= d
     assert erring.simple() is not Answer.NO or exact.simple() is Answer.NO
-    if not asked.by_steps:
+    if not question.by_steps:
         assert (erring.needed() >= exact.needed()).all()

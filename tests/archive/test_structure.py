@@ -55,8 +55,8 @@ def test_however_it_was_made_it_is_as_defined(tmp_path: Path, fan_out: int, keys
     as_defined(Archive.open(tmp_path / "pieces"), table)
     as_defined(Archive.open(tmp_path / "single"), table.slice(0, 80))
     assert held_in(pieces) == held_in(whole)
-    assert pieces.asker.contents.keys.pairs.tolist() == whole.asker.contents.keys.pairs.tolist()
-    assert pieces.asker.contents.keys.values == whole.asker.contents.keys.values
+    assert pieces.answerer.contents.keys.pairs.tolist() == whole.answerer.contents.keys.pairs.tolist()
+    assert pieces.answerer.contents.keys.values == whole.answerer.contents.keys.values
     stored = whole.stored
     for name in [*"ABCDEF", "never"]:
         walked = whole.tree.leaves_of(name, stored.entries, stored.filters.rows(), stored.filters.hashes)
@@ -86,7 +86,7 @@ def test_events_of_one_time_get_their_places_when_later_ones_come(tmp_path: Path
     assert not late.append(last, batch=("s", 3))  # it came already
     assert not Archive.open(tmp_path / "late").append(last, batch=("s", 2))
     assert len(late) == 11
-    with pytest.raises(UsageError, match="is no delay"):
+    with pytest.raises(UsageError, match="is not a delay"):
         late.append(last, delay="long")
 
 
@@ -166,7 +166,7 @@ def test_damage_is_told(tmp_path: Path) -> None:
         archive.append(table)
     with pytest.raises(DataError, match="`x` is missing"):
         archive.append(table.drop_columns(["x"]))
-    with pytest.raises(DataError, match="is no archive"):
+    with pytest.raises(DataError, match="is not an archive"):
         Archive.open(tmp_path)
     tile = tmp_path / "a" / archive.manifest.tiles[0]
     tile.write_bytes(tile.read_bytes()[:-1] + b"?")

@@ -78,7 +78,7 @@ def test_lines_go_to_a_file(folder: Path, tmp_path: Path) -> None:
     assert target.read_bytes() == found.output
     os.mkfifo(tmp_path / "pipe")
     piped = run("graph", "communities", *given, *options[:-1], str(tmp_path / "pipe"), "--overwrite")
-    assert_mistake(piped, "is no plain file")
+    assert_mistake(piped, "is not a plain file")
     assert (tmp_path / "pipe").is_fifo()
 
 

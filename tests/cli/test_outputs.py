@@ -23,7 +23,7 @@ from trellis.io.generate import generate_table
 from trellis.io.outputs import LIST, claimed, read_list, uncounted
 from trellis.io.sources import expand
 from trellis.io.write import write_table
-from trellis.streams.outlet import RESULTS, Outlet
+from trellis.streams.stream_output import RESULTS, StreamOutput
 
 OUTPUT = [LIST, "part-00000.parquet"]
 
@@ -158,7 +158,7 @@ def _later(out: Path) -> None:
         (_changed, "`part-00000.parquet`, which was changed since"),
         (_linked, "holds `part-00000.parquet`, which Trellis did not write"),
         (_unlisted, "no list of files that Trellis wrote"),  # as the version before wrote them
-        (_damaged, "is no list of the files"),
+        (_damaged, "is not a list of the files"),
         (_later, "is of another version of Trellis"),
     ],
 )
@@ -193,7 +193,7 @@ def test_a_full_list_of_refusals_for_single_files(here: Path) -> None:
     assert_mistake(run(*make, here / "link.csv"), "is a link to")
     assert_mistake(run(*make, here / "proj"), "")
     os.mkfifo(here / "pipe.csv")
-    assert_mistake(run(*make, here / "pipe.csv"), "is no plain file")
+    assert_mistake(run(*make, here / "pipe.csv"), "is not a plain file")
     assert (here / "pipe.csv").is_fifo()
     assert events.read_text() == PRICES
     assert run(*make, here / "new.csv").code == 0
@@ -472,7 +472,7 @@ def test_a_stream_removes_no_files_of_others(tmp_path: Path) -> None:
     ]
     for name in (*theirs, f"part-000000003-0-{'0f' * 16}.parquet"):
         (tmp_path / name).write_text("")
-    Outlet(tmp_path).prepare([RESULTS])
+    StreamOutput(tmp_path).prepare([RESULTS])
     assert names_in(tmp_path) == ["_log", *theirs]  # what a killed batch wrote is gone
 
 

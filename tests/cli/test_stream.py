@@ -20,9 +20,9 @@ QUERY = "PATTERN T+ t[] WHERE [g] WITHIN 10 s SLIDE 5 s"
         ([QUERY, "in", "--out", "in/out"], "lie in one another"),
         ([QUERY, "in", "--checkpoint", "."], "lie in one another"),
         ([QUERY, "in", "--checkpoint", "out"], "are the same directory"),
-        ([QUERY, "in", "--watermark", "soon"], "the watermark `soon` is no duration"),
+        ([QUERY, "in", "--watermark", "soon"], "the watermark `soon` is not a duration"),
         ([QUERY, "in", "--watermark", "5 moons"], "the watermark `5 moons` has no unit of time"),
-        ([QUERY, "in", "--max-ahead", "-1 s"], "the guard --max-ahead `-1 s` is no duration"),
+        ([QUERY, "in", "--max-ahead", "-1 s"], "the guard --max-ahead `-1 s` is not a duration"),
         ([QUERY, "PATTERN T+ t[] WHERE u.x > 1", "in"], "the query `query-2`"),
     ],
 )

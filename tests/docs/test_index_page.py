@@ -72,7 +72,7 @@ def test_the_table_of_the_index_is_the_index() -> None:
     header, *lines = table.strip().splitlines()
     rows = [dict(zip(cells(header), cells(line), strict=True)) for line in lines]
     trends = detected(EXAMPLES[0])
-    index = TrendOperator(trends.plan, trends._prepared.events).index
+    index = TrendOperator(trends.plan, trends.operator.events).index
     assert index is not None
     assert index.tails
     last = [behind - 1 for behind in index.shape.last.tolist()]
@@ -87,7 +87,7 @@ def test_the_table_of_the_index_is_the_index() -> None:
 
 def test_the_drawings_show_the_index() -> None:
     trends = detected(EXAMPLES[0])
-    index = TrendOperator(trends.plan, trends._prepared.events).index
+    index = TrendOperator(trends.plan, trends.operator.events).index
     assert index is not None
     assert list(DRAW.NAMES) == trends.events["id"].to_pylist()
     assert list(DRAW.PRICES) == trends.events["price"].to_pylist()

@@ -9,10 +9,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.streams.test_spark import RISING, batch, events, found, nearly_sorted, write_files
 
 import trellis
 from tests.compare import plain_rows
+from tests.engines.spark.stream.test_stream import RISING, batch, events, found, nearly_sorted, write_files
 from tests.faults.disks import nearly_full, small_disk
 from tests.streams.test_bucket import in_any_order
 

@@ -12,9 +12,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from tests.streams.test_spark import RISING, batch, events, found, nearly_sorted, run, stream_of, write_files
 
 import trellis
+from tests.engines.spark.stream.test_stream import (
+    RISING,
+    batch,
+    events,
+    found,
+    nearly_sorted,
+    run,
+    stream_of,
+    write_files,
+)
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.session.failures import mistake_in
 from trellis.engines.spark.sources.read_stream import read_stream

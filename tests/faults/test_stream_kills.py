@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.streams.test_spark import SPAN, batch, events, found, nearly_sorted, write_files
 
-from trellis.streams.outlet import committed_files
+from tests.engines.spark.stream.test_stream import SPAN, batch, events, found, nearly_sorted, write_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -31,7 +30,8 @@ ASKED = [
     {"rising": RISING, "span": SPAN, "falling": CHANGED},
     {"rising": RISING, "span": SPAN, "counted": COUNTED},
     {"rising": RISING, "span": SPAN, "falling": FALLING, "counted": COUNTED},
-]
+]from trellis.streams.stream_output import committed_files
+
 
 
 def command(folder: Path, queries: dict[str, str], *more: str) -> list[str]:

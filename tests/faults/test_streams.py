@@ -13,7 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from tests.streams.test_spark import (
+
+import trellis
+from tests.compare import plain_rows
+from tests.engines.spark.stream.test_stream import (
     COUNTED,
     RISING,
     SECOND,
@@ -26,14 +29,11 @@ from tests.streams.test_spark import (
     stream_of,
     write_files,
 )
-
-import trellis
-from tests.compare import plain_rows
 from tests.streams.test_bucket import in_any_order
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.running import Options, Stream
-from trellis.streams.outlet import WINDOWS, read_committed
+from trellis.streams.stream_output import WINDOWS, read_committed
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
 BEGUN = 1_700_000_000

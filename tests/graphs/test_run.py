@@ -213,7 +213,7 @@ def test_columns_that_are_missing_or_unfit() -> None:
         run(pa.table({"time": [1, 1], "id": [7, 7]}), Splitter.by_key("id"), Counts, event_id="id")
     with pytest.raises(UsageError, match="0 instances"):
         run(events, Splitter.by_key("user"), Counts, instances=0)
-    with pytest.raises(UsageError, match="the operator is no class"):
+    with pytest.raises(UsageError, match="the operator is not a class"):
         run(events, Splitter.by_key("user"), Counts())
     with pytest.raises(UsageError, match="the operator is a dict"):
         run(events, Splitter.by_key("user"), dict)
@@ -396,7 +396,7 @@ def test_an_operator_that_raises_says_where_and_keeps_the_exception() -> None:
     assert raised.value.what.startswith(what)
     assert isinstance(raised.value.__cause__, ZeroDivisionError)
     assert "test_run.py, line" in str(raised.value)
-    with pytest.raises(DataError, match="gave a `n` that is no int64"):
+    with pytest.raises(DataError, match="gave a `n` that is not of type int64"):
         run(events.filter(pa.array([True, False, True])), Splitter.by_key("user"), Fails, event_id="id")
 
 
@@ -452,12 +452,12 @@ def test_predicates_that_raise_and_outputs_that_cannot_be() -> None:
         with pytest.raises(UsageError):
             make()
     for text in ("soon", "5", "1.5 s", "3 moons"):
-        with pytest.raises(UsageError, match="is no duration"):
+        with pytest.raises(UsageError, match="is not a duration"):
             duration(text)
     assert (duration("90 s"), duration(5)) == (90_000_000, 5)
 
 
-# --- Merging ----------------------------------------------------------------------------------------------------------
+# --- Merging ------------------------------
 
 
 class Says(Operator):

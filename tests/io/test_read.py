@@ -19,7 +19,7 @@ INT, DOUBLE, TEXT = pa.int64(), pa.float64(), pa.string()
 NEW_YEAR = datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)
 SAME_COLUMNS = "All files of one table must have the same columns."
 ROWS = "The header is row 1; empty lines are not counted."
-ONE_A_LINE = "Write one JSON object a line."
+ONE_PER_LINE = "Write one JSON object per line."
 
 
 @pytest.fixture(autouse=True)
@@ -200,9 +200,9 @@ def test_json_numbers_of_two_kinds_across_files() -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", f"a.json is empty: no objects.\n{ONE_A_LINE}"),
-        ('{"a":1}\n\n{"a":\n', f"a.json, line 3: this is no JSON object.\n{ONE_A_LINE}"),
-        ('[{"a":1}]\n', f"a.json, line 1: this is no JSON object.\n{ONE_A_LINE}"),
+        ("", f"a.json is empty: no objects.\n{ONE_PER_LINE}"),
+        ('{"a":1}\n\n{"a":\n', f"a.json, line 3: this is not a JSON object.\n{ONE_PER_LINE}"),
+        ('[{"a":1}]\n', f"a.json, line 1: this is not a JSON object.\n{ONE_PER_LINE}"),
         (
             '{"a":1}\n{"a":"x"}\n',
             "a.json: `a` has values of different types, number and string.\nWrite its values in one type.",

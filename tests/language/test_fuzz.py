@@ -48,7 +48,7 @@ def answer(text: str) -> None:
     assert str(refused).startswith(f"line {refused.line}, column {refused.column}: ")
 
 
-def bind_or_refuse(tree: s.Query, text: str, params: dict[str, object]) -> None:
+def bind_or_refuse(tree: s.QuerySyntax, text: str, params: dict[str, object]) -> None:
     for schema in SCHEMAS:
         with suppress(BindError, UsageError):
             bind(tree, text, schema, params)
@@ -86,7 +86,7 @@ def test_mutated_examples(text: str, data: st.DataObject):
 
 @examples(80)
 @given(queries())
-def test_whole_queries_are_bound_or_refused(query: s.Query):
+def test_whole_queries_are_bound_or_refused(query: s.QuerySyntax):
     text = to_query_text(query)
     bind_or_refuse(parse(text), text, {})
 

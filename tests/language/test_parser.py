@@ -92,7 +92,7 @@ def test_keywords_in_any_case_and_comments():
     )
     assert query.having == (s.LengthBound(">=", 2),)
     assert (query.select, query.report) == (s.Select.NEXT, s.Report.MAXIMAL)
-    assert query.within == s.Within(s.Duration(3_600_000_000), s.Duration(600_000_000))
+    assert query.within == s.WithinClause(s.Duration(3_600_000_000), s.Duration(600_000_000))
     assert query.returns == (s.Item(each("price"), "p"),)
     assert query.order_by == (s.Sort(s.Length(), descending=True),)
     assert (query.limit, query.per_window, query.offset) == (5, True, 2)
@@ -138,7 +138,7 @@ def test_where_is_split_at_and():
 
 def test_a_between_keeps_its_and():
     assert where("s.a BETWEEN 1 AND 2 AND s.b = 3") == (
-        s.Between(each("a"), s.Integer(1), s.Integer(2)),
+        s.RangeTest(each("a"), s.Integer(1), s.Integer(2)),
         s.Comparison("=", each("b"), s.Integer(3)),
     )
 
@@ -186,7 +186,7 @@ def test_precedence_of_negation_and_product():
     ],
 )  # fmt: skip
 def test_units(text: str, micros: int):
-    assert parse(f"PATTERN A WITHIN {text}").within == s.Within(s.Duration(micros))
+    assert parse(f"PATTERN A WITHIN {text}").within == s.WithinClause(s.Duration(micros))
     assert parse_literal(text) == s.Duration(micros)
 
 
@@ -353,7 +353,7 @@ def test_order_by_knows_the_names_that_return_gives():
 
 def test_a_name_that_return_gives_hides_a_variable():
     query = parse("PATTERN SEQ(A a, B b) RETURN b AS a, a AS b ORDER BY a")
-    assert query.order_by == (s.Sort(s.Variable("b")),)
+    assert query.order_by == (s.Sort(s.VariableReference("b")),)
     assert parse(to_query_text(query)) == query
 
 
@@ -361,7 +361,7 @@ def test_a_name_that_return_gives_is_no_variable_of_an_aggregate():
     query = parse("PATTERN A+ a[] RETURN LENGTH AS a ORDER BY MIN(LENGTH), COUNT(a)")
     assert query.order_by == (
         s.Sort(s.Aggregate("MIN", s.Length())),
-        s.Sort(s.Aggregate("COUNT", s.Variable("a"))),
+        s.Sort(s.Aggregate("COUNT", s.VariableReference("a"))),
     )
     assert parse(to_query_text(query)) == query
 

@@ -16,7 +16,7 @@ quicker = examples(150)
 
 @quick
 @given(queries())
-def test_queries(query: s.Query):
+def test_queries(query: s.QuerySyntax):
     assert parse(to_query_text(query)) == query
 
 

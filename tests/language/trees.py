@@ -137,20 +137,20 @@ class Drawer:
             case "comparison":
                 return s.Comparison(self.one(["=", "!=", "<", "<=", ">", ">="]), value(), value())
             case "in":
-                return s.In(value(), self.some(value, 1, 3))
+                return s.Membership(value(), self.some(value, 1, 3))
             case "between":
-                return s.Between(value(), value(), value())
+                return s.RangeTest(value(), value(), value())
             case "null":
-                return s.IsNull(value())
+                return s.NullTest(value())
             case "like":
-                return s.Like(value(), value())
+                return s.LikeTest(value(), value())
         return s.Truth(value())
 
     # Clauses
 
     def where(self) -> tuple[s.Condition, ...]:
         def partition() -> s.Condition:
-            return s.Partition(self.names(1))
+            return s.PartitionClause(self.names(1))
 
         return self.some(lambda: self.one([self.conjunct, self.conjunct, partition])(), 0, 3)
 
@@ -166,7 +166,8 @@ class Drawer:
     def output(self) -> s.Expression:
         def leaf() -> s.Expression:
             plain = [
-                lambda: s.Variable(self.one(["a", "b"])), lambda: s.Variable(self.name()), s.Length, self.aggregate,
+                lambda: s.VariableReference(self.one(["a", "b"])), lambda: s.VariableReference(self.name()), s.Length,
+                self.aggregate,
                 lambda: s.Attribute(self.name(), self.name()), self.fixed, self.literal, self.prefix,
             ]  # fmt: skip
             return self.one(plain)()
@@ -178,7 +179,7 @@ class Drawer:
             case "*":
                 return s.Aggregate("COUNT", None)
             case "v":
-                return s.Aggregate("COUNT", s.Variable(self.name()))
+                return s.Aggregate("COUNT", s.VariableReference(self.name()))
             case "length":
                 return s.Aggregate(self.one(["MIN", "MAX", "AVG"]), s.Length())
         return s.Aggregate(self.one(["SUM", "MIN", "MAX", "AVG"]), s.Attribute(self.name(), self.name()))
@@ -193,11 +194,11 @@ class Drawer:
         def expand(node: s.Node) -> s.Node | None:
             if isinstance(node, s.Aggregate):
                 return node
-            return given.get(node.var) if isinstance(node, s.Variable) else None
+            return given.get(node.var) if isinstance(node, s.VariableReference) else None
 
         def key() -> s.Sort:
             by_name = given and self.one([False, True])
-            expression = s.Variable(self.one(list(given))) if by_name else self.output()
+            expression = s.VariableReference(self.one(list(given))) if by_name else self.output()
             return s.Sort(s.rebuild(expression, expand), self.one([False, True]))
 
         return self.some(key, 0, 2)
@@ -205,17 +206,17 @@ class Drawer:
     def bound(self) -> s.LengthBound:
         return s.LengthBound(self.one(["=", "<", "<=", ">", ">="]), self.one(WHOLE[:-1]))
 
-    def query(self) -> s.Query:
+    def query(self) -> s.QuerySyntax:
         kind = self.one(["plain", "return", "aggregate"])
         returns = self.items() if kind == "return" else ()
         limit = self.one([None, *WHOLE[:-1]])
-        return s.Query(
+        return s.QuerySyntax(
             pattern=self.pattern(2),
             where=self.where(),
             having=self.some(self.bound, 0, 2),
             select=self.one(list(s.Select)),
             report=self.one(list(s.Report)),
-            within=self.perhaps(lambda: s.Within(self.duration(), self.perhaps(self.duration, None)), None),
+            within=self.perhaps(lambda: s.WithinClause(self.duration(), self.perhaps(self.duration, None)), None),
             returns=returns,
             aggregates=self.items() if kind == "aggregate" else (),
             group_by=self.names(0) if kind == "aggregate" else (),
@@ -227,7 +228,7 @@ class Drawer:
 
 
 @st.composite
-def queries(draw: st.DrawFn) -> s.Query:
+def queries(draw: st.DrawFn) -> s.QuerySyntax:
     """A whole query."""
     return Drawer(draw).query()
 

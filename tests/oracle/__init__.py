@@ -51,7 +51,7 @@ class Answer:
 
 
 def run(
-    query: syntax.Query,
+    query: syntax.QuerySyntax,
     tables: Rows | Mapping[str, Rows],
     *,
     time: str,
@@ -114,11 +114,11 @@ def _types(pattern: syntax.Pattern) -> dict[str, set[str | None]]:
 
 
 def _where(
-    query: syntax.Query, types: Mapping[str, set[str | None]], data: Input, params: Mapping[str, Any]
+    query: syntax.QuerySyntax, types: Mapping[str, set[str | None]], data: Input, params: Mapping[str, Any]
 ) -> tuple[tuple[str, ...], list[Conjunct]]:
     """Split WHERE into the partition's attributes and the other conjuncts."""
-    attributes = [name.value for c in query.where if isinstance(c, syntax.Partition) for name in c.attributes]
-    others = [c for c in query.where if not isinstance(c, syntax.Partition)]
+    attributes = [name.value for c in query.where if isinstance(c, syntax.PartitionClause) for name in c.attributes]
+    others = [c for c in query.where if not isinstance(c, syntax.PartitionClause)]
     conjuncts = [compile_conjunct(condition, types, data, params) for condition in others]
     negated = {single.var for single in absents(query.pattern)}
     if any(len(conjunct.variables & negated) > 1 for conjunct in conjuncts):

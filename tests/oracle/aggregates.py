@@ -49,7 +49,7 @@ def _columns(item: syntax.Item, trends: list[Trend], setting: Setting) -> list[t
     match item.expression:
         case syntax.Aggregate("COUNT", None):
             return _with_text(name, len(trends), 0)
-        case syntax.Aggregate("COUNT", syntax.Variable(var)):
+        case syntax.Aggregate("COUNT", syntax.VariableReference(var)):
             return _with_text(name, sum(len(trend.bound(var)) for trend in trends), 0)
         case syntax.Aggregate("MIN" | "MAX" as function, syntax.Length()):
             return [(name, aggregate(function, [trend.length for trend in trends]))]

@@ -78,19 +78,19 @@ def compile_condition(node: syntax.Node, leaf: Leaf, params: Mapping[str, Any]) 
     match node:
         case syntax.Comparison(op, left, right):
             return _comparison(op, expression(left), expression(right))
-        case syntax.In(operand, items):
+        case syntax.Membership(operand, items):
             tests = [_comparison("=", expression(operand), expression(item)) for item in items]
             return lambda at: either([test(at) for test in tests])
-        case syntax.Between(operand, low, high):
+        case syntax.RangeTest(operand, low, high):
             tests = [
                 _comparison(">=", expression(operand), expression(low)),
                 _comparison("<=", expression(operand), expression(high)),
             ]
             return lambda at: both([test(at) for test in tests])
-        case syntax.IsNull(operand):
+        case syntax.NullTest(operand):
             inner = expression(operand)
             return lambda at: inner.evaluate(at) is None
-        case syntax.Like(operand, pattern):
+        case syntax.LikeTest(operand, pattern):
             text, wanted = expression(operand), expression(pattern)
             if not {text.kind, wanted.kind} <= {"string", "null"}:
                 raise OracleError("LIKE compares strings")

@@ -57,7 +57,7 @@ def make_trend(window: Window | None, partition: tuple[Any, ...], rank: int, pai
 class Setting:
     """What the clauses need to know of the query and the input."""
 
-    query: syntax.Query
+    query: syntax.QuerySyntax
     data: Input
     types: Mapping[str, set[str | None]]
     params: Mapping[str, Any]
@@ -75,7 +75,7 @@ def compile_item(node: syntax.Expression, setting: Setting) -> Typed:
         match inner:
             case syntax.Length():
                 return Typed("int", lambda trend: trend.length)
-            case syntax.Variable(var):
+            case syntax.VariableReference(var):
                 return Typed("array" if var in kleene else "id", lambda trend: _ids(trend, var, var in kleene))
             case syntax.Attribute(which=Which.EACH, var=var) if var in kleene:
                 return Typed("array", lambda trend: _array(trend, inner))
@@ -168,7 +168,7 @@ def item_name(item: syntax.Item) -> str:
     if item.alias is not None:
         return item.alias
     match item.expression:
-        case syntax.Variable(var):
+        case syntax.VariableReference(var):
             return var
         case syntax.Length():
             return "length"
@@ -178,7 +178,7 @@ def item_name(item: syntax.Item) -> str:
             return f"{which.value}_{var}_{attr}"
         case syntax.Aggregate("COUNT", None):
             return "count"
-        case syntax.Aggregate(function, syntax.Variable(var)):
+        case syntax.Aggregate(function, syntax.VariableReference(var)):
             return f"{function.lower()}_{var}"
         case syntax.Aggregate(function, syntax.Attribute(var, attr)):
             return f"{function.lower()}_{var}_{attr}"
@@ -260,7 +260,7 @@ def limited(trends: Sequence[Trend], setting: Setting) -> list[Trend]:
     return [trend for _, group in groups for trend in _cut(_sorted(list(group), setting), query)]
 
 
-def _cut(trends: list[Trend], query: syntax.Query) -> list[Trend]:
+def _cut(trends: list[Trend], query: syntax.QuerySyntax) -> list[Trend]:
     end = None if query.limit is None else query.offset + query.limit
     return trends[query.offset : end]
 

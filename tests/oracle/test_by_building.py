@@ -98,7 +98,7 @@ def is_imaginary(event: Event) -> bool:
 class World:
     """The events of one window and partition."""
 
-    def __init__(self, query: s.Query, conjuncts: list[Conjunct], events: list[Event], span: Any) -> None:
+    def __init__(self, query: s.QuerySyntax, conjuncts: list[Conjunct], events: list[Event], span: Any) -> None:
         self.query, self.conjuncts, self.events, self.span = query, conjuncts, events, span
         self.negated = {single.var for single in absents(query.pattern)}
 
@@ -209,9 +209,9 @@ def brute(drawn: Case) -> dict[tuple, set[tuple]]:
         query = replace(query, pattern=replace(query.pattern, type=None))
     types = {leaf.var: {leaf.type} for leaf in (*leaves(query.pattern), *absents(query.pattern))}
     conjuncts = [
-        compile_conjunct(c, types, data, options["params"]) for c in query.where if not isinstance(c, s.Partition)
+        compile_conjunct(c, types, data, options["params"]) for c in query.where if not isinstance(c, s.PartitionClause)
     ]
-    attributes = [n.value for c in query.where if isinstance(c, s.Partition) for n in c.attributes]
+    attributes = [n.value for c in query.where if isinstance(c, s.PartitionClause) for n in c.attributes]
     size, slide = (
         width(query.within.size if query.within else None),
         width(query.within.slide if query.within else None),

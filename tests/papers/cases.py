@@ -24,7 +24,7 @@ def named_cases(draw: Any, *, most: int = 10, clauses: bool = True) -> Case:
     drawn = draw(case(most=most, clauses=clauses))
     within = drawn.query.within
     if within is not None and within.slide is None:
-        within = s.Within(within.size, within.size)
+        within = s.WithinClause(within.size, within.size)
     return replace(drawn, query=replace(drawn.query, select=s.Select.ANY, having=(), within=within))
 
 

@@ -17,7 +17,7 @@ from tests.papers.cet_cases import detected, run, stage_of
 from tests.profiles import examples
 from tests.strategies import Case, case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
-from trellis.language.syntax import Report, Select, Within
+from trellis.language.syntax import Report, Select, WithinClause
 from trellis.papers.contract import Bounds
 from trellis.papers.registry import CET
 
@@ -49,7 +49,7 @@ def in_windows(drawn: Case, report: Report) -> Case:
     """Let a query be one that the algorithms permit: windows in place of spans."""
     within = drawn.query.within
     if within is not None and within.slide is None:
-        within = Within(within.size, within.size)
+        within = WithinClause(within.size, within.size)
     return replace(drawn, query=replace(drawn.query, report=report, select=Select.ANY, within=within))
 
 

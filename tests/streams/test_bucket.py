@@ -22,10 +22,10 @@ from tests.strategies import Case, arrow_table, case, chain_case, general_case, 
 from trellis.errors import DataError, OverflowInCondition, UsageError
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.tables import schema_of
-from trellis.streams.bucket import Bucket, Family, Out
+from trellis.streams.bucket import Bucket, OutputTable, QueryGroup
 from trellis.streams.calendar import END, Calendar, TimeLine
-from trellis.streams.closing import Standing, check_standing
-from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS
+from trellis.streams.decisions import StandingQuery, check_standing_query
+from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
 
 
 @dataclass
@@ -64,32 +64,32 @@ class Memory:
         return self.texts.pop("ranks", None)
 
 
-def standing(text: str, table: pa.Table, name: str = "q", max_trends: int = 10**8, **options: Any) -> Standing:
+def standing(text: str, table: pa.Table, name: str = "q", max_trends: int = 10**8, **options: Any) -> StandingQuery:
     params = options.pop("params", None)
     given = {"type": None, "event_id": None} | options
     plan = trellis.query(text).plan(schema_of({None: table}, **given), params)
-    check_standing(plan.bound)
-    return Standing(name, plan, max_trends)
+    check_standing_query(plan.bound)
+    return StandingQuery(name, plan, max_trends)
 
 
 class Stream:
     """Events that arrive for some queries, in one bucket."""
 
-    def __init__(self, *standing: Standing) -> None:
-        self.family, self.store = Family(standing), Memory()
+    def __init__(self, *standing: StandingQuery) -> None:
+        self.group, self.store = QueryGroup(standing), Memory()
         self.watermark: Any = None
 
-    def take(self, events: pa.Table, watermark: Any) -> list[Out]:
+    def take(self, events: pa.Table, watermark: Any) -> list[OutputTable]:
         """Let events come, then the watermark rise, as a micro-batch does."""
-        bucket = Bucket(self.family, self.store)
-        found: list[Out] = []
+        bucket = Bucket(self.group, self.store)
+        found: list[OutputTable] = []
         if events.num_rows:
-            newest = self.family.line.numbers(events, self.family.time).max().item()
-            wanted = events.filter(pa.array(self.family.wanted(events)))
+            newest = self.group.line.numbers(events, self.group.time).max().item()
+            wanted = events.filter(pa.array(self.group.wanted(events)))
             found += bucket.take(wanted, newest, self.watermark)
         bucket.finish()
         self.watermark = watermark
-        bucket = Bucket(self.family, self.store)
+        bucket = Bucket(self.group, self.store)
         due = bucket.next_watermark
         if watermark == END or (watermark is not None and due is not None and due <= watermark):
             found += bucket.close(watermark)
@@ -98,7 +98,7 @@ class Stream:
         return found
 
 
-def rows_of(outs: list[Out], kind: str = RESULTS, name: str = "q") -> list[dict[str, Any]]:
+def rows_of(outs: list[OutputTable], kind: str = RESULTS, name: str = "q") -> list[dict[str, Any]]:
     return plain_rows([row for out in outs if (out.kind, out.query) == (kind, name) for row in out.table.to_pylist()])
 
 
@@ -106,7 +106,7 @@ def in_any_order(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(map(repr, rows))
 
 
-def through_a_stream(one: Standing, table: pa.Table, dice: random.Random) -> list[tuple[Any, list[Out]]]:
+def through_a_stream(one: StandingQuery, table: pa.Table, dice: random.Random) -> list[tuple[Any, list[OutputTable]]]:
     """Let events come in a random order and random batches; return what came out at each watermark."""
     schema = one.bound.schema
     assert schema is not None
@@ -154,7 +154,7 @@ def assert_same_as_batch(drawn: Case, dice: random.Random) -> None:
     _assert_prompt(one, found)
 
 
-def _assert_prompt(one: Standing, found: list[tuple[Any, list[Out]]]) -> None:
+def _assert_prompt(one: StandingQuery, found: list[tuple[Any, list[OutputTable]]]) -> None:
     """Check that what comes out at a watermark was decided there, and at none before."""
     bound, before = one.bound, None
     assert bound.schema is not None
@@ -284,7 +284,7 @@ def test_events_are_held_once_and_dropped_when_no_window_needs_them() -> None:
     most = 0
     for at in range(0, number, 20):
         stream.take(table.slice(at, 20), at - 5 if at > 5 else None)
-        bucket = Bucket(stream.family, stream.store)
+        bucket = Bucket(stream.group, stream.store)
         most = max(most, bucket.held)
         assert sum(len(chunk) for chunk in stream.store.held) < 40_000
     assert most < 2 * (40 + 20 + 20)
@@ -356,9 +356,9 @@ def test_queries_share_their_events_and_come_and_go() -> None:
     stream = Stream(one)
     outs = stream.take(table.slice(0, at[0]), table["ts"][at[0]].as_py())
     seen = max(table["ts"].slice(0, at[0]).to_pylist())
-    stream.family = Family((one, two))
+    stream.group = QueryGroup((one, two))
     outs += stream.take(table.slice(at[0], at[1] - at[0]), table["ts"][at[1]].as_py())
-    stream.family = Family((two,))
+    stream.group = QueryGroup((two,))
     outs += stream.take(table.slice(at[1]), END)
     whole = trellis.query("PATTERN E+ s[] WHERE [g] AND s.k = 0 WITHIN 8 SLIDE 2").detect(
         table, time="ts", event_id="id"

@@ -14,7 +14,7 @@ import pytest
 from trellis.errors import DataError
 from trellis.streams import commit_log
 from trellis.streams.commit_log import FLUSH, CommitLog
-from trellis.streams.outlet import RESULTS, batch_name
+from trellis.streams.stream_output import RESULTS, batch_name
 
 
 @pytest.fixture

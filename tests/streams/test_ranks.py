@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trellis.streams.ranks import KEYS_A_PAGE, LARGEST_RANK, RankCounters
+from trellis.streams.ranks import KEYS_PER_PAGE, LARGEST_RANK, RankCounters
 
 
 @dataclass
@@ -65,9 +65,9 @@ def test_a_batch_reads_and_writes_only_what_its_partitions_need() -> None:
     pages.asked = pages.written = 0
     counters.add({f"['{i}']": 1 for i in dice.sample(range(60_000), 20)})
     assert pages.asked <= 20
-    assert pages.written < 20 * 5 * KEYS_A_PAGE * len("\"['59999']\":1,")
+    assert pages.written < 20 * 5 * KEYS_PER_PAGE * len("\"['59999']\":1,")
     largest = max(len(json.loads(text)) for text in pages.kept.values())
-    assert largest < 5 * KEYS_A_PAGE
+    assert largest < 5 * KEYS_PER_PAGE
 
 
 @pytest.mark.slow

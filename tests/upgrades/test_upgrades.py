@@ -19,7 +19,7 @@ from trellis.engines.spark.archive.follow import Following
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.running import Options, Stream
 from trellis.io.read import read_table
-from trellis.streams.outlet import WINDOWS, Outlet, read_committed
+from trellis.streams.stream_output import WINDOWS, StreamOutput, read_committed
 
 
 def detected(text: str, table: pa.Table) -> list[str]:
@@ -56,7 +56,7 @@ def carried_on(spark: SparkSession, folder: Path) -> Stream:
 def test_a_checkpoint_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     folder = unpack("stream", tmp_path / "stream")
     for name in QUERIES:
-        Outlet(folder / "results" / name).take_back()
+        StreamOutput(folder / "results" / name).take_back()
     assert carried_on(spark, folder).totals.events == 0  # the end of the input is decided again, from its state
     for name, text in QUERIES.items():
         assert written(folder / "results" / name) == detected(text, events().slice(0, FIRST)), name

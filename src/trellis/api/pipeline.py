@@ -37,7 +37,7 @@ class Pipeline:
 
         Returns
         -------
-        Found or pyspark.sql.DataFrame
+        JobOutput or pyspark.sql.DataFrame
             The merged results, in order.
         """
         if is_spark_frame(events):

@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from trellis.archive.asking import Options
+from trellis.archive.answers import QuestionOptions
 from trellis.archive.decay import coarsened, dropped
-from trellis.archive.events import Told, fitted, in_order
-from trellis.archive.exact import POSITION, Exact, Reader, needed
-from trellis.archive.growing import Plan, number_too_late, settle, split_newest
-from trellis.archive.kept import Current, Kept
+from trellis.archive.events import Progress, fitted, in_order
+from trellis.archive.exact import POSITION, EventReader, Exact, needed
+from trellis.archive.growth import ArchivePlan, number_too_late, settle, split_newest
 from trellis.archive.leaves import Answer
+from trellis.archive.reader import ArchiveReader, ArchiveSnapshot
 from trellis.archive.store import Manifest, making, read_manifest, remove_unnamed, swap_manifest, writing
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events.source import is_spark_frame
@@ -24,7 +24,7 @@ from trellis.events.tables import as_tables
 from trellis.providers import provided
 
 
-class Archive(Current):
+class Archive(ArchiveReader):
     """A history on disk; make one with `Archive.build`, go on with `Archive.open`."""
 
     # --- Making one -------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ class Archive(Current):
         cls, data: Any, directory: str | Path, *, time: str, type: str, event_id: str | None = None, leaf: int = 100,
         false_positive: float = 1e-4, memory: int | None = None, expected_events: int | None = None,
         query_length: int = 3, fan_out: int = 2, sizing: str = "sample", key: str | None = None, height: int = 0,
-        told: Told | None = None,
+        progress: Progress | None = None,
     ) -> Archive:  # fmt: skip
         """Make an archive of events.
 
@@ -69,23 +69,23 @@ class Archive(Current):
             A column such as the case of a log: questions with `[key]` are then answered for each of its values.
         height
             The level up to which nodes are to exist: filters are made so large that theirs are at most half full.
-        told
-            Is told what is being done.
+        progress
+            Called with a sentence about what is being done.
         """
-        plan = Plan(
+        plan = ArchivePlan(
             time, type, event_id, leaf, false_positive, memory, expected_events, query_length, fan_out, sizing, key,
             height,
         )  # fmt: skip
         if is_spark_frame(data):
-            return cls(provided("archives on Spark").build(data, Path(directory), plan, told or _silently))
+            return cls(provided("archives on Spark").build(data, Path(directory), plan, progress or _silently))
         table = _table(data)
         plan.check(Path(directory), table.schema)
-        (told or _silently)("sorting")
+        (progress or _silently)("sorting")
         ordered = in_order(table.replace_schema_metadata(None), time, event_id)
         manifest = plan.manifest(ordered.schema, ordered.num_rows, lambda low, high: ordered.slice(low, high - low))
         with making(Path(directory)):
             archive = cls.begin(directory, manifest)
-            archive._settle(ordered, 0, told or _silently)
+            archive._settle(ordered, 0, progress or _silently)
         return archive
 
     @classmethod
@@ -97,7 +97,7 @@ class Archive(Current):
 
     def append(
         self, data: Any, *, delay: Any = None, late: str = "error", batch: tuple[str, int] | None = None,
-        told: Told | None = None,
+        progress: Progress | None = None,
     ) -> bool:  # fmt: skip
         """Add later events; return whether they were added.
 
@@ -110,11 +110,11 @@ class Archive(Current):
             How far events may be late: so much of the newest is held. A number, or a `timedelta` where times are
             moments.
         late
-            What becomes of events that come later than that: `error`, or `drop`, which counts them.
+            The treatment of events that come later than that: `error`, or `drop`, which counts them.
         batch
             The name of a stream and the number of its batch: one that was added already is not added again.
-        told
-            Is told what is being done.
+        progress
+            Called with a sentence about what is being done.
         """
         if late not in ("error", "drop"):
             raise UsageError(f"late is `{late}`", "It is `error` or `drop`.")
@@ -124,16 +124,16 @@ class Archive(Current):
             if is_spark_frame(data):
                 if delay is not None or batch is not None or late != "error":
                     raise UsageError("delay, late and batch are for events of this process", "Use df.toArrow().")
-                self._use(provided("archives on Spark").append(data, self, told or _silently))
+                self._use(provided("archives on Spark").append(data, self, progress or _silently))
             else:
-                self._append(data, delay, late, batch, told or _silently)
+                self._append(data, delay, late, batch, progress or _silently)
         return True
 
     def follow(
         self, frame: Any, checkpoint: str | Path, *, delay: str | int | None = None, late: str = "error",
         available_now: bool = False,
     ) -> Any:  # fmt: skip
-        """Append what a streaming data frame of Spark's brings, each batch once, also through kills and restarts.
+        """Append the events of a streaming data frame of Spark's, each batch once; this survives kills and restarts.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class Archive(Current):
             remove_unnamed(self.directory, self.manifest)
             yield
 
-    def _append(self, data: Any, delay: Any, late: str, batch: tuple[str, int] | None, told: Told) -> None:
+    def _append(self, data: Any, delay: Any, late: str, batch: tuple[str, int] | None, progress: Progress) -> None:
         manifest = self.manifest
         table = fitted(_table(data), manifest.arrow)
         if not table.num_rows and batch is None:
@@ -175,22 +175,22 @@ class Archive(Current):
         ordered = in_order(pa.concat_tables([self.held, table]), manifest.time, manifest.event_id)
         too_late = number_too_late(ordered, manifest, late)
         length = 0 if delay is None else self._length(delay)
-        self._settle(ordered.slice(too_late), length, told, batch, too_late)
+        self._settle(ordered.slice(too_late), length, progress, batch, too_late)
 
     def _length(self, delay: Any) -> Any:
         """Return a delay as a number."""
         try:
-            if not self.asker.schema.time_type.temporal:
+            if not self.answerer.schema.time_type.temporal:
                 return delay + 0
             return pa.scalar(delay, pa.duration("us")).cast(pa.int64()).as_py()
         except (TypeError, pa.ArrowException):
-            raise UsageError(f"`{delay}` is no delay of this history", "Give a number, or a timedelta.") from None
+            raise UsageError(f"`{delay}` is not a delay of this history", "Give a number, or a timedelta.") from None
 
     def _settle(
-        self, ordered: pa.Table, delay: Any, told: Told, batch: tuple[str, int] | None = None, late: int = 0
+        self, ordered: pa.Table, delay: Any, progress: Progress, batch: tuple[str, int] | None = None, late: int = 0
     ) -> None:
         parts = split_newest(ordered, self.manifest.time, delay)
-        self._use(settle(self.directory, self.manifest, self.stored, self.tree, *parts, told, batch, late))
+        self._use(settle(self.directory, self.manifest, self.stored, self.tree, *parts, progress, batch, late))
 
     def drop_before(self, moment: Any) -> int:
         """Forget the leaves that end before a time; return how many events are forgotten.
@@ -199,7 +199,7 @@ class Archive(Current):
         """
         with self._writing():
             before = self.manifest.dropped
-            self._use(dropped(self.directory, self.manifest, self.stored, self.asker.number(moment)))
+            self._use(dropped(self.directory, self.manifest, self.stored, self.answerer.number(moment)))
         return self.manifest.dropped - before
 
     def coarsen_before(self, moment: Any, level: int) -> int:
@@ -212,7 +212,7 @@ class Archive(Current):
         if level < 1:
             raise UsageError("leaves are coarsened to a level of 1 or more")
         with self._writing():
-            before, bound = len(self.stored.entries), self.asker.number(moment)
+            before, bound = len(self.stored.entries), self.answerer.number(moment)
             self._use(coarsened(self.directory, self.manifest, self.stored, self.tree, bound, level))
         return before - len(self.stored.entries)
 
@@ -220,13 +220,13 @@ class Archive(Current):
 
     def exists(self, pattern: str, *, params: Mapping[str, Any] | None = None, **options: Any) -> Answer:
         """Return whether a pattern happened: `no`, which is certain, `maybe` or `likely`; options as in `find`."""
-        known = [each.name for each in fields(Options)]
+        known = [each.name for each in fields(QuestionOptions)]
         for name in options:
             if name not in known:
                 hint = did_you_mean(name, known, f"Options are {', '.join(known)}; exact answers are those of `find`.")
                 raise UsageError(f"`exists` has no option `{name}`", hint)
-        given = Options(**options)
-        return self._asked(lambda kept: kept.asker.exists(kept.asker.text(pattern, params), given))
+        given = QuestionOptions(**options)
+        return self._answer(lambda now: now.answerer.exists(now.answerer.text(pattern, params), given))
 
     def find(
         self, pattern: str, *, policy: str | None = None, same_leaf: str = "maybe", begin: Any = None, end: Any = None,
@@ -266,23 +266,23 @@ class Archive(Current):
         params
             Values of the query's parameters.
         """
-        options = Options(
+        options = QuestionOptions(
             policy, same_leaf, begin, end, first, last, within_events, level, starts, pairs, minimal, limit
         )
         if not exact:
-            return self._asked(lambda kept: kept.asker.find(kept.asker.text(pattern, params), options))
-        if options != Options():
+            return self._answer(lambda now: now.answerer.find(now.answerer.text(pattern, params), options))
+        if options != QuestionOptions():
             raise UsageError(
                 "an exact answer is that of the query itself", "Write SELECT, and conditions on the time, in the query."
             )
-        return self._asked(lambda kept: _exact(kept, pattern, params))
+        return self._answer(lambda snapshot: _exact(snapshot, pattern, params))
 
 
-def _exact(kept: Kept, pattern: str, params: Mapping[str, Any] | None) -> Exact:
-    manifest, asker = kept.manifest, kept.asker
-    chosen, with_gaps = needed(asker, asker.text(pattern, params))
-    reader = Reader(kept.directory, manifest, kept.held, kept.checked)
-    table = reader.rows(asker, chosen, with_gaps)
+def _exact(snapshot: ArchiveSnapshot, pattern: str, params: Mapping[str, Any] | None) -> Exact:
+    manifest, answerer = snapshot.manifest, snapshot.answerer
+    chosen, with_gaps = needed(answerer, answerer.text(pattern, params))
+    reader = EventReader(snapshot.directory, manifest, snapshot.held, snapshot.checked)
+    table = reader.rows(answerer, chosen, with_gaps)
     try:
         trends = provided("local engine").detect(
             pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
@@ -293,7 +293,7 @@ def _exact(kept: Kept, pattern: str, params: Mapping[str, Any] | None) -> Exact:
         if "on_bad_rows" not in (problem.hint or ""):
             raise
         raise DataError(problem.what, "Build the archive of events whose ids do not repeat.") from None
-    return Exact(trends, int(asker.contents.entries["events"][chosen].sum()), reader.read, len(kept))
+    return Exact(trends, int(answerer.contents.entries["events"][chosen].sum()), reader.read, len(snapshot))
 
 
 def _table(data: Any) -> pa.Table:

@@ -1,7 +1,7 @@
-"""What is known of the events of a history without reading them: leaves, their filters, and their keys.
+"""The contents of an archive that answer questions without its events: leaves, their filters, and their keys.
 
-It grows by *chunks*: what is known of some events that follow one another. Chunks are made anywhere, in any order, and
-joined: a leaf that lies in two of them has the bits of both. So it does not matter into which the events were cut.
+They grow by *chunks*, the contents of consecutive events. Chunks are made anywhere, in any order, and joined: a leaf
+that lies in two of them has the bits of both. So it does not matter how the events were cut into chunks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from trellis.archive.events import numbers
 from trellis.archive.filters import Filters, Ints, Slices, coded, hashes_of
-from trellis.archive.keys import PAIR, Keys, pair_items
+from trellis.archive.keys import PAIR, LeafKeys, pair_items
 from trellis.archive.store import Manifest
 from trellis.kernels.bloom.filters import TILE
 
@@ -28,7 +28,7 @@ def entry_type(times: np.dtype[Any]) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Chunk:
-    """What is known of some events.
+    """The leaves, filters and keys of consecutive events.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Chunk:
     entries: np.ndarray
     tile: int
     tiles: list[Slices]
-    keys: Keys
+    keys: LeafKeys
     keyless: bool
 
     def save(self, path: Path) -> None:
@@ -60,12 +60,12 @@ class Chunk:
 
     @classmethod
     def load(cls, path: Path) -> Chunk:
-        """Read one."""
+        """Read a chunk that `save` wrote."""
         with np.load(path, allow_pickle=False) as file:
             tile, keyless, number = file["about"].tolist()
             buffers = [None, *(pa.py_buffer(file[name].tobytes()) for name in ("offsets", "texts"))]
             texts = pa.Array.from_buffers(pa.large_string(), number, buffers) if number else pa.array([], pa.string())
-            keys = Keys(texts.cast(pa.string()), file["pairs"])
+            keys = LeafKeys(texts.cast(pa.string()), file["pairs"])
             return cls(file["entries"], tile, list(file["tiles"]), keys, bool(keyless))
 
 
@@ -74,16 +74,16 @@ def _bytes(buffer: Any) -> np.ndarray:
 
 
 def chunk_of(table: pa.Table, first: int, manifest: Manifest) -> Chunk:
-    """Return what is known of events in order, from a position on."""
+    """Return the chunk of events in order, of which the first has a given position."""
     capacity = manifest.capacity
     codes, names = coded(table[manifest.type])
     tile = (first // capacity - manifest.shift) // TILE
     begin = first - (manifest.shift + tile * TILE) * capacity
     filters = Filters(manifest.bits, manifest.hashes)
     filters.add(codes, hashes_of(names), begin, capacity)
-    keys, keyless = Keys.none(), False
+    keys, keyless = LeafKeys.none(), False
     if manifest.key is not None:
-        keys, of_event = Keys.of_events(table[manifest.key], first, capacity)
+        keys, of_event = LeafKeys.of_events(table[manifest.key], first, capacity)
         keyless = bool((of_event < 0).any())
         filters.add(*pair_items(of_event, keys.hashes, codes, names), begin, capacity)
     return Chunk(_entries(numbers(table[manifest.time]), first, capacity), tile, filters.tiles, keys, keyless)
@@ -102,7 +102,7 @@ def _entries(times: np.ndarray, first: int, capacity: int) -> np.ndarray:
 
 @dataclass
 class Contents:
-    """What is known of all events.
+    """The leaves, filters and keys of all events.
 
     Attributes
     ----------
@@ -119,20 +119,20 @@ class Contents:
     capacity: int
     entries: np.ndarray
     filters: Filters
-    keys: Keys
+    keys: LeafKeys
     keyless: bool = False
 
     @classmethod
     def none(cls, capacity: int, bits: int, hashes: int) -> Contents:
-        """Return what is known of no event."""
-        return cls(capacity, np.zeros(0, entry_type(np.dtype(np.int64))), Filters(bits, hashes), Keys.none())
+        """Return the contents of an archive without events."""
+        return cls(capacity, np.zeros(0, entry_type(np.dtype(np.int64))), Filters(bits, hashes), LeafKeys.none())
 
     def copied(self) -> Contents:
-        """Return what may be added to, without a change of this."""
+        """Return a copy that can be added to without changing this one."""
         return replace(self, filters=self.filters.copied())
 
     def add(self, chunk: Chunk) -> set[int]:
-        """Join what is known of the events that come next; return the tiles that changed."""
+        """Add the chunk of the events that come next; return the tiles that changed."""
         if not len(chunk.entries):
             return set()
         old, new = self.entries, chunk.entries
@@ -148,14 +148,14 @@ class Contents:
         return set(range(chunk.tile, chunk.tile + len(chunk.tiles)))
 
     def only(self, places: Ints, entries: np.ndarray, rows: Slices) -> Contents:
-        """Return what is left if entries give way to others: those at `places` stay, and some come in addition."""
+        """Return the contents in which the entries at `places` stay, and others replace the rest."""
         filters = self.filters
-        kept = np.concatenate([self.entries[places], entries.astype(self.entries.dtype)])
-        order = np.argsort(kept["at"])
+        chosen = np.concatenate([self.entries[places], entries.astype(self.entries.dtype)])
+        order = np.argsort(chosen["at"])
         every = np.concatenate([filters.rows()[places], rows])[order]
         return Contents(
-            self.capacity, kept[order], Filters.of_rows(every, filters.bits, filters.hashes),
-            self._keys_of(kept[order]), self.keyless,
+            self.capacity, chosen[order], Filters.of_rows(every, filters.bits, filters.hashes),
+            self._keys_of(chosen[order]), self.keyless,
         )  # fmt: skip
 
     @property
@@ -164,11 +164,11 @@ class Contents:
         leaves: Ints = self.entries["at"] // self.capacity
         return leaves
 
-    def _keys_of(self, entries: np.ndarray) -> Keys:
+    def _keys_of(self, entries: np.ndarray) -> LeafKeys:
         """Return the keys with the leaves that entries begin with."""
         pairs, leaves = self.keys.pairs, entries["at"] // self.capacity
         place = np.searchsorted(leaves, pairs["leaf"], side="right") - 1
-        kept = place >= 0
-        moved = np.zeros(int(kept.sum()), PAIR)
-        moved["leaf"], moved["key"] = leaves[place[kept]], pairs["key"][kept]
-        return Keys(self.keys.values, np.unique(moved))
+        chosen = place >= 0
+        moved = np.zeros(int(chosen.sum()), PAIR)
+        moved["leaf"], moved["key"] = leaves[place[chosen]], pairs["key"][chosen]
+        return LeafKeys(self.keys.values, np.unique(moved))

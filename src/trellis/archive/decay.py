@@ -1,4 +1,4 @@
-"""How the oldest part of an archive goes: dropped, or coarsened, when nodes of the tree stand for their leaves."""
+"""Decay of the oldest part of an archive: it is dropped, or coarsened, when nodes of the tree stand for its leaves."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from trellis.archive.contents import Contents
-from trellis.archive.growing import write_contents
+from trellis.archive.growth import write_contents
 from trellis.archive.store import Manifest, remove_unnamed, save_array, swap_manifest
-from trellis.archive.tree import Tree, node_type
+from trellis.archive.tree import FilterTree, node_type
 
 
 def dropped(directory: Path, manifest: Manifest, contents: Contents, moment: Any) -> Manifest:
@@ -20,13 +20,15 @@ def dropped(directory: Path, manifest: Manifest, contents: Contents, moment: Any
     gone = int(np.searchsorted(entries["until"][closed], moment, side="left"))
     if not gone:
         return manifest
-    kept = np.arange(gone, len(entries))
-    first = int(entries["at"][gone]) if len(kept) else manifest.events
-    left = contents.only(kept, entries[:0], contents.filters.rows()[:0])
+    left_over = np.arange(gone, len(entries))
+    first = int(entries["at"][gone]) if len(left_over) else manifest.events
+    left = contents.only(left_over, entries[:0], contents.filters.rows()[:0])
     return _replaced(directory, manifest, contents, left, first)
 
 
-def coarsened(directory: Path, manifest: Manifest, contents: Contents, tree: Tree, moment: Any, level: int) -> Manifest:
+def coarsened(
+    directory: Path, manifest: Manifest, contents: Contents, tree: FilterTree, moment: Any, level: int
+) -> Manifest:
     """Let the highest nodes, up to a level, stand for the leaves below them, where these end before a time."""
     entries, nodes = contents.entries, tree.nodes
     nodes = nodes[(nodes["level"] <= level) & (nodes["until"] < moment)]
@@ -57,7 +59,7 @@ def _replaced(directory: Path, manifest: Manifest, old: Contents, left: Contents
     new.tiles, new.tree = [], []
     write_contents(directory, new, left, range(len(left.filters.tiles)))
     times = left.entries["since"].dtype
-    whole = Tree(manifest.capacity, manifest.fan_out, np.zeros(0, node_type(manifest.bits, times)))
+    whole = FilterTree(manifest.capacity, manifest.fan_out, np.zeros(0, node_type(manifest.bits, times)))
     nodes = whole.grown(left.entries, left.filters, 0, manifest.events)
     if len(nodes):
         new.tree = [new.named("tree")]

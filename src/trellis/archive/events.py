@@ -19,7 +19,7 @@ from trellis.language.schema import Kind, Schema, Table
 
 GROUP = 1024  # rows of a row group, about
 
-Told = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 def check_columns(names: list[str], **roles: str | None) -> None:
@@ -31,7 +31,7 @@ def check_columns(names: list[str], **roles: str | None) -> None:
 
 
 def schema_of(schema: pa.Schema, time: str, type: str, event_id: str | None) -> Schema:
-    """Return what queries know of the events; refuse times, names and ids that are none."""
+    """Return the schema of the events as queries see it; refuse times that are text."""
     columns = {field.name: from_arrow(field.type) for field in schema}
     if columns[time].kind is Kind.STRING:
         raise UsageError(
@@ -42,7 +42,7 @@ def schema_of(schema: pa.Schema, time: str, type: str, event_id: str | None) -> 
 
 
 def check_key(schema: pa.Schema, key: str | None) -> None:
-    """Refuse keys that are not told apart by how they are written: 0.0 and -0.0 are equal."""
+    """Refuse keys that are not progress apart by how they are written: 0.0 and -0.0 are equal."""
     if key is not None and from_arrow(schema.field(key).type).kind in (Kind.DOUBLE, Kind.OTHER):
         raise UsageError(f"the key `{key}` is {schema.field(key).type}", "A key is text or a whole number.")
 
@@ -107,7 +107,7 @@ def numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
-def write_events(table: pa.Table, path: Path, first: int, capacity: int, told: Told | None = None) -> None:
+def write_events(table: pa.Table, path: Path, first: int, capacity: int, progress: Progress | None = None) -> None:
     """Write events from a position on, in row groups that end where leaves end."""
     rows = max(1, GROUP // capacity) * capacity
     with path.open("wb") as file:
@@ -117,7 +117,7 @@ def write_events(table: pa.Table, path: Path, first: int, capacity: int, told: T
                 size = rows - (first + at) % rows
                 writer.write_table(table.slice(at, size), row_group_size=size)
                 at += size
-                if told is not None and at // rows % 256 == 0:
-                    told(f"writing {min(at, table.num_rows):,} of {table.num_rows:,} events")
+                if progress is not None and at // rows % 256 == 0:
+                    progress(f"writing {min(at, table.num_rows):,} of {table.num_rows:,} events")
         file.flush()
         os.fsync(file.fileno())

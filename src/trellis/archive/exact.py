@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from trellis.archive.asking import Asker, Options, Text
-from trellis.archive.leaves import Asked, Flags, Ints, Policy, Reading
-from trellis.archive.questions import Question
+from trellis.archive.answers import Answerer, QuestionOptions, Text
+from trellis.archive.leaves import Flags, Ints, Policy, Question, Reading
+from trellis.archive.search import LeafSearch
 from trellis.archive.store import Manifest, UnreadableError, events_file
 
 POSITION = "__position"
@@ -41,44 +41,44 @@ class Exact:
     events: int
 
 
-def needed(asker: Asker, text: Text) -> tuple[Flags, bool]:
+def needed(answerer: Answerer, text: Text) -> tuple[Flags, bool]:
     """Return the leaves that the engine must see, and whether only the first event of a gap tells that there is one."""
-    leaves = asker.leaves
+    leaves = answerer.leaves
     every = np.ones(len(leaves), np.bool_)
-    asked = asker.question(text, Options()).asked
+    question = answerer.search(text, QuestionOptions()).question
     if text.untyped:
         return every, False  # any leaf may hold an event without a type
-    if asked.policy is Policy.CONTIGUOUS and asked.partitioned:
-        return _of_keys(asker, text), False
+    if question.policy is Policy.CONTIGUOUS and question.partitioned:
+        return _of_keys(answerer, text), False
     spread = None
-    if asked.by_steps:
-        spread = max(ceil((word.steps - 1) / leaves.capacity) for word in text.words)
-    question = Question(Asked(asked.words, Policy.ANY, Reading.MAYBE, asked.within, spread=spread), leaves)
-    needed = question.needed()
-    several = len(text.words) > 1 and asked.policy is Policy.NEXT
+    if question.by_steps:
+        spread = max(ceil((sequence.steps - 1) / leaves.capacity) for sequence in text.sequences)
+    search = LeafSearch(Question(question.sequences, Policy.ANY, Reading.MAYBE, question.within, spread=spread), leaves)
+    needed = search.needed()
+    several = len(text.sequences) > 1 and question.policy is Policy.NEXT
     if several or text.forbidden:
-        wanted = text.forbidden.union(*(word.names for word in text.words if several))
-        needed |= leaves.has(wanted) & _inside(question)
-    return needed, asked.policy is Policy.CONTIGUOUS
+        wanted = text.forbidden.union(*(sequence.names for sequence in text.sequences if several))
+        needed |= leaves.has(wanted) & _inside(search)
+    return needed, question.policy is Policy.CONTIGUOUS
 
 
-def _inside(question: Question) -> Flags:
+def _inside(search: LeafSearch) -> Flags:
     """Return the leaves from the start of some chain to its last end."""
-    found = question.found()
-    inside = np.zeros(len(question.leaves) + 1, np.int64)
-    np.add.at(inside, found.start, 1)
-    np.add.at(inside, found.last_end + 1, -1)
+    intervals = search.intervals()
+    inside = np.zeros(len(search.leaves) + 1, np.int64)
+    np.add.at(inside, intervals.start, 1)
+    np.add.at(inside, intervals.last_end + 1, -1)
     flags: Flags = np.cumsum(inside)[:-1] > 0
     return flags
 
 
-def _of_keys(asker: Asker, text: Text) -> Flags:
+def _of_keys(answerer: Answerer, text: Text) -> Flags:
     """Return the leaves with an event of a key to which it may have happened: neighbours are those of the key."""
-    contents = asker.contents
-    if text.partition != [asker.manifest.key] or contents.keyless:
-        return np.ones(len(asker.leaves), np.bool_)
+    contents = answerer.contents
+    if text.partition != [answerer.manifest.key] or contents.keyless:
+        return np.ones(len(answerer.leaves), np.bool_)
     keys = contents.keys
-    chosen = np.isin(keys.numbers, asker.walked(text, Reading.MAYBE).key)
+    chosen = np.isin(keys.numbers, answerer.key_intervals(text, Reading.MAYBE).key)
     return np.isin(contents.first_leaves, keys.leaves[chosen])
 
 
@@ -87,22 +87,22 @@ def gaps_after(needed: Flags) -> Ints:
     return np.flatnonzero(~needed[1:] & needed[:-1]) + 1
 
 
-class Reader:
+class EventReader:
     """Reads events by their positions."""
 
     def __init__(self, directory: Path, manifest: Manifest, held: pa.Table, checked: set[str]) -> None:
         self.directory, self.manifest, self.held, self.checked = directory, manifest, held, checked
         self.read = 0
 
-    def rows(self, asker: Asker, needed: Flags, with_gaps: bool) -> pa.Table:
+    def rows(self, answerer: Answerer, needed: Flags, with_gaps: bool) -> pa.Table:
         """Return the events of leaves with their positions; the first event of each gap, if asked for, has no name."""
-        entries = asker.contents.entries
+        entries = answerer.contents.entries
         alone = entries["at"][gaps_after(needed)] if with_gaps else np.empty(0, np.int64)
         tables = [self.held.schema.append(pa.field(POSITION, pa.int64())).empty_table()]
         for table, at in self._groups(entries, needed, alone):
             positions = at + np.arange(table.num_rows)
             place = np.searchsorted(entries["at"], positions, side="right") - 1
-            kept = needed[place] & (place >= 0)  # a file may begin with events that were dropped
+            chosen = needed[place] & (place >= 0)  # a file may begin with events that were dropped
             nameless = np.isin(positions, alone)
             if nameless.any():
                 place = table.column_names.index(self.manifest.type)
@@ -110,7 +110,7 @@ class Reader:
                 names = pa.compute.if_else(pa.array(nameless), pa.scalar(None, names.type), names)
                 table = table.set_column(place, table.field(place), names)
             table = table.append_column(POSITION, pa.array(positions))
-            tables.append(table.filter(pa.array(kept | nameless)))
+            tables.append(table.filter(pa.array(chosen | nameless)))
         return pa.concat_tables(tables)
 
     def _groups(self, entries: np.ndarray, needed: Flags, alone: Ints) -> Any:

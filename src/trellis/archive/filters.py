@@ -1,4 +1,4 @@
-"""The filters of leaves: made from events, and asked for names."""
+"""The Bloom filters of leaves: how they are made from events and looked up by names."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ class Filters:
 
     def has(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which leaves may hold one of some names."""
-        found = self._bitmap(names)
-        return np.unpackbits(found.view(np.uint8), bitorder="little")[: self.leaves].view(np.bool_)
+        bitmap = self._bitmap(names)
+        return np.unpackbits(bitmap.view(np.uint8), bitorder="little")[: self.leaves].view(np.bool_)
 
     def places(self, names: Iterable[str]) -> Ints:
         """Return the leaves that may hold one of some names, in order."""

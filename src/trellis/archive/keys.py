@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from trellis.archive.filters import Filters, coded, hashes_of
 from trellis.archive.leaves import Reading
-from trellis.archive.words import Word
+from trellis.archive.step_sequences import StepSequence
 from trellis.kernels.bloom import filters as kernel
 
 Ints = NDArray[np.int64]
@@ -23,14 +23,14 @@ PAIR = np.dtype([("leaf", "<i4"), ("key", "<i4")])
 
 
 @dataclass(frozen=True)
-class Keys:
+class LeafKeys:
     """The keys of a history, as text, and the pairs of a leaf and a key in it, sorted."""
 
     values: pa.Array
     pairs: np.ndarray
 
     @classmethod
-    def none(cls) -> Keys:
+    def none(cls) -> LeafKeys:
         """Return those of no event."""
         return cls(pa.array([], pa.string()), np.zeros(0, PAIR))
 
@@ -50,7 +50,7 @@ class Keys:
         return hashes_of(self.values)
 
     @classmethod
-    def of_events(cls, column: pa.ChunkedArray, first: int, capacity: int) -> tuple[Keys, Ints]:
+    def of_events(cls, column: pa.ChunkedArray, first: int, capacity: int) -> tuple[LeafKeys, Ints]:
         """Return the keys of events from a position on, and the number of each event's key; -1 for none."""
         keys, values = coded(column)
         pairs = np.zeros(int((keys >= 0).sum()), PAIR)
@@ -58,14 +58,14 @@ class Keys:
         pairs["key"] = keys[keys >= 0]
         return cls(values, np.unique(pairs)), keys
 
-    def joined(self, other: Keys) -> Keys:
+    def joined(self, other: LeafKeys) -> LeafKeys:
         """Return the keys with those of later events."""
         numbers, values = coded(pa.concat_arrays([self.values, other.values]))
         pairs = other.pairs.copy()
         pairs["key"] = numbers[len(self.values) :][pairs["key"]]
         if len(self.pairs) and len(pairs) and self.pairs["leaf"][-1] < pairs["leaf"][0]:
-            return Keys(values, np.concatenate([self.pairs, np.sort(pairs)]))
-        return Keys(values, np.unique(np.concatenate([self.pairs, pairs])))
+            return LeafKeys(values, np.concatenate([self.pairs, np.sort(pairs)]))
+        return LeafKeys(values, np.unique(np.concatenate([self.pairs, pairs])))
 
 
 def pair_items(
@@ -81,7 +81,7 @@ def pair_items(
 
 
 @dataclass(frozen=True)
-class OfKeys:
+class KeyIntervals:
     """For each key to which it may have happened: its number, and the leaves of its first and last step."""
 
     key: Ints
@@ -89,28 +89,32 @@ class OfKeys:
     end: Ints
 
 
-def walk(words: tuple[Word, ...], reading: Reading, keys: Keys, filters: Filters, leaves: Ints) -> OfKeys:
-    """Return the keys to which one of some words may have happened, whatever NOT forbids.
+def walk(
+    sequences: tuple[StepSequence, ...], reading: Reading, keys: LeafKeys, filters: Filters, leaves: Ints
+) -> KeyIntervals:
+    """Return the keys to which one of some step sequences may have happened, whatever NOT forbids.
 
     `leaves` are the numbers of the leaves that have the filters; where these were coarsened, the first leaf of each.
     """
     number = len(keys.values)
     best_start, best_end = np.full(number, -1, np.int64), np.full(number, -1, np.int64)
     begins = np.append(np.searchsorted(keys.leaves, leaves.astype(np.int32)), len(keys.pairs))
-    for word in words:
-        start, end = _walked(word, reading, keys, filters, begins)
+    for sequence in sequences:
+        start, end = _walk_sequence(sequence, reading, keys, filters, begins)
         better = (end >= 0) & ((best_end < 0) | (end < best_end))
         best_start[better], best_end[better] = start[better], end[better]
-    found = np.flatnonzero(best_end >= 0)
-    return OfKeys(found, best_start[found], best_end[found])
+    chosen = np.flatnonzero(best_end >= 0)
+    return KeyIntervals(chosen, best_start[chosen], best_end[chosen])
 
 
-def _walked(word: Word, reading: Reading, keys: Keys, filters: Filters, begins: Ints) -> tuple[Ints, Ints]:
+def _walk_sequence(
+    sequence: StepSequence, reading: Reading, keys: LeafKeys, filters: Filters, begins: Ints
+) -> tuple[Ints, Ints]:
     number = len(keys.values)
-    steps = [sorted(names) for block in word.blocks for names in block if names is not None]
+    steps = [sorted(names) for block in sequence.blocks for names in block if names is not None]
     names = hashes_of(pa.array([name for step in steps for name in step], pa.string()))
     sets = np.concatenate([[0], np.cumsum([len(step) for step in steps])]).astype(np.int64)
-    blocks = np.concatenate([[0], np.cumsum([len(block) for block in word.blocks])]).astype(np.int64)
+    blocks = np.concatenate([[0], np.cumsum([len(block) for block in sequence.blocks])]).astype(np.int64)
     step, done = np.zeros(number, np.int64), np.zeros(number, np.int64)
     start, end = np.full(number, -1, np.int64), np.full(number, -1, np.int64)
     for tile, slices in enumerate(filters.tiles):
@@ -119,5 +123,5 @@ def _walked(word: Word, reading: Reading, keys: Keys, filters: Filters, begins: 
             first, begins[first : min(first + kernel.TILE, filters.leaves) + 1], keys.numbers, keys.hashes, names, sets,
             blocks, reading is Reading.NO, filters.hashes, slices, step, done, start, end,
         )  # fmt: skip
-    end[step < len(word.blocks)] = -1
+    end[step < len(sequence.blocks)] = -1
     return start, end

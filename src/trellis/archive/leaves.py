@@ -1,8 +1,8 @@
-"""What is asked of the leaves of a history, and what they look like to a question.
+"""Questions, the leaves of a history in which they are searched, and the intervals of leaves that answer them.
 
 A leaf tells which names may be in it, not in which order. So there are two readings: under `maybe` two steps may be in
-one leaf, and what is true is always found; under `no`, that of the thesis, they are in different leaves, and what is
-found is true as far as the filters are right.
+one leaf, and no match is missed; under `no`, that of the thesis, they are in different leaves, and every interval
+holds a match as far as the filters are right.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.archive.filters import Filters
-from trellis.archive.words import Names, Word
+from trellis.archive.step_sequences import Names, StepSequence
 from trellis.events.columns.windows import DoubleWindows
 
 Ints = NDArray[np.int64]
@@ -40,7 +40,7 @@ class Reading(StrEnum):
 
 
 class Answer(StrEnum):
-    """What a history says to a question: `no` is certain."""
+    """Whether a pattern happened: `no` is certain."""
 
     NO = "no"
     MAYBE = "maybe"
@@ -53,7 +53,7 @@ class Leaves:
 
     Attributes
     ----------
-    holder
+    index
         Tells which leaves may hold a name of a set.
     capacity
         How many events a closed leaf has.
@@ -63,7 +63,7 @@ class Leaves:
         The times of these.
     """
 
-    holder: Holder
+    index: NameIndex
     capacity: int
     first: Ints
     last: Ints
@@ -75,12 +75,12 @@ class Leaves:
 
     def has(self, names: Names) -> Flags:
         """Return which leaves may hold a name."""
-        return np.ones(len(self), np.bool_) if names is None else self.holder.has(names)
+        return np.ones(len(self), np.bool_) if names is None else self.index.has(names)
 
     def places(self, names: Names) -> Ints:
         """Return the leaves that may hold a name, in order."""
-        if names is not None and isinstance(self.holder, Filters):
-            return self.holder.places(names)
+        if names is not None and isinstance(self.index, Filters):
+            return self.index.places(names)
         return np.flatnonzero(self.has(names))
 
     def coarser(self, factor: int) -> Leaves:
@@ -94,8 +94,8 @@ class Leaves:
         )  # fmt: skip
 
 
-class Holder(Protocol):
-    """What tells where names may be."""
+class NameIndex(Protocol):
+    """An index of the leaves that may hold a name."""
 
     def has(self, names: frozenset[str]) -> Flags:
         """Return which leaves may hold one of some names; never wrongly that one does not."""
@@ -107,12 +107,12 @@ class _Blocks:
     begins: Ints
 
     def has(self, names: frozenset[str]) -> Flags:
-        found = self.leaves.has(names)
-        return np.logical_or.reduceat(found, self.begins) if len(self.begins) else found
+        flags = self.leaves.has(names)
+        return np.logical_or.reduceat(flags, self.begins) if len(self.begins) else flags
 
 
 @dataclass(frozen=True)
-class Within:
+class SpanLimit:
     """A span, or windows of a size with a slide, in positions or in times."""
 
     size: int | float
@@ -130,13 +130,13 @@ class Within:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked.
+class Question:
+    """A question: the steps of a pattern, and where and how far apart they may be.
 
     Attributes
     ----------
-    words
-        The words of the pattern.
+    sequences
+        The step sequences of the pattern.
     policy, reading
         How steps follow one another, and whether two may be in one leaf.
     within
@@ -151,10 +151,10 @@ class Asked:
         How many leaves a chain may end behind its start; None for any.
     """
 
-    words: tuple[Word, ...]
+    sequences: tuple[StepSequence, ...]
     policy: Policy = Policy.NEXT
     reading: Reading = Reading.MAYBE
-    within: Within | None = None
+    within: SpanLimit | None = None
     begin: Any = None
     end: Any = None
     first: int | None = None
@@ -167,16 +167,16 @@ class Asked:
         """Whether steps are in the same leaf or the next, and not anywhere later."""
         if self.policy is Policy.ADJACENT_LEAVES:
             return True
-        runs_on = self.partitioned or any(word.kleene for word in self.words)
+        runs_on = self.partitioned or any(sequence.kleene for sequence in self.sequences)
         return self.policy is Policy.CONTIGUOUS and not runs_on
 
 
 @dataclass(frozen=True)
-class Found:
-    """Starts and ends of what was found, in leaves, sorted.
+class LeafIntervals:
+    """Intervals of leaves in which a pattern may have happened, sorted by their starts.
 
-    Under skip-till-any a start has several ends, of which the first, the last and their number are told. `clear`: some
-    chain has nothing in it that NOT forbids, by the filters.
+    Under skip-till-any a start has several ends, which are given by the first, the last and their number. `clear`:
+    some chain has nothing in it that NOT forbids, by the filters.
     """
 
     start: Ints
@@ -188,6 +188,8 @@ class Found:
     def __len__(self) -> int:
         return len(self.start)
 
-    def some(self, which: Any) -> Found:
-        """Return some of them."""
-        return Found(self.start[which], self.end[which], self.last_end[which], self.ends[which], self.clear[which])
+    def some(self, which: Any) -> LeafIntervals:
+        """Return some of the intervals, by an index or a mask."""
+        return LeafIntervals(
+            self.start[which], self.end[which], self.last_end[which], self.ends[which], self.clear[which]
+        )

@@ -1,4 +1,4 @@
-"""A word over the leaves of a question: where its chains start and end."""
+"""The chains of a step sequence over the leaves of a search: where they start and end."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trellis.archive.leaves import Flags, Policy, Reading, Small
-from trellis.archive.words import Word
+from trellis.archive.step_sequences import StepSequence
 from trellis.kernels.bloom import chains as kernel
 
 if TYPE_CHECKING:
-    from trellis.archive.questions import Question
+    from trellis.archive.search import LeafSearch
 
 
 class Run:
-    """A word over the leaves of a question."""
+    """The chains of a step sequence over the leaves of a search."""
 
-    def __init__(self, question: Question, word: Word, strictly: bool) -> None:
-        self.question, self.word = question, word
-        leaves, size = question.leaves, len(question.leaves)
-        sets = [some for block in word.blocks for some in block]
-        self.has = np.stack([leaves.has(some) & question.usable for some in sets])
-        self.blocks = np.concatenate([[0], np.cumsum([len(block) for block in word.blocks])]).astype(np.int64)
-        apart = int(question.asked.reading is Reading.NO)
-        self.gaps = np.array([0 if loose else apart for loose in word.loose], np.int64)
+    def __init__(self, search: LeafSearch, sequence: StepSequence, strictly: bool) -> None:
+        self.search, self.sequence = search, sequence
+        leaves, size = search.leaves, len(search.leaves)
+        sets = [some for block in sequence.blocks for some in block]
+        self.has = np.stack([leaves.has(some) & search.usable for some in sets])
+        self.blocks = np.concatenate([[0], np.cumsum([len(block) for block in sequence.blocks])]).astype(np.int64)
+        apart = int(search.question.reading is Reading.NO)
+        self.gaps = np.array([0 if loose else apart for loose in sequence.loose], np.int64)
         self.strict = np.zeros(size + 1, np.int64)
         if strictly:
             self.strict[:size] = np.searchsorted(leaves.since, leaves.until, side="right")
         self.after = kernel.nexts(self.has)
         self.first = np.empty(size, np.int32)
-        kernel.first_ends(self.has, self.after, self.blocks, self.gaps, self.strict, question.limit, self.first)
+        kernel.first_ends(self.has, self.after, self.blocks, self.gaps, self.strict, search.limit, self.first)
 
     def tell_clear(self, first: Small, only_first: bool, out: Flags) -> None:
-        """Note the rows that a chain of this word has without what is forbidden."""
+        """Note the rows that a chain of this sequence has without what is forbidden."""
         mine = np.where((self.first >= 0) & ((self.first <= first) | (not only_first)), first, -1).astype(np.int32)
-        if not any(self.word.forbidden):
+        if not any(self.sequence.forbidden):
             if only_first:  # a chain may end in any later leaf that holds the last step, in the row's too if it does
                 out |= (mine >= 0) & (self.first == mine)
             else:
@@ -45,34 +45,34 @@ class Run:
             mine[out] = -1
             if not only_first or not (mine >= 0).any():
                 return
-        question = self.question
-        if len(self.has) == len(self.word.blocks):
+        search = self.search
+        if len(self.has) == len(self.sequence.blocks):
             clear = np.empty(len(mine), np.int32)
             kernel.clear_first_ends(self.has, self.gaps, self.strict, self.forbidden, clear)
-            out |= (mine >= 0) & (clear >= 0) & (clear <= (mine if only_first else question.limit))
+            out |= (mine >= 0) & (clear >= 0) & (clear <= (mine if only_first else search.limit))
             return
         kernel.clear_rows(
-            self.has, self.after, self.blocks, self.gaps, self.strict, self.forbidden, mine, question.limit, only_first,
+            self.has, self.after, self.blocks, self.gaps, self.strict, self.forbidden, mine, search.limit, only_first,
             out,
         )  # fmt: skip
 
     @cached_property
     def forbidden(self) -> Small:
         """For each gap and leaf the first leaf from there on that may hold what is forbidden in the gap."""
-        size = len(self.question.leaves)
-        forbidden = np.full((max(1, len(self.word.forbidden)), size + 1), size, np.int32)
-        for gap, names in enumerate(self.word.forbidden):
+        size = len(self.search.leaves)
+        forbidden = np.full((max(1, len(self.sequence.forbidden)), size + 1), size, np.int32)
+        for gap, names in enumerate(self.sequence.forbidden):
             if names:
-                forbidden[gap] = kernel.nexts(self.question.leaves.has(names)[None])[0][: size + 1]
+                forbidden[gap] = kernel.nexts(self.search.leaves.has(names)[None])[0][: size + 1]
         return forbidden
 
     def add_ends(self, a: int, reached: Flags, clear: Flags) -> None:
         """Add the ends of chains from a start, and those of chains without what is forbidden."""
         if self.first[a] < 0:
             return
-        limit = self.question.limit
+        limit = self.search.limit
         kernel.add_ends(self.has, self.after, self.blocks, self.first, limit, a, reached)
-        if not any(self.word.forbidden):
+        if not any(self.sequence.forbidden):
             kernel.add_ends(self.has, self.after, self.blocks, self.first, limit, a, clear)
             return
         free, other = np.zeros((2, len(reached)), np.bool_)
@@ -84,35 +84,37 @@ class Run:
 
 
 class Steps:
-    """A word whose steps are in the same leaf as the one before, or in the next."""
+    """The chains of a step sequence whose steps are in the same leaf as the one before, or in the next."""
 
-    def __init__(self, question: Question, word: Word, strictly: bool) -> None:
-        self.question, self.word = question, word
-        leaves = question.leaves
+    def __init__(self, search: LeafSearch, sequence: StepSequence, strictly: bool) -> None:
+        self.search, self.sequence = search, sequence
+        leaves = search.leaves
         self.size = len(leaves)
-        self.adjacent = question.asked.policy is Policy.ADJACENT_LEAVES
-        apart = self.adjacent or question.asked.reading is Reading.NO
+        self.adjacent = search.question.policy is Policy.ADJACENT_LEAVES
+        apart = self.adjacent or search.question.reading is Reading.NO
         self.gaps = (1,) if apart else (0, 1)
-        self.most = word.steps - 1 if apart else min(word.steps - 1, ceil((word.steps - 1) / leaves.capacity))
+        self.most = (
+            sequence.steps - 1 if apart else min(sequence.steps - 1, ceil((sequence.steps - 1) / leaves.capacity))
+        )
         self.later = np.zeros(self.size, np.bool_)  # whether a leaf is later than the one before, in time too
         self.later[1:] = leaves.since[1:] > leaves.until[:-1]
         self.strictly = strictly
 
     def offsets(self, heed: bool) -> list[Flags]:
         """Return for each distance the leaves at which a chain starts that ends so far behind; heed NOT, or do not."""
-        leaves = self.question.leaves
+        leaves = self.search.leaves
         current: list[Flags] | None = None
-        for b, block in enumerate(self.word.blocks):
-            has = [leaves.has(some) & self.question.usable for some in block]
-            forbidden = self.word.forbidden[b - 1] if b else frozenset()
-            loose = bool(b and self.word.loose[b - 1])
+        for b, block in enumerate(self.sequence.blocks):
+            has = [leaves.has(some) & self.search.usable for some in block]
+            forbidden = self.sequence.forbidden[b - 1] if b else frozenset()
+            loose = bool(b and self.sequence.loose[b - 1])
             current = self._block(current, has, leaves.has(forbidden) if forbidden and heed else None, loose)
         assert current is not None
-        found = []
+        flags = []
         for offset, starts in enumerate(current):
             ends = np.arange(self.size) + offset
-            found.append(starts & (ends <= self.question.limit))
-        return found
+            flags.append(starts & (ends <= self.search.limit))
+        return flags
 
     def _block(self, before: list[Flags] | None, has: list[Flags], forbidden: Flags | None, loose: bool) -> list[Flags]:
         """Go through a block in all orders of its steps, by the subsets that are done."""
@@ -134,7 +136,7 @@ class Steps:
         return done[(1 << len(has)) - 1]
 
     def _stepped(self, before: list[Flags], here: Flags, gaps: tuple[int, ...], forbidden: Flags | None) -> list[Flags]:
-        found = []
+        flags = []
         for offset in range(self.most + 1):
             reached = np.zeros(self.size, np.bool_)
             for gap in gaps:
@@ -146,8 +148,8 @@ class Steps:
                 if self.strictly and gap:
                     come = come & _shifted(self.later, offset)
                 reached |= come
-            found.append(reached & _shifted(here, offset))
-        return found
+            flags.append(reached & _shifted(here, offset))
+        return flags
 
 
 def _shifted(flags: Flags, offset: int) -> Flags:

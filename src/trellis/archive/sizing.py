@@ -1,4 +1,4 @@
-"""How large filters must be for a wanted rate of wrong answers.
+"""The size of filters that keeps a rate of wrong answers.
 
 The leaves of a history have few or many distinct items, so the rate of each is its own. For a question that names `s`
 items, of `L` leaves with `n_i` distinct items each, the rate of any leaf that is wrongly named is at most
@@ -41,7 +41,7 @@ def size_filters(
     leaves
         How many leaves there will be.
     false_positive
-        The rate that is asked for: questions of which a leaf is wrongly named.
+        The wanted rate: questions of which a leaf is wrongly named.
     names
         How many items a question names.
     memory
@@ -108,7 +108,7 @@ def _what_fits(counts: np.ndarray, leaves: int, names: int, memory: int) -> str:
 
 
 def thesis_size(events: int, leaf: int, false_positive: float, names: int, memory: int | None = None) -> Size:
-    """Return what the equations of the thesis give for a tree of height one: see `ERRATA`, they never choose another.
+    """Return the size by the equations of the thesis for a tree of height one: see `ERRATA`, they never choose another.
 
     Distinct items of `n` events are taken as 60 * sqrt(n), and the rate of one probe from all probes of a question.
     """

@@ -49,7 +49,7 @@ class UnreadableError(DataError):
 
 @dataclass
 class Manifest:
-    """What an archive is, and its files.
+    """The parameters of an archive, and its files.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Manifest:
     capacity, bits, hashes, fan_out
         Events of a leaf, bits of its filter, bits of an item, and children of a node.
     false_positive, names
-        The rate that was asked for, and for how many names in a question.
+        The wanted rate, and for how many names in a question.
     events, generation
         How many events have their places, those that were dropped too, and how often the files changed.
     last
@@ -117,7 +117,7 @@ class Manifest:
         return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.schema)))
 
     def next(self) -> Manifest:
-        """Return what may be changed for the next generation."""
+        """Return a copy for the next generation, which may be changed."""
         return replace(
             self, generation=self.generation + 1, tiles=list(self.tiles), tree=list(self.tree), parts=list(self.parts),
             batches=dict(self.batches), checksums=dict(self.checksums), footers=dict(self.footers),
@@ -145,7 +145,9 @@ def read_manifest(directory: Path) -> Manifest:
     try:
         about = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError(f"{directory} is no archive: it has no {MANIFEST}", "Make one with archive build.") from None
+        raise DataError(
+            f"{directory} is not an archive: it has no {MANIFEST}", "Make one with archive build."
+        ) from None
     except (ValueError, OSError) as problem:
         raise DataError(f"{path} cannot be read: {problem}", "The archive is damaged.") from None
     if not isinstance(about, dict) or about.pop("format", None) != FORMAT:
@@ -153,8 +155,8 @@ def read_manifest(directory: Path) -> Manifest:
     version = about.pop("version", None)
     if version != VERSION:
         raise DataError(f"{directory} is an archive of version {version}, and this Trellis reads {VERSION}")
-    told = about.pop("checksum", None)  # archives that were made before it was kept have none
-    if told is not None and told != zlib.crc32(json.dumps(about).encode()):
+    recorded = about.pop("checksum", None)  # archives that were made before it was kept have none
+    if recorded is not None and recorded != zlib.crc32(json.dumps(about).encode()):
         raise DataError(f"{path} is damaged: its checksum is not that of what it says", "Build the archive anew.")
     try:
         about["parts"] = [(name, first, number) for name, first, number in about["parts"]]

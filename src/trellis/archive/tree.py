@@ -38,7 +38,7 @@ def levels_of(entries: np.ndarray, capacity: int, fan_out: int) -> Ints:
 
 
 @dataclass(frozen=True)
-class Tree:
+class FilterTree:
     """The nodes above the entries of the leaves, by level and place."""
 
     capacity: int
@@ -96,8 +96,8 @@ class Tree:
         word, bit = positions >> 6, (positions & 63).astype(np.uint64)
 
         def holds(filters: NDArray[np.uint64]) -> NDArray[np.bool_]:
-            found: NDArray[np.bool_] = ((filters[:, word] >> bit) & np.uint64(1)).all(axis=1)
-            return found
+            held: NDArray[np.bool_] = ((filters[:, word] >> bit) & np.uint64(1)).all(axis=1)
+            return held
 
         levels = levels_of(entries, self.capacity, self.fan_out)
         places = entries["at"] // (self.capacity * self.fan_out**levels)
@@ -109,8 +109,8 @@ class Tree:
             out[mine] = holds(rows[mine])
             nodes = self.nodes[self.nodes["level"] == level]
             below = np.isin(nodes["index"] // self.fan_out, denied)
-            asked = nodes[~below]
-            denied = np.concatenate([nodes["index"][below], asked["index"][~holds(asked["filter"])]])
+            reached = nodes[~below]
+            denied = np.concatenate([nodes["index"][below], reached["index"][~holds(reached["filter"])]])
         return out
 
 

@@ -1,4 +1,4 @@
-"""What `explain` says of a named algorithm: how it works, what was set, and what it knows of the events."""
+"""The section of `explain` on a named algorithm: how it works, its settings, and its facts about the events."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import typer
 from trellis.cli import options as o
 from trellis.cli.console import Step, progress
 from trellis.cli.engine import started
-from trellis.cli.history import print_exact, print_found, print_info
+from trellis.cli.history import print_answer, print_exact, print_info
 from trellis.cli.queries import query_text
 from trellis.cli.show import plural
 from trellis.cli.stream import EVERY, asked_to_stop
@@ -36,8 +36,8 @@ Limit = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Print a
 Before = Annotated[str, typer.Option("--before", metavar="TIME", help="What ended before this time.")]
 
 
-class Late(StrEnum):
-    """What becomes of events that come too late."""
+class LatePolicy(StrEnum):
+    """The treatment of events that come too late."""
 
     ERROR = "error"
     DROP = "drop"
@@ -50,7 +50,7 @@ class Starts(StrEnum):
     AFTER = "after"
 
 
-class Reading(StrEnum):
+class SameLeaf(StrEnum):
     """Whether two steps may be in one leaf."""
 
     MAYBE = "maybe"
@@ -96,7 +96,7 @@ def build(
     ] = "sample",
     input_format: InputFormat = None,
     time_format: o.TimeFormat = None,
-    engine: o.EngineName = o.Engine.LOCAL,
+    engine: o.EngineName = o.EngineChoice.LOCAL,
     master: o.Master = None,
     conf: o.Conf = None,
     json: o.Json = False,
@@ -111,23 +111,25 @@ def build(
         made = Archive.build(
             table, archive, time=time, type=type, event_id=event_id, leaf=leaf, false_positive=false_positive,
             memory=_bytes(memory), expected_events=expected_events, query_length=query_length, fan_out=fan_out,
-            sizing=sizing, key=key, height=height, told=step,
+            sizing=sizing, key=key, height=height, progress=step,
         )  # fmt: skip
     print_info(made, json)
 
 
 def append(
     events: Paths, archive: Place, input_format: InputFormat = None, time_format: o.TimeFormat = None,
-    engine: o.EngineName = o.Engine.LOCAL, master: o.Master = None, conf: o.Conf = None, json: o.Json = False,
+    engine: o.EngineName = o.EngineChoice.LOCAL, master: o.Master = None, conf: o.Conf = None, json: o.Json = False,
 ) -> None:  # fmt: skip
     """Add later events to an archive."""
     from trellis.archive import Archive
 
-    kept = Archive.open(archive)
-    about = kept.manifest
+    opened = Archive.open(archive)
+    about = opened.manifest
     with progress(not json) as step, started(o.EngineOptions(engine, master, tuple(conf or ()))) as session:
-        kept.append(_events(step, session, events, about.time, kept.texts, input_format, time_format), told=step)
-    print_info(kept, json)
+        opened.append(
+            _events(step, session, events, about.time, opened.texts, input_format, time_format), progress=step
+        )
+    print_info(opened, json)
 
 
 def follow(
@@ -141,8 +143,8 @@ def follow(
         typer.Option("--delay", metavar="DURATION", help="How far events may be late, such as '10 minutes'."),
     ] = None,
     late: Annotated[
-        Late, typer.Option("--late", help="Whether an event that is later still ends the stream or is left out.")
-    ] = Late.ERROR,
+        LatePolicy, typer.Option("--late", help="Whether an event that is later still ends the stream or is left out.")
+    ] = LatePolicy.ERROR,
     available_now: Annotated[
         bool, typer.Option("--available-now", help="Stop when all that is there has been read.")
     ] = False,
@@ -159,18 +161,18 @@ def follow(
     from trellis.archive import Archive
     from trellis.io.places import check_apart
 
-    kept = Archive.open(archive)
-    about = kept.manifest
+    opened = Archive.open(archive)
+    about = opened.manifest
     for place in (archive, checkpoint):
         check_apart(place, [directory])
     with progress(not json) as step:
         step("starting spark")
-    with started(o.EngineOptions(o.Engine.SPARK, master, tuple(conf or ()))) as session:
+    with started(o.EngineOptions(o.EngineChoice.SPARK, master, tuple(conf or ()))) as session:
         from trellis.engines.spark.archive.follow import Following
         from trellis.engines.spark.sources.read_stream import read_stream
 
         frame = read_stream(
-            session, directory, input_format=input_format, text_columns=kept.texts, time=about.time,
+            session, directory, input_format=input_format, text_columns=opened.texts, time=about.time,
             time_format=time_format, files_a_batch=files_a_batch,
         )  # fmt: skip
         following = Following(
@@ -201,9 +203,9 @@ def drop(archive: Place, before: Before, json: o.Json = False) -> None:
     """Forget the oldest part of an archive, and give its space back."""
     from trellis.archive import Archive
 
-    kept = Archive.open(archive)
-    kept.drop_before(before)
-    print_info(kept, json)
+    opened = Archive.open(archive)
+    opened.drop_before(before)
+    print_info(opened, json)
 
 
 def coarsen(
@@ -217,9 +219,9 @@ def coarsen(
     """Let nodes of the tree stand for the leaves of the oldest part, and give the space of their filters back."""
     from trellis.archive import Archive
 
-    kept = Archive.open(archive)
-    kept.coarsen_before(before, level)
-    print_info(kept, json)
+    opened = Archive.open(archive)
+    opened.coarsen_before(before, level)
+    print_info(opened, json)
 
 
 def find(
@@ -234,8 +236,8 @@ def find(
     begin: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Not before this time.")] = None,
     end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Not after this time.")] = None,
     same_leaf: Annotated[
-        Reading, typer.Option("--same-leaf", help="Whether two steps may be in one leaf.")
-    ] = Reading.MAYBE,
+        SameLeaf, typer.Option("--same-leaf", help="Whether two steps may be in one leaf.")
+    ] = SameLeaf.MAYBE,
     level: Annotated[int, typer.Option("--level", min=0, metavar="G", help="Blocks of leaves in place of leaves.")] = 0,
     first: Annotated[int | None, typer.Option("--from-position", metavar="N", help="Not before this position.")] = None,
     last: Annotated[int | None, typer.Option("--to-position", metavar="N", help="Not after this position.")] = None,
@@ -258,18 +260,18 @@ def find(
     """Ask an archive where a pattern happened."""
     from trellis.archive import Archive
 
-    kept, text = Archive.open(archive), query_text(pattern)
+    opened, text = Archive.open(archive), query_text(pattern)
     given: dict[str, Any] = {
         "policy": policy, "same_leaf": str(same_leaf), "begin": begin, "end": end, "first": first, "last": last,
         "within_events": within_events, "level": level, "starts": str(starts), "pairs": pairs, "minimal": minimal,
         "params": o.pairs("--param", param),
     }  # fmt: skip
     if exact:
-        print_exact(kept.find(text, exact=True, **given), limit, json)
+        print_exact(opened.find(text, exact=True, **given), limit, json)
         return
-    answer = kept.exists(text, **given)
-    rows = None if exists else kept.find(text, limit=limit + 1 if pairs else None, **given)
-    print_found(kept, str(answer), rows, limit, json)
+    answer = opened.exists(text, **given)
+    rows = None if exists else opened.find(text, limit=limit + 1 if pairs else None, **given)
+    print_answer(opened, str(answer), rows, limit, json)
 
 
 def _events(
@@ -295,5 +297,5 @@ def _bytes(text: str | None) -> int | None:
         return None
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKmMgG]?)[bB]?", text.strip())
     if match is None:
-        raise UsageError(f"`{text}` is no size", "Write it as 500M or 2G.")
+        raise UsageError(f"`{text}` is not a size", "Write it as 500M or 2G.")
     return int(float(match[1]) * 1000 ** ("", "k", "m", "g").index(match[2].lower()))

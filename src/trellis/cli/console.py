@@ -19,7 +19,7 @@ from rich.text import Text
 from trellis.errors import TrellisError
 
 DEBUG = "TRELLIS_DEBUG"
-UNBOUNDED = 10_000  # columns of an output that is no terminal: nothing is cut or wrapped
+UNBOUNDED = 10_000  # columns of an output that is not a terminal: nothing is cut or wrapped
 
 Step = Callable[[str], None]
 
@@ -30,7 +30,7 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 def shown(text: str) -> str:
     r"""Return lines of text of which a terminal shows every character and obeys none: `\u001b` for it, as in JSON."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def shown_in_line(text: str) -> str:
@@ -39,7 +39,7 @@ def shown_in_line(text: str) -> str:
 
 
 class ShownConsole(Console):
-    """A console that shows what is told, and never obeys it."""
+    """A console that shows text as it is, and never obeys markup or control characters in it."""
 
     def on_broken_pipe(self) -> None:
         """Go on as after the last line: rich would exit with code 1, but the reader only has enough."""
@@ -92,10 +92,10 @@ def print_warning(message: object) -> None:
 
 def message_of(error: TrellisError) -> str:
     """Return the message of an error: a sentence and a hint, a line each, and the place in a query if it is of one."""
-    told = copy(error)
-    told.what = shown_in_line(error.what)
-    told.hint = None if error.hint is None else shown_in_line(error.hint)
-    return str(told)
+    printable = copy(error)
+    printable.what = shown_in_line(error.what)
+    printable.hint = None if error.hint is None else shown_in_line(error.hint)
+    return str(printable)
 
 
 def line_writer() -> Callable[[memoryview], object]:
@@ -115,7 +115,7 @@ def _remember(what: str) -> None:
 
 
 def doing() -> str | None:
-    """Return what is being done, or was when it failed, if that is known."""
+    """Return the step that is being done, or that failed, if it is known."""
     return _doing[0] if _doing else None
 
 

@@ -1,4 +1,4 @@
-"""What counting rests on and what listing would take, for `explain`: known or measured before anything is listed."""
+"""The costs of counting and of listing, for `explain`: known or measured before anything is listed."""
 
 from __future__ import annotations
 

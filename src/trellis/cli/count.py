@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from trellis.cli import options as o
 from trellis.cli.console import Step, out, progress
 from trellis.cli.queries import read_query
-from trellis.cli.running import Asked, Clock, running, total_of
+from trellis.cli.running import RunRequest, Stopwatch, running, total_of
 from trellis.cli.show import plural, print_rows
 from trellis.cli.summary import Summary, query_text
 
 if TYPE_CHECKING:
-    from trellis.io.outputs import Output
+    from trellis.io.outputs import OutputTarget
 
 ROWS = 20
 
@@ -29,7 +29,7 @@ def count(
     on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
     param: o.Params = None,
     report_mode: o.ReportMode = None,
-    engine: o.EngineName = o.Engine.SPARK,
+    engine: o.EngineName = o.EngineChoice.SPARK,
     master: o.Master = None,
     conf: o.Conf = None,
     output: o.Out = None,
@@ -44,7 +44,7 @@ def count(
 
     With AGGREGATE the query's aggregates are printed too, and `--out` gets them in place of the counts.
     """
-    asked = Asked(
+    request = RunRequest(
         read_query(query),
         o.EventOptions(
             tuple(events or ()), o.event_tables(tables), time, type, event_id, time_format, input_format, on_bad_rows
@@ -53,18 +53,18 @@ def count(
         o.pairs("--param", param),
         report_mode,
     )
-    run_count(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
+    run_count(request, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
 
 
-def run_count(asked: Asked, output: o.OutputOptions) -> None:
-    """Do what `trellis count` was asked."""
+def run_count(request: RunRequest, output: o.OutputOptions) -> None:
+    """Do what `trellis count` was request."""
     from trellis.cli.output import claimed_target
 
-    clock = Clock()
+    clock = Stopwatch()
     with (
-        claimed_target(output, asked.events) as target,
+        claimed_target(output, request.events) as target,
         progress(output.shows_progress) as step,
-        running(asked, step) as trends,
+        running(request, step) as trends,
     ):
         summary, counted, aggregated = _counted(trends, output, target, step, clock)
     if output.json:
@@ -72,11 +72,11 @@ def run_count(asked: Asked, output: o.OutputOptions) -> None:
     elif output.quiet:
         out().print(str(summary.results))
     else:
-        _print(asked, summary, counted, aggregated)
+        _print(request, summary, counted, aggregated)
 
 
 def _counted(
-    trends: Any, output: o.OutputOptions, target: Output | None, step: Step, clock: Clock
+    trends: Any, output: o.OutputOptions, target: OutputTarget | None, step: Step, clock: Stopwatch
 ) -> tuple[Summary, Any, Any]:
     step("counting the results")
     counted, aggregated = trends.counts().to_arrow(), None
@@ -101,9 +101,9 @@ def _as_json(rows: Any) -> str:
     return f"[{', '.join(line for batch in rows.to_batches() for line in json_lines(batch).to_pylist())}]"
 
 
-def _print(asked: Asked, summary: Summary, counted: Any, aggregated: Any) -> None:
+def _print(request: RunRequest, summary: Summary, counted: Any, aggregated: Any) -> None:
     console = out()
-    console.print(f"{summary.query}\nover {asked.events.described}, engine {asked.engine.engine}", style="bold")
+    console.print(f"{summary.query}\nover {request.events.described}, engine {request.engine.engine}", style="bold")
     if len(counted.column_names) > 2:  # a query with neither windows nor partition has only the total
         _print_some(counted, "with results")
     if aggregated is not None:

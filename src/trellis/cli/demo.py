@@ -50,7 +50,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True)
-class Stop:
+class TourStop:
     """A stop of the tour: a query, and how one of its trends is shown."""
 
     title: str
@@ -65,11 +65,11 @@ class Stop:
 
 
 def demo(
-    engine: o.EngineName = o.Engine.SPARK,
+    engine: o.EngineName = o.EngineChoice.SPARK,
     master: o.Master = None,
     progress: o.ShowProgress = True,
 ) -> None:
-    """Take a tour: queries of the papers over small generated streams, one that explodes, a history, and a network."""
+    """Take a tour: queries of the papers over small generated streams, one that explodes, a history, social posts."""
     with tempfile.TemporaryDirectory(prefix="trellis-demo-") as folder:
         paths = _sample_streams(folder)
         with _engine(o.EngineOptions(engine, master), progress) as run:
@@ -82,7 +82,7 @@ def demo(
     _print_next()
 
 
-class _Run:
+class _TourEngine:
     """Runs the queries of the tour on one engine."""
 
     def __init__(self, options: o.EngineOptions, spark: Any, progress: bool) -> None:
@@ -92,24 +92,24 @@ class _Run:
         """Return the trends of a query over a file."""
         import trellis
         from trellis.cli.events import read_events
-        from trellis.cli.running import Asked, detected
+        from trellis.cli.running import RunRequest, detected
         from trellis.cli.text_columns import text_columns
 
         events = o.EventOptions((path,), {}, event_id="event_id")
-        asked = Asked(trellis.query(query), events, self.options, params)
-        data = read_events(events, text_columns(asked.query.syntax, params), self.spark)
-        return detected(asked, data, self.spark)
+        request = RunRequest(trellis.query(query), events, self.options, params)
+        data = read_events(events, text_columns(request.query.syntax, params), self.spark)
+        return detected(request, data, self.spark)
 
 
 @contextmanager
-def _engine(options: o.EngineOptions, progress: bool) -> Iterator[_Run]:
+def _engine(options: o.EngineOptions, progress: bool) -> Iterator[_TourEngine]:
     from trellis.cli.engine import started
 
     with ExitStack() as stack:
         with shown_progress(progress) as step:
             step(f"starting {options.engine}")
             spark = stack.enter_context(started(options))
-        yield _Run(options, spark, progress)
+        yield _TourEngine(options, spark, progress)
 
 
 def _sample_streams(folder: str) -> dict[str, str]:
@@ -126,11 +126,11 @@ def _sample_streams(folder: str) -> dict[str, str]:
 # --- The stops --------------------------------------------------------------------------------------------------
 
 
-def _visit(number: int, stop: Stop, paths: dict[str, str], run: _Run) -> None:
-    from trellis.cli.running import Clock
+def _visit(number: int, stop: TourStop, paths: dict[str, str], run: _TourEngine) -> None:
+    from trellis.cli.running import Stopwatch
 
     _print_question(number, stop.title, stop.asks, stop.query, stop.params)
-    clock = Clock()
+    clock = Stopwatch()
     with shown_progress(run.progress) as step:
         step("counting the trends")
         longest_first = f"{stop.query}\nRETURN {stop.returns}\nORDER BY LENGTH DESC LIMIT 1 PER WINDOW"
@@ -148,15 +148,15 @@ def _visit(number: int, stop: Stop, paths: dict[str, str], run: _Run) -> None:
     console.print()
 
 
-def _refuse(number: int, paths: dict[str, str], run: _Run) -> None:
-    from trellis.cli.running import Clock
+def _refuse(number: int, paths: dict[str, str], run: _TourEngine) -> None:
+    from trellis.cli.running import Stopwatch
     from trellis.errors import ListingRefused
 
     _print_question(
         number, "A question that must not be listed", "all rising prices of all companies together, in one window",
         TOO_MANY, {},
     )  # fmt: skip
-    clock = Clock()
+    clock = Stopwatch()
     with shown_progress(run.progress) as step:
         step("counting the trends")
         trends = run.trends(TOO_MANY, paths["stock"], {})
@@ -177,10 +177,10 @@ def _refuse(number: int, paths: dict[str, str], run: _Run) -> None:
 
 def _different(rows: pa.Table, key: Callable[[dict[str, Any]], str]) -> list[dict[str, Any]]:
     """Return the longest of the rows, one of each key: overlapping windows hold the same trends."""
-    found: dict[str, dict[str, Any]] = {}
+    longest: dict[str, dict[str, Any]] = {}
     for row in sorted(rows.to_pylist(), key=lambda row: -row["length"]):
-        found.setdefault(key(row), row)
-    return list(found.values())[:LONGEST]
+        longest.setdefault(key(row), row)
+    return list(longest.values())[:LONGEST]
 
 
 def accounts(row: dict[str, Any]) -> str:
@@ -211,18 +211,18 @@ def sparkline(values: Sequence[float]) -> str:
 
 PRICES = "s.price AS prices, FIRST(s).name AS name"
 STOPS = (
-    Stop(
+    TourStop(
         "Check kiting (the ABI paper's Q1)",
         "chains of uncovered checks, each drawn on the account that the one before was paid into",
         "kite", CHECK_KITING, "c.src AS payers, LAST(c).dest AS payee",
         "first account", lambda row: str(row["payers"][0]), accounts,
     ),
-    Stop(
+    TourStop(
         "Prices that rise by a ratio (the ABI paper's Q2)",
         "trades of a stock, each more than 1 % above the one before",
         "stock", RISING_BY_RATIO, PRICES, "company", company, prices, {"ratio": "1.01"},
     ),
-    Stop(
+    TourStop(
         "Rising prices (the CET paper's Q3)",
         "trades of a company, each above the one before",
         "stock", RISING, PRICES, "company", company, prices,
@@ -230,13 +230,13 @@ STOPS = (
 )  # fmt: skip
 
 
-# --- What is said -----------------------------------------------------------------------------------------------
+# --- Output -----------------------------------------------------------------------------------------------------
 
 
 def _print_question(number: int, title: str, asks: str, query: str, params: dict[str, str]) -> None:
     console = out()
     console.print(Text(f"{number}. {title}", style="bold"))
-    console.print(f"   Asked: {asks}.\n")
+    console.print(f"   Question: {asks}.\n")
     console.print(Text("      " + query.replace("\n", "\n      "), style="green"))
     given = ", ".join(f"{name} = {value}" for name, value in params.items())
     console.print(f"      with {given}\n" if given else "")

@@ -11,7 +11,7 @@ from trellis.cli.console import out
 from trellis.cli.show import plural
 
 NAMES = {"events": 100_000, "seed": 7}
-NETWORK = {"events": 6_000, "seed": 7, "users": 300}
+SOCIAL = {"events": 6_000, "seed": 7, "users": 300}
 SHOWN = 3
 
 
@@ -23,20 +23,20 @@ def visit_history(number: int, folder: str) -> None:
 
     console = out()
     console.print(Text(f"{number}. A question of the past", style="bold"))
-    console.print("   Asked: where three rare names may have come close behind one another, of filters alone.\n")
+    console.print("   Question: where three rare names may have come close behind one another, by filters alone.\n")
     text = "PATTERN SEQ(BB, BC, BD) WITHIN 2 min"
     console.print(Text(f"      {text}\n", style="green"))
     table = generate_table("zipf", **NAMES)
     place = os.path.join(folder, "history")
     archive = Archive.build(table, place, time="ts", type="name", event_id="event_id", leaf=50)
-    found: Any = archive.find(text)
+    places: Any = archive.find(text)
     exact: Any = archive.find(text, exact=True)
     size = sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(place) for name in names)
     console.print(
         f"   {plural(table.num_rows, 'event')} kept in {size / 1e6:.1f} MB with its filters; "
-        f"{plural(found.num_rows, 'place')} where it may be:"
+        f"{plural(places.num_rows, 'place')} where it may be:"
     )
-    console.print(Text(f"   {timeline(found, 0, len(archive))}", style="cyan"))
+    console.print(Text(f"   {timeline(places, 0, len(archive))}", style="cyan"))
     console.print(
         f"   Exactly, for which {exact.needed / exact.events:.0%} of the events are needed: "
         f"{plural(exact.trends.count(), 'sequence')}.\n"
@@ -51,14 +51,14 @@ def visit_network(number: int) -> None:
     console = out()
     console.print(Text(f"{number}. The most active posts (query 1 of the DEBS 2016 challenge)", style="bold"))
     console.print(
-        "   Asked: the three posts with the highest scores, whenever they change; points are lost by the day.\n"
+        "   Question: the three posts with the highest scores, whenever they change; points are lost by the day.\n"
     )
-    files = social(**NETWORK)  # type: ignore[arg-type]
+    files = social(**SOCIAL)  # type: ignore[arg-type]
     posts(b"", b"")  # what is compiled at first is not counted
-    found = posts(lines_of(files["posts"]), lines_of(files["comments"]))
-    lines = found.output.decode().splitlines()
-    events = plural(sum(found.events.values()), "event")
-    console.print(f"   {events}, {plural(found.lines, 'change')}, in {found.seconds:.1f} s. In the middle:")
+    run = posts(lines_of(files["posts"]), lines_of(files["comments"]))
+    lines = run.output.decode().splitlines()
+    events = plural(sum(run.events.values()), "event")
+    console.print(f"   {events}, {plural(run.lines, 'change')}, in {run.seconds:.1f} s. In the middle:")
     middle = len(lines) // 2
     for line in lines[middle : middle + SHOWN]:
         time, *fields = line.split(",")

@@ -9,7 +9,7 @@ import typer
 from trellis.cli import options as o
 from trellis.cli.console import Step, out, progress
 from trellis.cli.queries import read_query
-from trellis.cli.running import Asked, Clock, listed_size, running
+from trellis.cli.running import RunRequest, Stopwatch, listed_size, running
 from trellis.cli.show import plural, print_rows
 from trellis.cli.summary import Summary, query_text
 from trellis.limits import DEFAULT_MAX_TRENDS
@@ -17,7 +17,7 @@ from trellis.methods import Methods
 from trellis.plan.spec import AUTO
 
 if TYPE_CHECKING:
-    from trellis.io.outputs import Output
+    from trellis.io.outputs import OutputTarget
 
 ROWS = 10
 
@@ -56,7 +56,7 @@ def detect(
     anchors: o.Anchors = None,
     memory_limit: o.MemoryLimit = None,
     optimizer: o.Optimizer = AUTO,
-    engine: o.EngineName = o.Engine.SPARK,
+    engine: o.EngineName = o.EngineChoice.SPARK,
     master: o.Master = None,
     conf: o.Conf = None,
     output: o.Out = None,
@@ -68,7 +68,7 @@ def detect(
     json: o.Json = False,
 ) -> None:
     """Find the trends of a query: print the first and a summary, and write them all into a directory."""
-    asked = Asked(
+    request = RunRequest(
         read_query(query, limit),
         o.EventOptions(
             tuple(events or ()), o.event_tables(tables), time, type, event_id, time_format, input_format, on_bad_rows
@@ -79,33 +79,33 @@ def detect(
         max_trends,
         Methods(algorithm, construction, anchors, memory_limit, optimizer),
     )
-    run_detect(asked, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
+    run_detect(request, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
 
 
-def run_detect(asked: Asked, output: o.OutputOptions) -> None:
-    """Do what `trellis detect` was asked."""
+def run_detect(request: RunRequest, output: o.OutputOptions) -> None:
+    """Do what `trellis detect` was request."""
     from trellis.cli.output import claimed_target
 
-    clock = Clock()
+    clock = Stopwatch()
     with (
-        claimed_target(output, asked.events) as target,
+        claimed_target(output, request.events) as target,
         progress(output.shows_progress) as step,
-        running(asked, step) as trends,
+        running(request, step) as trends,
     ):
-        summary, rows = _found(trends, output, target, step, clock)
+        summary, rows = _output_and_summary(trends, output, target, step, clock)
     if output.json:
         summary.print_json()
     elif not output.quiet:
-        _print(asked, summary, rows, bool(trends.plan.bound.aggregates))
+        _print(request, summary, rows, bool(trends.plan.bound.aggregates))
 
 
-def _found(
-    trends: Any, output: o.OutputOptions, target: Output | None, step: Step, clock: Clock
+def _output_and_summary(
+    trends: Any, output: o.OutputOptions, target: OutputTarget | None, step: Step, clock: Stopwatch
 ) -> tuple[Summary, Any]:
     step("counting the results")
-    found, rows = trends.count(), None
+    total, rows = trends.count(), None
     if trends.plan.bound.aggregates:
-        size = found
+        size = total
         rows = trends.aggregates().to_arrow()
     else:
         size = listed_size(trends)
@@ -116,12 +116,12 @@ def _found(
         step(f"writing {plural(size, 'result')}")
         trends.write(target, format=output.format, raw_csv=output.raw_csv)
     step("summing up")
-    return Summary(query_text(trends), trends.statistics, size, clock.seconds, output.out, found), rows
+    return Summary(query_text(trends), trends.statistics, size, clock.seconds, output.out, total), rows
 
 
-def _print(asked: Asked, summary: Summary, rows: Any, aggregated: bool) -> None:
+def _print(request: RunRequest, summary: Summary, rows: Any, aggregated: bool) -> None:
     console = out()
-    console.print(f"{summary.query}\nover {asked.events.described}, engine {asked.engine.engine}", style="bold")
+    console.print(f"{summary.query}\nover {request.events.described}, engine {request.engine.engine}", style="bold")
     if rows.num_rows:
         print_rows(console, rows.slice(0, ROWS))
         shown = min(rows.num_rows, ROWS)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis.cli.console import silence
-from trellis.cli.options import Engine, EngineOptions
+from trellis.cli.options import EngineChoice, EngineOptions
 from trellis.errors import UsageError
 
 PATIENCE = 8.0  # seconds for Spark to stop after an error; then the JVM goes with this process
@@ -29,7 +29,7 @@ def started(options: EngineOptions) -> Iterator[Any]:
         After Ctrl-C, whatever Spark made of it.
     """
     settings = options.settings
-    if options.engine is Engine.LOCAL:
+    if options.engine is EngineChoice.LOCAL:
         if options.master is not None or settings:
             raise UsageError("--master and --conf are for Spark", "Leave them out, or use --engine spark.")
         with _without_pandas():

@@ -14,7 +14,7 @@ from trellis.methods import Methods, check_methods, with_methods
 from trellis.plan.spec import AUTO
 
 if TYPE_CHECKING:
-    from trellis.cli.running import Asked
+    from trellis.cli.running import RunRequest
 
 
 def explain(
@@ -34,7 +34,7 @@ def explain(
     anchors: o.Anchors = None,
     memory_limit: o.MemoryLimit = None,
     optimizer: o.Optimizer = AUTO,
-    engine: o.EngineName = o.Engine.SPARK,
+    engine: o.EngineName = o.EngineChoice.SPARK,
     master: o.Master = None,
     conf: o.Conf = None,
     progress: o.ShowProgress = True,
@@ -49,10 +49,12 @@ def explain(
     methods = Methods(algorithm, construction, anchors, memory_limit, optimizer)
     check_methods(methods, engine)
     if given.given:
-        from trellis.cli.running import Asked
+        from trellis.cli.running import RunRequest
 
         where = o.EngineOptions(engine, master, tuple(conf or ()))
-        data = _with_events(Asked(parsed, given, where, params, report_mode, methods=methods), progress and not json)
+        data = _with_events(
+            RunRequest(parsed, given, where, params, report_mode, methods=methods), progress and not json
+        )
     else:
         from trellis.plan.explain import explain_data
 
@@ -61,27 +63,27 @@ def explain(
     _print(data, json)
 
 
-def _with_events(asked: Asked, progress: bool) -> dict[str, Any]:
+def _with_events(request: RunRequest, progress: bool) -> dict[str, Any]:
     """Return the plan for the events, and what is known of them."""
     from trellis.cli.costs import listing_costs
     from trellis.cli.events import check_given
     from trellis.cli.running import detected, engine_and_events
     from trellis.plan.explain import explain_data
 
-    check_given(asked.events)
-    asked.query.plan(None, asked.params, asked.report_mode)  # what is wrong with the query is told first
-    with shown_progress(progress) as step, engine_and_events(asked, step) as (spark, data):
+    check_given(request.events)
+    request.query.plan(None, request.params, request.report_mode)  # a mistake in the query is reported first
+    with shown_progress(progress) as step, engine_and_events(request, step) as (spark, data):
         step("preparing the events")
-        trends = detected(asked, data, spark)
+        trends = detected(request, data, spark)
         step("counting the results")
         count = trends.count()
         known = {"read": trends.statistics["events"], **trends.statistics, "trends": str(count)}
         known.pop("events")
         step("trying how quick listing is")
         planned = explain_data(trends.plan)
-        found = planned["operator"] | trends.describe()
-        told = {"operator": found, "events": known, "listing": listing_costs(trends, count)}
-        return planned | algorithm_facts(trends.plan, trends) | told
+        operator = planned["operator"] | trends.describe()
+        measured = {"operator": operator, "events": known, "listing": listing_costs(trends, count)}
+        return planned | algorithm_facts(trends.plan, trends) | measured
 
 
 def _print(data: dict[str, Any], json: bool) -> None:

@@ -30,7 +30,7 @@ class Changes(StrEnum):
 
 
 class Community(StrEnum):
-    """What a community is."""
+    """The kinds of communities."""
 
     CLIQUE = "clique"
     COMPONENT = "component"
@@ -124,16 +124,16 @@ def _run(query: str, files: list[str], shown: o.OutputOptions, work: Callable[..
     with _output(shown, files) as write, progress(shown.shows_progress and shown.out is not None) as step:
         done = 0
 
-        def told(size: int) -> None:
+        def show_size(size: int) -> None:
             nonlocal done
             done += size
             step(f"reading: {done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
 
-        found = work(write=write, told=told)
+        run = work(write=write, told=show_size)
     if shown.json:
-        out().print(json_text.dumps(_data(query, found, shown.out)))
+        out().print(json_text.dumps(_data(query, run, shown.out)))
     elif not shown.quiet:
-        _print(found, shown.out)
+        _print(run, shown.out)
 
 
 @contextmanager
@@ -152,25 +152,25 @@ def _output(shown: o.OutputOptions, files: list[str]) -> Iterator[Callable[[memo
         yield file.write
 
 
-def _data(query: str, found: Found, output: str | None) -> dict[str, Any]:
+def _data(query: str, run: Found, output: str | None) -> dict[str, Any]:
     return {
-        "query": query, "events": sum(found.events.values()), "sources": found.events, "results": str(found.lines),
-        "bad": found.bad, "late": found.late, "seconds": round(found.seconds, 3), "output": output,
+        "query": query, "events": sum(run.events.values()), "sources": run.events, "results": str(run.lines),
+        "bad": run.bad, "late": run.late, "seconds": round(run.seconds, 3), "output": output,
     }  # fmt: skip
 
 
-def _print(found: Found, output: str | None) -> None:
+def _print(run: Found, output: str | None) -> None:
     """Print the summary: beside the lines if these are on stdout."""
     console = err() if output is None else out()
     facts = {
-        "events": ", ".join(f"{number(value)} {name}" for name, value in found.events.items()),
-        "lines": number(found.lines),
-        "too late": plural(found.late, "event"),
-        "seconds": f"{found.seconds:,.2f}",
+        "events": ", ".join(f"{number(value)} {name}" for name, value in run.events.items()),
+        "lines": number(run.lines),
+        "too late": plural(run.late, "event"),
+        "seconds": f"{run.seconds:,.2f}",
     }
     if output is not None:
         facts["output"] = output
     print_facts(console, facts)
-    for name, value in found.bad.items():
+    for name, value in run.bad.items():
         if value:
             print_warning(f"{number(value)} {name}, left out")

@@ -1,4 +1,4 @@
-"""What `trellis archive` prints: what an archive is, where something happened, and a small timeline."""
+"""The output of `trellis archive`: the facts of an archive, where a pattern happened, and a small timeline."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def print_info(archive: Archive, json: bool) -> None:
         console.print(f"{name.replace('_', ' '):24}{shown}")
 
 
-def print_found(archive: Archive, answer: str, rows: Any, limit: int, json: bool) -> None:
+def print_answer(archive: Archive, answer: str, rows: Any, limit: int, json: bool) -> None:
     """Print whether, and in which intervals, something may have happened."""
     if json:
         print_json({"answer": answer} | ({} if rows is None else {"rows": rows.slice(0, limit).to_pylist()}))
@@ -54,18 +54,18 @@ def timeline(rows: Any, first: int, events: int) -> str:
     return f"|{line}|"
 
 
-def print_exact(found: Any, limit: int, json: bool) -> None:
+def print_exact(exact: Any, limit: int, json: bool) -> None:
     """Print an exact answer, and what of the history it took."""
-    rows, total = found.trends.first(limit), found.trends.count()
+    rows, total = exact.trends.first(limit), exact.trends.count()
     if json:
-        about = {"results": str(total), "needed": found.needed, "read": found.read, "events": found.events}
+        about = {"results": str(total), "needed": exact.needed, "read": exact.read, "events": exact.events}
         print_json(about | {"rows": rows.to_pylist()})
         return
     console = out()
-    events = max(1, found.events)
+    events = max(1, exact.events)
     console.print(
-        f"{plural(total, 'result')}; {found.needed:,} of {found.events:,} events were needed "
-        f"({found.needed / events:.1%}), {found.read:,} read ({found.read / events:.1%})"
+        f"{plural(total, 'result')}; {exact.needed:,} of {exact.events:,} events were needed "
+        f"({exact.needed / events:.1%}), {exact.read:,} read ({exact.read / events:.1%})"
     )
     if rows.num_rows:
         print_rows(console, rows)

@@ -66,24 +66,24 @@ def _code_of(work: Any) -> int:
         give_up_stdout()
         return WORKED
     except (MemoryError, MemoryExhausted) as problem:
-        return _told(_memory(problem), MISTAKE)
+        return _printed(_memory(problem), MISTAKE)
     except TrellisError as error:
-        return _told(message_of(error), MISTAKE)
+        return _printed(message_of(error), MISTAKE)
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            return _told(_unexpected(error), FAILED)
+            return _printed(_unexpected(error), FAILED)
         give_up_stdout()
-        return _told(f"there is no room for the output: {error.strerror}\nMake room, and run it again.", MISTAKE)
+        return _printed(f"there is no room for the output: {error.strerror}\nMake room, and run it again.", MISTAKE)
     except _OptionMistake as error:
-        return _told(_option_mistake(error), MISTAKE)
+        return _printed(_option_mistake(error), MISTAKE)
     except Exception as error:
-        return _told(_unexpected(error), FAILED)
+        return _printed(_unexpected(error), FAILED)
     if code == INTERRUPTED:
         err().print("interrupted")
     return int(code)
 
 
-def _told(message: str, code: int) -> int:
+def _printed(message: str, code: int) -> int:
     if debugging():
         err().print(traceback.format_exc())
     print_error(message)
@@ -91,7 +91,7 @@ def _told(message: str, code: int) -> int:
 
 
 def _memory(problem: MemoryError | MemoryExhausted) -> str:
-    """Return what is said about memory that ran out, with what was being done."""
+    """Return the message about memory that ran out, with the step that was being done."""
     error = problem if isinstance(problem, MemoryExhausted) else exhausted(problem)
     what = doing()
     return str(error) if what is None else f"while {what}: {error}"

@@ -14,7 +14,7 @@ from trellis.language.syntax import Report
 from trellis.plan.papers import NAMED
 
 
-class Engine(StrEnum):
+class EngineChoice(StrEnum):
     """Where a query runs."""
 
     LOCAL = "local"
@@ -22,7 +22,7 @@ class Engine(StrEnum):
 
 
 class BadRows(StrEnum):
-    """What happens with rows that have no readable time or id."""
+    """The treatment of rows that have no readable time or id."""
 
     ERROR = "error"
     DROP = "drop"
@@ -108,7 +108,7 @@ ReportMode = Annotated[
     Report | None, typer.Option("--report-mode", help="Which trends are results; overrides REPORT of the query.")
 ]
 EngineName = Annotated[
-    Engine,
+    EngineChoice,
     typer.Option("--engine", help="Run on Spark, or in this process.", rich_help_panel=_RUN),
 ]
 Algorithm = Annotated[
@@ -207,7 +207,7 @@ Json = Annotated[
 
 @dataclass(frozen=True)
 class EventOptions:
-    """What was said about the events.
+    """The options about the events.
 
     Attributes
     ----------
@@ -228,7 +228,7 @@ class EventOptions:
 
     @property
     def given(self) -> bool:
-        """Whether there are any."""
+        """Whether there are any events."""
         return bool(self.paths or self.tables)
 
     @property
@@ -245,9 +245,9 @@ class EventOptions:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """What was said about where to run."""
+    """The options about where to run."""
 
-    engine: Engine = Engine.SPARK
+    engine: EngineChoice = EngineChoice.SPARK
     master: str | None = None
     conf: tuple[str, ...] = ()
 
@@ -259,7 +259,7 @@ class EngineOptions:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """What was said about what comes out."""
+    """The options about the output."""
 
     out: str | None = None
     format: str = "parquet"

@@ -10,11 +10,11 @@ from trellis.cli.options import EventOptions, OutputOptions
 from trellis.errors import UsageError
 
 if TYPE_CHECKING:
-    from trellis.io.outputs import Output
+    from trellis.io.outputs import OutputTarget
 
 
 @contextmanager
-def claimed_target(output: OutputOptions, events: EventOptions) -> Iterator[Output | None]:
+def claimed_target(output: OutputOptions, events: EventOptions) -> Iterator[OutputTarget | None]:
     """Claim the directory of `--out`, if there is one, and refuse it where it must not be written.
 
     A task of Spark's may go on for a moment after Ctrl-C and write into the hidden directory of the output, so the

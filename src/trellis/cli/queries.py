@@ -31,7 +31,7 @@ def read_query(given: str, limit: int | None = None) -> Query:
     Raises
     ------
     TrellisError
-        If there is no such file, it cannot be read, or it is no query.
+        If there is no such file, it cannot be read, or it is not a query.
     """
     import trellis
 
@@ -84,4 +84,4 @@ def _missing(given: str) -> UsageError:
     except OSError:
         neighbours = []
     otherwise = "Name a file that is there, or write the query itself in quotation marks: 'PATTERN ...'."
-    return UsageError(f"there is no query file {given}", did_you_mean(path.name, neighbours, otherwise))
+    return UsageError(f"there is not a query file {given}", did_you_mean(path.name, neighbours, otherwise))

@@ -1,4 +1,4 @@
-"""From what was asked to the trends of a query, for the commands that run one."""
+"""Requests to run a query, and the trends that come of them, for the commands that run one."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A query, and what it is to run over and how."""
+class RunRequest:
+    """A query, with the events it runs over and the options of the run."""
 
     query: Query
     events: EventOptions
@@ -40,16 +40,16 @@ class Asked:
 
 
 @contextmanager
-def running(asked: Asked, step: Step) -> Iterator[Any]:
+def running(request: RunRequest, step: Step) -> Iterator[Any]:
     """Give the trends of a query; the engine goes on until the end of the block."""
-    check_given(asked.events)
-    # What is wrong with the query itself, or with a path, is found before anything is started or read.
-    asked.query.plan(None, asked.params, asked.report_mode)
-    check_methods(asked.methods, asked.engine.engine)
-    check_paths(asked.events)
-    with engine_and_events(asked, step) as (spark, data):
+    check_given(request.events)
+    # A mistake in the query itself, or in a path, is reported before anything is started or read.
+    request.query.plan(None, request.params, request.report_mode)
+    check_methods(request.methods, request.engine.engine)
+    check_paths(request.events)
+    with engine_and_events(request, step) as (spark, data):
         step("preparing the events")
-        trends = detected(asked, data, spark)
+        trends = detected(request, data, spark)
         warn_of_text_order(trends.plan.bound)
         yield trends
 
@@ -60,8 +60,8 @@ def warn_of_text_order(bound: BoundQuery) -> None:
         texts = {c.name for c in _ordered_texts(condition.value)}
         if texts:
             names = " and ".join(f"`{name}`" for name in sorted(texts))
-            told = "is text, and is" if len(texts) == 1 else "are text, and are"
-            warnings.warn(f"{names} {told} compared as text in `{condition.text}`", stacklevel=2)
+            are = "is text, and is" if len(texts) == 1 else "are text, and are"
+            warnings.warn(f"{names} {are} compared as text in `{condition.text}`", stacklevel=2)
 
 
 def _ordered_texts(value: Value) -> Iterator[Column]:
@@ -73,25 +73,25 @@ def _ordered_texts(value: Value) -> Iterator[Column]:
 
 
 @contextmanager
-def engine_and_events(asked: Asked, step: Step) -> Iterator[tuple[Any, Any]]:
+def engine_and_events(request: RunRequest, step: Step) -> Iterator[tuple[Any, Any]]:
     """Start the engine and read the events."""
-    step(f"starting {asked.engine.engine}")
-    with started(asked.engine) as spark:
+    step(f"starting {request.engine.engine}")
+    with started(request.engine) as spark:
         step("reading the events")
-        yield spark, read_events(asked.events, text_columns(asked.query.syntax, asked.params), spark)
+        yield spark, read_events(request.events, text_columns(request.query.syntax, request.params), spark)
 
 
-def detected(asked: Asked, data: Any, spark: Any) -> Any:
+def detected(request: RunRequest, data: Any, spark: Any) -> Any:
     """Return the trends of a query over events that were read."""
-    events = asked.events
-    return asked.query.detect(
-        data, time=events.time, type=events.type, event_id=events.event_id, params=asked.params,
-        report_mode=asked.report_mode, max_trends=asked.max_trends, on_bad_rows=events.on_bad_rows,
-        engine=str(asked.engine.engine), spark=spark, **vars(asked.methods),
+    events = request.events
+    return request.query.detect(
+        data, time=events.time, type=events.type, event_id=events.event_id, params=request.params,
+        report_mode=request.report_mode, max_trends=request.max_trends, on_bad_rows=events.on_bad_rows,
+        engine=str(request.engine.engine), spark=spark, **vars(request.methods),
     )  # fmt: skip
 
 
-# --- What is asked of trends, the same for both engines ---------------------------------------------------------
+# --- Facts of trends, the same for both engines -----------------------------------------------------------------
 
 
 def total_of(counted: pa.Table) -> int:
@@ -114,8 +114,8 @@ def listed_size(trends: Any) -> int:
     return size
 
 
-class Clock:
-    """How long it took."""
+class Stopwatch:
+    """Measures how long a command takes."""
 
     def __init__(self) -> None:
         self._start = perf_counter()

@@ -163,7 +163,7 @@ def stream(
         check_delay(max_ahead, "guard --max-ahead")
     check_format(str(format), raw_csv)
     _check_places(directory, output, checkpoint)
-    asked = _Asked(
+    request = _StreamRequest(
         _named(texts), directory, schema, files_a_batch,
         {
             "out": output, "checkpoint": checkpoint, "watermark": watermark, "format": str(format),
@@ -177,7 +177,7 @@ def stream(
         time_format, input_format,
     )  # fmt: skip
     shown = o.OutputOptions(output, str(format), False, progress, quiet, json)
-    _run(asked, o.EngineOptions(o.Engine.SPARK, master, tuple(conf or ())), shown)
+    _run(request, o.EngineOptions(o.EngineChoice.SPARK, master, tuple(conf or ())), shown)
 
 
 def _check_places(directory: str, output: str, checkpoint: str) -> None:
@@ -185,7 +185,7 @@ def _check_places(directory: str, output: str, checkpoint: str) -> None:
     if "://" in directory:
         return
     if not Path(directory).is_dir():
-        what = "is no directory" if Path(directory).exists() else "is not there"
+        what = "is not a directory" if Path(directory).exists() else "is not there"
         raise UsageError(f"{directory} {what}", "Name the directory that the events arrive in; it may be empty.")
     source = Path(directory).resolve()
     for option, place in (("--out", output), ("--checkpoint", checkpoint)):
@@ -197,8 +197,8 @@ def _check_places(directory: str, output: str, checkpoint: str) -> None:
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What was asked for."""
+class _StreamRequest:
+    """The queries of a stream, its input and its options."""
 
     queries: dict[str, Query]
     directory: str
@@ -212,9 +212,9 @@ class _Asked:
 
 def _named(texts: list[str]) -> dict[str, Query]:
     """Return the queries by the names of their files; texts are called `query`, `query-2` and so on."""
-    from trellis.streams.outlet import check_query_names
+    from trellis.streams.stream_output import check_query_names
 
-    found: dict[str, Query] = {}
+    queries: dict[str, Query] = {}
     names: list[str] = []
     for text in texts:
         query = read_query(text)
@@ -224,22 +224,22 @@ def _named(texts: list[str]) -> dict[str, Query]:
         while not is_file and name.casefold() in {one.casefold() for one in names}:
             name, number = f"{base}-{number}", number + 1
         names.append(name)
-        found[name] = query
+        queries[name] = query
     check_query_names(names)
-    return found
+    return queries
 
 
-def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None:
+def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.OutputOptions) -> None:
     begun = perf_counter()
-    for name, query in asked.queries.items():
+    for name, query in request.queries.items():
         try:
-            query.plan(None, asked.events["params"], asked.events["report_mode"])  # before anything is started
+            query.plan(None, request.events["params"], request.events["report_mode"])  # before anything is started
         except TrellisError as mistake:
-            if len(asked.queries) == 1:
+            if len(request.queries) == 1:
                 raise
             mistake.what = f"in the query `{name}`: {mistake.what}"
             raise
-    _check_free(asked)
+    _check_free(request)
     with progress(shown.shows_progress) as step:
         step("starting spark")
     with started(engine) as session:
@@ -248,14 +248,14 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
         from trellis.engines.spark.stream.running import Options, Stream
 
         texts = {
-            name for query in asked.queries.values() for name in text_columns(query.syntax, asked.events["params"])
+            name for query in request.queries.values() for name in text_columns(query.syntax, request.events["params"])
         }
         frame = read_stream(
-            session, asked.directory, schema=asked.schema, input_format=asked.input_format, text_columns=texts,
-            time=asked.events["time"], time_format=asked.time_format, files_a_batch=asked.files_a_batch,
+            session, request.directory, schema=request.schema, input_format=request.input_format, text_columns=texts,
+            time=request.events["time"], time_format=request.time_format, files_a_batch=request.files_a_batch,
         )  # fmt: skip
-        options = Options(**asked.options, file_columns=tuple(frame.columns))
-        stream = Stream(session, asked.queries, frame, options, RunOptions(**asked.events))
+        options = Options(**request.options, file_columns=tuple(frame.columns))
+        stream = Stream(session, request.queries, frame, options, RunOptions(**request.events))
         with asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
@@ -268,7 +268,7 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
                     stream.stop()
                 else:
                     told = told or _tell_of_the_clock(stream)
-                    if asked.options["flush"]:
+                    if request.options["flush"]:
                         stream.flush()
                 look()
         problem = stream.failure
@@ -279,13 +279,13 @@ def _run(asked: _Asked, engine: o.EngineOptions, shown: o.OutputOptions) -> None
         raise KeyboardInterrupt
 
 
-def _check_free(asked: _Asked) -> None:
+def _check_free(request: _StreamRequest) -> None:
     """Refuse places that another process has at work; the stream itself makes sure of that when it starts."""
     from trellis.streams.lock import check_free
-    from trellis.streams.outlet import LOG
+    from trellis.streams.stream_output import LOG
 
-    check_free(Path(asked.options["checkpoint"]), f"the checkpoint {asked.options['checkpoint']}")
-    for output in (Path(asked.options["out"], name) for name in ("", *asked.queries)):
+    check_free(Path(request.options["checkpoint"]), f"the checkpoint {request.options['checkpoint']}")
+    for output in (Path(request.options["out"], name) for name in ("", *request.queries)):
         check_free(output / LOG, f"the output {output}")
 
 
@@ -300,20 +300,20 @@ def _tell_of_the_clock(stream: Stream) -> bool:
 @contextmanager
 def asked_to_stop() -> Iterator[threading.Event]:
     """Give an event that Ctrl-C sets, the first time; Spark would cancel the batch."""
-    asked = threading.Event()
+    stopped = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield stopped
         return
     usual = signal.getsignal(signal.SIGINT)
 
     def notice(number: int, frame: Any) -> None:
-        if asked.is_set() and callable(usual):
+        if stopped.is_set() and callable(usual):
             usual(number, frame)
-        asked.set()
+        stopped.set()
 
     signal.signal(signal.SIGINT, notice)
     try:
-        yield asked
+        yield stopped
     finally:
         signal.signal(signal.SIGINT, usual)
 
@@ -363,10 +363,10 @@ def _print_end(stream: Stream, shown: o.OutputOptions, seconds: float) -> None:
         }  # fmt: skip
         out().print(json.dumps(about))
     elif not shown.quiet:
-        told = [plural(totals.events, "event"), plural(totals.results, "result"), plural(totals.late, "late event")]
-        told.append(plural(totals.bad, "bad event"))
+        parts = [plural(totals.events, "event"), plural(totals.results, "result"), plural(totals.late, "late event")]
+        parts.append(plural(totals.bad, "bad event"))
         if totals.repeated:
-            told.append(f"{plural(totals.repeated, 'event')} left out whose id came before")
+            parts.append(f"{plural(totals.repeated, 'event')} left out whose id came before")
         if totals.unlisted:
-            told.append(f"{plural(totals.unlisted, 'window')} counted in _windows and not listed: too many results")
-        out().print(f"{', '.join(told)} in {seconds:.1f} s; written: {stream.options.out}")
+            parts.append(f"{plural(totals.unlisted, 'window')} counted in _windows and not listed: too many results")
+        out().print(f"{', '.join(parts)} in {seconds:.1f} s; written: {stream.options.out}")

@@ -13,13 +13,13 @@ from trellis.language.printer import to_query_text
 
 @dataclass(frozen=True)
 class Summary:
-    """What a command has done.
+    """The summary of a command.
 
     Attributes
     ----------
     results
         The number of results.
-    found
+    total
         The number before LIMIT and OFFSET.
     """
 
@@ -28,10 +28,10 @@ class Summary:
     results: int
     seconds: float
     output: str | None = None
-    found: int | None = None
+    total: int | None = None
 
     def print_json(self, **more: str) -> None:
-        """Print the summary as one JSON object, with what else is told by name, each already JSON text."""
+        """Print the summary as one JSON object, with further entries by name, each already JSON text."""
         keys = ("events", "windows", "partitions")
         dropped = self.statistics.get("dropped", 0)
         data = {
@@ -55,8 +55,8 @@ class Summary:
             "results": all_digits(self.results),
             "seconds": f"{self.seconds:,.2f}",
         }
-        if self.found is not None and self.found != self.results:
-            facts["results"] += f" of {all_digits(self.found)}"
+        if self.total is not None and self.total != self.results:
+            facts["results"] += f" of {all_digits(self.total)}"
         if self.output is not None:
             facts["output"] = shown_path(self.output)
         print_facts(out(), facts)

@@ -9,7 +9,7 @@ from trellis.language import syntax as s
 from trellis.language.parameters import read_parameters
 
 
-def text_columns(query: s.Query, params: Mapping[str, Any] | None = None) -> set[str]:
+def text_columns(query: s.QuerySyntax, params: Mapping[str, Any] | None = None) -> set[str]:
     """Return the columns that hold text, as far as the query tells.
 
     These are the attributes that are compared (`= != < <= > >=`, IN, BETWEEN, LIKE, also inside COALESCE) with a
@@ -25,33 +25,33 @@ def text_columns(query: s.Query, params: Mapping[str, Any] | None = None) -> set
         The values of its parameters; one that reads as a number, a duration or a boolean is none that is text.
     """
     texts = {name for name, given in read_parameters(params).items() if isinstance(given.literal, s.String)}
-    found: set[str] = set()
+    columns: set[str] = set()
     together: list[set[str]] = []
     for group in _compared(query):
         names = {node.attr for node in group if isinstance(node, s.Attribute)}
         if any(_is_text(node, texts) for node in group):
-            found |= names
+            columns |= names
         else:
             together.append(names)
-    return _spread(found, together)
+    return _spread(columns, together)
 
 
-def _compared(query: s.Query) -> Iterator[list[s.Node]]:
+def _compared(query: s.QuerySyntax) -> Iterator[list[s.Node]]:
     """Yield the values that are compared with one another."""
     for node in (node for conjunct in query.where for node in s.walk(conjunct)):
         match node:
             case s.Comparison(left=left, right=right):
                 yield [*_values(left), *_values(right)]
-            case s.In(operand=operand, items=items):
+            case s.Membership(operand=operand, items=items):
                 yield [value for part in (operand, *items) for value in _values(part)]
-            case s.Between(operand=operand, low=low, high=high):
+            case s.RangeTest(operand=operand, low=low, high=high):
                 yield [value for part in (operand, low, high) for value in _values(part)]
-            case s.Like(operand=operand):
+            case s.LikeTest(operand=operand):
                 yield [*_values(operand), s.String("")]
 
 
 def _values(node: s.Node) -> Iterator[s.Node]:
-    """Yield what an expression may be equal to: itself, or the arguments of COALESCE."""
+    """Yield the expressions whose values an expression may have: itself, or the arguments of COALESCE."""
     if isinstance(node, s.Call) and node.function == "COALESCE":
         for argument in node.arguments:
             yield from _values(argument)
@@ -63,9 +63,9 @@ def _is_text(node: s.Node, text_parameters: set[str]) -> bool:
     return isinstance(node, s.String) or (isinstance(node, s.Parameter) and node.name in text_parameters)
 
 
-def _spread(found: set[str], together: list[set[str]]) -> set[str]:
+def _spread(columns: set[str], together: list[set[str]]) -> set[str]:
     while True:
-        more = {name for names in together if names & found for name in names} - found
+        more = {name for names in together if names & columns for name in names} - columns
         if not more:
-            return found
-        found = found | more
+            return columns
+        columns = columns | more

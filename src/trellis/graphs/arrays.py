@@ -44,7 +44,7 @@ class EdgeList:
     directed: bool
     blocks: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
-    # What programs may ask before they run.
+    # Facts that programs may look up before they run.
 
     def lacks(self, vertices: list[Any]) -> list[Any]:
         """Return those of some vertices that the graph does not have."""

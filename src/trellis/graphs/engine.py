@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from trellis.errors import TrellisError
 from trellis.graphs.arrays import EdgeList, Floats, plain_edges
-from trellis.graphs.program import Edges, VertexProgram, Vertices
+from trellis.graphs.program import InEdges, VertexProgram, Vertices
 from trellis.graphs.values import Bools, Ints, Sets, Values, put, ranges, take, to_arrow
 
 
@@ -63,14 +63,14 @@ class Block:
         flags[targets if len(changed) == len(self.seen) else targets[ranges(offsets, changed)[0]]] = True
         return np.flatnonzero(flags)
 
-    def edges(self, rows: Ints) -> Edges:
+    def edges(self, rows: Ints) -> InEdges:
         """Return the edges into some vertices."""
         places, offsets = ranges(self.offsets, rows)
         source = self.source[places]
-        return Edges(offsets, source, self.seen[source], self.weight[places], self.total[source])
+        return InEdges(offsets, source, self.seen[source], self.weight[places], self.total[source])
 
     @cached_property
-    def all_edges(self) -> tuple[Ints, Edges]:
+    def all_edges(self) -> tuple[Ints, InEdges]:
         """All vertices that gather at all, and the edges into them."""
         rows = np.flatnonzero(np.diff(self.offsets))
         return rows, self.edges(rows)
@@ -78,7 +78,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Step:
-    """What a round did to a block: its values, whose changed, and how many vertices were scheduled."""
+    """The outcome of a round for a block: its values, whose changed, and how many vertices were scheduled."""
 
     values: Values
     changed: Bools
@@ -116,7 +116,7 @@ def step(block: Block, program: VertexProgram, values: Values, seen: Values, cha
 
 @dataclass(frozen=True)
 class Result:
-    """What a vertex program found.
+    """The result of a vertex program.
 
     Attributes
     ----------

@@ -68,12 +68,12 @@ def duration(text: str | int | float) -> int | float:
     except ValueError:
         micros = None
     if micros is None or micros <= 0:
-        raise UsageError(f"`{text}` is no duration", "Write a whole number and a unit, such as `10 minutes`.")
+        raise UsageError(f"`{text}` is not a duration", "Write a whole number and a unit, such as `10 minutes`.")
     return micros
 
 
 @dataclass(frozen=True)
-class Shape:
+class EventShape:
     """Which columns say when and which an event is, and of what types these are.
 
     Without `event_id` events are numbered as they come.
@@ -85,7 +85,7 @@ class Shape:
     id_type: pa.DataType
 
     @classmethod
-    def of(cls, schema: pa.Schema, time: str, event_id: str | None) -> Shape:
+    def of(cls, schema: pa.Schema, time: str, event_id: str | None) -> EventShape:
         """Return that of events with certain columns.
 
         Raises

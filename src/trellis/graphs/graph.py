@@ -16,7 +16,7 @@ Vertex = Hashable
 
 @dataclass(frozen=True)
 class Change:
-    """What is done to a graph: first all removals, then all additions.
+    """A change of a graph: first all removals, then all additions.
 
     Attributes
     ----------

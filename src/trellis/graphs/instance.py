@@ -16,7 +16,7 @@ from trellis.graphs.graph import Graph
 from trellis.graphs.job import Job, Row
 from trellis.graphs.operator import Operator
 from trellis.graphs.plain import from_bytes, to_bytes
-from trellis.graphs.splitter import CLOSE, Delivery, Partition, Routing
+from trellis.graphs.splitter import CLOSE, Delivery, Partition, Router
 
 STATE = pa.schema([("kind", pa.string()), ("data", pa.binary())])
 INSTANCE, OPERATOR = "instance", "operator"
@@ -37,7 +37,7 @@ class Instance:
 
     def __init__(self, job: Job, number: int = 0, instances: int = 1, state: pa.Table | None = None) -> None:
         self.job, self.number = job, number
-        self.routing = Routing(job.splitter, number, instances)
+        self.router = Router(job.splitter, number, instances)
         self._stored = Graph(job.splitter.store_directed)
         self._operators: dict[tuple[str, str], Operator] = {}  # by key and name
         self._asleep: dict[tuple[str, str], bytes] = {}  # operators that nothing has come for since they were kept
@@ -64,7 +64,7 @@ class Instance:
                 change = self.job.splitter.stored(event)
                 if change is not None:
                     self._stored.change(change, missing="ignore")
-                deliveries = self.routing.deliveries(event)
+                deliveries = self.router.deliveries(event)
             except TrellisError:  # what the splitter refuses names the event already
                 raise
             except Exception as problem:
@@ -93,12 +93,12 @@ class Instance:
     def unclosed(self) -> Iterator[Partition]:
         """Yield the partitions that were opened by a predicate and not closed."""
         if self.job.splitter.opens is not None:
-            for some in self.routing.partitions.values():
+            for some in self.router.partitions.values():
                 yield from some.values()
 
     def _closed(self, operator: Operator, time: Any, event_id: Any, place: int, end: bool = False) -> list[Row]:
         rows = self._called(operator.on_close, operator, time, event_id, place, end)
-        self.routing.close(operator.partition)
+        self.router.close(operator.partition)
         del self._operators[self._at(operator.partition)]
         return rows
 
@@ -142,7 +142,7 @@ class Instance:
         return found
 
     def _at(self, partition: Partition) -> tuple[str, str]:
-        return self.routing.key_of(partition), partition.name
+        return self.router.key_of(partition), partition.name
 
     def _check_order(self, event: Event) -> None:
         now = (event.time, event.event_id)
@@ -156,14 +156,14 @@ class Instance:
 
     def state(self) -> pa.Table:
         """Return all that must be kept to go on later, as a table of bytes; only what has changed is made anew."""
-        about = [self.routing.state(), self._stored.state(), list(self._last or ())]
+        about = [self.router.state(), self._stored.state(), list(self._last or ())]
         rows = [(INSTANCE, to_bytes(about, "the graph store"))]
-        for some in self.routing.partitions.values():
-            rows += [(OPERATOR, self._kept(partition)) for partition in some.values()]
+        for some in self.router.partitions.values():
+            rows += [(OPERATOR, self._saved_state(partition)) for partition in some.values()]
         kinds, data = zip(*rows, strict=True)
         return pa.table([kinds, data], schema=STATE)
 
-    def _kept(self, partition: Partition) -> bytes:
+    def _saved_state(self, partition: Partition) -> bytes:
         place = self._at(partition)
         if place in self._asleep:
             return self._asleep[place]
@@ -181,15 +181,15 @@ class Instance:
                 self._asleep[self._at(partitions[-1])] = data
         self._stored.restore(stored)
         self._last = tuple(last) if last else None
-        self.routing.restore(courses, partitions)
+        self.router.restore(courses, partitions)
 
 
 def failed(problem: Exception, who: str, event_id: Any, where: str) -> OperatorFailed:
-    """Return what tells at which event an exception of the user's own code came up; raise it from that."""
-    return OperatorFailed(f"{who} failed at the event {event_id!r}{where}: {_told(problem)}", _where(problem))
+    """Return the error that says at which event the user's own code raised an exception; raise it from that."""
+    return OperatorFailed(f"{who} failed at the event {event_id!r}{where}: {_description(problem)}", _where(problem))
 
 
-def _told(problem: BaseException) -> str:
+def _description(problem: BaseException) -> str:
     said = problem.what if isinstance(problem, TrellisError) else str(problem)
     return f"{type(problem).__name__}: {said}" if said else type(problem).__name__
 

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from trellis.errors import DataError, UsageError
-from trellis.graphs.events import Shape, check_columns
-from trellis.graphs.merger import Merger, Merging
+from trellis.graphs.events import EventShape, check_columns
+from trellis.graphs.merger import Merger, MergeRun
 from trellis.graphs.operator import Operator, output_schema
 from trellis.graphs.splitter import Splitter
 
@@ -23,7 +23,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be done.
+    """A graph pipeline: its splitter, operator and merger, and the columns of its events and results.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Job:
     splitter: Splitter
     operator: Callable[[], Operator]
     merger: Merger
-    shape: Shape
+    shape: EventShape
     results: pa.Schema = field(init=False)
     merged: pa.Schema = field(init=False)
 
@@ -65,12 +65,12 @@ class Job:
         UsageError
             If a column is missing, the operator gives no columns, or the merger does not fit these.
         """
-        shape = Shape.of(schema, time, event_id)
+        shape = EventShape.of(schema, time, event_id)
         if splitter.key is not None:
             check_columns([splitter.key], schema.names, " to split them by")
         if isinstance(operator, Operator) or not callable(operator):
             raise UsageError(
-                "the operator is no class",
+                "the operator is not a class",
                 "Give the class, or what makes a fresh operator for each partition: `partial(MyOperator, window=60)`.",
             )
         return cls(splitter, operator, merger or Merger(), shape)
@@ -84,12 +84,12 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What the operator is called."""
+        """The name of the operator."""
         return self.operator.__name__ if inspect.isclass(self.operator) else type(self.operator()).__name__
 
-    def merging(self) -> Merging:
-        """Return what merges sorted results."""
-        return Merging(self.merger, self.results.names, len(LEAD))
+    def merging(self) -> MergeRun:
+        """Return a fresh run of the merger, for sorted results."""
+        return MergeRun(self.merger, self.results.names, len(LEAD))
 
     # --- Rows as tables -------------------------------------------------------------------------------------------
 
@@ -110,12 +110,12 @@ class Job:
         """Return results as a table."""
         return self._table(rows, self.inner)
 
-    def merged_table(self, rows: Iterable[Row], merging: Merging | None = None) -> pa.Table:
-        """Return what sorted results become as a table; `merging` has seen those before them."""
+    def merged_table(self, rows: Iterable[Row], merging: MergeRun | None = None) -> pa.Table:
+        """Merge sorted results into a table; `merging` has seen those before them."""
         return self.outer_table(list((merging or self.merging()).merged(rows)))
 
     def outer_table(self, merged: Sequence[Row]) -> pa.Table:
-        """Return what was merged as a table."""
+        """Return merged results as a table."""
         if self.merger.combine is None:
             return self._table([row[1:] for row in merged], self.outer)
         names = self.merged.names
@@ -136,11 +136,11 @@ class Job:
             return pa.array(values, fld.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as problem:
             raise DataError(
-                f"the operator {self.name} gave a `{fld.name}` that is no {fld.type}: {problem}",
+                f"the operator {self.name} gave a `{fld.name}` that is not of type {fld.type}: {problem}",
                 "Give it another type in `output`, or convert the value.",
             ) from None
 
 
 def sort_key(row: Row) -> Row:
-    """Return what results are sorted by: the event that led to them, the partition, and their place there."""
+    """Return the sort key of a result: the event that led to it, the partition, and its place there."""
     return row[: len(LEAD)]

@@ -17,7 +17,7 @@ from trellis.graphs.operator import schema_of
 Row = dict[str, Any]
 
 
-class _Down:
+class _Descending:
     """A value that sorts the other way round."""
 
     __slots__ = ("value",)
@@ -25,11 +25,11 @@ class _Down:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __lt__(self, other: _Down) -> bool:
+    def __lt__(self, other: _Descending) -> bool:
         return bool(other.value < self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Down) and other.value == self.value
+        return isinstance(other, _Descending) and other.value == self.value
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Order:
         for column in self.columns:
             value = row[column.removeprefix("-")]
             down = column.startswith("-")
-            found.append((value is None, _Down(value) if down and value is not None else value))
+            found.append((value is None, _Descending(value) if down and value is not None else value))
         return tuple(found)
 
     def check(self, names: Sequence[str], whose: str) -> None:
@@ -55,7 +55,7 @@ class _Order:
 
 
 class Combination:
-    """What is made of results, one event after another; derive from it for one of your own.
+    """Combines results, one event after another; derive from it for a combination of your own.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Combination:
         raise NotImplementedError(f"{type(self).__name__} does not say how to combine: write `take`")
 
     def state(self) -> Any:
-        """Return what a stream keeps between batches, as plain data; by default its attributes."""
+        """Return the state that a stream stores between batches, as plain data; by default the attributes."""
         return dict(vars(self))
 
     def restore(self, state: Any) -> None:
@@ -141,7 +141,7 @@ class TopK(Combination):
 
 
 def _value(entry: tuple[bool, Any]) -> Any:
-    return entry[1].value if isinstance(entry[1], _Down) else entry[1]
+    return entry[1].value if isinstance(entry[1], _Descending) else entry[1]
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class Merger:
         return not self.order and self.combine is None
 
 
-class Merging:
+class MergeRun:
     """Merges results that come in the order of events; each is a tuple, `lead` items before those of the operator."""
 
     def __init__(self, merger: Merger, names: Sequence[str], lead: int) -> None:
@@ -181,7 +181,7 @@ class Merging:
         self.combine = deepcopy(merger.combine)  # each run begins anew
 
     def merged(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-        """Take sorted results, and give those in the order asked for, or what is combined from them."""
+        """Take sorted results, and yield them in the order of the merger, or their combination."""
         if self.merger.plain:
             yield from rows
             return

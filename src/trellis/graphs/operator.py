@@ -19,7 +19,7 @@ OWN = ("graph", "store", "partition")
 
 
 class Operator:
-    """What is done with the events of a partition; derive from it and write `on_event`.
+    """An operator over the events of a partition; derive from it and write `on_event`.
 
     Each partition has an operator of its own. `on_event` and `on_close` give results: dictionaries with the columns of
     `output`, by `yield` or in a list.
@@ -49,7 +49,7 @@ class Operator:
         raise NotImplementedError(f"{type(self).__name__} does not say what to do with an event: write `on_event`")
 
     def on_close(self) -> Rows:
-        """Give what the end of the partition leads to; partitions of keys have none."""
+        """Give the results that the end of the partition leads to; partitions of keys have no end."""
         return None
 
     def manipulate_graph(
@@ -98,7 +98,7 @@ class Operator:
         return execute(program, self.graph.arrays(within, weight))
 
     def state(self) -> Any:
-        """Return what a stream keeps of the operator between batches, besides its graph; by default its attributes."""
+        """Return the state that a stream stores between batches, besides the graph; by default the attributes."""
         return {name: value for name, value in vars(self).items() if name not in OWN}
 
     def restore(self, state: Any) -> None:

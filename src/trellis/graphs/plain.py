@@ -49,7 +49,7 @@ def to_bytes(value: Any, what: str) -> bytes:
 
 
 def from_bytes(data: bytes) -> Any:
-    """Return what `to_bytes` was given."""
+    """Return the value that `to_bytes` wrote."""
     return _plain(json.loads(data))
 
 

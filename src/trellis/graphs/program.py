@@ -45,7 +45,7 @@ class Vertices:
 
 
 @dataclass(frozen=True)
-class Edges:
+class InEdges:
     """Edges into some vertices, those into one vertex together, by ascending source.
 
     Attributes
@@ -76,7 +76,7 @@ class Edges:
 
 
 class Neighbourhood(Protocol):
-    """What a program can ask about the whole graph before it runs, from whatever engine."""
+    """Facts about the whole graph that a program can look up before it runs, on any engine."""
 
     def lacks(self, vertices: list[Any]) -> list[Any]:
         """Return those of some vertices that the graph does not have."""
@@ -129,8 +129,8 @@ class VertexProgram:
         """Return which vertices count as changed at the start; all by default."""
         return np.ones(len(vertices.index), np.bool_)
 
-    def gather(self, values: Any, edges: Edges) -> NDArray[Any]:
-        """Return what goes along each edge, given the values of the sources; these themselves by default."""
+    def gather(self, values: Any, edges: InEdges) -> NDArray[Any]:
+        """Return the value that goes along each edge, given those of the sources; by default these themselves."""
         found: NDArray[Any] = values
         return found
 
@@ -138,7 +138,7 @@ class VertexProgram:
         """Return one value for each vertex from those that were gathered; by default with `adding`."""
         return self.adding.reduceat(gathered, offsets[:-1])
 
-    def fold(self, edges: Edges, seen: Values, own: Values, round: int) -> Any:
+    def fold(self, edges: InEdges, seen: Values, own: Values, round: int) -> Any:
         """Gather and sum at once; for programs that would otherwise copy large values along edges."""
         return self.sum(self.gather(take(seen, edges.source), edges), edges.offsets)
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.errors import UsageError
-from trellis.graphs.program import BOTH, Edges, Neighbourhood, VertexProgram, Vertices
+from trellis.graphs.program import BOTH, InEdges, Neighbourhood, VertexProgram, Vertices
 from trellis.graphs.values import Bools, Ints, Sets, Values
 from trellis.kernels.graph import neighbours as kernel
 
@@ -40,13 +40,13 @@ class PageRank(VertexProgram):
     def initial(self, vertices: Vertices) -> Values:  # noqa: D102
         return np.ones(len(vertices.index))
 
-    def gather(self, values: Any, edges: Edges) -> NDArray[Any]:  # noqa: D102
-        found: NDArray[Any] = values * edges.share
-        return found
+    def gather(self, values: Any, edges: InEdges) -> NDArray[Any]:  # noqa: D102
+        result: NDArray[Any] = values * edges.share
+        return result
 
     def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
-        found: NDArray[Any] = 1 + self.damping * summed
-        return found
+        result: NDArray[Any] = 1 + self.damping * summed
+        return result
 
     def scatter(self, old: Any, new: Any) -> Bools:  # noqa: D102
         changed: Bools = np.abs(new - old) > self.tolerance
@@ -57,7 +57,7 @@ class PageRank(VertexProgram):
 
 
 class Components(VertexProgram):
-    """Which component a vertex is in, told by its smallest vertex; the direction of edges does not count."""
+    """The component of each vertex, named by its smallest vertex; the direction of edges does not count."""
 
     direction: ClassVar[str] = BOTH
     adding: ClassVar[np.ufunc] = np.minimum
@@ -100,9 +100,9 @@ class ShortestPaths(VertexProgram):
     def begins(self, vertices: Vertices) -> Bools:  # noqa: D102
         return is_among(vertices, self.sources)
 
-    def gather(self, values: Any, edges: Edges) -> NDArray[Any]:  # noqa: D102
-        found: NDArray[Any] = values + (edges.weight if self.weighted else 1.0)
-        return found
+    def gather(self, values: Any, edges: InEdges) -> NDArray[Any]:  # noqa: D102
+        result: NDArray[Any] = values + (edges.weight if self.weighted else 1.0)
+        return result
 
     def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
         return np.minimum(own, summed)
@@ -122,22 +122,22 @@ class Triangles(VertexProgram):
     def initial(self, vertices: Vertices) -> Values:  # noqa: D102
         return Sets.empty(len(vertices.index))
 
-    def fold(self, edges: Edges, seen: Values, own: Values, round: int) -> Any:  # noqa: D102
+    def fold(self, edges: InEdges, seen: Values, own: Values, round: int) -> Any:  # noqa: D102
         if round == 0:
             return Sets(edges.offsets, edges.source_index)
         if round > 1:
             return own
         assert isinstance(seen, Sets)
         assert isinstance(own, Sets)
-        found = np.empty(len(own), np.int64)
+        result = np.empty(len(own), np.int64)
         kernel.common_members(
-            edges.offsets, edges.source, seen.offsets, seen.members, own.offsets, own.members, found
+            edges.offsets, edges.source, seen.offsets, seen.members, own.offsets, own.members, result
         )  # fmt: skip
-        return Sets(np.arange(len(own) + 1), found // 2)
+        return Sets(np.arange(len(own) + 1), result // 2)
 
     def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
-        found: Values = summed
-        return found
+        result: Values = summed
+        return result
 
     def finish(self, values: Any, total: float) -> Values:  # noqa: D102
         counts = np.zeros(len(values), np.int64)
@@ -159,9 +159,9 @@ class Cores(VertexProgram):
         return vertices.degree.copy()
 
     def sum(self, gathered: NDArray[Any], offsets: Ints) -> Any:  # noqa: D102
-        found = np.empty(len(offsets) - 1, np.int64)
-        kernel.h_index(gathered, offsets, found)
-        return found
+        result = np.empty(len(offsets) - 1, np.int64)
+        kernel.h_index(gathered, offsets, result)
+        return result
 
     def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
         return np.minimum(own, summed)
@@ -171,7 +171,7 @@ class Cliques(VertexProgram):
     """All cliques that one vertex is in, the paper's Algorithm 2; each vertex ends with those that it is in too.
 
     A clique is a set of bits, one for each neighbour of the vertex; the vertex itself is in all of them, and only these
-    take part. `cliques` makes lists of vertices of what a run found.
+    take part. `cliques` makes lists of vertices of the result of a run.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class Cliques(VertexProgram):
         places = pc.index_in(ids, pa.array([*self.members, self.vertex], ids.type)).to_pylist()
         return [-1 if place == len(self.members) else place for place in places]
 
-    def fold(self, edges: Edges, seen: Values, own: Values, round: int) -> Any:  # noqa: D102
+    def fold(self, edges: InEdges, seen: Values, own: Values, round: int) -> Any:  # noqa: D102
         assert isinstance(seen, Sets)
         begins = edges.offsets.tolist()
         gathered = (edges.source[begins[i] : begins[i + 1]].tolist() for i in range(len(begins) - 1))
@@ -228,16 +228,16 @@ class Cliques(VertexProgram):
         return Sets.of(union, np.uint64)
 
     def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
-        found, total = [], 0
+        sets, total = [], 0
         for i, bit in enumerate(self._bits(vertices)):
-            found.append(self._extended(own[i], summed[i], bit))
-            total += len(found[-1])
+            sets.append(self._extended(own[i], summed[i], bit))
+            total += len(sets[-1])
             if total > self.max_cliques:
                 raise UsageError(
                     f"the vertex {self.vertex!r} is in too many cliques: over {self.max_cliques:,} are held",
                     "Give a larger `max_cliques`, or run within fewer vertices.",
                 )
-        return Sets.of(found, np.uint64)
+        return Sets.of(sets, np.uint64)
 
     def _extended(self, own: Any, others: Any, bit: int) -> Any:
         """Return the cliques of a vertex and those of its neighbours that it fits into."""
@@ -245,11 +245,11 @@ class Cliques(VertexProgram):
         friends = ~np.uint64(0) if bit < 0 else self.friends[bit] | one
         return np.union1d(own, others[(others & ~friends) == 0] | one)
 
-    def cliques(self, found: Iterable[int]) -> list[list[Any]]:
-        """Return what a vertex ended with as lists of vertices, the largest first, else in ascending order."""
+    def cliques(self, masks: Iterable[int]) -> list[list[Any]]:
+        """Return the cliques of a vertex as lists of vertices, the largest first, else in ascending order."""
         lists = [
             [self.vertex, *(member for i, member in enumerate(self.members) if clique >> i & 1)]
-            for clique in map(int, found)
+            for clique in map(int, masks)
         ]
         place = {member: i for i, member in enumerate([self.vertex, *self.members])}
         return sorted(lists, key=lambda clique: (-len(clique), [place[member] for member in clique]))

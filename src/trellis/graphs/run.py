@@ -17,8 +17,8 @@ from trellis.graphs.splitter import Splitter
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a job found in this process.
+class JobOutput:
+    """The output of a job that ran in this process.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ def run(
     time: str | None = None,
     event_id: str | None = None,
     instances: int = 1,
-) -> Found:
+) -> JobOutput:
     """Split events, run an operator over them, and merge what it finds, in this process.
 
     Parameters
@@ -86,7 +86,7 @@ def run(
     for worker in workers:
         rows += worker.end()
     rows.sort(key=sort_key)
-    return Found(job.merged_table(rows), number, left)
+    return JobOutput(job.merged_table(rows), number, left)
 
 
 def _takers(job: Job, workers: list[Instance], event: Event) -> list[Instance]:

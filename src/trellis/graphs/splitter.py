@@ -142,13 +142,13 @@ class Splitter:
         opens
             Says of an event whether it opens a partition; a list opens one for each item, which is its label.
         closes
-            Says of an open partition and an event whether the event closes it. It is asked once of each event from the
-            one that opened it, in order, and may note what it has seen in `partition.memory`; the partition is as it
-            was before the event.
+            Says of an open partition and an event whether the event closes it. It is called once for each event from
+            the one that opened it, in order, and may note what it has seen in `partition.memory`; the partition is as
+            it was before the event.
         keep_closing
             Whether the event that closes a partition is the last one in it, or already outside.
         at_end
-            What happens to partitions that are open when the input ends: `close` or `drop`. Either way they are told.
+            The treatment of partitions that are open when the input ends: `close` or `drop`. Both are counted.
         key
             Split the stream by this column first, and each part by the predicates.
         store, store_directed
@@ -171,7 +171,7 @@ class Splitter:
         )  # fmt: skip
 
     def stored(self, event: Event) -> Change | None:
-        """Return what an event writes into the graph store."""
+        """Return the change that an event makes to the graph store."""
         return None if self.store is None else self.store(event)
 
     def to_all(self, event: Event) -> bool:
@@ -251,12 +251,12 @@ def _shown(low: Any, high: Any) -> str:
     return f"{'' if low is None else low}..{'' if high is None else high}"
 
 
-# --- What an instance makes of it -------------------------------------------------------------------------------------
+# --- Routing in an instance -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """What an event means for a partition: whether it is given to it, and whether it closes it."""
+    """The effect of an event on a partition: whether it is given to it, and whether it closes it."""
 
     partition: Partition
     give: bool = True
@@ -264,20 +264,20 @@ class Delivery:
 
 
 @dataclass
-class _Course:
+class _Progress:
     """How far the events of a key, or all of them, have come."""
 
     number: int = 0
     previous: Any = None
 
 
-class Routing:
+class Router:
     """The partitions of an instance, and which of them an event belongs to."""
 
     def __init__(self, splitter: Splitter, instance: int, instances: int) -> None:
         self.splitter, self.instance, self.instances = splitter, instance, instances
         self.partitions: dict[str, dict[str, Partition]] = {}  # by key, then by name, as they were opened
-        self._courses: dict[str, _Course] = {}
+        self._progress: dict[str, _Progress] = {}
         self._open = 0
 
     def deliveries(self, event: Event) -> list[Delivery]:
@@ -304,7 +304,7 @@ class Routing:
         splitter = self.splitter
         assert splitter.opens is not None
         assert splitter.closes is not None
-        course = self._courses.setdefault(key, _Course())
+        course = self._progress.setdefault(key, _Progress())
         event.number, event.previous = course.number, course.previous
         held = self.partitions.setdefault(key, {})
         found = []
@@ -357,12 +357,12 @@ class Routing:
         self._open -= 1
 
     def state(self) -> Any:
-        """Return what is not told by the partitions, as plain data."""
-        return [[key, course.number, course.previous] for key, course in self._courses.items()]
+        """Return the state besides the partitions, as plain data."""
+        return [[key, course.number, course.previous] for key, course in self._progress.items()]
 
     def restore(self, state: Any, partitions: Iterable[Partition]) -> None:
-        """Go on from what `state` told, with these partitions open."""
-        self._courses = {key: _Course(number, previous) for key, number, previous in state}
+        """Go on from a state that `state` returned, with these partitions open."""
+        self._progress = {key: _Progress(number, previous) for key, number, previous in state}
         for partition in partitions:
             key = self.key_of(partition)
             self.partitions.setdefault(key, {})[partition.name] = partition

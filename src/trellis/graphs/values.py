@@ -1,4 +1,4 @@
-"""What vertices hold: an array with a number for each, or sets of numbers of any size, one after another."""
+"""The values of vertices: an array with a number for each, or sets of numbers of any size, one after another."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def to_arrow(values: Values) -> pa.Array:
 
 
 def from_arrow(array: pa.Array) -> Values:
-    """Return what `to_arrow` gave; it can be changed."""
+    """Return the values that `to_arrow` wrote; they can be changed."""
     if not pa.types.is_large_list(array.type):
         return np.array(array.to_numpy(zero_copy_only=False))
     offsets = array.offsets.to_numpy()

@@ -1,4 +1,4 @@
-"""What pyarrow and the system say when a file cannot be read or written, made one clear sentence."""
+"""Failures of pyarrow and the system to read or write a file, turned into one clear sentence."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def _number(error: BaseException) -> int | None:
     number = getattr(error, "errno", None)
     if isinstance(number, int):
         return number
-    told = re.search(r"\[errno (\d+)\]", str(error), re.IGNORECASE)
-    return int(told.group(1)) if told else None
+    number = re.search(r"\[errno (\d+)\]", str(error), re.IGNORECASE)
+    return int(number.group(1)) if number else None
 
 
 def _hint(error: BaseException) -> str | None:

@@ -1,4 +1,4 @@
-"""Which format a file has, told by its name."""
+"""The format of a file, by its name."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from trellis.io.sources import Source, open_source
 _BLOCK = 16 << 20
 _LARGEST = 2.0**63
 _LARGEST_DECIMAL = 1e38
-_ONE_A_LINE = "Write one JSON object a line."
+_ONE_PER_LINE = "Write one JSON object per line."
 
 
 def read_json(source: Source) -> pa.Table:
@@ -40,7 +40,7 @@ def read_json(source: Source) -> pa.Table:
     Raises
     ------
     DataError
-        If a line is no JSON object, is no UTF-8, or a key has values of different types.
+        If a line is not a JSON object, is not UTF-8, or a key has values of different types.
     """
     with reading(source.path, "JSON lines"):
         return _read_or_explain(source)
@@ -100,7 +100,7 @@ def _is_wide(column: Chunked) -> bool:
 
 
 def _all_whole(source: Source, name: str) -> bool:
-    """Tell whether all numbers of a key are written without a point or exponent; slow, and seldom asked."""
+    """Tell whether all numbers of a key are written without a point or exponent; slow, and seldom needed."""
     try:
         return not any(isinstance(json.loads(line).get(name), float) for _, line in _lines(source))
     except ValueError:
@@ -117,12 +117,12 @@ def _explain(source: Source, error: pa.ArrowInvalid) -> DataError:
     if twice is not None:
         return DataError(f"{source.path}: `{twice.group(1)}` comes twice in one object.", "Rename one of them.")
     if "straddl" in str(error):
-        return DataError(f"{source.path} holds a line longer than {_BLOCK >> 20} MB.", _ONE_A_LINE)
+        return DataError(f"{source.path} holds a line longer than {_BLOCK >> 20} MB.", _ONE_PER_LINE)
     number = next((number for number, line in _lines(source) if not _is_object(line)), None)
     if number is not None:
-        return DataError(f"{source.path}, line {number}: this is no JSON object.", _ONE_A_LINE)
+        return DataError(f"{source.path}, line {number}: this is not a JSON object.", _ONE_PER_LINE)
     said = re.sub(r" in row \d+", "", reason(error))
-    return DataError(f"{source.path} cannot be read as JSON lines: {said.rstrip('.')}.", _ONE_A_LINE)
+    return DataError(f"{source.path} cannot be read as JSON lines: {said.rstrip('.')}.", _ONE_PER_LINE)
 
 
 def _lines(source: Source) -> Iterator[tuple[int, bytes]]:

@@ -39,7 +39,7 @@ class Lock:
                 self._held = held
                 break
         os.ftruncate(self._held, 0)
-        with suppress(OSError):  # a full disk: who holds the lock is not told then
+        with suppress(OSError):  # a full disk: who holds the lock is not recorded then
             os.write(self._held, f"process {os.getpid()} on {socket.gethostname()}".encode())
 
     def release(self) -> None:

@@ -42,7 +42,7 @@ _NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 _NO_RENAME = (errno.EXDEV, errno.EOPNOTSUPP)  # of directories, as in the lower layer of an overlay
 
 
-class Output(os.PathLike[str]):
+class OutputTarget(os.PathLike[str]):
     """An output that this process has claimed, a directory or one file; made by `claimed`.
 
     Attributes
@@ -57,15 +57,15 @@ class Output(os.PathLike[str]):
         self.path, self.is_file, self.overwrite = os.fspath(path), is_file, overwrite
         if "://" in self.path:
             raise UsageError(
-                f"the output `{self.path}` is no place of a file system", "Write there with trends.to_spark().write."
+                f"the output `{self.path}` is not a place of a file system", "Write there with trends.to_spark().write."
             )
         self.target = _checked(path, inputs, is_file, overwrite)
         self._work = self.target.parent / f".{self.target.name}.trellis"
         self._made = [parent for parent in self.target.parents if not parent.exists()]
-        with self._told():
+        with self._failures_explained():
             self._lock = self._locked()
         try:
-            with self._told():
+            with self._failures_explained():
                 self._recover()
             _checked(path, (), is_file, overwrite)  # now that nobody else changes it
         except BaseException:
@@ -79,7 +79,7 @@ class Output(os.PathLike[str]):
     def replacing(self) -> Iterator[Path]:
         """Give a directory to write into, or a file to write; it takes the place of the output when all went well."""
         new = self._work / "new"
-        with self._told():
+        with self._failures_explained():
             try:
                 if not self.is_file:
                     new.mkdir()
@@ -99,7 +99,7 @@ class Output(os.PathLike[str]):
                 folder.rmdir()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _failures_explained(self) -> Iterator[None]:
         """Turn what the system says into a sentence."""
         try:
             yield
@@ -123,7 +123,8 @@ class Output(os.PathLike[str]):
         about = os.lstat(self._work)
         if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid():
             raise UsageError(
-                f"{self._work}, where Trellis writes first, is no directory of yours", "Remove it, or write elsewhere."
+                f"{self._work}, where Trellis writes first, is not a directory of yours",
+                "Remove it, or write elsewhere.",
             )
         try:
             return Lock(self._work / "lock")
@@ -190,7 +191,7 @@ class Output(os.PathLike[str]):
 @contextmanager
 def claimed(
     path: PLACE, *, overwrite: bool = False, inputs: Iterable[PLACE] = (), is_file: bool = False
-) -> Iterator[Output]:
+) -> Iterator[OutputTarget]:
     """Claim an output before any work; nobody else can write it until the end of the block.
 
     Parameters
@@ -212,10 +213,10 @@ def claimed(
     DataError
         If it cannot be written.
     """
-    if isinstance(path, Output):
+    if isinstance(path, OutputTarget):
         yield path
         return
-    output = Output(path, overwrite, inputs, is_file)
+    output = OutputTarget(path, overwrite, inputs, is_file)
     try:
         yield output
     finally:
@@ -232,7 +233,7 @@ def _checked(path: PLACE, inputs: Iterable[PLACE], is_file: bool, overwrite: boo
     if not os.path.lexists(target):
         return target
     if is_file and not target.is_file():
-        raise UsageError(f"{named} is no plain file", "Name a file.")
+        raise UsageError(f"{named} is not a plain file", "Name a file.")
     if not is_file and not target.is_dir():
         raise UsageError(f"{named} is a file", "Results are written into a directory.")
     if not overwrite:
@@ -266,7 +267,7 @@ def save_list(directory: Path, files: Mapping[str, int], others: Iterable[str] =
 
 
 def read_list(directory: Path) -> dict[str, int] | None:
-    """Return the files that Trellis wrote into a directory, with their sizes; None if there is no list of them.
+    """Return the files that Trellis wrote into a directory, with their sizes; None if there is not a list of them.
 
     Raises
     ------
@@ -292,7 +293,7 @@ def _read_list(directory: Path) -> tuple[dict[str, int], set[str]] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
-        raise DataError(f"{path} is no list of the files of an output", "Choose another output.") from None
+        raise DataError(f"{path} is not a list of the files of an output", "Choose another output.") from None
     if about["version"] != VERSION:
         raise DataError(f"{path} is of another version of Trellis", "Choose another output.")
     return {str(name): int(size) for name, size in about["files"].items()}, set(map(str, about.get("others", ())))
@@ -408,7 +409,7 @@ def replace_files(folder: Path, texts: Mapping[str, str]) -> None:
             save_list(folder, {**(read_list(folder) or {}), name: file.stat().st_size})
 
 
-# --- What the system does ---------------------------------------------------------------------------------------
+# --- System calls -----------------------------------------------------------------------------------------------
 
 
 def _exchanged(one: Path, other: Path) -> bool:
@@ -438,7 +439,7 @@ def _sync(path: Path) -> None:
 
 
 def _remove_private(path: Path) -> None:
-    """Remove what was being written and is no output yet."""
+    """Remove what was being written and is not an output yet."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:

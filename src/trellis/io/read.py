@@ -90,7 +90,7 @@ def concat(sources: Sequence[Source], tables: Sequence[pa.Table], wanted: Sequen
     if sources[0].format == "json":
         names = list(dict.fromkeys(name for table in tables for name in table.column_names))
         if not names:
-            raise DataError(f"{sources[0].path} is empty: no objects.", "Write one JSON object a line.")
+            raise DataError(f"{sources[0].path} is empty: no objects.", "Write one JSON object per line.")
         check_columns(sources[0].path, names, wanted)
     else:
         names = tables[0].column_names

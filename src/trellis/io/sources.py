@@ -162,13 +162,13 @@ def _missing(path: Path) -> DataError:
 
 
 def _source(path: Path, forced: str | None) -> Source:
-    told = format_of(path.name)
+    format_ = format_of(path.name)
     if forced is not None:
-        told = FileFormat(forced, forced in COMPRESSIBLE and path.name.lower().endswith(".gz"))
-    if told is None:
+        format_ = FileFormat(forced, forced in COMPRESSIBLE and path.name.lower().endswith(".gz"))
+    if format_ is None:
         hint = f"Known extensions: {known_extensions()}; or say the format with --input-format."
         raise DataError(f"The format of {path} cannot be told from its name.", hint)
-    return Source(path, told.name, told.gzip)
+    return Source(path, format_.name, format_.gzip)
 
 
 def _check_one_format(sources: list[Source]) -> None:

@@ -1,4 +1,4 @@
-"""Texts, read as streams of words: a row a word, with its position.
+"""Texts, read as streams of words: one row per word, with its position.
 
 A word is a run of letters, with apostrophes inside, in lower case. The format has no extension of its own: any file is
 read so with the input format `text`.

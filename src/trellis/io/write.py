@@ -17,7 +17,7 @@ from trellis.errors import UsageError
 from trellis.io.arrow import Array, Chunked, pc, pcsv
 from trellis.io.failures import writing
 from trellis.io.formats import READ_ONLY, FileFormat, format_of, known_extensions
-from trellis.io.outputs import PLACE, Output, claimed
+from trellis.io.outputs import PLACE, OutputTarget, claimed
 from trellis.io.spreadsheets import guard_name, guard_text, is_text
 
 _ROWS = 64 * 1024
@@ -63,7 +63,7 @@ def write_table(table: pa.Table, path: PLACE, *, overwrite: bool = False) -> Pat
 
 
 @contextmanager
-def claimed_file(path: PLACE, overwrite: bool) -> Iterator[Output]:
+def claimed_file(path: PLACE, overwrite: bool) -> Iterator[OutputTarget]:
     """Claim a file for `write_table`, before there is a table; see `trellis.io.outputs.claimed`.
 
     Raises
@@ -71,7 +71,7 @@ def claimed_file(path: PLACE, overwrite: bool) -> Iterator[Output]:
     UsageError
         If it cannot be written there.
     """
-    if not isinstance(path, Output):
+    if not isinstance(path, OutputTarget):
         _check_target(Path(path), overwrite)
     with claimed(path, overwrite=overwrite, is_file=True) as output:
         yield output

@@ -39,7 +39,7 @@ from trellis.language.values import INT64, Scope, bind_condition
 
 
 def bind(
-    query: s.Query,
+    query: s.QuerySyntax,
     text: str,
     schema: Schema | None = None,
     params: Mapping[str, Any] | None = None,
@@ -67,7 +67,7 @@ def bind(
     scope = Scope(text, {v.name: v for v in variables}, schema, read_parameters(params))
     _check_types(query.pattern, scope)
     partition = _partition(query, scope)
-    conditions = tuple(_condition(c, scope) for c in query.where if not isinstance(c, s.Partition))
+    conditions = tuple(_condition(c, scope) for c in query.where if not isinstance(c, s.PartitionClause))
     window = _window(query.within, scope)
     group_by = tuple(dict.fromkeys(_grouping(name, partition, scope) for name in query.group_by))
     lead = _leading_columns(query, window, partition, group_by, scope)
@@ -162,10 +162,10 @@ def _check_types(pattern: s.Pattern, scope: Scope) -> None:
 # --- Conditions -------------------------------------------------------------------------------------------------
 
 
-def _partition(query: s.Query, scope: Scope) -> tuple[tuple[str, Type], ...]:
+def _partition(query: s.QuerySyntax, scope: Scope) -> tuple[tuple[str, Type], ...]:
     found: dict[str, Type] = {}
     for condition in query.where:
-        if isinstance(condition, s.Partition):
+        if isinstance(condition, s.PartitionClause):
             for name in condition.attributes:
                 column, type_ = _shared_column(name, scope)
                 found[column] = type_
@@ -217,7 +217,7 @@ def _grouping(name: s.Name, partition: tuple[tuple[str, Type], ...], scope: Scop
 # --- Windows ----------------------------------------------------------------------------------------------------
 
 
-def _window(within: s.Within | None, scope: Scope) -> Window:
+def _window(within: s.WithinClause | None, scope: Scope) -> Window:
     if within is None:
         return Window(WindowKind.WHOLE)
     size = _duration(within.size, "WITHIN", scope)
@@ -272,7 +272,11 @@ def _check_unit(
 
 
 def _leading_columns(
-    query: s.Query, window: Window, partition: tuple[tuple[str, Type], ...], group_by: tuple[str, ...], scope: Scope
+    query: s.QuerySyntax,
+    window: Window,
+    partition: tuple[tuple[str, Type], ...],
+    group_by: tuple[str, ...],
+    scope: Scope,
 ) -> list[OutputColumn]:
     time = type_text(scope.schema.time_type) if scope.schema else "unknown"
     bounds = "timestamp" if time == "date" else time
@@ -288,7 +292,7 @@ def _leading_columns(
 
 
 def _result_columns(
-    query: s.Query, variables: tuple[Variable, ...], returns: tuple[NamedOutput, ...],
+    query: s.QuerySyntax, variables: tuple[Variable, ...], returns: tuple[NamedOutput, ...],
     aggregates: tuple[NamedOutput, ...], scope: Scope,
 ) -> list[OutputColumn]:  # fmt: skip
     if query.aggregates:
@@ -303,7 +307,7 @@ def _result_columns(
     return columns + ([OutputColumn("bindings", "array<string>")] if len(bound) > 1 else [])
 
 
-def _check_columns(columns: list[OutputColumn], query: s.Query, scope: Scope) -> None:
+def _check_columns(columns: list[OutputColumn], query: s.QuerySyntax, scope: Scope) -> None:
     """Refuse a partition or variable that is called like another column of the result."""
     counts = Counter(c.name for c in columns)
     repeated = {name for name, number in counts.items() if number > 1}
@@ -315,7 +319,7 @@ def _check_columns(columns: list[OutputColumn], query: s.Query, scope: Scope) ->
             scope.fail(what, node, hint)
 
 
-def _report(mode: str | None, query: s.Query) -> s.Report:
+def _report(mode: str | None, query: s.QuerySyntax) -> s.Report:
     if mode is None:
         return query.report
     if mode not in list(s.Report):

@@ -62,7 +62,7 @@ def columns_of(value: Value) -> Iterator[Column]:
 
 
 class ConditionKind(StrEnum):
-    """What a conjunct of WHERE refers to."""
+    """The kind of a conjunct of WHERE, by the events it refers to."""
 
     CONSTANT = "constant"  # each event of one variable
     ADJACENT = "adjacent"  # two consecutive events of one Kleene variable
@@ -117,7 +117,7 @@ class OutputColumn:
 
 
 class OutputKind(StrEnum):
-    """What an item of RETURN, ORDER BY or AGGREGATE is made of."""
+    """The kind of an item of RETURN, ORDER BY or AGGREGATE."""
 
     IDS = "ids"  # v
     ATTRIBUTE = "attribute"  # v.attr, FIRST(v).attr, v[k].attr
@@ -166,7 +166,7 @@ class BoundQuery:
     """A query bound to a schema and parameters; `parameters` as people see them, `given` as they were given."""
 
     text: str
-    syntax: s.Query
+    syntax: s.QuerySyntax
     schema: Schema | None
     pattern: s.Pattern
     variables: tuple[Variable, ...]

@@ -1,4 +1,4 @@
-"""What the builders of the syntax tree share: places, failures, and names whose meaning their context decides."""
+"""The base of the builders of the syntax tree: places, failures, and names whose meaning their context decides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_DIGITS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed(s.Node):
+class IndexedReference(s.Node):
     """A reference whose meaning the others of its conjunct decide; `form` tells how it is written.
 
     Forms are `bare` (`s.x`), `i` (`s[i].x`), `i-1` (`s[i-1].x`), `next` (`NEXT(s).x`), `prefix` (`s[..i-1].x`), and
@@ -27,7 +27,7 @@ class Indexed(s.Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Lone(s.Node):
+class PatternName(s.Node):
     """A bare name in a pattern: a type in SEQ, an untyped variable between semicolons."""
 
     name: str
@@ -35,7 +35,7 @@ class Lone(s.Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Bare(s.Node):
+class ExpressionName(s.Node):
     """A bare name in an expression: a parameter in a condition, a variable in RETURN."""
 
     name: str

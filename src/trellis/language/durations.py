@@ -43,10 +43,10 @@ def to_micros(amount: Decimal | int, unit: str) -> int | None:
 
 
 def no_unit(word: str) -> tuple[str, str]:
-    """Return what is wrong with a word that stands behind a number and is no unit, and what to write instead."""
+    """Explain why a word after a number is not a unit; return the mistake, and what to write instead."""
     if word.upper() in _AFTER_NUMBERS:
         return f"`{word}` cannot stand here", "Each clause comes once, WHERE before WITHIN before RETURN."
-    what = f"`{word}` is no unit of time"
+    what = f"`{word}` is not a unit of time"
     if word.lower() in _UNEVEN:
         return what, "Months and years have no fixed length; write days or weeks."
     near = nearest(word, [*_AFTER_NUMBERS, *UNITS])

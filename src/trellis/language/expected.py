@@ -1,4 +1,4 @@
-"""What could have stood where the parser stopped, as a short phrase: `a name, WHERE or the end`."""
+"""The tokens that the parser expected where it stopped, as a short phrase: `a name, WHERE or the end`."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ from lark import Token, v_args
 
 from trellis.errors import did_you_mean
 from trellis.language import syntax as s
-from trellis.language.building import MOST_DIGITS, Bare, Indexed, at, name_of, span_of
+from trellis.language.building import MOST_DIGITS, ExpressionName, IndexedReference, at, name_of, span_of
 from trellis.language.durations import LONGEST, UNITS, no_unit, to_micros
 from trellis.language.patterns import PatternBuilder
 from trellis.language.printer import KEYWORDS
-from trellis.language.times import MICROS_A_DAY, parse_timestamp
+from trellis.language.times import MICROS_PER_DAY, parse_timestamp
 
 VALUE_FUNCTIONS = ("ABS", "COALESCE")
 PICKS = {"NEXT": "next", "FIRST": s.Which.FIRST, "LAST": s.Which.LAST}
@@ -39,7 +39,7 @@ class ExpressionBuilder(PatternBuilder):
     def value(self, node: s.Node) -> Any:
         """Return a node that must be a value."""
         if isinstance(node, s.Condition):
-            if isinstance(node, s.Partition):
+            if isinstance(node, s.PartitionClause):
                 hint = "Write `WHERE [id] AND ...`; an attribute is written `v.id`."
                 self.fail("a partition stands where a value is expected", node.span, hint)
             hint = "Conditions stand in WHERE, joined with AND and OR."
@@ -70,18 +70,18 @@ class ExpressionBuilder(PatternBuilder):
 
     def contained(self, meta: Any, c: list[Any]) -> s.Node:
         operand, *items = (self.value(x) for x in c if isinstance(x, s.Node))
-        return self._perhaps_not(s.In(operand, tuple(items), span=at(meta)), c)
+        return self._perhaps_not(s.Membership(operand, tuple(items), span=at(meta)), c)
 
     def between(self, meta: Any, c: list[Any]) -> s.Node:
         operand, low, high = (self.value(x) for x in c if isinstance(x, s.Node))
-        return self._perhaps_not(s.Between(operand, low, high, span=at(meta)), c)
+        return self._perhaps_not(s.RangeTest(operand, low, high, span=at(meta)), c)
 
     def like(self, meta: Any, c: list[Any]) -> s.Node:
         operand, pattern = (self.value(x) for x in c if isinstance(x, s.Node))
-        return self._perhaps_not(s.Like(operand, pattern, span=at(meta)), c)
+        return self._perhaps_not(s.LikeTest(operand, pattern, span=at(meta)), c)
 
     def is_null(self, meta: Any, c: list[Any]) -> s.Node:
-        return self._perhaps_not(s.IsNull(self.value(c[0]), span=at(meta)), c)
+        return self._perhaps_not(s.NullTest(self.value(c[0]), span=at(meta)), c)
 
     @staticmethod
     def _perhaps_not(node: s.Condition, c: list[Any]) -> s.Node:
@@ -89,7 +89,7 @@ class ExpressionBuilder(PatternBuilder):
         return s.Negation(node, span=node.span) if negated else node
 
     def partition(self, meta: Any, c: list[Token]) -> s.Node:
-        return s.Partition(tuple(s.Name(name_of(t), span=span_of(t)) for t in c), span=at(meta))
+        return s.PartitionClause(tuple(s.Name(name_of(t), span=span_of(t)) for t in c), span=at(meta))
 
     # Values
 
@@ -139,13 +139,13 @@ class ExpressionBuilder(PatternBuilder):
             hint = did_you_mean(c[0], known, "Only TIMESTAMP and DATE do.")
             self.fail(f"`{c[0]}` cannot stand before a string", span_of(c[0]), hint)
         micros = parse_timestamp(str(c[1])[1:-1])
-        if micros is None or (word == "DATE" and micros % MICROS_A_DAY):
+        if micros is None or (word == "DATE" and micros % MICROS_PER_DAY):
             example = "2024-01-31 09:30:00" if word == "TIMESTAMP" else "2024-01-31"
-            self.fail(f"{c[1]} is no {word.lower()}", span_of(c[1]), f"Write it as '{example}'.")
+            self.fail(f"{c[1]} is not a {word.lower()}", span_of(c[1]), f"Write it as '{example}'.")
         return s.Timestamp(micros, span=at(meta))
 
     def name(self, meta: Any, c: list[Token]) -> s.Node:
-        return Bare(name_of(c[0]), span=at(meta))
+        return ExpressionName(name_of(c[0]), span=at(meta))
 
     def length(self, meta: Any, c: list[Token]) -> s.Node:
         return s.Length(span=at(meta))
@@ -153,7 +153,7 @@ class ExpressionBuilder(PatternBuilder):
     # References
 
     def attribute(self, meta: Any, c: list[Token]) -> s.Node:
-        return Indexed(name_of(c[0]), name_of(c[1]), "bare", span=at(meta))
+        return IndexedReference(name_of(c[0]), name_of(c[1]), "bare", span=at(meta))
 
     def index_name(self, meta: Any, c: list[Token]) -> tuple[str, int | None]:
         self._must_be_i(c[0])
@@ -180,21 +180,21 @@ class ExpressionBuilder(PatternBuilder):
     def _must_be_i(self, token: Token) -> None:
         if token != "i":
             hint = "Write `[i]`, `[i-1]`, or a number from 1."
-            self.fail(f"`[{token}]` is no index", span_of(token), hint)
+            self.fail(f"`[{token}]` is not an index", span_of(token), hint)
 
     def indexed(self, meta: Any, c: list[Any]) -> s.Node:
         var, (form, number), attr = name_of(c[0]), c[1], name_of(c[2])
         if form == "nth":
             return s.Attribute(var, attr, s.Which.NTH, number, span=at(meta))
-        return Indexed(var, attr, form, span=at(meta))
+        return IndexedReference(var, attr, form, span=at(meta))
 
     def picked(self, meta: Any, c: list[Any]) -> s.Node:
         called, attr = c[0], name_of(c[1])
-        if not (isinstance(called, Indexed) and called.form.startswith("pick ")):
+        if not (isinstance(called, IndexedReference) and called.form.startswith("pick ")):
             self.fail("only FIRST(v), LAST(v) and NEXT(v) have attributes", at(meta))
         which = PICKS[called.form.removeprefix("pick ")]
         if which == "next":
-            return Indexed(called.var, attr, "next", span=at(meta))
+            return IndexedReference(called.var, attr, "next", span=at(meta))
         return s.Attribute(called.var, attr, cast(s.Which, which), span=at(meta))
 
     # Functions
@@ -225,21 +225,21 @@ class ExpressionBuilder(PatternBuilder):
 
     def _pick(self, function: str, argument: s.Node, span: s.Span) -> s.Node:
         """FIRST(v), LAST(v) or NEXT(v), awaiting `.attr`."""
-        if isinstance(argument, Indexed) and argument.form == "bare":
+        if isinstance(argument, IndexedReference) and argument.form == "bare":
             hint = f"Write `{function}({argument.var}).{argument.attr}`."
             self.fail(f"{function} takes a variable", argument.span, hint)
-        if not isinstance(argument, Bare):
+        if not isinstance(argument, ExpressionName):
             self.fail(f"{function} takes a variable", argument.span, f"Write `{function}(v).attribute`.")
-        return Indexed(argument.name, "", f"pick {function}", span=span)
+        return IndexedReference(argument.name, "", f"pick {function}", span=span)
 
     def _aggregate(self, function: str, argument: s.Node, span: s.Span) -> s.Node:
         match argument:
-            case Indexed(var=var, attr=attr, form="prefix"):
+            case IndexedReference(var=var, attr=attr, form="prefix"):
                 return s.Prefix(function, var, attr, span=span)
-            case Indexed(var=var, attr=attr, form="bare") if function != "COUNT":
+            case IndexedReference(var=var, attr=attr, form="bare") if function != "COUNT":
                 return s.Aggregate(function, s.Attribute(var, attr, span=argument.span), span=span)
-            case Bare(name=name) if function == "COUNT":
-                return s.Aggregate(function, s.Variable(name, span=argument.span), span=span)
+            case ExpressionName(name=name) if function == "COUNT":
+                return s.Aggregate(function, s.VariableReference(name, span=argument.span), span=span)
             case s.Length() if function in ("MIN", "MAX", "AVG"):
                 return s.Aggregate(function, argument, span=span)
         wanted = {"COUNT": "`*` or a variable", "SUM": "an attribute such as `v.price`"}
@@ -247,16 +247,16 @@ class ExpressionBuilder(PatternBuilder):
         hint = "Write `COUNT(*)` for trends, `COUNT(v)` for events." if function == "COUNT" else None
         self.fail(f"{function} takes {takes}", argument.span, hint)
 
-    # What a reference means in its place
+    # The meaning of a reference in its place
 
     def conjunct(self, condition: s.Condition) -> s.Condition:
         """Resolve the references of one conjunct of WHERE, which decide each other's meaning."""
-        forms: dict[str, dict[str, Indexed]] = {}
+        forms: dict[str, dict[str, IndexedReference]] = {}
         for node in s.walk(condition):
-            if isinstance(node, s.Partition) and node is not condition:
+            if isinstance(node, s.PartitionClause) and node is not condition:
                 hint = "Write `WHERE [id] AND ...`, not inside OR or NOT."
                 self.fail("a partition stands alone between ANDs", node.span, hint)
-            if isinstance(node, Indexed):
+            if isinstance(node, IndexedReference):
                 forms.setdefault(node.var, {})[node.form] = node
         for var, used in forms.items():
             if "next" in used and "i-1" in used:
@@ -264,7 +264,7 @@ class ExpressionBuilder(PatternBuilder):
                 self.fail(what, used["next"].span, "Use one of them in a condition.")
         return cast(s.Condition, s.rebuild(condition, lambda n: self._in_condition(n, forms)))
 
-    def _in_condition(self, node: s.Node, forms: Mapping[str, Mapping[str, Indexed]]) -> s.Node | None:
+    def _in_condition(self, node: s.Node, forms: Mapping[str, Mapping[str, IndexedReference]]) -> s.Node | None:
         match node:
             case s.Length():
                 hint = "Write `HAVING LENGTH >= 2`."
@@ -272,14 +272,14 @@ class ExpressionBuilder(PatternBuilder):
             case s.Aggregate(function=function):
                 hint = "Use it in RETURN, ORDER BY or AGGREGATE."
                 self.fail(f"{function} speaks of a whole trend; WHERE cannot", node.span, hint)
-            case Bare():
+            case ExpressionName():
                 return self.parameter(node)
-            case Indexed(var=var, attr=attr, form=form):
+            case IndexedReference(var=var, attr=attr, form=form):
                 self._complete(node)
                 return s.Attribute(var, attr, _which(form, forms[var]), span=node.span)
         return None
 
-    def parameter(self, node: Bare) -> s.Parameter:
+    def parameter(self, node: ExpressionName) -> s.Parameter:
         """Return a bare name as a parameter."""
         written = self.written(node)
         if written.upper() == "NULL":
@@ -289,7 +289,7 @@ class ExpressionBuilder(PatternBuilder):
             self.fail(f"`{written}` is a keyword, expected a value", node.span, hint)
         return s.Parameter(node.name, span=node.span)
 
-    def _complete(self, node: Indexed) -> None:
+    def _complete(self, node: IndexedReference) -> None:
         if node.form == "prefix":
             hint = f"Write `AVG({node.var}[..i-1].{node.attr})`."
             self.fail(f"`{node.var}[..i-1]` stands inside an aggregate", node.span, hint)
@@ -303,9 +303,9 @@ class ExpressionBuilder(PatternBuilder):
         return s.rebuild(self.value(node), self._in_output)
 
     def _in_output(self, node: s.Node) -> s.Node | None:
-        if isinstance(node, Bare):
-            return s.Variable(node.name, span=node.span)
-        if not isinstance(node, Indexed):
+        if isinstance(node, ExpressionName):
+            return s.VariableReference(node.name, span=node.span)
+        if not isinstance(node, IndexedReference):
             return None
         self._complete(node)
         if node.form != "bare":
@@ -315,7 +315,7 @@ class ExpressionBuilder(PatternBuilder):
         return s.Attribute(node.var, node.attr, span=node.span)
 
 
-def _which(form: str, used: Mapping[str, Indexed]) -> s.Which:
+def _which(form: str, used: Mapping[str, IndexedReference]) -> s.Which:
     if form == "i-1" or (form != "next" and "next" in used):
         return s.Which.EARLIER
     return s.Which.LATER if form == "next" or "i-1" in used else s.Which.EACH

@@ -1,4 +1,4 @@
-"""What the parser stumbled over, in words: what stands there, what was expected, what was probably meant."""
+"""Syntax mistakes in words: the text where the parser stopped, what was expected, and what was probably meant."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BRACKETS = {"LPAR": "(", "LSQB": "["}
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What is wrong, where, and what to do."""
+    """A mistake: what is wrong, where, and what to do."""
 
     what: str
     start: int
@@ -49,19 +49,19 @@ class Stop:
 
     text: str
     start: int
-    found: str
+    token: str
     expected: frozenset[str]
     read: tuple[Any, ...]
 
     @property
     def ended(self) -> bool:
         """Whether the text ends here."""
-        return not self.found
+        return not self.token
 
     @property
     def word(self) -> str:
         """The word in upper case, if it is one."""
-        return self.found.upper() if re.match(r"\w", self.found) else ""
+        return self.token.upper() if re.match(r"\w", self.token) else ""
 
     @property
     def open_bracket(self) -> Token | None:
@@ -75,11 +75,11 @@ class Stop:
 
     def here(self, what: str, hint: str | None = None) -> Diagnosis:
         """A diagnosis for the word or sign itself."""
-        return Diagnosis(what, self.start, self.start + max(1, len(self.found)), hint)
+        return Diagnosis(what, self.start, self.start + max(1, len(self.token)), hint)
 
     def unexpected(self, hint: str | None) -> Diagnosis:
         """The general diagnosis: what stands here and what was expected instead."""
-        return self.here(f"unexpected `{self.found}`, expected {phrase(self.expected, self.after_number)}", hint)
+        return self.here(f"unexpected `{self.token}`, expected {phrase(self.expected, self.after_number)}", hint)
 
     @property
     def after_number(self) -> bool:
@@ -90,8 +90,8 @@ class Stop:
 def explain_unexpected(problem: UnexpectedInput, text: str) -> QuerySyntaxError:
     """Return the error that says what is wrong at the place where the parser stopped."""
     stop = _stop(problem, text)
-    found = next(d for d in (diagnose(stop) for diagnose in DIAGNOSES) if d is not None)
-    return QuerySyntaxError(found.what, text, found.start, found.end, found.hint)
+    diagnosis = next(d for d in (diagnose(stop) for diagnose in DIAGNOSES) if d is not None)
+    return QuerySyntaxError(diagnosis.what, text, diagnosis.start, diagnosis.end, diagnosis.hint)
 
 
 def _stop(problem: Any, text: str) -> Stop:
@@ -102,16 +102,16 @@ def _stop(problem: Any, text: str) -> Stop:
     parser = problem.interactive_parser
     expected = frozenset(t.removeprefix("_") for t in parser.accepts())
     hyphens = "SKIP_TILL_ANY" in expected
-    found = "" if at_end else _found(text, start, hyphens)
-    return Stop(text, start, found, expected, tuple(parser.parser_state.value_stack))
+    token = "" if at_end else _token_at(text, start, hyphens)
+    return Stop(text, start, token, expected, tuple(parser.parser_state.value_stack))
 
 
-def _found(text: str, start: int, hyphens: bool) -> str:
+def _token_at(text: str, start: int, hyphens: bool) -> str:
     """The word or sign at a place, as a reader would take it."""
     words = r"\w+(?:[- ]\w+)*" if hyphens else r"\w+"
     match = re.compile(rf"{words}|`[^`\n]+`|'(?:[^'\n]|'')*'|<>|[<>!]=|\.\.|--|\S").match(text, start)
-    found = match.group() if match else ""
-    return found if len(found) <= 40 else found[:39] + "…"
+    word = match.group() if match else ""
+    return word if len(word) <= 40 else word[:39] + "…"
 
 
 def _clauses(x: Any) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _no_query(stop: Stop) -> Diagnosis | None:
         return None
     if stop.ended:
         return Diagnosis("the query is empty", 0, 0, "A query begins with PATTERN.")
-    near = nearest(stop.found, ["PATTERN"])
+    near = nearest(stop.token, ["PATTERN"])
     hint = "Did you mean `PATTERN`?" if near else "For example: PATTERN Stock+ s[] WHERE s.price > 10"
     return stop.here("a query begins with PATTERN", hint)
 
@@ -156,12 +156,12 @@ def _operator(stop: Stop) -> Diagnosis | None:
         for length in (2, 1):
             sign = stop.text[max(start, 0) : start + length]
             if sign in OPERATORS and start + length > stop.start:
-                return Diagnosis(f"`{sign}` is no operator", start, start + length, OPERATORS[sign])
+                return Diagnosis(f"`{sign}` is not an operator", start, start + length, OPERATORS[sign])
     return None
 
 
 def _quote(stop: Stop) -> Diagnosis | None:
-    if not stop.found or stop.found not in QUOTES:
+    if not stop.token or stop.token not in QUOTES:
         return None
     whole = re.compile(rf"[{QUOTES}]([^{QUOTES}\n]*)[{QUOTES}]").match(stop.text, stop.start)
     if whole is None:
@@ -172,12 +172,12 @@ def _quote(stop: Stop) -> Diagnosis | None:
 
 
 def _endless(stop: Stop) -> Diagnosis | None:
-    kind = {"'": "string", "`": "name"}.get(stop.found)
+    kind = {"'": "string", "`": "name"}.get(stop.token)
     if kind is None:
         return None
-    stretch = stop.text[stop.start :].split("\n", 1)[0].rstrip()
+    rest = stop.text[stop.start :].split("\n", 1)[0].rstrip()
     hint = "Put a `'` behind it." if kind == "string" else "Put a backtick behind it."
-    return Diagnosis(f"the {kind} does not end", stop.start, stop.start + len(stretch), hint)
+    return Diagnosis(f"the {kind} does not end", stop.start, stop.start + len(rest), hint)
 
 
 def _quote_inside(stop: Stop) -> Diagnosis | None:
@@ -187,11 +187,11 @@ def _quote_inside(stop: Stop) -> Diagnosis | None:
     hint = "Inside a string a quote is written twice, as in 'it''s'."
     if "\n" in last:
         hint = f"The string begins in {_place(stop.text, last.start_pos or 0)}; put a `'` where it should end."
-    return stop.here(f"unexpected `{stop.found}` behind a string", hint)
+    return stop.here(f"unexpected `{stop.token}` behind a string", hint)
 
 
 def _unit(stop: Stop) -> Diagnosis | None:
-    """A word behind a number that is no unit, with something behind it that no unit explains."""
+    """A word behind a number that is not a unit, with something behind it that no unit explains."""
     *_, number, word = (None, None, *stop.read)
     if not (_is_number(number) and isinstance(word, Token) and word.type == "NAME"):
         return None
@@ -232,12 +232,12 @@ def _complete(stop: Stop) -> bool:
 
 
 def _chained_comparison(stop: Stop) -> Diagnosis | None:
-    if "COMPARATOR" in stop.expected or not re.fullmatch(r"[<>]=?|!=|<>|=", stop.found):
+    if "COMPARATOR" in stop.expected or not re.fullmatch(r"[<>]=?|!=|<>|=", stop.token):
         return None
     if stop.read[-1:] and getattr(stop.read[-1], "type", "") == "NOT":
-        return stop.here(f"NOT cannot stand before `{stop.found}`", "Write `!=`, or NOT before the comparison.")
+        return stop.here(f"NOT cannot stand before `{stop.token}`", "Write `!=`, or NOT before the comparison.")
     if stop.read[-1:] and getattr(stop.read[-1], "type", "") == "COMPARATOR":
-        return stop.here(f"unexpected `{stop.found}` behind `{stop.read[-1]}`", "Comparisons are = != < <= > and >=.")
+        return stop.here(f"unexpected `{stop.token}` behind `{stop.read[-1]}`", "Comparisons are = != < <= > and >=.")
     if not any(getattr(x, "type", "") == "COMPARATOR" for x in stop.read[-3:]):
         return None
     return stop.here("a comparison has two sides", "Join two with AND, or write `x BETWEEN low AND high`.")
@@ -248,7 +248,7 @@ def _missing_parentheses(stop: Stop) -> Diagnosis | None:
     if stop.expected != {"LPAR"} or last not in ("SEQ", "OR", "AND", "NOT", "IN"):
         return None
     inside = {"NOT": "NOT(E v)", "IN": "IN (1, 2)"}.get(last, f"{last}(A a, B b)")
-    stands = f"unexpected `{stop.found}`, expected `(`" if stop.found else "the query ends here, but `(` was expected"
+    stands = f"unexpected `{stop.token}`, expected `(`" if stop.token else "the query ends here, but `(` was expected"
     return stop.here(stands, f"Write `{inside}`.")
 
 
@@ -282,11 +282,11 @@ def _unclosed(stop: Stop) -> str | None:
 
 
 def _particular(stop: Stop) -> str | None:
-    """What people often write, and what to write instead."""
+    """Advise on common mistakes: what to write instead."""
     clause = stop.clauses[-1] if stop.clauses else ""
-    match stop.found:
+    match stop.token:
         case ")" | "]" if stop.open_bracket is None:
-            return f"There is no `{'(' if stop.found == ')' else '['}` before it."
+            return f"There is no `{'(' if stop.token == ')' else '['}` before it."
         case "]" if {"INTEGER", "NAME"} <= stop.expected:
             return "Write `v.x` for every event, `v[i].x` beside `v[i-1].x`, or `v[1].x` for the first."
         case "," if clause == "PATTERN" and stop.open_bracket is None:
@@ -304,7 +304,7 @@ def _particular(stop: Stop) -> str | None:
             return "Leave RETURN out for all events of each trend."
         case "[" if clause == "PATTERN":
             return "Write `E+ v[]`: an event type, a plus and a variable."
-    if stop.found.startswith("'") and clause in ("WITHIN", "SLIDE"):
+    if stop.token.startswith("'") and clause in ("WITHIN", "SLIDE"):
         return "Write a duration without quotes, as `10 min`."
     if stop.word == "NULL":
         return "Write `IS NULL` or `IS NOT NULL`."
@@ -323,9 +323,9 @@ def _missing_by(stop: Stop) -> str:
 
 
 def _near(stop: Stop) -> str | None:
-    """The expected word that the found one resembles."""
+    """The expected word that the one in the text resembles."""
     words = [SPOKEN.get(k, k) for k in stop.expected]
-    near = nearest(stop.found, [w for w in words if re.fullmatch(r"[A-Za-z-]+", w)]) if stop.word else None
+    near = nearest(stop.token, [w for w in words if re.fullmatch(r"[A-Za-z-]+", w)]) if stop.word else None
     return f"Did you mean `{near}`?" if near and near.upper() != stop.word else None
 
 
@@ -340,13 +340,13 @@ def _mistaken(stop: Stop) -> str | None:
 
 def _missing_comma(stop: Stop) -> str | None:
     if "AS" in stop.expected and stop.word and stop.word not in KEYWORDS:
-        return f"Write `AS {stop.found}` to name the column."
+        return f"Write `AS {stop.token}` to name the column."
     if "COMMA" not in stop.expected or not stop.word or stop.word in KEYWORDS:
         return None
-    return f"Is a `,` missing before `{stop.found}`?"
+    return f"Is a `,` missing before `{stop.token}`?"
 
 
 def _keyword(stop: Stop) -> str | None:
     if stop.word not in KEYWORDS or "NAME" not in stop.expected or stop.after_number:
         return None
-    return f"`{stop.found}` is a keyword; a name that is spelled like one goes in backticks."
+    return f"`{stop.token}` is a keyword; a name that is spelled like one goes in backticks."

@@ -24,7 +24,7 @@ ONE_VALUE = "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value."
 def bind_output(e: s.Expression, scope: Scope) -> Output:
     """Return an expression about one trend: a variable, an attribute, LENGTH, an aggregate, arithmetic on these."""
     match e:
-        case s.Variable(var=var):
+        case s.VariableReference(var=var):
             variable = _bindable(scope.variable(var, e), e, scope)
             return Output(OutputKind.IDS, id_type(scope.schema), variable.kleene, variable=var)
         case s.Attribute():
@@ -139,7 +139,7 @@ def bind_aggregate(item: s.Item, scope: Scope) -> Output:
         scope.fail("AGGREGATE takes COUNT, SUM, MIN, MAX and AVG", e, hint)
     if e.argument is None:
         return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT")
-    if isinstance(e.argument, s.Variable):
+    if isinstance(e.argument, s.VariableReference):
         _bindable(scope.variable(e.argument.var, e.argument), e.argument, scope)
         return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT", variable=e.argument.var)
     if isinstance(e.argument, s.Length):
@@ -168,7 +168,7 @@ def name_outputs(
 
 def _default_name(e: s.Expression) -> str | None:
     match e:
-        case s.Variable(var=var):
+        case s.VariableReference(var=var):
             return var
         case s.Attribute(var=var, attr=attr, which=s.Which.EACH):
             return f"{var}_{attr}"
@@ -178,7 +178,7 @@ def _default_name(e: s.Expression) -> str | None:
             return "length"
         case s.Aggregate(function=function, argument=None):
             return function.lower()
-        case s.Aggregate(function=function, argument=s.Variable(var=var)):
+        case s.Aggregate(function=function, argument=s.VariableReference(var=var)):
             return f"{function.lower()}_{var}"
         case s.Aggregate(function=function, argument=s.Length()):
             return f"{function.lower()}_length"

@@ -16,7 +16,7 @@ from trellis.language.times import EPOCH
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ParameterValue:
     """A parameter's value as a literal, and its text where it was given as text."""
 
     literal: s.Literal | s.Negative
@@ -24,7 +24,7 @@ class Given:
     shown: str
 
 
-def read_parameters(values: Mapping[str, Any] | None) -> dict[str, Given]:
+def read_parameters(values: Mapping[str, Any] | None) -> dict[str, ParameterValue]:
     """Return the literals that the values stand for.
 
     Text is read as a literal where it is one (`90`, `90 s`, `true`) and otherwise stands for itself. Python numbers,
@@ -38,11 +38,11 @@ def read_parameters(values: Mapping[str, Any] | None) -> dict[str, Given]:
     return {name: _read(name, value) for name, value in (values or {}).items()}
 
 
-def _read(name: str, value: Any) -> Given:
+def _read(name: str, value: Any) -> ParameterValue:
     if isinstance(value, str):
         text = str(value)
-        return Given(parse_literal(text) or s.String(text), text, text)
-    return Given(_literal(name, value), None, str(value))
+        return ParameterValue(parse_literal(text) or s.String(text), text, text)
+    return ParameterValue(_literal(name, value), None, str(value))
 
 
 def _literal(name: str, value: Any) -> s.Literal | s.Negative:

@@ -10,7 +10,7 @@ from lark.exceptions import VisitError
 
 from trellis.errors import QuerySyntaxError, TrellisError
 from trellis.language import syntax as s
-from trellis.language.building import Bare, at, name_of, span_of
+from trellis.language.building import ExpressionName, at, name_of, span_of
 from trellis.language.expressions import ExpressionBuilder
 from trellis.language.grammar import grammar
 from trellis.language.mistakes import explain_unexpected
@@ -18,7 +18,7 @@ from trellis.language.mistakes import explain_unexpected
 DEEPEST = 100
 
 
-def parse(text: str) -> s.Query:
+def parse(text: str) -> s.QuerySyntax:
     """Return the syntax tree of a query.
 
     Raises
@@ -26,7 +26,7 @@ def parse(text: str) -> s.Query:
     QuerySyntaxError
         If the text is not a query; says line, column, what was expected, and what is near.
     """
-    return cast(s.Query, _built(text, "query"))
+    return cast(s.QuerySyntax, _built(text, "query"))
 
 
 def parse_literal(text: str) -> s.Literal | s.Negative | None:
@@ -70,8 +70,8 @@ def _check_depth(tree: Tree[Token], text: str) -> None:
 class _QueryBuilder(ExpressionBuilder):
     """Builds the clauses; each gives the fields of the query that it fills."""
 
-    def query(self, meta: Any, c: list[Any]) -> s.Query:
-        query = s.Query(c[0], span=at(meta))
+    def query(self, meta: Any, c: list[Any]) -> s.QuerySyntax:
+        query = s.QuerySyntax(c[0], span=at(meta))
         for clause in c[1:]:
             query = replace(query, **clause)
         return _with_aliases(query)
@@ -99,8 +99,8 @@ class _QueryBuilder(ExpressionBuilder):
         return {"report": s.Report(c[0].lower())}
 
     def within(self, meta: Any, c: list[Any]) -> dict[str, Any]:
-        durations = [self.parameter(x) if isinstance(x, Bare) else x for x in c]
-        return {"within": s.Within(*durations, span=at(meta))}
+        durations = [self.parameter(x) if isinstance(x, ExpressionName) else x for x in c]
+        return {"within": s.WithinClause(*durations, span=at(meta))}
 
     def returns(self, meta: Any, c: list[s.Item]) -> dict[str, Any]:
         return {"returns": tuple(c)}
@@ -137,14 +137,14 @@ class _QueryBuilder(ExpressionBuilder):
         return number
 
 
-def _with_aliases(query: s.Query) -> s.Query:
+def _with_aliases(query: s.QuerySyntax) -> s.QuerySyntax:
     """Replace a name in ORDER BY that RETURN has given by what it stands for."""
     aliases = {i.alias: i.expression for i in query.returns if i.alias is not None}
 
     def resolve(node: s.Node) -> s.Node | None:
         if isinstance(node, s.Aggregate):
             return node  # COUNT(v) means a variable
-        if not isinstance(node, s.Variable) or node.var not in aliases:
+        if not isinstance(node, s.VariableReference) or node.var not in aliases:
             return None
         return replace(aliases[node.var], span=node.span)
 

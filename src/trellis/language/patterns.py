@@ -9,7 +9,7 @@ from typing import Any, cast
 from lark import Token, v_args
 
 from trellis.language import syntax as s
-from trellis.language.building import Builder, Lone, at, name_of, span_of
+from trellis.language.building import Builder, PatternName, at, name_of, span_of
 
 
 @v_args(meta=True)
@@ -21,7 +21,7 @@ class PatternBuilder(Builder):
         self.bare: set[s.Span] = set()  # where a lone name is its own type and variable
 
     def lone(self, meta: Any, c: list[Token]) -> s.Node:
-        return Lone(name_of(c[0]), span=at(meta))
+        return PatternName(name_of(c[0]), span=at(meta))
 
     def single(self, meta: Any, c: list[Token]) -> s.Node:
         return s.Single(name_of(c[0]), name_of(c[1]), span=at(meta))
@@ -36,7 +36,7 @@ class PatternBuilder(Builder):
     def quantified_lone(self, meta: Any, c: list[Token]) -> s.Node:
         name = name_of(c[0])
         if c[1] == "+":
-            return Lone(name, kleene=True, span=at(meta))
+            return PatternName(name, kleene=True, span=at(meta))
         reserved = s.Star if c[1] == "*" else s.Maybe
         return reserved(name, name, span=at(meta))
 
@@ -118,14 +118,14 @@ class PatternBuilder(Builder):
         return s.Seq(_patterns([self._untyped(p) for p in parts]), span=span)
 
     def _typed(self, node: s.Node) -> s.Node:
-        if not isinstance(node, Lone):
+        if not isinstance(node, PatternName):
             return node
         self.bare.add(node.span)
         kind = s.Kleene if node.kleene else s.Single
         return kind(node.name, node.name, span=node.span)
 
     def _untyped(self, node: s.Node) -> s.Node:
-        if not isinstance(node, Lone):
+        if not isinstance(node, PatternName):
             return node
         if node.kleene:
             self.fail(

@@ -20,7 +20,7 @@ KEYWORDS = frozenset([
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 
 
-def to_query_text(query: s.Query) -> str:
+def to_query_text(query: s.QuerySyntax) -> str:
     """Return the query as text, a clause a line."""
     lines = [f"PATTERN {pattern_text(query.pattern)}"]
     if query.where:
@@ -42,7 +42,7 @@ def to_query_text(query: s.Query) -> str:
     return "\n".join(lines)
 
 
-def _output_lines(query: s.Query) -> list[str]:
+def _output_lines(query: s.QuerySyntax) -> list[str]:
     lines = []
     if query.returns:
         lines.append("RETURN " + ", ".join(_item(i) for i in query.returns))
@@ -69,7 +69,7 @@ def _key(key: s.Sort, returns: tuple[s.Item, ...]) -> str:
 
     def by_name(node: s.Node) -> s.Node | None:
         whole = node if isinstance(node, s.Aggregate) else None
-        return next((s.Variable(alias) for alias, expression in given.items() if expression == node), whole)
+        return next((s.VariableReference(alias) for alias, expression in given.items() if expression == node), whole)
 
     expression = cast(s.Expression, s.rebuild(key.expression, by_name))
     return value_text(expression) + (" DESC" if key.descending else "")
@@ -143,13 +143,13 @@ def _condition(c: s.Condition, earlier: frozenset[str], no: str = "") -> str:
     match c:
         case s.Comparison(op=op, left=left, right=right):
             return f"{value(left)} {op} {value(right)}"
-        case s.In(operand=x, items=items):
+        case s.Membership(operand=x, items=items):
             return f"{value(x)} {no}IN ({', '.join(value(i) for i in items)})"
-        case s.Between(operand=x, low=low, high=high):
+        case s.RangeTest(operand=x, low=low, high=high):
             return f"{value(x)} {no}BETWEEN {value(low)} AND {value(high)}"
-        case s.IsNull(operand=x):
+        case s.NullTest(operand=x):
             return f"{value(x)} IS {no}NULL"
-        case s.Like(operand=x, pattern=pattern):
+        case s.LikeTest(operand=x, pattern=pattern):
             return f"{value(x)} {no}LIKE {value(pattern)}"
         case s.Truth(operand=x):
             return value(x)
@@ -157,11 +157,11 @@ def _condition(c: s.Condition, earlier: frozenset[str], no: str = "") -> str:
             return " AND ".join(_term(t, earlier) for t in terms)
         case s.Disjunction(terms=terms):
             return " OR ".join(_term(t, earlier) for t in terms)
-        case s.Negation(term=s.In() | s.Between() | s.IsNull() | s.Like() as term):
+        case s.Negation(term=s.Membership() | s.RangeTest() | s.NullTest() | s.LikeTest() as term):
             return _condition(term, earlier, "NOT ")
         case s.Negation(term=term):
             return f"NOT ({_condition(term, earlier)})"
-        case s.Partition(attributes=names):
+        case s.PartitionClause(attributes=names):
             return f"[{', '.join(name_text(n.value) for n in names)}]"
 
 
@@ -177,7 +177,7 @@ def value_text(e: s.Expression, earlier: frozenset[str] = frozenset(), least: in
             return _attribute(e, earlier)
         case s.Prefix(function=function, var=var, attr=attr):
             return f"{function}({name_text(var)}[..i-1].{_after_dot(attr)})"
-        case s.Variable(var=name) | s.Parameter(name=name):
+        case s.VariableReference(var=name) | s.Parameter(name=name):
             return name_text(name)
         case s.Integer(value=number):
             return str(number)

@@ -1,4 +1,4 @@
-"""What the binder knows of the events: tables, columns and their types, and which columns are time, type and id."""
+"""The schema of events: tables, columns and their types, and which columns are time, type and id."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch `[start, end)` of characters of the query text."""
+    """A range `[start, end)` of characters of the query text."""
 
     start: int
     end: int
@@ -26,7 +26,7 @@ NOWHERE = Span(0, 0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """What every node has: its place in the text."""
+    """A node of the syntax tree, with its place in the text."""
 
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
@@ -178,7 +178,7 @@ class Prefix(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Variable(Node):
+class VariableReference(Node):
     """In RETURN and ORDER BY: the event id (for a Kleene variable: ids) bound to a variable."""
 
     var: str
@@ -265,7 +265,7 @@ class Aggregate(Node):
     """`COUNT(*)`, `COUNT(v)`, `SUM|MIN|MAX|AVG(v.attr)`, `MIN|MAX|AVG(LENGTH)`; None stands for `*`."""
 
     function: str
-    argument: Attribute | Variable | Length | None
+    argument: Attribute | VariableReference | Length | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +276,7 @@ class Length(Node):
 Expression = (
     Attribute
     | Prefix
-    | Variable
+    | VariableReference
     | Parameter
     | Integer
     | Real
@@ -305,7 +305,7 @@ class Comparison(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class In(Node):
+class Membership(Node):
     """`x IN (a, ...)`."""
 
     operand: Expression
@@ -313,7 +313,7 @@ class In(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Between(Node):
+class RangeTest(Node):
     """`x BETWEEN low AND high`."""
 
     operand: Expression
@@ -322,14 +322,14 @@ class Between(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull(Node):
+class NullTest(Node):
     """`x IS NULL`."""
 
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Like(Node):
+class LikeTest(Node):
     """`x LIKE pattern`: `%` any run, `_` any one character, backslash escapes."""
 
     operand: Expression
@@ -338,7 +338,7 @@ class Like(Node):
 
 @dataclass(frozen=True, slots=True)
 class Truth(Node):
-    """A boolean value standing as a condition: `c.flagged`, TRUE, a boolean parameter."""
+    """A boolean value as a condition: `c.flagged`, TRUE, a boolean parameter."""
 
     operand: Expression
 
@@ -365,13 +365,24 @@ class Negation(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Partition(Node):
+class PartitionClause(Node):
     """`[id, sector]`: all events of a trend share these attributes."""
 
     attributes: tuple[Name, ...]
 
 
-Condition = Comparison | In | Between | IsNull | Like | Truth | Conjunction | Disjunction | Negation | Partition
+Condition = (
+    Comparison
+    | Membership
+    | RangeTest
+    | NullTest
+    | LikeTest
+    | Truth
+    | Conjunction
+    | Disjunction
+    | Negation
+    | PartitionClause
+)
 
 
 # --- Clauses ----------------------------------------------------------------------------------------------------
@@ -402,7 +413,7 @@ class LengthBound(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Within(Node):
+class WithinClause(Node):
     """`WITHIN size [SLIDE slide]`; each an Integer, Real, Duration or Parameter."""
 
     size: Expression
@@ -426,7 +437,7 @@ class Sort(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Query(Node):
+class QuerySyntax(Node):
     """A whole query.
 
     `where` is the list of conjuncts, split at AND. At most one of `returns` and `aggregates` is not empty. In
@@ -438,7 +449,7 @@ class Query(Node):
     having: tuple[LengthBound, ...] = ()
     select: Select = Select.ANY
     report: Report = Report.UNEXTENDABLE
-    within: Within | None = None
+    within: WithinClause | None = None
     returns: tuple[Item, ...] = ()
     aggregates: tuple[Item, ...] = ()
     group_by: tuple[Name, ...] = ()

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROS_A_DAY = 86_400_000_000
+MICROS_PER_DAY = 86_400_000_000
 _FORM = re.compile(
     r"(\d{4})([-/])(\d\d)\2(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6})0*)?)?\s*(Z|[+-]\d\d:?\d\d)?)?",
     re.ASCII,
@@ -14,7 +14,7 @@ _FORM = re.compile(
 
 
 def parse_timestamp(text: str) -> int | None:
-    """Return microseconds since the epoch (UTC where the text has no zone), or None if it is no timestamp."""
+    """Return microseconds since the epoch (UTC where the text has no zone), or None if it is not a timestamp."""
     match = _FORM.fullmatch(text.strip())
     if match is None:
         return None

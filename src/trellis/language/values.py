@@ -12,7 +12,7 @@ from typing import NoReturn
 from trellis.errors import BindError, ReservedError, did_you_mean
 from trellis.language import syntax as s
 from trellis.language.bound import Column, Constant, Operation, Value, Variable
-from trellis.language.parameters import Given
+from trellis.language.parameters import ParameterValue
 from trellis.language.printer import value_text
 from trellis.language.schema import (
     BOOLEAN,
@@ -34,12 +34,12 @@ INT64 = range(-(2**63), 2**63)
 
 @dataclass
 class Scope:
-    """What names mean while a query is bound: its text, variables, schema and parameters."""
+    """The meaning of names while a query is bound: its text, variables, schema and parameters."""
 
     text: str
     variables: Mapping[str, Variable]
     schema: Schema | None
-    parameters: Mapping[str, Given]
+    parameters: Mapping[str, ParameterValue]
     used: set[str] = field(default_factory=set)
     values: dict[tuple[int, Type | None], tuple[s.Node, Value]] = field(default_factory=dict)
 
@@ -84,7 +84,7 @@ class Scope:
         assert found is not None
         return found
 
-    def parameter(self, node: s.Parameter) -> Given:
+    def parameter(self, node: s.Parameter) -> ParameterValue:
         """Return the value of a parameter, or fail."""
         self.used.add(node.name)
         if node.name not in self.parameters:
@@ -113,14 +113,14 @@ def bind_condition(c: s.Condition, scope: Scope) -> Value:
     match c:
         case s.Comparison(op=op, left=left, right=right):
             return _compared(op, left, right, c, scope)
-        case s.In(operand=x, items=items):
+        case s.Membership(operand=x, items=items):
             return _folded("or", [_compared("=", x, item, c, scope, item) for item in items], c, scope)
-        case s.Between(operand=x, low=low, high=high):
+        case s.RangeTest(operand=x, low=low, high=high):
             bounds = ((">=", low), ("<=", high))
             return _folded("and", [_compared(op, x, bound, c, scope, bound) for op, bound in bounds], c, scope)
-        case s.IsNull(operand=x):
+        case s.NullTest(operand=x):
             return Operation("is null", (bind_value(x, scope),), source=scope.source(c))
-        case s.Like(operand=x, pattern=pattern):
+        case s.LikeTest(operand=x, pattern=pattern):
             return _liked(x, pattern, c, scope)
         case s.Truth(operand=x):
             return _truth(x, scope)
@@ -130,7 +130,7 @@ def bind_condition(c: s.Condition, scope: Scope) -> Value:
             return _folded("or", [bind_condition(t, scope) for t in terms], c, scope)
         case s.Negation(term=term):
             return Operation("not", (bind_condition(term, scope),), source=scope.source(c))
-        case s.Partition():
+        case s.PartitionClause():
             raise AssertionError("partitions are bound apart")
 
 
@@ -304,7 +304,7 @@ def _string(text: str, e: s.Node, scope: Scope, beside: Type | None) -> Value:
     if beside is not None and beside.temporal:
         micros = parse_timestamp(text)
         if micros is None:
-            scope.fail(f"'{text}' is no timestamp", e, "Write it as '2024-01-31 09:30:00'.")
+            scope.fail(f"'{text}' is not a timestamp", e, "Write it as '2024-01-31 09:30:00'.")
         return Constant(micros, TIMESTAMP)
     return Constant(text, STRING)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from trellis.errors import UsageError
 from trellis.language.bound import BoundQuery
 from trellis.language.schema import Kind, Type
-from trellis.language.times import EPOCH, MICROS_A_DAY, parse_timestamp
+from trellis.language.times import EPOCH, MICROS_PER_DAY, parse_timestamp
 
 ANY = ...
 """Stands for a partition that was not named; None is the one of NULL."""
@@ -98,7 +98,7 @@ def _key(value: Any, type_: Type) -> Any:
         micros = _micros(value)
         if micros is None or type_.kind is not Kind.DATE:
             return _NOTHING if micros is None else micros
-        return _NOTHING if micros % MICROS_A_DAY else micros // MICROS_A_DAY
+        return _NOTHING if micros % MICROS_PER_DAY else micros // MICROS_PER_DAY
     if type_.numeric and isinstance(value, str):
         try:
             value = Decimal(value.strip())

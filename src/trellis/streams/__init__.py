@@ -1,1 +1,1 @@
-"""Standing queries over events that never end: what is held, when a window is decided, and what comes out then."""
+"""Standing queries over streams: the events that are held, when a window is decided, and the results that come then."""

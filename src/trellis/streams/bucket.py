@@ -1,4 +1,4 @@
-"""The events of some partitions that open windows still need, held as columnar bytes, and what was decided of them.
+"""The window state of a query group: the events of some partitions that open windows still need, as columnar bytes.
 
 Queries with the same time and partition columns share the events of a bucket: each is held once, however many windows
 of however many queries it lies in, and dropped when none needs it any more.
@@ -20,9 +20,9 @@ from trellis.events.sorting import column_of
 from trellis.language.bound import WindowKind
 from trellis.results.rows import arrow_type, one_zero, present
 from trellis.streams.calendar import Calendar, Number, TimeLine
-from trellis.streams.closing import Late, Standing, close, partition_key
-from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS
+from trellis.streams.decisions import LateEvents, StandingQuery, close, partition_key
 from trellis.streams.ranks import RankCounters
+from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
 
 STALE = 0.25  # share of the events held that may be needed no more before the others are written anew
 CHUNKS = 64  # pieces in which events are held, before they are joined
@@ -30,36 +30,36 @@ CODEC = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 class Store(Protocol):
-    """Where the state of a bucket lies."""
+    """The place where the state of a bucket is stored."""
 
     def chunks(self) -> list[bytes]:
-        """Return the pieces in which events are held."""
+        """Return the chunks in which events are held."""
 
     def append(self, chunk: bytes) -> None:
-        """Add one."""
+        """Add a chunk."""
 
     def replace(self, chunks: Sequence[bytes]) -> None:
-        """Put some in place of all."""
+        """Replace all chunks."""
 
     def note(self) -> str | None:
         """Return the small state as text."""
 
     def set_note(self, text: str) -> None:
-        """Keep the small state."""
+        """Store the small state."""
 
     def page(self, space: int, number: int) -> str | None:
         """Return a page of rank counters as text; see `PageStore`."""
 
     def set_page(self, space: int, number: int, text: str | None) -> None:
-        """Keep one; None: keep none."""
+        """Store a page; None: remove it."""
 
     def take_old_ranks(self) -> str | None:
-        """Return all counters as the one text in which earlier versions kept them, and keep that no more."""
+        """Return all counters as the one text in which earlier versions stored them, and remove that."""
 
 
 @dataclass(frozen=True)
-class Out:
-    """Something that comes out: of what kind, of which query, how many rows, and these."""
+class OutputTable:
+    """Rows that a bucket emits: their kind, their query, and the table."""
 
     kind: str
     query: str
@@ -79,13 +79,13 @@ class _Note:
     next
         The first watermark that decides more of them.
     closed
-        The watermark at which each query was last asked; None: never.
+        The watermark at which each query was last evaluated; None: never.
     since
         For queries that were added later, the latest time of events that they may have missed.
     late
         For each query, windows that are still open and partitions with events that came too late for them.
     spaces
-        How many queries have had pages of rank counters; None: an earlier version may have kept them in another way.
+        How many queries have had pages of rank counters; None: an earlier version may have stored them in another way.
     ranks
         For each query with a span, the space, the number of the pages and that of the counters.
     """
@@ -114,43 +114,43 @@ def unpacked(chunk: bytes) -> pa.Table:
 
 
 @dataclass(frozen=True)
-class Family:
-    """Queries that share their events: equal in `shared_columns`."""
+class QueryGroup:
+    """Standing queries that share one state, because they are equal in `shared_columns`."""
 
-    standing: tuple[Standing, ...]
+    queries: tuple[StandingQuery, ...]
 
     @property
     def time(self) -> str:
         """The column of times."""
-        schema = self.standing[0].bound.schema
+        schema = self.queries[0].bound.schema
         assert schema is not None
         return schema.time
 
     @property
     def line(self) -> TimeLine:
         """The time line of the events themselves."""
-        schema = self.standing[0].bound.schema
+        schema = self.queries[0].bound.schema
         assert schema is not None
         return TimeLine(schema.time_type)
 
     @property
     def partition(self) -> list[str]:
         """The columns of the partition."""
-        return [name for name, _ in self.standing[0].bound.partition]
+        return [name for name, _ in self.queries[0].bound.partition]
 
     @property
     def together(self) -> tuple[str, ...]:
         """The columns whose equal values must be in one bucket."""
-        return bucket_columns(self.standing[0])
+        return bucket_columns(self.queries[0])
 
     @property
     def columns(self) -> list[str]:
         """The columns that are held."""
-        return list(dict.fromkeys(name for one in self.standing for name in (self.time, *one.columns)))
+        return list(dict.fromkeys(name for one in self.queries for name in (self.time, *one.columns)))
 
     def readable(self, table: pa.Table) -> NDArray[np.bool_]:
         """Return which events have a time and an id."""
-        schema = self.standing[0].bound.schema
+        schema = self.queries[0].bound.schema
         assert schema is not None
         good = np.ones(table.num_rows, np.bool_)
         for name in (schema.time, schema.event_id):
@@ -161,20 +161,20 @@ class Family:
     def wanted(self, table: pa.Table) -> NDArray[np.bool_]:
         """Return which events, all of them readable, some query may need."""
         wanted = np.zeros(table.num_rows, np.bool_)
-        for one in self.standing:
+        for one in self.queries:
             if one.plan.keep_failing:
                 return np.ones(table.num_rows, np.bool_)
             wanted |= meets_constants(one.plan, table)
         return wanted
 
 
-def bucket_columns(one: Standing) -> tuple[str, ...]:
+def bucket_columns(one: StandingQuery) -> tuple[str, ...]:
     """Return the columns by which the events of a query can be parted: those of GROUP BY, or of the partition."""
     return tuple(one.bound.group_by) or tuple(name for name, _ in one.bound.partition)
 
 
-def shared_columns(one: Standing) -> dict[str, Any]:
-    """Return what queries must have in common to share their events, as plain data."""
+def shared_columns(one: StandingQuery) -> dict[str, Any]:
+    """Return the columns that queries must have in common to share their events, as plain data."""
     schema = one.bound.schema
     assert schema is not None
     return {
@@ -187,11 +187,11 @@ def shared_columns(one: Standing) -> dict[str, Any]:
 
 
 class Bucket:
-    """Takes events and watermarks, and gives what these decide."""
+    """Takes events and watermarks, and yields the results that the watermarks decide."""
 
-    def __init__(self, family: Family, store: Store) -> None:
-        self.family, self.store = family, store
-        self.calendars = {one.key: Calendar(one.bound) for one in family.standing}
+    def __init__(self, group: QueryGroup, store: Store) -> None:
+        self.group, self.store = group, store
+        self.calendars = {one.key: Calendar(one.bound) for one in group.queries}
         text = store.note()
         self._note = _Note(**json.loads(text)) if text else _Note()
         known = self._note.closed
@@ -208,36 +208,36 @@ class Bucket:
 
     # --- Events -----------------------------------------------------------------------------------------------
 
-    def take(self, table: pa.Table, newest: Any, watermark: Number | None) -> Iterator[Out]:
-        """Hold events that are wanted; give those that are behind the watermark back.
+    def take(self, table: pa.Table, newest: Any, watermark: Number | None) -> Iterator[OutputTable]:
+        """Hold the events that are wanted; yield those that are behind the watermark.
 
         `newest` is the latest time of all events that came, those too that no query wants.
         """
         self._note.newest = newest if self._note.newest is None else max(self._note.newest, newest)
         if not table.num_rows:
             return
-        times = self.family.line.numbers(table, self.family.time)
-        behind = times < self.family.line.at(watermark) if watermark is not None else np.zeros(len(times), np.bool_)
+        times = self.group.line.numbers(table, self.group.time)
+        behind = times < self.group.line.at(watermark) if watermark is not None else np.zeros(len(times), np.bool_)
         if behind.any():
             late = table.filter(pa.array(behind))
             self._count_late(late)
-            yield Out(LATE, "", late)
+            yield OutputTable(LATE, "", late)
             table = table.filter(pa.array(~behind))
         if table.num_rows:
             self._note.held += table.num_rows
-            self.store.append(packed(table.select(self.family.columns)))
+            self.store.append(packed(table.select(self.group.columns)))
             self._note.next = self._next(table, self._note.next)
 
     def _count_late(self, events: pa.Table) -> None:
         """Note which windows that are still open miss the events."""
-        for one in self.family.standing:
+        for one in self.group.queries:
             if one.bound.window.kind is not WindowKind.SLIDING:
                 continue
             calendar = self.calendars[one.key]
             wanted = events.filter(pa.array(meets_constants(one.plan, events)))
             if not wanted.num_rows:
                 continue
-            first, last = calendar.windows_of(calendar.line.numbers(wanted, self.family.time))
+            first, last = calendar.windows_of(calendar.line.numbers(wanted, self.group.time))
             closed = int(calendar.decided(self._note.closed[one.key]))
             counted = {(number, key): n for number, key, n in self._note.late.get(one.key, [])}
             for low, high, key in zip(first.tolist(), last.tolist(), self._partitions(one, wanted), strict=True):
@@ -245,7 +245,7 @@ class Bucket:
                     counted[number, key] = counted.get((number, key), 0) + 1
             self._note.late[one.key] = [(number, key, n) for (number, key), n in counted.items()]
 
-    def _partitions(self, one: Standing, events: pa.Table) -> list[str]:
+    def _partitions(self, one: StandingQuery, events: pa.Table) -> list[str]:
         columns = [
             one_zero(present(column_of(events, name), arrow_type(type_))).to_pylist()
             for name, type_ in one.bound.partition
@@ -254,11 +254,11 @@ class Bucket:
 
     # --- Watermarks -------------------------------------------------------------------------------------------
 
-    def close(self, watermark: Number) -> Iterator[Out]:
-        """Give what a watermark decides, and drop the events that no open window needs any more."""
+    def close(self, watermark: Number) -> Iterator[OutputTable]:
+        """Yield the results that a watermark decides, and drop the events that no open window needs any more."""
         chunks = [unpacked(chunk) for chunk in self.store.chunks()]
         held = pa.concat_tables(chunks, promote_options="permissive") if chunks else None
-        for one in self.family.standing:
+        for one in self.group.queries:
             before = self._note.closed[one.key]
             self._note.closed[one.key] = watermark
             if held is None:
@@ -267,14 +267,14 @@ class Bucket:
             table = held if all(has_all) else _with_columns(chunks, one.columns)
             late = {(number, key): n for number, key, n in self._note.late.get(one.key, [])}
             ranks = None if self.calendars[one.key].sliding else self._ranks(one.key)
-            closed = close(one, table, before, watermark, self._since(one.key), Late(late), ranks)
+            closed = close(one, table, before, watermark, self._since(one.key), LateEvents(late), ranks)
             for batch in closed.results:
                 if batch.num_rows:
-                    yield Out(RESULTS, one.name, pa.Table.from_batches([batch]))
+                    yield OutputTable(RESULTS, one.name, pa.Table.from_batches([batch]))
             for windows in closed.windows:
-                yield Out(WINDOWS, one.name, windows)
+                yield OutputTable(WINDOWS, one.name, windows)
             if closed.repeated.num_rows:
-                yield Out(REPEATED, one.name, closed.repeated)
+                yield OutputTable(REPEATED, one.name, closed.repeated)
             if ranks is not None:
                 self._note.ranks[one.key] = (ranks.space, ranks.pages, ranks.keys)
             if one.key in self._note.late:
@@ -285,7 +285,7 @@ class Bucket:
             self._drop(held, len(chunks), watermark)
 
     def _ranks(self, name: str) -> RankCounters:
-        """Return the rank counters of a query, those that an earlier version kept too."""
+        """Return the rank counters of a query, also those that an earlier version stored."""
         if self._note.spaces is None:
             self._note.spaces = 0
             for key, counts in json.loads(self.store.take_old_ranks() or "{}").items():
@@ -302,14 +302,14 @@ class Bucket:
         since = self._note.since.get(name)
         if since is None:
             return None
-        unit, own = self.family.line.unit, self.calendars[name].line.unit
+        unit, own = self.group.line.unit, self.calendars[name].line.unit
         return since if isinstance(own, float) else since * (int(own) // int(unit))
 
     def _drop(self, held: pa.Table, chunks: int, watermark: Number) -> None:
-        """Drop the events that are needed no more, if they are worth it."""
+        """Drop the events that are no longer needed, if there are enough of them."""
         needed = np.zeros(held.num_rows, np.bool_)
         for calendar in self.calendars.values():
-            times = calendar.line.numbers(held, self.family.time)
+            times = calendar.line.numbers(held, self.group.time)
             needed |= times >= calendar.needed_from(watermark)
         left = int(needed.sum())
         self._note.next = self._next(held.filter(pa.array(needed)), None)
@@ -321,11 +321,11 @@ class Bucket:
 
     def _next(self, events: pa.Table, known: int | None) -> int | None:
         """Return the first watermark that decides more of some events, or the one that is known if that is earlier."""
-        found = [known]
+        watermarks = [known]
         for key, calendar in self.calendars.items():
-            times = calendar.line.numbers(events, self.family.time)
-            found.append(calendar.next_watermark(times, self._note.closed[key]))
-        return min((one for one in found if one is not None), default=None)
+            times = calendar.line.numbers(events, self.group.time)
+            watermarks.append(calendar.next_watermark(times, self._note.closed[key]))
+        return min((one for one in watermarks if one is not None), default=None)
 
     @property
     def held(self) -> int:
@@ -338,11 +338,11 @@ class Bucket:
         return self._note.next
 
     def finish(self) -> None:
-        """Keep the small state."""
+        """Store the small state."""
         self.store.set_note(json.dumps(vars(self._note)))
 
 
 def _with_columns(chunks: list[pa.Table], columns: Sequence[str]) -> pa.Table:
-    """Return the events of the pieces that have all columns: others came before they were asked for."""
+    """Return the events of the chunks that have all columns: others came before a query needed these."""
     fitting = [table for table in chunks if set(columns) <= set(table.column_names)]
     return pa.concat_tables(fitting) if fitting else chunks[0].slice(0, 0).select([])

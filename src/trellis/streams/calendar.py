@@ -1,4 +1,4 @@
-"""When the results of a standing query are decided, and until when an event is needed.
+"""The calendar of a standing query: when its results are decided, and until when an event is needed.
 
 A watermark is a promise: no event before it is still to come. It is a whole number of milliseconds or, where times are
 plain numbers, of their units. A window is decided when the watermark has reached its end; what begins at an event under
@@ -56,7 +56,7 @@ class TimeLine:
 class Calendar:
     """The windows or the span of a query on a time line.
 
-    What is decided is told by a number: the last window that is, or the first time at which what begins there is not.
+    A number says what is decided: the last window that is, or the first time whose results are not.
     """
 
     def __init__(self, bound: BoundQuery) -> None:
@@ -67,7 +67,7 @@ class Calendar:
         self._doubles = self.line.clock.doubles
 
     def decided(self, watermark: Number | None) -> Number:
-        """Return what a watermark decides; None is one that no event has moved yet."""
+        """Return the number up to which a watermark decides; None is one that no event has moved yet."""
         if watermark is None:
             return -LAST_WINDOW if self.sliding else -inf
         if watermark == END:

@@ -1,4 +1,4 @@
-"""The commit log of an output: an entry for each batch that counts, and old entries joined so that no batch costs more.
+"""The commit log of an output: an entry for each batch that counts; old entries are joined, so no batch costs more.
 
     _log/000000000-000001207.jsonl     a segment: the entries of these batches, one in a line
     _log/000001208.json …              the newest entries, each in a file that is swapped in in one step
@@ -33,7 +33,7 @@ Entry = dict[str, Any]
 
 @dataclass
 class _Names:
-    """What a log consists of: segments by their first and last batch, and batches with files of their own."""
+    """The names in a log: segments by their first and last batch, and batches with files of their own."""
 
     segments: list[tuple[str, str]]
     single: list[str]
@@ -47,13 +47,13 @@ class CommitLog:
 
     @cached_property
     def _names(self) -> _Names:
-        """What the log consists of, which the one process that writes looks up once."""
+        """The names in the log, which the one process that writes looks up once."""
         return self._listed()
 
     def _listed(self) -> _Names:
         names = sorted(path.name for path in self.directory.iterdir()) if self.directory.is_dir() else []
-        segments = [(found[1], found[2]) for name in names if (found := _SEGMENT.fullmatch(name))]
-        single = [found[1] for name in names if (found := _ENTRY.fullmatch(name))]
+        segments = [(match[1], match[2]) for name in names if (match := _SEGMENT.fullmatch(name))]
+        single = [match[1] for name in names if (match := _ENTRY.fullmatch(name))]
         joined = _last(segments)
         return _Names(segments, [batch for batch in single if batch > joined])
 

@@ -18,7 +18,7 @@ def delay_of(text: str | int | float, time: Type, what: str = "watermark") -> in
     match = DURATION.fullmatch(str(text))
     hint = "Write a number and a unit, such as `10 minutes`." if time.temporal else "Write a number: times are numbers."
     if match is None or bool(match[2]) != time.temporal:
-        raise UsageError(f"the {what} `{text}` is no duration for times of this kind", hint)
+        raise UsageError(f"the {what} `{text}` is not a duration for times of this kind", hint)
     try:
         if not time.temporal:
             return ceil(Decimal(match[1]))
@@ -31,8 +31,8 @@ def delay_of(text: str | int | float, time: Type, what: str = "watermark") -> in
 
 
 def check_delay(text: str, what: str) -> None:
-    """Refuse what is no duration for times of any kind."""
+    """Refuse a text that is not a duration for times of any kind."""
     match = DURATION.fullmatch(text)
     if match is None:
-        raise UsageError(f"the {what} `{text}` is no duration", "Write a number and a unit, such as `10 minutes`.")
+        raise UsageError(f"the {what} `{text}` is not a duration", "Write a number and a unit, such as `10 minutes`.")
     delay_of(text, Type(Kind.TIMESTAMP if match[2] else Kind.DOUBLE), what)

@@ -49,7 +49,7 @@ def _release(held: list[Lock]) -> None:
 
 
 def check_free(directory: Path, what: str) -> None:
-    """Refuse a directory that is locked, and lock none: a second start is told at once so, before all work."""
+    """Refuse a directory that is locked, and lock nothing: a second start fails at once, before any work is done."""
     if (directory / LOCK).exists():
         lock = StreamLock()
         lock.take(directory, what)

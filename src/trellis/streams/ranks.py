@@ -1,10 +1,10 @@
-"""How many results each partition of a span query has had: counters in a keyed store, by which ranks go on.
+"""Rank counters: how many results each partition of a span query has had, in a keyed store, so that ranks go on.
 
 A counter is kept for every partition that ever had a result, since a later result goes on from it: there may be
-millions. They lie in pages of some `KEYS_A_PAGE` counters. A store answers by the page, and each answer costs more than
-what is in a page, so that pages are better than counters by themselves; and only the pages of a batch's partitions are
-read and written. The pages are those of linear hashing: when there are too many counters, one page is split in two, the
-next in turn, so that a batch that brings new partitions splits a few and never all.
+millions. They lie in pages of some `KEYS_PER_PAGE` counters. A store answers by the page, and each answer costs more
+than what is in a page, so pages are better than single counters; and only the pages of the partitions in a batch
+are read and written. The pages are those of linear hashing: when there are too many counters, one page is split in
+two, the next in turn, so that a batch that brings new partitions splits a few and never all.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
 
-KEYS_A_PAGE = 32
+KEYS_PER_PAGE = 32
 LARGEST_RANK = (1 << 63) - 1
 Page = dict[str, int]
 
 
 class PageStore(Protocol):
-    """Where pages lie; `space` tells those of a query from those of others."""
+    """The place where pages are stored; `space` tells those of a query from those of others."""
 
     def page(self, space: int, number: int) -> str | None:
         """Return a page as text."""
 
     def set_page(self, space: int, number: int, text: str | None) -> None:
-        """Keep a page; None: keep none."""
+        """Store a page; None: remove it."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class RankCounters:
             before[key] = page.get(key, 0)
             self.keys += key not in page
             page[key] = min(before[key] + count, LARGEST_RANK + 1)
-        while self.keys > KEYS_A_PAGE * self.pages:
+        while self.keys > KEYS_PER_PAGE * self.pages:
             self._split()
         for number, page in self._touched.items():
             self.store.set_page(self.space, number, json.dumps(page, ensure_ascii=False, separators=(",", ":")))
@@ -56,7 +56,7 @@ class RankCounters:
         return before
 
     def clear(self) -> None:
-        """Keep no counter any more."""
+        """Remove all counters."""
         for number in range(self.pages):
             self.store.set_page(self.space, number, None)
         self.pages, self.keys = 1, 0

@@ -240,7 +240,7 @@ def test_spans_beyond_words(report: str) -> None:
         ways: dict[int, int] = {}
         for i in reversed(inside):
             later = [j for j in inside if times[j] > times[i]]
-            if report == "maximal":  # in a full order only the next time is no detour
+            if report == "maximal":  # in a full order only the next time is not a detour
                 later = [j for j in later if times[j] == min(times[k] for k in later)]
             ends = not later and not (earlier and times[i] - max(earlier) <= span)
             ways[i] = (1 if ends or report == "any" else 0) + sum(ways[j] for j in later)

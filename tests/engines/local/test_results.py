@@ -74,7 +74,7 @@ def test_the_size_of_batches_changes_nothing(text: str, monkeypatch: pytest.Monk
         monkeypatch.setattr(arrange, "SPARE", size)
         trends = found(text)
         deepest = int((trends.operator.tasks.hi - trends.operator.tasks.lo).max()) + 1
-        ranges = [(group, 0, count) for group, count in enumerate(trends._counts)]
+        ranges = [(group, 0, count) for group, count in enumerate(trends.operator.counts)]
         lengths = list(trends.operator.list(ListRequest(ranges, lambda listed: len(listed.positions))))
         assert max(lengths) <= max(size, deepest)
         assert len(lengths) > 1

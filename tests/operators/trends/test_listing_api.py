@@ -66,7 +66,7 @@ def test_ranks_threads_and_the_compact_form_give_the_rows_of_the_result(text: st
     trends = found(text)
     whole = pa.Table.from_batches(trends.batches(threads=1), trends.schema).combine_chunks()
     assert whole.num_rows == trends.count() > 200
-    assert whole["rank"].to_pylist() == [r for c in trends._counts for r in range(c)]
+    assert whole["rank"].to_pylist() == [r for c in trends.operator.counts for r in range(c)]
     total = whole.num_rows
     for begin, end in ((0, total), (0, 1), (total // 3, total // 3 + 150), (total - 1, total + 5), (7, 7), (9, 3)):
         for compact in (False, True):

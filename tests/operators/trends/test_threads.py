@@ -32,7 +32,7 @@ def test_counts(condition: str, within: str, monkeypatch: pytest.MonkeyPatch) ->
     for module, name in ((count, "WORTH_THREADS"), (index, "WORTH_THREADS"), (index, "LARGE")):
         monkeypatch.setattr(module, name, 1)
     trends: Any = trellis.query(f"PATTERN E+ s[] WHERE {condition} {within}").detect(TABLE, time="t", event_id="id")
-    one, several = (TrendOperator(trends.plan, trends._prepared.events, threads) for threads in (1, 3))
+    one, several = (TrendOperator(trends.plan, trends.operator.events, threads) for threads in (1, 3))
     assert several.counts == one.counts
     assert sum(one.counts) > N
     assert several.index is not None

@@ -37,8 +37,8 @@ def test_every_rank_gives_the_trend_that_the_oracle_ranks_there(drawn: Case, see
         group += here != place_before
         place_before = here
         ids.setdefault(group, []).append((trend.rank, list(trend.events)))
-    filled = [g for g, count in enumerate(trends._counts) if count]
-    events = trends._prepared.events.ids
+    filled = [g for g, count in enumerate(trends.operator.counts) if count]
+    events = trends.operator.events.ids
     for found, ranked in zip(filled, ids.values(), strict=True):
         walked = trends.operator.at(found, [rank for rank, _ in ranked])
         starts = [0, *walked.ends[:-1].tolist()]

@@ -1,4 +1,4 @@
-"""Physical activity: the heart rates of persons, with stretches in which they rise."""
+"""Physical activity: the heart rates of persons, with phases in which they rise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trellis.io.generate.parts import (
     timestamps,
 )
 
-_STRETCH = 20
+_PHASE = 20
 _ACTIVE, _RISING = 0.4, 0.3
 _AT_REST, _IN_MOTION = 68.0, 110.0
 _LOWEST, _HIGHEST = 45, 200
@@ -33,7 +33,7 @@ def activity(
 ) -> pa.Table:
     """Make measurements of heart rates.
 
-    Each person goes through stretches of 20 measurements, passive or active; in some the rate rises from one
+    Each person goes through phases of 20 measurements, passive or active; in some the rate rises from one
     to the next, which is of interest where the person is passive.
 
     Parameters
@@ -78,14 +78,14 @@ def activity(
 
 def _beats(rng: np.random.Generator, person: Integers, persons: int) -> tuple[Integers, Integers]:
     order, begin, position = positions_by_member(person)
-    shifted = position + rng.integers(0, _STRETCH, persons)[person[order]]
-    # Stretches are numbered along the sorted events: a person's begin where their events do.
-    stretch = begin // _STRETCH + shifted // _STRETCH + 2 * person[order]
-    stretches = int(stretch.max(initial=0)) + 1
-    active = (rng.random(stretches) < _ACTIVE)[stretch]
-    rising = (rng.random(stretches) < _RISING)[stretch]
+    shifted = position + rng.integers(0, _PHASE, persons)[person[order]]
+    # Phases are numbered along the sorted events: a person's begin where their events do.
+    phase = begin // _PHASE + shifted // _PHASE + 2 * person[order]
+    phases = int(phase.max(initial=0)) + 1
+    active = (rng.random(phases) < _ACTIVE)[phase]
+    rising = (rng.random(phases) < _RISING)[phase]
     beats = np.where(active, _IN_MOTION, _AT_REST) + rng.normal(0.0, 3.0, len(person))
-    beats += np.where(rising, 3.0 * (shifted % _STRETCH), 0.0)
+    beats += np.where(rising, 3.0 * (shifted % _PHASE), 0.0)
     result, kind = np.empty(len(person), np.int64), np.empty(len(person), np.int64)
     result[order] = np.clip(np.rint(beats), _LOWEST, _HIGHEST).astype(np.int64)
     kind[order] = active

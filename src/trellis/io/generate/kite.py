@@ -147,9 +147,9 @@ def _refuse_others(given: dict[str, float]) -> None:
 def _compatible(
     events: int, seed: int, rate: float, compatibility: int, selectivity: float, spelling: str, start: str
 ) -> pa.Table:
-    """Make strands of groups: whoever is in a group may follow all of the group before it in its strand.
+    """Make chains of groups: whoever is in a group may follow all of the group before it in its chain.
 
-    The groups of a strand are a second apart, or where so few events match in a second, as many as fill a group.
+    The groups of a chain are a second apart, or where so few events match in a second, as many as fill a group.
     """
     check_span(start, events / rate + 1)
     rng = random_numbers(seed)
@@ -159,14 +159,14 @@ def _compatible(
     matching = matching[np.lexsort((rng.random(events), second))]
     step = max(1, math.ceil(compatibility / (rate * selectivity))) if selectivity else 1
     group = second // step
-    strands = max(1, round(rate * selectivity * step / compatibility))
-    # Those of a group that match are dealt out to the strands in turn.
+    chains = max(1, round(rate * selectivity * step / compatibility))
+    # Those of a group that match are dealt out to the chains in turn.
     before: Integers = np.cumsum(matching) - matching
     first = np.searchsorted(group, np.arange(group[-1] + 1 if events else 0))
-    strand = (before - before[first[group]]) % strands if events else group
-    account = (group + 1) * strands + strand
-    rest = (int(group[-1]) + 2 if events else 1) * strands + 2 * (np.cumsum(~matching) - 1)
-    source, destination = np.where(matching, account - strands, rest), np.where(matching, account, rest + 1)
+    chain = (before - before[first[group]]) % chains if events else group
+    account = (group + 1) * chains + chain
+    rest = (int(group[-1]) + 2 if events else 1) * chains + 2 * (np.cumsum(~matching) - 1)
+    source, destination = np.where(matching, account - chains, rest), np.where(matching, account, rest + 1)
     accounts = int(max(source.max(initial=0), destination.max(initial=0))) + 1
     return _table(start, second, source, destination, accounts, spelling, (~matching).astype(np.int64))
 

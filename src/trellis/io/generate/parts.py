@@ -1,4 +1,4 @@
-"""What the kinds of sample streams share: checks of options, clocks, text by number."""
+"""Parts that the kinds of sample streams share: checks of options, clocks, text by number."""
 
 from __future__ import annotations
 

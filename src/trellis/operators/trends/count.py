@@ -146,7 +146,7 @@ class Counter:
         return int((self.tasks.hi - self.tasks.lo).min()) >= MANY
 
     def _counts_in_blocks(self) -> list[int]:
-        """Count as `counts` does, in blocks: floats decide how many primes it takes, and a pass gives three residues."""
+        """Count as `counts` does, in blocks: floats decide how many primes it takes, and a pass gives residues."""
         from trellis.kernels.count.large import BLOCK, PRIMES, count_large  # little work needs it
 
         arguments, tables = self._arguments(self.tasks), {}

@@ -32,8 +32,8 @@ pytestmark = pytest.mark.spark
 
 def same(one: Archive, other: Archive) -> None:
     assert held_in(one) == held_in(other)
-    assert one.asker.contents.keys.values == other.asker.contents.keys.values
-    assert one.asker.contents.keys.pairs.tolist() == other.asker.contents.keys.pairs.tolist()
+    assert one.answerer.contents.keys.values == other.answerer.contents.keys.values
+    assert one.answerer.contents.keys.pairs.tolist() == other.answerer.contents.keys.pairs.tolist()
     assert (one.manifest.bits, one.manifest.hashes, len(one)) == (
         other.manifest.bits,
         other.manifest.hashes,
@@ -52,11 +52,11 @@ def test_made_on_spark_it_is_the_same(spark: SparkSession, tmp_path: Path, monke
     shuffled = table.take(pa.array(dice.sample(range(400), 400)))
     given = {"key": "key", "height": 2, "leaf": 7}
     here = built(table, tmp_path / "here", **given)
-    told: list[str] = []
-    there = built(spark.createDataFrame(shuffled), tmp_path / "there", told=told.append, **given)
+    steps: list[str] = []
+    there = built(spark.createDataFrame(shuffled), tmp_path / "there", progress=steps.append, **given)
     same(there, here)
     assert len(there.manifest.parts) >= 3
-    assert any("sorting 400 events" in text for text in told)
+    assert any("sorting 400 events" in text for text in steps)
     grown = sized_as(here, tmp_path / "grown")
     grown.append(table.slice(0, 100))
     grown.append(spark.createDataFrame(shuffled.filter(pa.compute.greater(shuffled["id"], "e0099"))))
@@ -135,7 +135,7 @@ def _refuses(spark: SparkSession, folder: Path) -> None:
         Following(frame.drop("x"), str(folder / "a"), str(folder / "cp"))
     with pytest.raises(UsageError, match="only a streaming data frame"):
         Following(spark.range(3), str(folder / "a"), str(folder / "cp"))
-    with pytest.raises(UsageError, match="is no duration"):
+    with pytest.raises(UsageError, match="is not a duration"):
         Following(frame, str(folder / "a"), str(folder / "cp"), delay="1 hour")
 
 

@@ -21,7 +21,7 @@ from trellis.engines.spark.session.failures import mistake_in
 from trellis.errors import DataError, OperatorFailed, UsageError
 from trellis.graphs import Event, Merger, Operator, Splitter, TopK, count_windows, time_windows
 from trellis.streams.lock import StreamLock
-from trellis.streams.outlet import read_committed
+from trellis.streams.stream_output import read_committed
 
 pytestmark = pytest.mark.spark
 

@@ -31,7 +31,7 @@ from tests.engines.spark.stream.test_stream import run as finish
 from trellis.engines.spark.stream.files import Filing
 from trellis.errors import DataError, UsageError
 from trellis.streams.lock import StreamLock, check_free, is_unused
-from trellis.streams.outlet import RESULTS, WINDOWS, Outlet, committed_files, read_committed
+from trellis.streams.stream_output import RESULTS, WINDOWS, StreamOutput, committed_files, read_committed
 
 GIVEN = ["--watermark", "3 s", "--event-id", "id", "--files-a-batch", "1", "--conf", "spark.sql.shuffle.partitions=2"]
 DAYS = 86_400
@@ -107,7 +107,8 @@ def test_a_second_start_and_a_removed_output_are_refused(spark: SparkSession, tm
 def test_a_start_that_was_killed_before_its_first_batch_is_no_obstacle(spark: SparkSession, tmp_path: Path) -> None:
     table = events(40)
     write_files(nearly_sorted(table, 3), tmp_path / "in", 1)
-    Outlet(tmp_path / "out").prepare([RESULTS, WINDOWS])  # the output is ready, and the checkpoint knows nothing yet
+    # the output is ready, and the checkpoint knows nothing yet
+    StreamOutput(tmp_path / "out").prepare([RESULTS, WINDOWS])
     (tmp_path / "cp").mkdir()
     (tmp_path / "cp" / "lock").touch()
     finish(stream_of(spark, tmp_path, {"q": RISING}))
@@ -115,8 +116,8 @@ def test_a_start_that_was_killed_before_its_first_batch_is_no_obstacle(spark: Sp
 
 
 def test_part_files_are_on_the_disk_before_the_log_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    outlet, happened = Outlet(tmp_path), list[str]()
-    outlet.prepare([RESULTS, WINDOWS])
+    output, happened = StreamOutput(tmp_path), list[str]()
+    output.prepare([RESULTS, WINDOWS])
     sync, swap = os.fsync, Path.replace
 
     def synced(handle: int) -> None:
@@ -132,7 +133,7 @@ def test_part_files_are_on_the_disk_before_the_log_names_them(tmp_path: Path, mo
     filing = Filing({"q": str(tmp_path)}, "parquet")
     rows = pa.table({"x": [1, 2]}).to_batches()
     names = {kind: [filing.write(kind, "q", "000000003", rows)[0]] for kind in (RESULTS, WINDOWS)}
-    outlet.commit("000000003", names, {RESULTS: 2, WINDOWS: 2})
+    output.commit("000000003", names, {RESULTS: 2, WINDOWS: 2})
     entry = tmp_path / "_log" / "000000003.json"
     before = happened[: happened.index(f"named {entry}")]
     parts = [tmp_path / names[RESULTS][0], tmp_path / "_windows" / names[WINDOWS][0]]

@@ -33,9 +33,17 @@ from trellis.engines.spark.stream.running import Options, Stream
 from trellis.engines.spark.stream.stateful import Holding
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.io.read import read_table
-from trellis.streams.bucket import Out, unpacked
+from trellis.streams.bucket import OutputTable, unpacked
 from trellis.streams.delays import delay_of
-from trellis.streams.outlet import LATE, REPEATED, RESULTS, WINDOWS, Outlet, committed_files, read_committed
+from trellis.streams.stream_output import (
+    LATE,
+    REPEATED,
+    RESULTS,
+    WINDOWS,
+    StreamOutput,
+    committed_files,
+    read_committed,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -139,7 +147,11 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(
 def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("trellis.engines.spark.stream.stateful.batch_number", lambda: "000000007")
     tables = [pa.table({"rank": np.arange(i, i + 100)}) for i in (0, 100, 200)]
-    outs = [*(Out(RESULTS, "q", one) for one in tables), Out(WINDOWS, "q", tables[0]), Out(RESULTS, "r", tables[1])]
+    outs = [
+        *(OutputTable(RESULTS, "q", one) for one in tables),
+        OutputTable(WINDOWS, "q", tables[0]),
+        OutputTable(RESULTS, "r", tables[1]),
+    ]
     places = {name: str(tmp_path) for name in ("", "q", "r")}
     given = Holding(None, Filing(places, "parquet", large=1_500))._given(iter(outs))  # type: ignore[arg-type]
     rows = [frame.iloc[0] for frame in given]
@@ -283,22 +295,22 @@ def test_an_error_in_a_task_is_told_in_its_words(spark: SparkSession, tmp_path: 
 
 
 def test_the_output_of_a_batch_that_was_killed_does_not_count(tmp_path: Path) -> None:
-    outlet = Outlet(tmp_path)
-    outlet.prepare([RESULTS, WINDOWS])
+    output = StreamOutput(tmp_path)
+    output.prepare([RESULTS, WINDOWS])
     table = pa.table({"x": [1]})
     for name in ("part-000000000-0-a.parquet", "part-000000001-0-b.parquet", "part-flush-0-c.parquet"):
         pq.write_table(table, tmp_path / name)
-    outlet.commit("000000000", {RESULTS: ["part-000000000-0-a.parquet"]}, {RESULTS: 1})
-    outlet.commit("flush", {RESULTS: ["part-flush-0-c.parquet"]}, {RESULTS: 1})
+    output.commit("000000000", {RESULTS: ["part-000000000-0-a.parquet"]}, {RESULTS: 1})
+    output.commit("flush", {RESULTS: ["part-flush-0-c.parquet"]}, {RESULTS: 1})
     assert [path.name for path in committed_files(tmp_path)] == ["part-000000000-0-a.parquet", "part-flush-0-c.parquet"]
-    outlet.prepare([RESULTS, WINDOWS])
+    output.prepare([RESULTS, WINDOWS])
     assert sorted(path.name[:8] for path in tmp_path.glob("*.parquet")) == ["part-000", "part-flu"]
-    outlet.take_back()
+    output.take_back()
     assert [path.name for path in tmp_path.glob("*.parquet")] == ["part-000000000-0-a.parquet"]
     assert read_committed(tmp_path).num_rows == 1
     with pytest.raises(DataError, match="cannot be written"):
-        Outlet(tmp_path / "part-000000000-0-a.parquet").prepare([RESULTS])
-    with pytest.raises(DataError, match="is no output of a stream"):
+        StreamOutput(tmp_path / "part-000000000-0-a.parquet").prepare([RESULTS])
+    with pytest.raises(DataError, match="is not the output of a stream"):
         committed_files(tmp_path / "_log")
 
 

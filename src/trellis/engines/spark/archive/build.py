@@ -23,8 +23,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from trellis.archive.contents import Chunk, chunk_of
-from trellis.archive.events import GROUP, Told, fitted, in_order, write_events
-from trellis.archive.growing import Plan, commit, number_too_late, split_newest
+from trellis.archive.events import GROUP, Progress, fitted, in_order, write_events
+from trellis.archive.growth import ArchivePlan, commit, number_too_late, split_newest
 from trellis.archive.store import Manifest, making
 from trellis.engines.spark.batch.sink import TOLD, task_number, tell, told
 from trellis.engines.spark.session.failures import in_driver, in_task
@@ -97,7 +97,7 @@ class Settle:
         return tell({"place": number, "name": name, "chunk": f"{unique}.npz"})
 
 
-def build(frame: DataFrame, directory: Path, plan: Plan, step: Told) -> Path:
+def build(frame: DataFrame, directory: Path, plan: ArchivePlan, step: Progress) -> Path:
     """Make an archive of a frame of events, and return its directory."""
     from trellis.archive.archive import Archive
 
@@ -114,7 +114,7 @@ def build(frame: DataFrame, directory: Path, plan: Plan, step: Told) -> Path:
     return directory
 
 
-def append(frame: DataFrame, archive: Archive, step: Told) -> Manifest:
+def append(frame: DataFrame, archive: Archive, step: Progress) -> Manifest:
     """Add the events of a frame to an archive, and return its new manifest."""
     manifest = archive.manifest
     schema = manifest.arrow
@@ -132,7 +132,7 @@ class _staging:
     """Cuts events into sorted chunks in a directory that goes away in the end."""
 
     def __init__(
-        self, frame: DataFrame, directory: Path, schema: pa.Schema, time: str, event_id: str | None, step: Told
+        self, frame: DataFrame, directory: Path, schema: pa.Schema, time: str, event_id: str | None, step: Progress
     ) -> None:
         self.frame, self.schema, self.time, self.event_id, self.step = frame, schema, time, event_id, step
         self.path = directory / f"staged-{uuid.uuid4().hex}"
@@ -195,7 +195,7 @@ def _reader(staging: Path, staged: Sequence[Staged], columns: Sequence[str | Non
     return read
 
 
-def _settled(frame: DataFrame, archive: Archive, staging: Path, staged: list[Staged], step: Told) -> Manifest:
+def _settled(frame: DataFrame, archive: Archive, staging: Path, staged: list[Staged], step: Progress) -> Manifest:
     """Give the events of chunks their places, but for the newest, and make this count."""
     manifest = archive.manifest
     held = manifest.arrow.empty_table()

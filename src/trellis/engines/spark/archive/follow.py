@@ -65,7 +65,7 @@ class Following:
         if missing:
             raise UsageError(f"the events have no column `{missing[0]}`, which the archive has")
         self.frame = frame.select(*(frame[quoted(name)] for name in schema.names))
-        self.delay = None if delay is None else _delay(delay, self.archive.asker.schema.time_type)
+        self.delay = None if delay is None else _delay(delay, self.archive.answerer.schema.time_type)
         if late not in ("error", "drop"):
             raise UsageError(f"late is `{late}`", "It is `error` or `drop`.")
         self.late, self.available_now, self.file_columns = late, available_now, file_columns

@@ -31,7 +31,7 @@ from trellis.engines.spark.stream.stateful import moment_of, set_up
 from trellis.errors import DataError, UsageError
 from trellis.events.source import EventSource
 from trellis.graphs.job import sort_key
-from trellis.graphs.merger import Merger, Merging
+from trellis.graphs.merger import Merger, MergeRun
 from trellis.graphs.plain import from_bytes, to_bytes
 from trellis.graphs.splitter import Splitter
 from trellis.io.durable import sync_file, write_whole
@@ -39,7 +39,7 @@ from trellis.streams.bucket import unpacked
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.delays import delay_of
 from trellis.streams.lock import StreamLock, is_unused
-from trellis.streams.outlet import RESULTS, Outlet, batch_name
+from trellis.streams.stream_output import RESULTS, StreamOutput, batch_name
 
 ABOUT = "trellis.json"
 MERGER = b"trellis.merger"  # in the metadata of a file: what the merger keeps after it
@@ -67,7 +67,8 @@ class GraphStream:
     splitter, operator, merger
         As in `trellis.graphs.run`; they run here as they run there.
     out, checkpoint
-        Directories for the results, which `trellis.streams.outlet.read_committed` reads in order, and for the state.
+        Directories for the results, which `trellis.streams.stream_output.read_committed` reads in order, and for the
+        state.
     watermark
         How far events may be late, such as `10 minutes`; a plain number where times are numbers.
     time, event_id
@@ -100,7 +101,7 @@ class GraphStream:
             columns = [rows.column(name).alias(column_name(i)) for i, name in enumerate(names)]
             marked = rows.frame.select(*columns, moment).withWatermark(MOMENT, f"{delay} milliseconds").drop(MOMENT)
         self._names, self._events = tuple(names), marked
-        self.outlet = Outlet(out)
+        self.outlet = StreamOutput(out)
         self.checkpoint = Path(checkpoint)
         self.available_now = available_now
         self.totals = Totals()
@@ -236,7 +237,7 @@ class GraphStream:
         self.outlet.commit(batch, {RESULTS: [name]}, {RESULTS: merged.num_rows})
         return merged.num_rows
 
-    def _restore(self, merging: Merging) -> None:
+    def _restore(self, merging: MergeRun) -> None:
         """Go on merging from where the last batch left off."""
         if merging.combine is None:
             return

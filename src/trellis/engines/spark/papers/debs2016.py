@@ -31,7 +31,7 @@ from trellis.papers.debs2016.engine import Engine
 from trellis.papers.debs2016.files import in_order
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.lock import StreamLock, is_unused
-from trellis.streams.outlet import RESULTS, Outlet, batch_name, committed_files
+from trellis.streams.stream_output import RESULTS, StreamOutput, batch_name, committed_files
 
 ABOUT, STATES, SPARK = "trellis.json", "states", "spark"
 
@@ -70,7 +70,7 @@ class LineStream:
         refuse_connect(session, "a query of the challenge over directories that keep growing", "")
         self.session, self.query, self.options, self.delay = session, query, dict(options), delay
         self.files_a_batch = files_a_batch
-        self.outlet = Outlet(out)
+        self.outlet = StreamOutput(out)
         self.checkpoint = Path(checkpoint)
         engine = self._new()
         self.directories = {name: os.path.abspath(directories[name]) for name in engine.sources}

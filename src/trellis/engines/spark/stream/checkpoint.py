@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trellis.errors import DataError, UsageError
 from trellis.io.durable import write_whole
-from trellis.streams.closing import Standing
+from trellis.streams.decisions import StandingQuery
 from trellis.streams.lock import is_unused
 
 ABOUT = "trellis.json"
@@ -43,7 +43,7 @@ class Checkpoint:
         except (ValueError, TypeError):
             raise DataError(f"{about} cannot be read", "It is damaged, or of another version of Trellis.") from None
 
-    def check(self, standing: Iterable[Standing], columns: Mapping[str, str]) -> None:
+    def check(self, standing: Iterable[StandingQuery], columns: Mapping[str, str]) -> None:
         """Refuse a checkpoint of other events or of other queries."""
         for name, type_ in self.columns.items():
             found = columns.get(name)
@@ -80,7 +80,7 @@ class Checkpoint:
         write_whole(self.directory / ABOUT, json.dumps(about, indent=2))
 
 
-def named_as_before(standing: Sequence[Standing], stored: Iterable[str]) -> list[Standing]:
+def named_as_before(standing: Sequence[StandingQuery], stored: Iterable[str]) -> list[StandingQuery]:
     """Return queries under the names that they have in a checkpoint, others under names that are free there."""
     known = {key.partition(":")[2]: key.partition(":")[0] for key in stored}
     names: dict[int, str] = {}

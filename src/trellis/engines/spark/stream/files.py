@@ -16,7 +16,7 @@ from trellis.engines.spark.batch.sink import task_number
 from trellis.errors import DataError
 from trellis.io.durable import sync_file
 from trellis.io.results import write_file
-from trellis.streams.outlet import FOLDERS, batch_name
+from trellis.streams.stream_output import FOLDERS, batch_name
 
 DIRECT_BYTES = 8 << 20
 FILE_BYTES = 256 << 20

@@ -33,13 +33,22 @@ from trellis.engines.spark.stream.tasks import TABLES, Flushing, WriteFound, pag
 from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
 from trellis.language.schema import Schema
-from trellis.streams.bucket import Family, shared_columns
+from trellis.streams.bucket import QueryGroup, shared_columns
 from trellis.streams.calendar import Calendar
-from trellis.streams.closing import Standing, check_standing
 from trellis.streams.commit_log import FLUSH
+from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.delays import delay_of
 from trellis.streams.lock import StreamLock
-from trellis.streams.outlet import BAD, FOLDERS, LATE, REPEATED, RESULTS, Outlet, batch_name, check_query_names
+from trellis.streams.stream_output import (
+    BAD,
+    FOLDERS,
+    LATE,
+    REPEATED,
+    RESULTS,
+    StreamOutput,
+    batch_name,
+    check_query_names,
+)
 
 BUCKETS_A_TASK = 2
 AHEAD = "1 day"
@@ -49,13 +58,13 @@ EPOCH = "1970-01-01T00:00:00"  # as Spark writes it
 # --- Queries ----------------------------------------------------------------------------------------------------
 
 
-def standing_queries(queries: Mapping[str, Plannable], schema: Schema, run: RunOptions) -> list[Standing]:
+def standing_queries(queries: Mapping[str, Plannable], schema: Schema, run: RunOptions) -> list[StandingQuery]:
     """Return queries by name as standing ones over events of a schema."""
     found = []
     for name, query in queries.items():
         plan = query.plan(schema, run.params, run.report_mode)
-        check_standing(plan.bound)
-        found.append(Standing(name, plan, run.max_trends, run.on_bad_rows))
+        check_standing_query(plan.bound)
+        found.append(StandingQuery(name, plan, run.max_trends, run.on_bad_rows))
     return found
 
 
@@ -71,7 +80,7 @@ def detect_stream(
         raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
     events, schema = described_events(EventSource.of(frame), None, run.time, run.type, run.event_id)
     (one,) = standing_queries({"query": query}, schema, run)
-    family = Family((one,))
+    family = QueryGroup((one,))
     keys = bucket_keys(events.sparkSession)
     settings = _settings(one, watermark, len(keys), table in (LATE, BAD), max_ahead, keys)
     found = found_in(family, events, settings)
@@ -84,7 +93,7 @@ def detect_stream(
 
 
 def _settings(
-    one: Standing, watermark: str, buckets: int, keep_late: bool, max_ahead: str | None, keys: Sequence[int]
+    one: StandingQuery, watermark: str, buckets: int, keep_late: bool, max_ahead: str | None, keys: Sequence[int]
 ) -> Settings:
     assert one.bound.schema is not None
     time = one.bound.schema.time_type
@@ -107,13 +116,13 @@ def bucket_keys(session: SparkSession) -> list[int]:
     return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
 
 
-def _families(standing: Sequence[Standing]) -> dict[str, Family]:
+def _families(standing: Sequence[StandingQuery]) -> dict[str, QueryGroup]:
     """Return the queries that share events together, by a name that depends on what they share."""
-    found: dict[str, list[Standing]] = {}
+    found: dict[str, list[StandingQuery]] = {}
     for one in standing:
         text = json.dumps(shared_columns(one), sort_keys=True)
         found.setdefault(hashlib.sha256(text.encode()).hexdigest()[:12], []).append(one)
-    return {name: Family(tuple(some)) for name, some in found.items()}
+    return {name: QueryGroup(tuple(some)) for name, some in found.items()}
 
 
 # --- Running ----------------------------------------------------------------------------------------------------
@@ -173,11 +182,11 @@ class Stream:
         self.checkpoint.check_output(options.out, options.format)
         self.checkpoint.columns |= columns
         self.families = _families(self.standing)
-        self.outlets = {one.name: Outlet(self._directory(one)) for one in self.standing}
+        self.outlets = {one.name: StreamOutput(self._directory(one)) for one in self.standing}
         self.running: dict[str, Any] = {}
         self._events: dict[str, int] = {}
 
-    def _directory(self, one: Standing) -> Path:
+    def _directory(self, one: StandingQuery) -> Path:
         """Return where a query writes: where it always did; else the output itself, or a directory of its own there."""
         known = self.checkpoint.queries.get(one.key)
         if known is None:
@@ -197,7 +206,7 @@ class Stream:
             for name, family in self.families.items():
                 self.running[name] = self._start(name, family)
 
-    def _filing(self, outlets: Mapping[str, Outlet]) -> Filing:
+    def _filing(self, outlets: Mapping[str, StreamOutput]) -> Filing:
         """Return where and how tasks write."""
         return Filing(_places(outlets), self.options.format, raw_csv=self.options.raw_csv)
 
@@ -222,17 +231,17 @@ class Stream:
                 self._alone.take(outlet.log.directory, f"the output {outlet.directory}")
                 checkpoint.outputs[one.key] = outlet.prepare(kinds)
             for name, family in self.families.items():
-                for one in family.standing:
+                for one in family.queries:
                     check_checkpoint(checkpoint.directory / name, self.outlets[one.name].last_batch())
         except BaseException:
             self._alone.release()
             raise
 
-    def _start(self, name: str, family: Family) -> Any:
+    def _start(self, name: str, family: QueryGroup) -> Any:
         keys, options = self.checkpoint.buckets[name], self.options
-        one = family.standing[0]
+        one = family.queries[0]
         settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
-        outlets = {each.name: self.outlets[each.name] for each in family.standing}
+        outlets = {each.name: self.outlets[each.name] for each in family.queries}
         found = found_in(family, self.events, settings, self._filing(outlets))
         writer = found.writeStream.foreachBatch(
             lambda frame, batch: self._write(frame, batch_name(batch), outlets, name)
@@ -240,7 +249,7 @@ class Stream:
         writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(name)
         return (writer.trigger(availableNow=True) if options.available_now else writer).start()
 
-    def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, Outlet], family: str) -> None:
+    def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, StreamOutput], family: str) -> None:
         """Have the tasks write what was decided in a batch, and put it into the logs."""
         work = WriteFound(self._filing(outlets), batch, self.options.keep_late)
         files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
@@ -311,7 +320,7 @@ class Stream:
         finally:
             self._alone.release()
 
-    def _flush(self, checkpoint: str, family: Family, name: str) -> None:
+    def _flush(self, checkpoint: str, family: QueryGroup, name: str) -> None:
         bucket = f.col("key.bucket").alias("bucket")
         state: DataFrame | None = None
         for variable, column in (("chunks", "list_element.blob"), ("note", "value.text"), ("ranks", "value.text")):
@@ -324,7 +333,7 @@ class Stream:
             value = f.col("user_map_value.counters").cast("binary").alias("value")
             state = state.unionByName(self._variable(checkpoint, PAGES).select(bucket, page.alias("variable"), value))
         found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(Flushing(family), FOUND)
-        self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.standing}, name)
+        self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.queries}, name)
 
     def _variable(self, checkpoint: str, name: str) -> DataFrame:
         """Return a variable of the state of a checkpoint."""
@@ -374,8 +383,8 @@ class State:
     state_bytes: int
 
 
-def _state(family: Family, last: Mapping[str, Any], filled: Sequence[Mapping[str, Any]]) -> State:
-    names = tuple(one.name for one in family.standing)
+def _state(family: QueryGroup, last: Mapping[str, Any], filled: Sequence[Mapping[str, Any]]) -> State:
+    names = tuple(one.name for one in family.queries)
     moments = last.get("eventTime") or {}
     size = state_bytes(last)
     speed = float(filled[-1].get("processedRowsPerSecond") or 0.0) if filled else 0.0
@@ -399,22 +408,22 @@ def _millis(text: str | None) -> int | None:
     return round((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(milliseconds=1))
 
 
-def _shown(family: Family, watermark: str | None) -> str:
+def _shown(family: QueryGroup, watermark: str | None) -> str:
     millis = _millis(watermark)
     if millis is None:
         return "-"
-    schema = family.standing[0].bound.schema
+    schema = family.queries[0].bound.schema
     assert schema is not None
     return str(watermark)[:19].replace("T", " ") if schema.time_type.temporal else f"{millis:,}"
 
 
-def _open_windows(family: Family, watermark: str | None, newest: str | None) -> int:
+def _open_windows(family: QueryGroup, watermark: str | None, newest: str | None) -> int:
     """Return how many windows have begun and are not decided, of all queries that have windows."""
     now, latest = _millis(watermark), _millis(newest)
     if latest is None:
         return 0
     total = 0
-    for calendar in (Calendar(one.bound) for one in family.standing):
+    for calendar in (Calendar(one.bound) for one in family.queries):
         if calendar.sliding:
             last = calendar.line.at(latest) // calendar.slide
             first = calendar.decided(now) + 1 if now is not None else last - calendar.size // calendar.slide + 1
@@ -422,7 +431,7 @@ def _open_windows(family: Family, watermark: str | None, newest: str | None) -> 
     return total
 
 
-def _places(outlets: Mapping[str, Outlet]) -> dict[str, str]:
+def _places(outlets: Mapping[str, StreamOutput]) -> dict[str, str]:
     """Return the directories of queries; late and bad events, which are of no query, go where the first one writes."""
     places = {name: str(outlet.directory.absolute()) for name, outlet in outlets.items()}
     return {"": next(iter(places.values())), **places}

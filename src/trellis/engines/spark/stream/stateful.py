@@ -30,10 +30,10 @@ from trellis.engines.spark.split.rows import output_names
 from trellis.engines.spark.split.split import partition_value
 from trellis.engines.spark.stream.files import FILE_BYTES, Filing, batch_number, up_to
 from trellis.language.schema import Kind, Type
-from trellis.streams.bucket import Bucket, Family, Out, packed, unpacked
+from trellis.streams.bucket import Bucket, OutputTable, QueryGroup, packed, unpacked
 from trellis.streams.calendar import Number
-from trellis.streams.closing import windows_schema
-from trellis.streams.outlet import BAD, RESULTS, WINDOWS
+from trellis.streams.decisions import windows_schema
+from trellis.streams.stream_output import BAD, RESULTS, WINDOWS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,14 +72,14 @@ class Settings:
     ahead: int | None = None
 
 
-def found_in(family: Family, frame: DataFrame, settings: Settings, filing: Filing | None = None) -> DataFrame:
+def found_in(family: QueryGroup, frame: DataFrame, settings: Settings, filing: Filing | None = None) -> DataFrame:
     """Return what is decided of a streaming frame of events, packed, or already in files if `filing` is given.
 
     See `FOUND`: `rows` are in the file `name`, or, where that is empty, in `payload`.
     """
     set_up(frame.sparkSession)
     events = Events(frame)
-    schema = family.standing[0].bound.schema
+    schema = family.queries[0].bound.schema
     assert schema is not None
     names = list(events.types)
     columns = [events.column(name).alias(f"c{i}") for i, name in enumerate(names)]
@@ -117,9 +117,9 @@ def moment_of(column: Column, time: Type, ahead: int | None) -> Column:
     return f.when(f.abs(whole) < f.lit(FARTHEST), f.timestamp_millis(whole.cast("bigint")))
 
 
-def _bucket(family: Family, events: Events, buckets: tuple[int, ...]) -> Column:
+def _bucket(family: QueryGroup, events: Events, buckets: tuple[int, ...]) -> Column:
     """Return the bucket of an event: equal partitions, or those aggregated together, are in the same."""
-    kept = [(name, type_) for name, type_ in family.standing[0].bound.partition if name in family.together]
+    kept = [(name, type_) for name, type_ in family.queries[0].bound.partition if name in family.together]
     if not kept:
         return f.lit(buckets[0])
     hashed = f.xxhash64(*(partition_value(events.column(name), type_.kind) for name, type_ in kept))
@@ -137,7 +137,7 @@ class Packing:
     `names` are the user's, in the order of the columns before the bucket; bad events go through the `first` bucket.
     """
 
-    family: Family
+    family: QueryGroup
     names: tuple[str, ...]
     first: int
     keep_late: bool
@@ -245,7 +245,7 @@ def _text(state: Any) -> str | None:
 class Holding(StatefulProcessor):
     """Holds the events of buckets, and gives what is decided as soon as the watermark says so."""
 
-    def __init__(self, family: Family, filing: Filing | None = None) -> None:
+    def __init__(self, family: QueryGroup, filing: Filing | None = None) -> None:
         self.family, self.filing = family, filing
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -261,7 +261,7 @@ class Holding(StatefulProcessor):
             for row in (row for frame in rows for row in frame.itertuples(index=False)):
                 table, total = unpacked(row.blob), total + int(row.total)
                 if row.kind == BAD:
-                    yield _row(Out(BAD, "", table))
+                    yield _row(OutputTable(BAD, "", table))
                 else:
                     yield from map(_row, bucket.take(table, json.loads(row.newest), watermark))
             bucket.finish()
@@ -280,7 +280,7 @@ class Holding(StatefulProcessor):
             bucket.finish()
             self._wait_for(bucket)
 
-    def _given(self, outs: Iterator[Out]) -> Iterator[pd.DataFrame]:
+    def _given(self, outs: Iterator[OutputTable]) -> Iterator[pd.DataFrame]:
         """Give small results as rows, and large ones to files: through the JVM they would take longer than to find."""
         if self.filing is None:
             yield from map(_row, outs)
@@ -292,7 +292,7 @@ class Holding(StatefulProcessor):
                 if not few:
                     break
                 if sum(batch.nbytes for batch in few) < self.filing.large:
-                    yield _row(Out(kind, query, pa.Table.from_batches(few)))
+                    yield _row(OutputTable(kind, query, pa.Table.from_batches(few)))
                     break
                 name, rows = self.filing.write(kind, query, batch_number(), chain(few, up_to(batches, FILE_BYTES)))
                 yield _frame(kind, query, rows, name)
@@ -316,7 +316,7 @@ def watermark_of(values: Any) -> Number | None:
     return int(values.getCurrentWatermarkInMs()) or None
 
 
-def _row(out: Out) -> pd.DataFrame:
+def _row(out: OutputTable) -> pd.DataFrame:
     """Return one row; each goes on its way by itself, however large."""
     return _frame(out.kind, out.query, out.table.num_rows, payload=packed(out.table))
 
@@ -348,7 +348,7 @@ def rows_of(found: DataFrame, schema: pa.Schema, kind: str, query: str) -> DataF
     return chosen.mapInArrow(Unpacking(), from_arrow_schema(inside)).toDF(*schema.names)
 
 
-def schema_of_kind(family: Family, kind: str, query: str) -> pa.Schema:
+def schema_of_kind(family: QueryGroup, kind: str, query: str) -> pa.Schema:
     """Return the schema of the results, or of the windows, of a query."""
-    (one,) = [one for one in family.standing if one.name == query]
+    (one,) = [one for one in family.queries if one.name == query]
     return {RESULTS: one.schema, WINDOWS: windows_schema(one.bound)}[kind]

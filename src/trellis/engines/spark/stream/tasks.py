@@ -15,9 +15,9 @@ from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import group_begins, whole_groups
 from trellis.engines.spark.stream.files import FILE_BYTES, Filing
 from trellis.engines.spark.stream.stateful import PAGES, TAKEN, go_on_at_interrupts
-from trellis.streams.bucket import Bucket, Family, packed, unpacked
+from trellis.streams.bucket import Bucket, QueryGroup, packed, unpacked
 from trellis.streams.calendar import END
-from trellis.streams.outlet import RESULTS, WINDOWS
+from trellis.streams.stream_output import RESULTS, WINDOWS
 
 TABLES = (RESULTS, WINDOWS)
 FOUND_ARROW = pa.schema(
@@ -72,7 +72,7 @@ def _told(kind: str, query: str, name: str, rows: int, unlisted: int = 0) -> pa.
 class Flushing:
     """Gives what the end of the input decides, from the rows of the state, those of a bucket together."""
 
-    family: Family
+    family: QueryGroup
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take `bucket`, `variable` and `value` of the state."""

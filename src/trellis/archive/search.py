@@ -1,4 +1,4 @@
-"""Questions of a history by its leaves: no, maybe or likely; and in which leaves."""
+"""The search in the leaves of a history: whether a pattern happened (no, maybe or likely), and in which leaves."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from functools import cached_property
 
 import numpy as np
 
-from trellis.archive.leaves import Answer, Asked, Flags, Found, Ints, Leaves, Policy, Reading
+from trellis.archive.leaves import Answer, Flags, Ints, LeafIntervals, Leaves, Policy, Question, Reading
 from trellis.archive.runs import Run, Steps
-from trellis.archive.words import Names, Word
+from trellis.archive.step_sequences import Names, StepSequence
 from trellis.kernels.bloom import chains as kernel
 
 
-class Question:
-    """A question of some leaves."""
+class LeafSearch:
+    """A search for the answers of a question in leaves."""
 
-    def __init__(self, asked: Asked, leaves: Leaves) -> None:
-        self.asked, self.leaves = asked, leaves
+    def __init__(self, question: Question, leaves: Leaves) -> None:
+        self.question, self.leaves = question, leaves
 
     @cached_property
     def usable(self) -> Flags:
-        """The leaves that lie in, or under the reading `maybe` meet, the times that are asked for."""
-        asked, leaves = self.asked, self.leaves
-        inner = asked.reading is Reading.NO
+        """The leaves that lie in, or under the reading `maybe` meet, the times of the question."""
+        question, leaves = self.question, self.leaves
+        inner = question.reading is Reading.NO
         usable = np.ones(len(leaves), np.bool_)
         bounds = (
-            (asked.begin, asked.end, leaves.since, leaves.until), (asked.first, asked.last, leaves.first, leaves.last)
-        )  # fmt: skip
+            (question.begin, question.end, leaves.since, leaves.until),
+            (question.first, question.last, leaves.first, leaves.last),
+        )
         for low, high, begins, ends in bounds:
             if low is not None:
                 usable &= (begins if inner else ends) >= low
@@ -39,86 +40,86 @@ class Question:
     @cached_property
     def limit(self) -> Ints:
         """For each leaf the last one that a chain from it may end in."""
-        size, spread = len(self.leaves), self.asked.spread
+        size, spread = len(self.leaves), self.question.spread
         limit = self._limit()
         return limit if spread is None else np.minimum(limit, np.arange(size) + spread)
 
     def _limit(self) -> Ints:
-        leaves, within = self.leaves, self.asked.within
+        leaves, within = self.leaves, self.question.within
         size = len(leaves)
         if within is None:
             return np.full(size, size - 1)
         begin, end = (leaves.first, leaves.last) if within.in_positions else (leaves.since, leaves.until)
-        near, far = (begin, end) if self.asked.reading is Reading.NO else (end, begin)
+        near, far = (begin, end) if self.question.reading is Reading.NO else (end, begin)
         if within.slide is None:
             return np.searchsorted(far, near + within.size, side="right") - 1
         return np.searchsorted(far, within.last_ends(near), side="left") - 1
 
     def simple(self) -> Answer:
         """Return whether it happened: a `no` is certain."""
-        if not len(self.found()):
+        if not len(self.intervals()):
             return Answer.NO
-        if self.asked.policy is Policy.CONTIGUOUS:
+        if self.question.policy is Policy.CONTIGUOUS:
             return Answer.MAYBE  # leaves do not tell which events are neighbours
-        sure = Question(replace(self.asked, reading=Reading.NO), self.leaves)
-        return Answer.LIKELY if sure.found(strictly=True).clear.any() else Answer.MAYBE
+        sure = LeafSearch(replace(self.question, reading=Reading.NO), self.leaves)
+        return Answer.LIKELY if sure.intervals(strictly=True).clear.any() else Answer.MAYBE
 
-    def found(self, strictly: bool = False) -> Found:
+    def intervals(self, strictly: bool = False) -> LeafIntervals:
         """Return starts and ends; `strictly`: each leaf of a chain later than the one before, in time too."""
         if not len(self.leaves):
             none = np.empty(0, np.int64)
-            return Found(none, none, none, none, np.empty(0, np.bool_))
-        if self.asked.by_steps:
+            return LeafIntervals(none, none, none, none, np.empty(0, np.bool_))
+        if self.question.by_steps:
             return self._by_steps(strictly)
-        if not strictly and len(self.asked.words) == 1 and self.asked.words[0].plain:
-            return self._plain(self.asked.words[0])
-        runs = [Run(self, word, strictly) for word in self.asked.words]
+        if not strictly and len(self.question.sequences) == 1 and self.question.sequences[0].plain:
+            return self._plain(self.question.sequences[0])
+        runs = [Run(self, sequence, strictly) for sequence in self.question.sequences]
         size = len(self.leaves)
         firsts = np.stack([run.first for run in runs])
         first = np.where(firsts < 0, size, firsts).min(axis=0)
         starts = np.flatnonzero(first < size)
         first = np.where(first < size, first, -1).astype(np.int32)
-        is_next = self.asked.policy is Policy.NEXT
+        is_next = self.question.policy is Policy.NEXT
         clear = np.zeros(size, np.bool_)
         last, number = first.astype(np.int64), np.ones(size, np.int64)
         for run in runs:
             run.tell_clear(first, is_next, clear)
         if not is_next:
             last, number = self._ends(runs, starts)
-        return Found(starts, first[starts].astype(np.int64), last[starts], number[starts], clear[starts])
+        return LeafIntervals(starts, first[starts].astype(np.int64), last[starts], number[starts], clear[starts])
 
-    def _plain(self, word: Word) -> Found:
+    def _plain(self, sequence: StepSequence) -> LeafIntervals:
         """Return starts and ends of single steps one after another, by lists of their leaves."""
-        lists = [self._places(block[0]) for block in word.blocks]
+        lists = [self._places(block[0]) for block in sequence.blocks]
         start, end = lists[0].copy(), lists[0].copy()
-        apart = int(self.asked.reading is Reading.NO)
-        for leaves, loose in zip(lists[1:], word.loose, strict=True):
+        apart = int(self.question.reading is Reading.NO)
+        for leaves, loose in zip(lists[1:], sequence.loose, strict=True):
             number = kernel.go_on(start, end, leaves, 0 if loose else apart)
             start, end = start[:number], end[:number]
-        limited = self.asked.within is not None or self.asked.spread is not None
+        limited = self.question.within is not None or self.question.spread is not None
         if limited:
-            kept = end <= self.limit[start]
-            start, end = start[kept], end[kept]
+            chosen = end <= self.limit[start]
+            start, end = start[chosen], end[chosen]
         last, number = end, np.ones(len(end), np.int64)
-        if self.asked.policy is not Policy.NEXT:
+        if self.question.policy is not Policy.NEXT:
             own = lists[-1] if len(lists) > 1 else start
             reach = self.limit[start] if limited else np.full(len(start), len(self.leaves))
             behind = np.searchsorted(own, reach, side="right") if len(lists) > 1 else np.arange(len(start)) + 1
             last, number = own[behind - 1], behind - np.searchsorted(own, end)
-        return Found(start, end, last, number, np.ones(len(start), np.bool_))
+        return LeafIntervals(start, end, last, number, np.ones(len(start), np.bool_))
 
     def _places(self, names: Names) -> Ints:
         """Return the leaves in which a step may be."""
-        asked = self.asked
-        if all(bound is None for bound in (asked.begin, asked.end, asked.first, asked.last)):
+        question = self.question
+        if all(bound is None for bound in (question.begin, question.end, question.first, question.last)):
             return self.leaves.places(names)
         return np.flatnonzero(self.leaves.has(names) & self.usable)
 
-    def pairs(self, limit: int | None = None) -> Found:
+    def pairs(self, limit: int | None = None) -> LeafIntervals:
         """Return the distinct pairs of a start and an end, the first of them up to a limit, under skip-till-any."""
-        if self.asked.by_steps or not len(self.leaves):
-            return self.found().some(slice(0, limit))
-        runs = [Run(self, word, False) for word in self.asked.words]
+        if self.question.by_steps or not len(self.leaves):
+            return self.intervals().some(slice(0, limit))
+        runs = [Run(self, sequence, False) for sequence in self.question.sequences]
         starts: list[int] = []
         ends: list[int] = []
         clear: list[bool] = []
@@ -126,38 +127,40 @@ class Question:
             reached, free = np.zeros((2, len(self.leaves)), np.bool_)
             for run in runs:
                 run.add_ends(a, reached, free)
-            found = np.flatnonzero(reached)
-            starts += [a] * len(found)
-            ends += found.tolist()
-            clear += free[found].tolist()
+            places = np.flatnonzero(reached)
+            starts += [a] * len(places)
+            ends += places.tolist()
+            clear += free[places].tolist()
             if limit is not None and len(starts) >= limit:
                 break
         end = np.array(ends, np.int64)
-        rows = Found(np.array(starts, np.int64), end, end, np.ones(len(end), np.int64), np.array(clear, np.bool_))
+        rows = LeafIntervals(
+            np.array(starts, np.int64), end, end, np.ones(len(end), np.int64), np.array(clear, np.bool_)
+        )
         return rows.some(slice(0, limit))
 
-    def minimal(self) -> Found:
+    def minimal(self) -> LeafIntervals:
         """Return the pairs of a start and an end that contain no other pair."""
-        if self.asked.policy is Policy.ANY:
-            return Question(replace(self.asked, policy=Policy.NEXT), self.leaves).minimal()
-        found = self.found()
-        kept, least = [], len(self.leaves)
-        for i in range(len(found) - 1, -1, -1):
-            if i and found.start[i - 1] == found.start[i]:
+        if self.question.policy is Policy.ANY:
+            return LeafSearch(replace(self.question, policy=Policy.NEXT), self.leaves).minimal()
+        intervals = self.intervals()
+        chosen, least = [], len(self.leaves)
+        for i in range(len(intervals) - 1, -1, -1):
+            if i and intervals.start[i - 1] == intervals.start[i]:
                 continue  # the start has a smaller end
-            if found.end[i] < least:
-                kept.append(i)
-                least = int(found.end[i])
-        return found.some(np.array(kept[::-1], np.int64))
+            if intervals.end[i] < least:
+                chosen.append(i)
+                least = int(intervals.end[i])
+        return intervals.some(np.array(chosen[::-1], np.int64))
 
-    def after(self) -> Found:
+    def after(self) -> LeafIntervals:
         """Return the thesis's list of skip-till-next: each row starts where the one before ends, or later."""
-        found = self.found()
-        kept, i = [], 0
-        while i < len(found):
-            kept.append(i)
-            i = max(i + 1, int(np.searchsorted(found.start, found.end[i])))
-        return found.some(np.array(kept, np.int64))
+        intervals = self.intervals()
+        chosen, i = [], 0
+        while i < len(intervals):
+            chosen.append(i)
+            i = max(i + 1, int(np.searchsorted(intervals.start, intervals.end[i])))
+        return intervals.some(np.array(chosen, np.int64))
 
     def _ends(self, runs: Sequence[Run], starts: Ints) -> tuple[Ints, Ints]:
         size = len(self.leaves)
@@ -170,28 +173,28 @@ class Question:
             ends = np.zeros(size, np.bool_)
             for run in runs:
                 kernel.add_ends(run.has, run.after, run.blocks, run.first, self.limit, a, ends)
-            found = np.flatnonzero(ends)
-            last[a], number[a] = found[-1], len(found)
+            places = np.flatnonzero(ends)
+            last[a], number[a] = places[-1], len(places)
         return last, number
 
     def needed(self) -> Flags:
         """Return the leaves that lie, as some step, on some chain, whatever NOT forbids."""
         marks = np.zeros(len(self.leaves), np.bool_)
-        for word in self.asked.words if len(self.leaves) else ():
-            run = Run(self, word, False)
+        for sequence in self.question.sequences if len(self.leaves) else ():
+            run = Run(self, sequence, False)
             before = kernel.befores(run.has)
             kernel.mark(run.has, run.after, before, run.blocks, run.gaps, run.strict, run.first, self.limit, marks)
         return marks
 
     # --- Steps in the same leaf or the next -------------------------------------------------------------------
 
-    def _by_steps(self, strictly: bool) -> Found:
-        steps = [Steps(self, word, strictly) for word in self.asked.words]
+    def _by_steps(self, strictly: bool) -> LeafIntervals:
+        steps = [Steps(self, sequence, strictly) for sequence in self.question.sequences]
         reached, clear = np.zeros((2, max(one.most for one in steps) + 1, len(self.leaves)), np.bool_)
         for one in steps:
-            for found, heed in ((reached, False), (clear, True)):
+            for flags, heed in ((reached, False), (clear, True)):
                 for behind, starts in enumerate(one.offsets(heed)):
-                    found[behind] |= starts
+                    flags[behind] |= starts
         start, offset = np.nonzero(reached.T)
         end = start + offset
-        return Found(start, end, end, np.ones(len(start), np.int64), clear[offset, start])
+        return LeafIntervals(start, end, end, np.ones(len(start), np.int64), clear[offset, start])

@@ -1,4 +1,4 @@
-"""What comes out when windows are decided: results of those under the bound, and the number of results of all."""
+"""Decided windows of a standing query: the results of those under the bound, and the number of results of all."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from trellis.streams.ranks import LARGEST_RANK, RankCounters
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A query that stands: it is asked of every window as soon as that is decided.
+class StandingQuery:
+    """A query over a stream: it is evaluated for every window as soon as that is decided.
 
     Attributes
     ----------
     name
-        What it is called among those that share its events.
+        Its name among those that share its events.
     plan
-        Its plan; see `check_standing`.
+        Its plan; see `check_standing_query`.
     max_trends
         The bound on the results of a window and partition, or of what begins at one event, that are listed.
     on_bad_rows
-        `drop`: of events with the same id in a window the first is kept. `error`: there must be none.
+        `drop`: of events with the same id in a window the first is groups_listed. `error`: there must be none.
     """
 
     name: str
@@ -78,8 +78,8 @@ class Standing:
         return tuple(name for name in self.plan.columns if not (self.without_ids and name == schema.event_id))
 
 
-def check_standing(bound: BoundQuery) -> None:
-    """Refuse a query that cannot stand, because its results would never be decided."""
+def check_standing_query(bound: BoundQuery) -> None:
+    """Refuse a query over a stream whose results would never be decided."""
     assert bound.schema is not None
     window = bound.window.kind
     if window is WindowKind.WHOLE:
@@ -106,15 +106,15 @@ def check_standing(bound: BoundQuery) -> None:
 
 
 @dataclass(frozen=True)
-class Late:
+class LateEvents:
     """How many events came too late for windows that were still open, by window and `partition_key`."""
 
     numbers: Mapping[tuple[int, str], int] = field(default_factory=dict)
 
 
 @dataclass
-class Closed:
-    """What was newly decided.
+class Decisions:
+    """The results and windows that a watermark decides.
 
     Attributes
     ----------
@@ -147,14 +147,14 @@ def windows_schema(bound: BoundQuery) -> pa.Schema:
 
 
 def close(
-    standing: Standing, held: pa.Table, before: Number | None, now: Number, since: Number | None = None,
-    late: Late | None = None, ranks: RankCounters | None = None,
-) -> Closed:  # fmt: skip
-    """Return what is decided at the watermark `now` and was not at the watermark `before`.
+    query: StandingQuery, held: pa.Table, before: Number | None, now: Number, since: Number | None = None,
+    late: LateEvents | None = None, ranks: RankCounters | None = None,
+) -> Decisions:  # fmt: skip
+    """Return the results that are decided at the watermark `now` and were not at the watermark `before`.
 
     Parameters
     ----------
-    standing
+    query
         The query.
     held
         All events that may be needed, in any order.
@@ -163,34 +163,34 @@ def close(
     since
         The time up to which events may have been missed, as a number of the query's time line; None if none were.
     late
-        What came too late.
+        The number of events that came too late.
     ranks
         Under a span, the counters of results by `partition_key`, which count those that come.
     """
-    plan = standing.plan
+    plan = query.plan
     schema = plan.bound.schema
     assert schema is not None
     calendar = Calendar(plan.bound)
     low, high = calendar.reach(before, now)
     times = calendar.line.numbers(held, schema.time)
     table = held.filter(pa.array((times >= low) & (times < high)))
-    if standing.without_ids and schema.event_id is not None:
+    if query.without_ids and schema.event_id is not None:
         numbers = pa.array(np.arange(table.num_rows))
-        table = table.select(standing.columns).append_column(schema.event_id, numbers)
-        plan = replace(plan, columns=(*standing.columns, schema.event_id))
-    prepared = prepare(plan, table, standing.on_bad_rows)
+        table = table.select(query.columns).append_column(schema.event_id, numbers)
+        plan = replace(plan, columns=(*query.columns, schema.event_id))
+    prepared = prepare(plan, table, query.on_bad_rows)
     events = calendar.restricted(prepared.events, before, now, since)
-    closing = _Closing(replace(standing, plan=plan), events, late or Late(), ranks)
+    decided = _DecidedResults(replace(query, plan=plan), events, late or LateEvents(), ranks)
     again = prepared.repeated
     again = again.filter(pa.array(calendar.newly(calendar.line.numbers(again, schema.time), before)))
-    return Closed(closing.results(), closing.windows, again)
+    return Decisions(decided.results(), decided.windows, again)
 
 
-class _Closing:
+class _DecidedResults:
     """The results of a slice, group by group."""
 
-    def __init__(self, standing: Standing, events: Slice, late: Late, ranks: RankCounters | None) -> None:
-        self.standing, self.plan, self.late, self.ranks = standing, standing.plan, late, ranks
+    def __init__(self, query: StandingQuery, events: Slice, late: LateEvents, ranks: RankCounters | None) -> None:
+        self.query, self.plan, self.late, self.ranks = query, query.plan, late, ranks
         self.events = events
         self.windows: list[pa.Table] = []
 
@@ -209,7 +209,7 @@ class _Closing:
         maker = RowMaker(self.plan, self.events)
         numbers = make_operator(self.plan, self.events).aggregate()
         counts = [int(one.count) for one in numbers]
-        self._tell_windows(maker, counts, np.ones(len(counts), np.bool_))
+        self._report_windows(maker, counts, np.ones(len(counts), np.bool_))
         yield from aggregate_rows(self.plan, maker, numbers).to_batches()
 
     # --- Windows ----------------------------------------------------------------------------------------------
@@ -221,21 +221,21 @@ class _Closing:
         rows = np.zeros(len(counts), object)
         for group, begin, end in wanted_ranges(bound, counts):
             rows[group] += end - begin
-        listed = np.array([number <= self.standing.max_trends for number in rows], np.bool_)
-        self._tell_windows(maker, counts, listed)
+        listed = np.array([number <= self.query.max_trends for number in rows], np.bool_)
+        self._report_windows(maker, counts, listed)
         if not listed.all():
             groups = self.events.groups
-            kept = Groups(groups.lo[listed], groups.hi[listed], groups.number[listed])
-            events = replace(self.events, groups=kept)
+            groups_listed = Groups(groups.lo[listed], groups.hi[listed], groups.number[listed])
+            events = replace(self.events, groups=groups_listed)
             operator, maker = make_operator(self.plan, events), RowMaker(self.plan, events)
             counts = [count for count, keep in zip(counts, listed, strict=True) if keep]
         if bound.order_by:
-            ordered = operator.best(BestRequest(bound, maker.batch, self.standing.max_trends, per_group=True))
+            ordered = operator.best(BestRequest(bound, maker.batch, self.query.max_trends, per_group=True))
             yield from arrange(bound, ordered)
         else:
             yield from operator.list(ListRequest(wanted_ranges(bound, counts), maker.batch))
 
-    def _tell_windows(self, maker: RowMaker, counts: list[int], listed: np.ndarray) -> None:
+    def _report_windows(self, maker: RowMaker, counts: list[int], listed: np.ndarray) -> None:
         groups = np.arange(len(counts))
         lead = maker.lead(groups)
         late = np.zeros(len(counts), np.int64)
@@ -256,15 +256,15 @@ class _Closing:
         assert self.ranks is not None, "a span has counters"
         had = self.ranks.add({key: counts[group] for group, key in keys.items()})
         before = {group: had[key] for group, key in keys.items()}
-        few = [(group, 0, counts[group]) for group in keys if counts[group] <= self.standing.max_trends]
+        few = [(group, 0, counts[group]) for group in keys if counts[group] <= self.query.max_trends]
         if few:
             yield from operator.list(ListRequest(few, self._shifted(maker, before)))
         for group in keys:
-            if counts[group] > self.standing.max_trends:
+            if counts[group] > self.query.max_trends:
                 yield from self._one_by_one(group, before[group])
 
     def _shifted(self, maker: RowMaker, before: Mapping[int, int]) -> Callable[[PathBatch], pa.RecordBatch]:
-        """Return what makes rows whose ranks go on from those of earlier results of their partitions."""
+        """Return a row maker whose ranks go on from those of earlier results of their partitions."""
         bases = np.full(len(self.events.groups), -1, np.int64)
         for group, number in before.items():
             bases[group] = number if number <= LARGEST_RANK else -1
@@ -279,7 +279,7 @@ class _Closing:
         return made
 
     def _one_by_one(self, group: int, before: int) -> Iterator[pa.RecordBatch]:
-        """Yield what begins at each event of a group by itself, as far as it is not too much."""
+        """Yield the results that begin at each event of a group by itself, unless they are too many."""
         assert self.events.begins is not None
         lo, hi = int(self.events.groups.lo[group]), int(self.events.groups.hi[group])
         for first in (lo + np.flatnonzero(self.events.begins[lo:hi])).tolist():
@@ -288,13 +288,13 @@ class _Closing:
             events = replace(self.events, begins=begins)
             operator = make_operator(self.plan, events)
             count, maker = operator.counts[group], RowMaker(self.plan, events)
-            if count > self.standing.max_trends:
-                self._tell_start(maker, group, first, count)
+            if count > self.query.max_trends:
+                self._report_start(maker, group, first, count)
             elif count:
                 yield from operator.list(ListRequest([(group, 0, count)], self._shifted(maker, {group: before})))
             before += count
 
-    def _tell_start(self, maker: RowMaker, group: int, first: int, count: int) -> None:
+    def _report_start(self, maker: RowMaker, group: int, first: int, count: int) -> None:
         schema = windows_schema(self.plan.bound)
         bound = self.plan.bound
         assert bound.schema is not None

@@ -1,4 +1,4 @@
-"""From the text of a question to what is asked of leaves, and from leaves to rows."""
+"""Answers to the text of a question: the question is bound and compiled, searched in the leaves, and made rows."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from trellis.archive.contents import Contents
 from trellis.archive.events import schema_of
-from trellis.archive.keys import OfKeys, walk
-from trellis.archive.leaves import Answer, Asked, Found, Ints, Leaves, Policy, Reading, Within
-from trellis.archive.questions import Question
+from trellis.archive.keys import KeyIntervals, walk
+from trellis.archive.leaves import Answer, Ints, LeafIntervals, Leaves, Policy, Question, Reading, SpanLimit
+from trellis.archive.search import LeafSearch
+from trellis.archive.step_sequences import StepSequence, step_sequences_of
 from trellis.archive.store import Manifest
-from trellis.archive.words import Word, words_of
 from trellis.errors import UsageError, did_you_mean
 from trellis.events.columns.windows import DoubleWindows
 from trellis.language import syntax as s
@@ -34,10 +34,10 @@ STARTS = ("every", "after")
 
 @dataclass(frozen=True)
 class Text:
-    """The text of a question: what it means to the engine, and its words."""
+    """The text of a question, bound to the events, and its step sequences."""
 
     bound: BoundQuery
-    words: tuple[Word, ...]
+    sequences: tuple[StepSequence, ...]
 
     @property
     def partition(self) -> list[str]:
@@ -47,17 +47,17 @@ class Text:
     @property
     def untyped(self) -> bool:
         """Whether any name fits some step."""
-        return any(word.untyped for word in self.words)
+        return any(sequence.untyped for sequence in self.sequences)
 
     @property
     def forbidden(self) -> frozenset[str]:
         """All names that it forbids somewhere."""
-        return frozenset().union(*(names for word in self.words for names in word.forbidden))
+        return frozenset().union(*(names for sequence in self.sequences for names in sequence.forbidden))
 
 
 @dataclass(frozen=True)
-class Options:
-    """How a question is asked: see `Archive.find`."""
+class QuestionOptions:
+    """The options of a question: see `Archive.find`."""
 
     policy: str | None = None
     same_leaf: str = "maybe"
@@ -73,7 +73,7 @@ class Options:
     limit: int | None = None
 
     def check(self) -> None:
-        """Refuse what cannot be."""
+        """Refuse options that are wrong or do not go together."""
         if self.level < 0:
             raise UsageError("a level is 0 or more")
         if self.same_leaf not in tuple(Reading):
@@ -93,8 +93,8 @@ class Options:
             raise UsageError("a limit is 0 or more")
 
 
-class Asker:
-    """Answers questions from what is known of the events of a history."""
+class Answerer:
+    """Answers questions by the leaves of a history."""
 
     def __init__(self, manifest: Manifest, contents: Contents) -> None:
         self.manifest, self.contents = manifest, contents
@@ -116,23 +116,23 @@ class Asker:
         manifest = self.manifest
         return schema_of(manifest.arrow, manifest.time, manifest.type, manifest.event_id)
 
-    # --- What is asked ----------------------------------------------------------------------------------------
+    # --- Questions --------------------------------------------------------------------------------------------
 
     def text(self, pattern: str, params: Mapping[str, Any] | None) -> Text:
-        """Return what a text means; the last few are remembered."""
+        """Bind and compile a text; the last few are remembered."""
         key = pattern, repr(params)
         known = self._texts.pop(key, None)
         if known is None:
             bound = bind(parse(pattern), pattern, self.schema, params, None)
             types = {variable.name: variable.type for variable in bound.variables}
-            known = Text(bound, tuple(words_of(build_automaton(bound.pattern), types)))
+            known = Text(bound, tuple(step_sequences_of(build_automaton(bound.pattern), types)))
         self._texts[key] = known
         while len(self._texts) > REMEMBERED:
             del self._texts[next(iter(self._texts))]
         return known
 
-    def question(self, text: Text, options: Options) -> Question:
-        """Return a question of the leaves, or of blocks of them."""
+    def search(self, text: Text, options: QuestionOptions) -> LeafSearch:
+        """Return the search for the answers of a text in the leaves, or in blocks of them."""
         options.check()
         chosen = POLICIES[text.bound.select] if options.policy is None else Policy(options.policy)
         if options.starts == "after" and chosen is not Policy.NEXT:
@@ -142,17 +142,17 @@ class Asker:
         low, high = (None if one is None else self.number(one) for one in (options.begin, options.end))
         if low is not None and high is not None and low > high:
             raise UsageError(f"no time is from {options.begin} to {options.end}", "Give the earlier one first.")
-        within = _within(text.bound)
+        within = _span_limit(text.bound)
         if options.within_events is not None:
             if within is not None:
                 raise UsageError("a span of events goes with no WITHIN", "Leave one of them out.")
-            within = Within(options.within_events, in_positions=True)
-        asked = Asked(
-            text.words, chosen, Reading(options.same_leaf), within, low, high, options.first, options.last,
+            within = SpanLimit(options.within_events, in_positions=True)
+        question = Question(
+            text.sequences, chosen, Reading(options.same_leaf), within, low, high, options.first, options.last,
             bool(text.partition),
         )  # fmt: skip
         factor = self.manifest.fan_out**options.level
-        return Question(asked, self.leaves if options.level == 0 else self.leaves.coarser(factor))
+        return LeafSearch(question, self.leaves if options.level == 0 else self.leaves.coarser(factor))
 
     def number(self, moment: Any) -> Any:
         """Return a time that the user gave as a number."""
@@ -166,7 +166,8 @@ class Asker:
             return array.cast(pa.timestamp("us")).cast(pa.int64())[0].as_py()
         except (ValueError, TypeError, pa.ArrowException):
             raise UsageError(
-                f"`{moment}` is no time of this history", "Write it like the times of the events: 2024-05-01T09:00:00."
+                f"`{moment}` is not a time of this history",
+                "Write it like the times of the events: 2024-05-01T09:00:00.",
             ) from None
 
     def times(self, numbers: NDArray[Any]) -> pa.Array:
@@ -177,79 +178,83 @@ class Asker:
 
     # --- Answers ----------------------------------------------------------------------------------------------
 
-    def exists(self, text: Text, options: Options) -> Answer:
-        """Return whether it happened."""
-        question = self.question(text, options)
-        answer = question.simple()
-        if answer is Answer.NO or not self._is_by_key(text, question.asked, options):
+    def exists(self, text: Text, options: QuestionOptions) -> Answer:
+        """Return whether the pattern happened."""
+        search = self.search(text, options)
+        answer = search.simple()
+        if answer is Answer.NO or not self._is_by_key(text, search.question, options):
             return answer
-        may = self.contents.keyless or len(self.walked(text, question.asked.reading).key)
+        may = self.contents.keyless or len(self.key_intervals(text, search.question.reading).key)
         return Answer.MAYBE if may else Answer.NO
 
-    def find(self, text: Text, options: Options) -> pa.Table:
-        """Return where it may have happened."""
-        question = self.question(text, options)
-        if self._is_by_key(text, question.asked, options):
-            return self._rows_of_keys(text, question).slice(0, options.limit)
+    def find(self, text: Text, options: QuestionOptions) -> pa.Table:
+        """Return where the pattern may have happened."""
+        search = self.search(text, options)
+        if self._is_by_key(text, search.question, options):
+            return self._rows_of_keys(text, search).slice(0, options.limit)
         if options.pairs:
-            found = question.pairs(options.limit)
+            intervals = search.pairs(options.limit)
         else:
-            found = (
-                question.after() if options.starts == "after" else question.minimal() if options.minimal
-                else question.found()
+            intervals = (
+                search.after() if options.starts == "after" else search.minimal() if options.minimal
+                else search.intervals()
             )  # fmt: skip
-        return self._rows(question.leaves, found.some(slice(0, options.limit)))
+        return self._rows(search.leaves, intervals.some(slice(0, options.limit)))
 
-    def _is_by_key(self, text: Text, asked: Asked, options: Options) -> bool:
+    def _is_by_key(self, text: Text, question: Question, options: QuestionOptions) -> bool:
         """Return whether a question is of single keys, and one walk answers it for all of them."""
-        bounds = (asked.within, asked.begin, asked.end, asked.first, asked.last)
+        bounds = (question.within, question.begin, question.end, question.first, question.last)
         plain = options.level == 0 and not (options.pairs or options.minimal or options.starts == "after")
         return (
             plain and text.partition == [self.manifest.key] and all(bound is None for bound in bounds)
-            and not text.untyped and asked.policy in (Policy.ANY, Policy.NEXT)
+            and not text.untyped and question.policy in (Policy.ANY, Policy.NEXT)
         )  # fmt: skip
 
-    def walked(self, text: Text, reading: Reading) -> OfKeys:
-        """Return the keys to which it may have happened."""
+    def key_intervals(self, text: Text, reading: Reading) -> KeyIntervals:
+        """Return the keys to which the pattern may have happened."""
         contents = self.contents
-        return walk(text.words, reading, contents.keys, contents.filters, contents.first_leaves)
+        return walk(text.sequences, reading, contents.keys, contents.filters, contents.first_leaves)
 
-    def _rows_of_keys(self, text: Text, question: Question) -> pa.Table:
+    def _rows_of_keys(self, text: Text, search: LeafSearch) -> pa.Table:
         """Return a row for each key to which it may have happened: the leaves of its first and last step.
 
         Which leaves have events without a key is not known: these have one row, as if all events had none.
         """
-        found, leaves, capacity = self.walked(text, question.asked.reading), self.leaves, self.manifest.capacity
-        if self.contents.keyless and len(every := question.found()):
+        intervals, leaves, capacity = (
+            self.key_intervals(text, search.question.reading),
+            self.leaves,
+            self.manifest.capacity,
+        )
+        if self.contents.keyless and len(every := search.intervals()):
             place = np.array([-1]), every.start[:1], np.array([every.last_end.max()])
-            found = OfKeys(*map(np.concatenate, zip(vars(found).values(), place, strict=True)))
+            intervals = KeyIntervals(*map(np.concatenate, zip(vars(intervals).values(), place, strict=True)))
         return pa.table(
             {
-                "key": self.contents.keys.values.take(pa.array(found.key, mask=found.key < 0)),
-                "start_leaf": leaves.first[found.start] // capacity,
-                "end_leaf": leaves.last[found.end] // capacity,
-                "first_position": leaves.first[found.start],
-                "last_position": leaves.last[found.end],
-                "since": self.times(leaves.since[found.start]),
-                "until": self.times(leaves.until[found.end]),
-                "negation": pa.repeat("open" if text.forbidden else "clear", len(found.key)),
+                "key": self.contents.keys.values.take(pa.array(intervals.key, mask=intervals.key < 0)),
+                "start_leaf": leaves.first[intervals.start] // capacity,
+                "end_leaf": leaves.last[intervals.end] // capacity,
+                "first_position": leaves.first[intervals.start],
+                "last_position": leaves.last[intervals.end],
+                "since": self.times(leaves.since[intervals.start]),
+                "until": self.times(leaves.until[intervals.end]),
+                "negation": pa.repeat("open" if text.forbidden else "clear", len(intervals.key)),
             }
         )
 
-    def _rows(self, leaves: Leaves, found: Found) -> pa.Table:
+    def _rows(self, leaves: Leaves, intervals: LeafIntervals) -> pa.Table:
         begins, ends = self._numbers if leaves is self.leaves else self._numbers_of(leaves)
-        plainly = found.clear.all() and len(found) <= len(self._clear)
+        plainly = intervals.clear.all() and len(intervals) <= len(self._clear)
         return pa.table(
             {
-                "start_leaf": begins[found.start],
-                "end_leaf": ends[found.end],
-                "last_end_leaf": ends[found.last_end],
-                "ends": found.ends,
-                "first_position": leaves.first[found.start],
-                "last_position": leaves.last[found.last_end],
-                "since": self.times(leaves.since[found.start]),
-                "until": self.times(leaves.until[found.last_end]),
-                "negation": self._clear.slice(0, len(found)) if plainly else _negation(found),
+                "start_leaf": begins[intervals.start],
+                "end_leaf": ends[intervals.end],
+                "last_end_leaf": ends[intervals.last_end],
+                "ends": intervals.ends,
+                "first_position": leaves.first[intervals.start],
+                "last_position": leaves.last[intervals.last_end],
+                "since": self.times(leaves.since[intervals.start]),
+                "until": self.times(leaves.until[intervals.last_end]),
+                "negation": self._clear.slice(0, len(intervals)) if plainly else _negation(intervals),
             }
         )
 
@@ -267,18 +272,18 @@ class Asker:
         return pa.repeat("clear", len(self.leaves))
 
 
-def _negation(found: Found) -> pa.Array:
-    return pa.array(["open", "clear"]).take(pa.array(found.clear.view(np.int8)))
+def _negation(intervals: LeafIntervals) -> pa.Array:
+    return pa.array(["open", "clear"]).take(pa.array(intervals.clear.view(np.int8)))
 
 
-def _within(bound: BoundQuery) -> Within | None:
+def _span_limit(bound: BoundQuery) -> SpanLimit | None:
     window = bound.window
     if window.kind is WindowKind.WHOLE or window.size is None:
         return None
     size = window.size if isinstance(window.size, int) else float(window.size)
     if window.slide is None:
-        return Within(size)
+        return SpanLimit(size)
     slide = window.slide if isinstance(window.slide, int) else float(window.slide)
     assert bound.schema is not None
     doubles = DoubleWindows(window.size, window.slide) if bound.schema.time_type.kind is Kind.DOUBLE else None
-    return Within(size, slide, doubles=doubles)
+    return SpanLimit(size, slide, doubles=doubles)

@@ -1,4 +1,4 @@
-"""The view of a pattern as words: lists of steps, each a set of names, with what must not be between them.
+"""A pattern as step sequences: lists of steps, each a set of names, with what must not be between them.
 
 Names are event types. Steps of one AND are a *block*: they may come in any order.
 """
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from trellis.errors import UsageError
 from trellis.plan.automaton import Automaton, Either, Every, Guard, Leaf, Remainder
 
-MOST_WORDS = 1000
+MOST_SEQUENCES = 1000
 Names = frozenset[str] | None  # None: any name
 
 
 @dataclass(frozen=True)
-class Word:
+class StepSequence:
     """Blocks of steps one after another.
 
     Attributes
@@ -48,9 +48,9 @@ class Word:
 
     @property
     def names(self) -> set[str]:
-        """All names that it asks for or forbids."""
-        asked = {name for block in self.blocks for some in block if some is not None for name in some}
-        return asked.union(*self.forbidden)
+        """All names of its steps, and those that it forbids."""
+        of_steps = {name for block in self.blocks for some in block if some is not None for name in some}
+        return of_steps.union(*self.forbidden)
 
     @property
     def untyped(self) -> bool:
@@ -58,17 +58,17 @@ class Word:
         return any(some is None for block in self.blocks for some in block)
 
 
-def words_of(automaton: Automaton, types: Mapping[str, str | None]) -> list[Word]:
-    """Return the words of a pattern; `types` are those of its variables."""
-    found = list(dict.fromkeys(_one_after_another(automaton.root, types)))
-    if not found:
+def step_sequences_of(automaton: Automaton, types: Mapping[str, str | None]) -> list[StepSequence]:
+    """Return the step sequences of a pattern; `types` are those of its variables."""
+    joined = list(dict.fromkeys(_one_after_another(automaton.root, types)))
+    if not joined:
         raise UsageError("the pattern has no step", "Name an event type, such as SEQ(A, B).")
-    return found
+    return joined
 
 
-def _expand(item: Leaf | Either | Every, types: Mapping[str, str | None]) -> list[Word]:
+def _expand(item: Leaf | Either | Every, types: Mapping[str, str | None]) -> list[StepSequence]:
     if isinstance(item, Leaf):
-        return [Word(((_names(types[item.variable]),),), kleene=item.kleene)]
+        return [StepSequence(((_names(types[item.variable]),),), kleene=item.kleene)]
     arms = [_one_after_another(arm, types) for arm in item.arms]
     return _alternatives(arms) if isinstance(item, Either) else _in_any_order(arms)
 
@@ -77,43 +77,43 @@ def _names(type_: str | None) -> Names:
     return None if type_ is None else frozenset({type_})
 
 
-def _is_step(word: Word) -> bool:
-    return len(word.blocks) == len(word.blocks[0]) == 1
+def _is_step(sequence: StepSequence) -> bool:
+    return len(sequence.blocks) == len(sequence.blocks[0]) == 1
 
 
-def _alternatives(arms: list[list[Word]]) -> list[Word]:
-    """Return the words of an OR: one with a set of names where each arm is one."""
-    words = [word for arm in arms for word in arm]
-    if all(_is_step(word) and not word.kleene and not word.untyped for word in words):
-        union = frozenset(name for word in words for name in word.names)
-        return [Word(((union,),))]
-    return words
+def _alternatives(arms: list[list[StepSequence]]) -> list[StepSequence]:
+    """Return the sequences of an OR: one with a set of names where each arm is one."""
+    sequences = [sequence for arm in arms for sequence in arm]
+    if all(_is_step(sequence) and not sequence.kleene and not sequence.untyped for sequence in sequences):
+        union = frozenset(name for sequence in sequences for name in sequence.names)
+        return [StepSequence(((union,),))]
+    return sequences
 
 
-def _in_any_order(arms: list[list[Word]]) -> list[Word]:
+def _in_any_order(arms: list[list[StepSequence]]) -> list[StepSequence]:
     if all(len(arm) == 1 and _is_step(arm[0]) for arm in arms):
         sets = tuple(arm[0].blocks[0][0] for arm in arms)
         named = [name for some in sets if some is not None for name in some]
         for name in named:
             if named.count(name) > 1:
                 raise UsageError(f"`{name}` stands twice in one AND", f"Write SEQ({name}, {name}).")
-        return [Word((sets,), kleene=any(arm[0].kleene for arm in arms))]
-    found = [Word(())]
+        return [StepSequence((sets,), kleene=any(arm[0].kleene for arm in arms))]
+    joined = [StepSequence(())]
     for arm in arms:
-        found = [merged for one in found for other in arm for merged in _interleaved(one, other)]
-        if len(found) > MOST_WORDS:
+        joined = [merged for one in joined for other in arm for merged in _interleaved(one, other)]
+        if len(joined) > MOST_SEQUENCES:
             raise UsageError(
-                f"the pattern has more than {MOST_WORDS:,} orders of its steps", "Use fewer steps inside AND."
+                f"the pattern has more than {MOST_SEQUENCES:,} orders of its steps", "Use fewer steps inside AND."
             )
-    return found
+    return joined
 
 
-def _interleaved(one: Word, other: Word) -> list[Word]:
-    """Return the orders in which two words may run side by side; what they forbid is not looked at."""
+def _interleaved(one: StepSequence, other: StepSequence) -> list[StepSequence]:
+    """Return the orders in which two sequences may run side by side; what they forbid is not looked at."""
     if not one.blocks:
         return [other]
     if any(one.forbidden) or any(other.forbidden):
-        raise UsageError("NOT inside AND cannot be asked of a history", "Put it outside of the AND.")
+        raise UsageError("NOT inside AND cannot be answered by a history", "Put it outside of the AND.")
     kleene = one.kleene or other.kleene
 
     def orders(
@@ -125,36 +125,36 @@ def _interleaved(one: Word, other: Word) -> list[Word]:
         return first + [[right[0], *rest] for rest in orders(left, right[1:])]
 
     return [
-        Word(tuple(blocks), (frozenset(),) * (len(blocks) - 1), (True,) * (len(blocks) - 1), kleene)
+        StepSequence(tuple(blocks), (frozenset(),) * (len(blocks) - 1), (True,) * (len(blocks) - 1), kleene)
         for blocks in orders(one.blocks, other.blocks)
     ]
 
 
-def _one_after_another(rest: Remainder, types: Mapping[str, str | None]) -> list[Word]:
-    found: list[Word] | None = None
+def _one_after_another(rest: Remainder, types: Mapping[str, str | None]) -> list[StepSequence]:
+    joined: list[StepSequence] | None = None
     absent: frozenset[str] = frozenset()
     for item in rest:
         if isinstance(item, Guard):
-            if found is None:
+            if joined is None:
                 raise _not_at_edge()
             absent |= frozenset(str(types[name]) for name in item.absent)
             continue
-        words = _expand(item, types)
-        found = words if found is None else [_joined(one, absent, other) for one in found for other in words]
+        sequences = _expand(item, types)
+        joined = sequences if joined is None else [_joined(one, absent, other) for one in joined for other in sequences]
         absent = frozenset()
-        if len(found) > MOST_WORDS:
-            raise UsageError(f"the pattern has more than {MOST_WORDS:,} alternatives", "Use fewer of them.")
+        if len(joined) > MOST_SEQUENCES:
+            raise UsageError(f"the pattern has more than {MOST_SEQUENCES:,} alternatives", "Use fewer of them.")
     if absent:
         raise _not_at_edge()
-    return found or []
+    return joined or []
 
 
 def _not_at_edge() -> UsageError:
     return UsageError("NOT stands at an edge of the pattern", "Put it between two steps: SEQ(A, NOT(B), C).")
 
 
-def _joined(one: Word, absent: frozenset[str], other: Word) -> Word:
-    return Word(
+def _joined(one: StepSequence, absent: frozenset[str], other: StepSequence) -> StepSequence:
+    return StepSequence(
         one.blocks + other.blocks,
         (*one.forbidden, absent, *other.forbidden),
         (*one.loose, False, *other.loose),

@@ -1,8 +1,8 @@
-"""An output directory with a log of its own: what a batch wrote counts when the log says so, and then once.
+"""The output directory of a standing query: what a batch wrote counts when its commit log says so, and then once.
 
     out/part-000000012-0-3f….parquet     results
     out/_windows/part-000000012-0-….parquet
-    out/_late/…  out/_bad/…  out/_repeated/…     events that could not be used, if they are asked for
+    out/_late/…  out/_bad/…  out/_repeated/…     events that could not be used, if the user wants them
     out/_log/…                           the commit log: the files of each batch (see `commit_log`)
     out/_log/stream-id                   the stream whose output it is, which its checkpoint knows too
     out/_log/lock                        held by the process that writes
@@ -33,8 +33,8 @@ LOG, IDENTITY = "_log", "stream-id"
 PART = re.compile(r"part-([0-9]{9,}|flush)-[0-9]+(?:-[0-9a-f]+)?\.(?:parquet|csv|json|txt)")  # and no file of Spark's
 
 
-class Outlet:
-    """The output of one query."""
+class StreamOutput:
+    """The output of one standing query."""
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
@@ -163,7 +163,7 @@ def check_query_names(names: Iterable[str]) -> None:
                 "Rename its file.",
             )
         if name in ("", ".", "..") or "/" in name or "\\" in name or "\0" in name:
-            raise UsageError(f"a query cannot be called `{name}`: that is no name of a directory", "Rename it.")
+            raise UsageError(f"a query cannot be called `{name}`: that is not the name of a directory", "Rename it.")
         if folded in taken:
             both = f"two queries are called `{name}`"
             if taken[folded] != name:
@@ -174,11 +174,11 @@ def check_query_names(names: Iterable[str]) -> None:
 
 def committed_files(directory: str | Path, kind: str = RESULTS) -> list[Path]:
     """Return the files of an output that count: `results`, `windows`, `late`, `bad` or `repeated`."""
-    outlet = Outlet(directory)
-    if not outlet.log.directory.is_dir():
-        raise DataError(f"{directory} is no output of a stream: it has no `{LOG}`")
-    folder = outlet.directory / FOLDERS[kind]
-    return [folder / name for entry in outlet.log.entries() for name in entry["files"].get(kind, [])]
+    output = StreamOutput(directory)
+    if not output.log.directory.is_dir():
+        raise DataError(f"{directory} is not the output of a stream: it has no `{LOG}`")
+    folder = output.directory / FOLDERS[kind]
+    return [folder / name for entry in output.log.entries() for name in entry["files"].get(kind, [])]
 
 
 def read_committed(directory: str | Path, kind: str = RESULTS) -> pa.Table:

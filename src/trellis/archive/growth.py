@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.archive.contents import Chunk, Contents, chunk_of
-from trellis.archive.events import GROUP, Told, check_columns, check_key, numbers, schema_of, write_events
+from trellis.archive.events import GROUP, Progress, check_columns, check_key, numbers, schema_of, write_events
 from trellis.archive.filters import coded
 from trellis.archive.sizing import Size, size_filters, thesis_size
 from trellis.archive.store import (
@@ -29,7 +29,7 @@ from trellis.archive.store import (
     schema_text,
     swap_manifest,
 )
-from trellis.archive.tree import Tree
+from trellis.archive.tree import FilterTree
 from trellis.errors import DataError, UsageError
 from trellis.kernels.bloom.filters import TILE
 
@@ -39,8 +39,8 @@ SEGMENTS = 16  # files of the tree, before they become one
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What an archive is to be: see `Archive.build`."""
+class ArchivePlan:
+    """The parameters of an archive that is to be built: see `Archive.build`."""
 
     time: str
     type: str
@@ -93,8 +93,8 @@ class Plan:
         number = -(-events // size)
         most = max(1, min(number, SAMPLED // factor if factor > 1 else SAMPLED, number))
         chosen = np.unique(np.linspace(0, max(0, number - 1), most).astype(int)).tolist() if number else []
-        found = [self._items(read(i * size, min(events, (i + 1) * size))) for i in chosen]
-        return found or [size * (1 if self.key is None else 2)]
+        sizes = [self._items(read(i * size, min(events, (i + 1) * size))) for i in chosen]
+        return sizes or [size * (1 if self.key is None else 2)]
 
     def _items(self, table: pa.Table) -> int:
         codes, names = coded(table[self.type])
@@ -129,16 +129,16 @@ def number_too_late(table: pa.Table, manifest: Manifest, late: str = "error") ->
     return number
 
 
-def pieces(table: pa.Table, first: int, manifest: Manifest, told: Told) -> Iterator[Chunk]:
-    """Yield what is known of events in order, piece by piece."""
+def pieces(table: pa.Table, first: int, manifest: Manifest, progress: Progress) -> Iterator[Chunk]:
+    """Yield the chunks of events in order, piece by piece."""
     for at in range(0, table.num_rows, PIECE):
-        told(f"filters: {at:,} of {table.num_rows:,} events")
+        progress(f"filters: {at:,} of {table.num_rows:,} events")
         yield chunk_of(table.slice(at, PIECE), first + at, manifest)
 
 
 def settle(
-    directory: Path, manifest: Manifest, contents: Contents, tree: Tree, settled: pa.Table, held: pa.Table, told: Told,
-    batch: tuple[str, int] | None = None, late: int = 0,
+    directory: Path, manifest: Manifest, contents: Contents, tree: FilterTree, settled: pa.Table, held: pa.Table,
+    progress: Progress, batch: tuple[str, int] | None = None, late: int = 0,
 ) -> Manifest:  # fmt: skip
     """Give places to events in order, keep others held, and make this count; return the new manifest."""
     new, first = manifest.next(), manifest.events
@@ -148,16 +148,16 @@ def settle(
     parts = []
     if settled.num_rows:
         name = new.named("events", "parquet")
-        write_events(settled, directory / name, first, manifest.capacity, told)
+        write_events(settled, directory / name, first, manifest.capacity, progress)
         parts = [(name, first, settled.num_rows)]
-    return commit(directory, new, contents, tree, pieces(settled, first, manifest, told), parts, held)
+    return commit(directory, new, contents, tree, pieces(settled, first, manifest, progress), parts, held)
 
 
 def commit(
-    directory: Path, new: Manifest, contents: Contents, tree: Tree, chunks: Iterable[Chunk],
+    directory: Path, new: Manifest, contents: Contents, tree: FilterTree, chunks: Iterable[Chunk],
     parts: Sequence[tuple[str, int, int]], held: pa.Table,
 ) -> Manifest:  # fmt: skip
-    """Join chunks to what is known, write what changed, and make it count; the events are written already."""
+    """Add chunks to the contents, write what changed, and swap the manifest; the events are written already."""
     contents, before, changed = contents.copied(), new.events, set()
     for chunk in chunks:
         changed |= contents.add(chunk)

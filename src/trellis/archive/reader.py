@@ -1,7 +1,7 @@
-"""An archive as it lies on disk at one moment: what is read of it, when it is first asked for, and what it is.
+"""The archive reader: snapshots of an archive on disk, of which each part is read when it is first needed.
 
-A writer puts new files beside the old ones, swaps the manifest and removes the files that it names no more. What a
-reader has opened by then stays as it is; what it has not, it opens of the manifest that counts now.
+A writer puts new files beside the old ones, swaps the manifest and removes the files that it no longer names. Files
+that a reader has opened by then stay as they are; the others are opened by the manifest that counts now.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from trellis.archive.asking import Asker
+from trellis.archive.answers import Answerer
 from trellis.archive.contents import Contents, chunk_of
 from trellis.archive.filters import Filters, whole_tile
-from trellis.archive.keys import Keys
+from trellis.archive.keys import LeafKeys
 from trellis.archive.leaves import Leaves
 from trellis.archive.sizing import expected_rate
 from trellis.archive.store import Manifest, UnreadableError, load_array, load_table, read_manifest, size_of
-from trellis.archive.tree import Tree, levels_of, node_type
+from trellis.archive.tree import FilterTree, levels_of, node_type
 from trellis.errors import DataError
 from trellis.language.schema import Kind
 
-TRIES = 1000  # times that an archive may change under a question
+TRIES = 1000  # times that an archive may change while a question is answered
 T = TypeVar("T")
 
 
-class Kept:
-    """What an archive keeps, as one manifest tells it; it never changes.
+class ArchiveSnapshot:
+    """The archive that one manifest describes; it never changes.
 
     Parameters
     ----------
     directory
         Where it lies.
     manifest
-        What names its files.
+        Names its files.
     checked
         Files of events that are as they were written.
     """
@@ -48,7 +48,7 @@ class Kept:
 
     @cached_property
     def stored(self) -> Contents:
-        """What is known of the events that have their places, mapped into memory."""
+        """The contents of the events that have their places, mapped into memory."""
         manifest, contents = (
             self.manifest,
             Contents.none(self.manifest.capacity, self.manifest.bits, self.manifest.hashes),
@@ -59,7 +59,7 @@ class Kept:
         contents.filters = Filters(manifest.bits, manifest.hashes, tiles, len(contents.entries))
         if manifest.pairs:
             values = load_table(self.directory, manifest.keys, manifest)["key"].combine_chunks()
-            contents.keys = Keys(values, load_array(self.directory, manifest.pairs, manifest))
+            contents.keys = LeafKeys(values, load_array(self.directory, manifest.pairs, manifest))
             contents.keyless = manifest.keyless
         return contents
 
@@ -71,28 +71,28 @@ class Kept:
         return load_table(self.directory, self.manifest.held, self.manifest)
 
     @cached_property
-    def tree(self) -> Tree:
+    def tree(self) -> FilterTree:
         """The nodes above the leaves."""
         manifest = self.manifest
         segments = [load_array(self.directory, name, manifest) for name in manifest.tree]
         none = np.zeros(0, node_type(manifest.bits, self.stored.entries["since"].dtype))
-        return Tree(manifest.capacity, manifest.fan_out, np.concatenate(segments) if segments else none)
+        return FilterTree(manifest.capacity, manifest.fan_out, np.concatenate(segments) if segments else none)
 
     @cached_property
-    def asker(self) -> Asker:
-        """What answers questions, over all events."""
+    def answerer(self) -> Answerer:
+        """Answers questions over all events."""
         contents = self.stored
         if self.held.num_rows:
             contents = contents.copied()
             contents.add(chunk_of(self.held, self.manifest.events, self.manifest))
-        return Asker(self.manifest, contents)
+        return Answerer(self.manifest, contents)
 
     def __len__(self) -> int:
         return self.manifest.events + self.manifest.holds - self.manifest.dropped
 
     def info(self) -> dict[str, Any]:
-        """Return size, bytes an event, height of the tree, density of the filters and the expected rate."""
-        manifest, contents = self.manifest, self.asker.contents
+        """Return size, bytes per event, height of the tree, density of the filters and the expected rate."""
+        manifest, contents = self.manifest, self.answerer.contents
         entries, densities = contents.entries, contents.filters.densities
         of_leaves = manifest.bits * len(entries) / 8
         return {
@@ -123,22 +123,22 @@ class Kept:
         return sum(size_of(self.directory, name) for name in names if name)
 
     def _moment(self, numbers: np.ndarray) -> Any:
-        return self.asker.times(np.asarray(numbers))[0].as_py() if len(numbers) else None
+        return self.answerer.times(np.asarray(numbers))[0].as_py() if len(numbers) else None
 
 
-class Current:
-    """What an archive keeps now, or kept when it was last looked at."""
+class ArchiveReader:
+    """Reads an archive by its current manifest, or by the one that was current when it was last read."""
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
-        self._kept = Kept(self.directory, read_manifest(self.directory))
+        self._snapshot = ArchiveSnapshot(self.directory, read_manifest(self.directory))
 
     def _use(self, manifest: Manifest) -> None:
-        """Go on with a manifest that counts; who has begun with another one ends with that."""
-        self._kept = Kept(self.directory, manifest, self._kept.checked)
+        """Go on with a newer manifest; a question that began with another one ends with that."""
+        self._snapshot = ArchiveSnapshot(self.directory, manifest, self._snapshot.checked)
 
-    def _asked(self, question: Callable[[Kept], T]) -> T:
-        """Return what a question has for an answer: of what is open or, if that is gone, of what counts now.
+    def _answer(self, question: Callable[[ArchiveSnapshot], T]) -> T:
+        """Answer a question by the open snapshot or, if its files are gone, by the current one.
 
         Raises
         ------
@@ -146,12 +146,12 @@ class Current:
             If a file cannot be read that the manifest names.
         """
         for _ in range(TRIES):
-            kept = self._kept
+            snapshot = self._snapshot
             try:
-                return question(kept)
+                return question(snapshot)
             except UnreadableError:
                 now = read_manifest(self.directory)
-                if now == kept.manifest:
+                if now == snapshot.manifest:
                     raise
                 self._use(now)
         raise DataError(
@@ -160,47 +160,47 @@ class Current:
 
     @property
     def manifest(self) -> Manifest:
-        """What the archive is, and its files."""
-        return self._kept.manifest
+        """The manifest: the parameters of the archive, and its files."""
+        return self._snapshot.manifest
 
     @property
     def stored(self) -> Contents:
-        """What is known of the events that have their places."""
-        return self._asked(lambda kept: kept.stored)
+        """The contents of the events that have their places."""
+        return self._answer(lambda snapshot: snapshot.stored)
 
     @property
     def held(self) -> pa.Table:
         """The newest events, which have no places before later ones come."""
-        return self._asked(lambda kept: kept.held)
+        return self._answer(lambda snapshot: snapshot.held)
 
     @property
-    def tree(self) -> Tree:
+    def tree(self) -> FilterTree:
         """The nodes above the leaves."""
-        return self._asked(lambda kept: kept.tree)
+        return self._answer(lambda snapshot: snapshot.tree)
 
     @property
-    def asker(self) -> Asker:
-        """What answers questions, over all events."""
-        return self._asked(lambda kept: kept.asker)
+    def answerer(self) -> Answerer:
+        """Answers questions over all events."""
+        return self._answer(lambda snapshot: snapshot.answerer)
 
     @property
     def leaves(self) -> Leaves:
         """The leaves, as questions see them."""
-        return self.asker.leaves
+        return self.answerer.leaves
 
     @property
     def filters(self) -> Filters:
         """The filters of the leaves, as questions see them."""
-        return self.asker.contents.filters
+        return self.answerer.contents.filters
 
     @property
     def texts(self) -> set[str]:
         """The columns of the events that are text."""
-        return {name for name, type_ in self.asker.schema.tables[0].columns.items() if type_.kind is Kind.STRING}
+        return {name for name, type_ in self.answerer.schema.tables[0].columns.items() if type_.kind is Kind.STRING}
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._snapshot)
 
     def info(self) -> dict[str, Any]:
-        """Return size, bytes an event, height of the tree, density of the filters and the expected rate."""
-        return self._asked(Kept.info)
+        """Return size, bytes per event, height of the tree, density of the filters and the expected rate."""
+        return self._answer(ArchiveSnapshot.info)
