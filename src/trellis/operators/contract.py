@@ -155,7 +155,7 @@ class Operator(ABC):
 
     @abstractmethod
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """Yield what is made of the results with given ranks, without the results before them.
+        """List the results with given ranks, without those before them, as the request makes them.
 
         Batches come in the order of the ranges and ranks, however many threads list, and whoever stops early leaves no
         thread behind. A batch names a bounded number of events (or one result) and is never empty; so memory does not
@@ -163,7 +163,7 @@ class Operator(ABC):
         """
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
-        """Yield what is made of the results that can be in the result of ORDER BY, in the order (group, rank).
+        """List the results that may be in the result of ORDER BY, in the order (group, rank).
 
         Those that are in it are among them; an operator that can search the best ones gives no others.
         """
@@ -191,6 +191,6 @@ class Operator(ABC):
         """Return facts for `explain`, with numbers: a few names with a text each."""
 
 
-def state_of(thing: Any, *kept: str) -> dict[str, Any]:
+def state_of(thing: Any, *names: str) -> dict[str, Any]:
     """Return the attributes of an object that a pickle keeps, as far as they are known."""
-    return {name: value for name, value in vars(thing).items() if name in kept}
+    return {name: value for name, value in vars(thing).items() if name in names}

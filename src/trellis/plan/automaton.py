@@ -315,7 +315,10 @@ class Automaton:
         return PositionLinks(dict(sorted(steps.items())), tuple(sorted(firsts)), tuple(sorted(lasts)), *before, *after)
 
     def chain(self) -> tuple[tuple[str, ...], ...] | None:
-        """Return what NOT forbids before each position and after the last; None for Kleene variables or branches."""
+        """Return the variables that NOT forbids around each position; None unless these are single events in a row.
+
+        They are those before each position, and last those after the last position.
+        """
         links = self.links()
         if links is None or any(position.kleene for position in self.positions):
             return None

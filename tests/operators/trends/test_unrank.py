@@ -133,17 +133,17 @@ def test_what_unranking_a_window_needs_is_kept_up_to_a_bound(monkeypatch: pytest
     unranker = trends.operator.unranker
     for window in (0, 4, 0, 8, 4):
         trends.trend(0, window=window)
-    assert list(unranker._kept) == [0, 2, 1]
-    kept = unranker._kept[1]
+    assert list(unranker._unrankers) == [0, 2, 1]
+    kept = unranker._unrankers[1]
     monkeypatch.setattr(unrank, "KEPT_BYTES", 2 * kept.nbytes)
     trends.sample(3, seed=4)
     assert trends.trend(1, window=4).to_pylist()[0]["events"] == [4, 5, 7]
-    assert unranker._kept[1] is kept
+    assert unranker._unrankers[1] is kept
     monkeypatch.setattr(unrank, "KEPT_BYTES", 0)
     other = query.detect(rising(12), event_id="id")
     other.trend(0, window=0)
     other.trend(0, window=4)
-    assert list(other.operator.unranker._kept) == [1]
+    assert list(other.operator.unranker._unrankers) == [1]
 
 
 @pytest.mark.parametrize("tail", ["", "HAVING LENGTH >= 3"])

@@ -180,8 +180,8 @@ def is_listed(links):
     return isinstance(links, types.BaseNamedTuple) and links.instance_class is EdgeLists
 
 
-def find_successors(x, hi, links, found):
-    """Write the successors of an event before `hi` into `found`, in time order; return how many they are."""
+def find_successors(x, hi, links, successors):
+    """Write the successors of an event before `hi` into `successors`, in time order; return how many they are."""
     raise NotImplementedError
 
 
@@ -191,24 +191,24 @@ def most_successors(x, hi, links):
 
 
 @overload(find_successors)
-def _find_successors(x, hi, links, found):
+def _find_successors(x, hi, links, successors):
     if is_listed(links):
 
-        def listed(x, hi, links, found):
+        def listed(x, hi, links, successors):
             number = 0
             for i in range(links.offsets[x], links.offsets[x + 1]):
                 if links.successors[i] >= hi:
                     break
-                found[number] = links.successors[i]
+                successors[number] = links.successors[i]
                 number += 1
             return number
 
         return listed
 
-    def sought(x, hi, links, found):
-        total = edges_of_rows(x, x + 1, links, np.empty(1, np.int64), found)
+    def sought(x, hi, links, successors):
+        total = edges_of_rows(x, x + 1, links, np.empty(1, np.int64), successors)
         number = 0
-        while number < total and found[number] < hi:
+        while number < total and successors[number] < hi:
             number += 1
         return number
 

@@ -16,7 +16,7 @@ totals : (tasks,) or (1 + weights, tasks), of the algebra's type
     The value of each task.
 weights : uint64 (weights, events)
     Residues below the prime.
-found : bool (events,)
+on_path : bool (events,)
     Which events lie on a path.
 t : int
     The number of the task.

@@ -8,7 +8,7 @@ Arrays
 ------
 degrees : int64 (rows,)
     The number of successors of each event.
-read, kept : int64 (events,)
+read, direct : int64 (events,)
     Of a graph that is being reduced: the next edge of each event to look at, and how many are known to be direct.
 reach : uint64 (rows, words)
     A bit for each column that an event reaches.

@@ -134,7 +134,7 @@ class Conditions:
         return self._needs[key]
 
     def remembered(self, before: Register | None, var: str, event: int) -> Register:
-        """Return the register of a variable after one more event; `kept` drops what is not needed."""
+        """Return the register of a variable after one more event; `trim` drops what is not needed."""
         event = int(self._alike[var][event])
         if before is None:
             return Register(event, event, (event,), (event,), ())
@@ -147,14 +147,14 @@ class Conditions:
 
     # --- What is asked ----------------------------------------------------------------------------------------
 
-    def may_take(self, var: str, registers: Mapping[str, Register], bound: frozenset[str], asked: Mask) -> Mask:
-        """Return which of the events `asked` meet the conditions that are decided when `var` takes them next."""
+    def may_take(self, var: str, registers: Mapping[str, Register], bound: frozenset[str], candidates: Mask) -> Mask:
+        """Return which of the events `candidates` meet the conditions that are decided when `var` takes them next."""
         for one in self.conjuncts:
             if one.late or one.absent is not None or var not in one.variables or not one.variables - {var} <= bound:
                 continue
             for fixed in self._choices(one, registers, bound, var):
-                asked = asked & self._row(one, fixed, asked)
-        return asked
+                candidates = candidates & self._row(one, fixed, candidates)
+        return candidates
 
     def holds(self, one: Conjunct, registers: Mapping[str, Register]) -> bool:
         """Return whether a conjunct is true of all that is remembered."""
@@ -185,7 +185,7 @@ class Conditions:
         for combination in product(*ways):
             yield {reference: event for way in combination for reference, event in way.items()}
 
-    def _row(self, one: Conjunct, fixed: Mapping[Reference, int | None], asked: Mask) -> Mask:
+    def _row(self, one: Conjunct, fixed: Mapping[Reference, int | None], candidates: Mask) -> Mask:
         """Return where a conjunct is true with the events `fixed`, the others being each event in turn."""
         key = (one.number, tuple(fixed.items()))
         row = self._rows.get(key)
@@ -193,7 +193,7 @@ class Conditions:
             try:
                 row = is_true(evaluate(one.condition.value, lambda c: self._column(c, fixed, None), self.size))
             except OverflowInCondition:
-                rows = np.flatnonzero(asked)
+                rows = np.flatnonzero(candidates)
                 row = np.zeros(self.size, np.bool_)
                 row[rows] = is_true(evaluate(one.condition.value, lambda c: self._column(c, fixed, rows), len(rows)))
                 return row
@@ -221,7 +221,7 @@ class Conditions:
         return values if rows is None else values.take(pa.array(rows))
 
 
-def kept(register: Register, needs: Needs) -> Register:
+def trim(register: Register, needs: Needs) -> Register:
     """Return a register without what is not needed any more."""
     return Register(
         register.first if needs.first else None,

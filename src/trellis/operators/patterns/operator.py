@@ -124,7 +124,7 @@ class PatternOperator(Operator):
         return super().at_each(chosen) if indexed is None else indexed.at_each(chosen)
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """Yield what is made of the results with given ranks; some groups at a time, whose paths are held."""
+        """List the results with given ranks; some groups at a time, whose paths are held."""
         waiting = [one for one in request.ranges if one[1] < one[2]]
         for part in self.structure.parts(sorted({group for group, _, _ in waiting})):
             own = [one for one in waiting if part.first <= one[0] < part.last]

@@ -20,7 +20,7 @@ from trellis.errors import TrellisError
 from trellis.events.slice import Slice
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Select, Which
-from trellis.operators.patterns.conditions import Conditions, Conjunct, Mask, Register, kept
+from trellis.operators.patterns.conditions import Conditions, Conjunct, Mask, Register, trim
 from trellis.operators.patterns.progress import Progress, Progresses, TimeGuard
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
@@ -137,13 +137,13 @@ class MatchSearch:
             end = min(end, event + 2)
         if begin >= end:
             return np.empty(0, np.intp)
-        asked = np.zeros(self.size, np.bool_)
-        asked[begin:end] = self.usable[var][begin:end]
+        candidates = np.zeros(self.size, np.bool_)
+        candidates[begin:end] = self.usable[var][begin:end]
         if event is not None:
-            asked = self._in_time(match, var, event, asked)
-        return np.flatnonzero(self.conditions.may_take(var, registers, match.bound, asked))
+            candidates = self._in_time(match, var, event, candidates)
+        return np.flatnonzero(self.conditions.may_take(var, registers, match.bound, candidates))
 
-    def _in_time(self, match: Match, var: str, event: int, asked: Mask) -> Mask:
+    def _in_time(self, match: Match, var: str, event: int, candidates: Mask) -> Mask:
         """Leave out the events of the same time that may not follow: only arms of an AND accept an equal time."""
         time, place = self.times[event], event + 1
         same = None
@@ -151,9 +151,9 @@ class MatchSearch:
             if same is None:
                 same = any(True for branch in match.branches for _ in self.progresses.steps(branch.progress, var, time))
             if not same:
-                asked[place] = False
+                candidates[place] = False
             place += 1
-        return asked
+        return candidates
 
     def _taken(
         self, match: Match, registers: dict[str, Register], var: str, candidates: NDArray[np.intp]
@@ -177,7 +177,7 @@ class MatchSearch:
             if alive:
                 open_ = frozenset().union(*(self.progresses.open_variables(branch.progress) for branch in alive))
                 needs = self.conditions.needs(open_, bound)
-                remaining = frozenset((v, kept(m, needs[v])) for v, m in known.items() if v in needs)
+                remaining = frozenset((v, trim(m, needs[v])) for v, m in known.items() if v in needs)
                 yield event, self.codes[var], Match(alive, bound, remaining, first)
 
     def _checked(

@@ -195,7 +195,7 @@ class SequenceOperator(Operator):
         return PathBatch.of_table(table, partial(rank_labels, [(group, rank, 1) for rank in ranks]))
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """Yield what is made of the matches with given ranks, in bounded batches, in order."""
+        """List the matches with given ranks, in bounded batches, in order."""
         _ = self.structure.rank_ends, self.structure.walker.candidates
 
         def work(pieces: Pieces) -> T:
@@ -250,7 +250,7 @@ class TreeOperator(SequenceOperator):
         return TreeStructure(self.plan, self.events, self.threads)
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """Yield what is made of the matches with given ranks, those of a window or tile at a time, on one thread."""
+        """List the matches with given ranks, those of a window or tile at a time, on one thread."""
         wanted: dict[int, Pieces] = {}
         for one in request.ranges:
             wanted.setdefault(one[0], []).append(one)

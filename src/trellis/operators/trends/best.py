@@ -50,7 +50,7 @@ class BestTrends:
         It cannot where values do not add up, or where it would take too much memory.
         """
         states = 0
-        for orderings, required in _stages(self.orderings):
+        for orderings, required in _rounds(self.orderings):
             search = self._search(orderings, self.events.usable, required * [self.events.usable])
             if search is None:
                 return None
@@ -153,7 +153,7 @@ class BestTrends:
         return list(ranked.pieces(values))
 
 
-def _stages(orderings: Sequence[Ordering]) -> Iterator[tuple[Sequence[Ordering], int]]:
+def _rounds(orderings: Sequence[Ordering]) -> Iterator[tuple[Sequence[Ordering], int]]:
     """Yield the keys that are searched by one after another, and how many sets of events are required then."""
     required = 0
     while len(orderings) > 1 and is_extreme(orderings[0].output):

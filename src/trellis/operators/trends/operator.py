@@ -132,7 +132,7 @@ class TrendOperator(Operator):
         return self.unranker.at_each(chosen, batch_values(self.events))
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """Yield what is made of the trends with given ranks, in bounded batches; threads list parts of any task."""
+        """List the trends with given ranks, in bounded batches; threads list parts of any task."""
         from trellis.operators.trends.listing import Listing, TraversalInput
         from trellis.operators.trends.task_ranges import TaskRanges
 
@@ -152,7 +152,7 @@ class TrendOperator(Operator):
         return iter(Listing(traversal, ranges, request.make, values, request.threads, request.compact))
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
-        """Yield what is made of the best trends alone, where they can be searched and that is quicker; else of all."""
+        """List the best trends alone, where they can be searched and that is quicker; else all."""
         found = self._search_best(request)
         if found is not None:
             return map(request.make, found)

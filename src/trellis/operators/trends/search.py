@@ -266,9 +266,9 @@ class BestSearch:
                 return events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
             growing[asked] = _larger(growing[asked], int(state[kernel.NEEDED]))
 
-    def _tied(self, found: BestCandidates, ties: dict[int, tuple[int, int]]) -> PathBatch:
+    def _tied(self, candidates: BestCandidates, ties: dict[int, tuple[int, int]]) -> PathBatch:
         """Return the first paths in rank order that are shown as good as the last one of a bucket: so many as miss."""
-        runs, apart = found.runs, self.streams > 1
+        runs, apart = candidates.runs, self.streams > 1
         missing = np.zeros(runs.bucket[-1] + 1, np.int64)
         missing[list(ties)] = [number for _, number in ties.values()]
         part = np.arange(len(runs)) if apart else runs.bucket
@@ -276,15 +276,15 @@ class BestSearch:
         low, high = (np.zeros((len(limit), len(self.signs)), np.int64) for _ in range(2))
         for place in np.flatnonzero(missing[runs.bucket]).tolist() if apart else ties:
             last, _ = ties[int(runs.bucket[place]) if apart else place]
-            bounds = found.bounds(last, int(runs.stream[place]) if apart else 0)
+            bounds = candidates.bounds(last, int(runs.stream[place]) if apart else 0)
             if bounds is None:
                 limit[place] = 0
             else:
                 low[place], high[place] = bounds
         order = np.flatnonzero(limit[part])
-        if found.best is not None:
-            order = order[_no_worse(found.best[order], low[part[order]], self.signs)]
-        paths, run = self._walk(runs, order, part, low, high, limit, found.room)
+        if candidates.best is not None:
+            order = order[_no_worse(candidates.best[order], low[part[order]], self.signs)]
+        paths, run = self._walk(runs, order, part, low, high, limit, candidates.room)
         return paths.take(_first_of_buckets(paths, runs.bucket[run], missing)) if apart else paths
 
     def _walk(
