@@ -15,8 +15,8 @@ from benchmarks import Peer, Row, Table, Timing, best_of
 from benchmarks.data import prices
 from trellis.io.generate import generate_table
 from trellis.papers.abi.graph import Values, build, values_of
-from trellis.papers.abi.window import Window, pre_filtered
-from trellis.papers.contract import Meter, Stage
+from trellis.papers.abi.window import AbiWindow, pre_filtered
+from trellis.papers.contract import AlgorithmInput, Meter
 from trellis.papers.registry import load
 
 Q1 = "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest"
@@ -91,25 +91,25 @@ def compatible(
     return table.rename_columns({"event_id": "id"})
 
 
-def stage_of(text: str, table: pa.Table, **settings: Any) -> Stage:
+def input_of(text: str, table: pa.Table, **settings: Any) -> AlgorithmInput:
     """Return what algorithms work on, with the graph ready."""
     trends: Any = trellis.query(text).detect(
         table, time="ts", event_id="id", algorithm="anchor", max_trends=10**12, **settings
     )
-    stage: Stage = trends.operator.stage(THREADS)
-    _ = stage.graph
-    return stage
+    given: AlgorithmInput = trends.operator.algorithm_input(THREADS)
+    _ = given.graph
+    return given
 
 
 def _values(text: str, table: pa.Table) -> Values:
-    stage = _stage_without_graph(text, table)
-    return values_of(stage.plan, stage.events)
+    given = _input_without_graph(text, table)
+    return values_of(given.plan, given.events)
 
 
-def _stage_without_graph(text: str, table: pa.Table) -> Stage:
+def _input_without_graph(text: str, table: pa.Table) -> AlgorithmInput:
     trends: Any = trellis.query(text).detect(table, time="ts", event_id="id", algorithm="anchor")
-    stage: Stage = trends.operator.stage(THREADS)
-    return stage
+    given: AlgorithmInput = trends.operator.algorithm_input(THREADS)
+    return given
 
 
 # --- Construction -----------------------------------------------------------------------------------------------
@@ -198,22 +198,22 @@ def figure_of_threads(
 
 
 def extracted(
-    stage: Stage, name: str, quick: bool, threads: int = THREADS, anchors: int | None = None, runs: int = 3
+    given: AlgorithmInput, name: str, quick: bool, threads: int = THREADS, anchors: int | None = None, runs: int = 3
 ) -> tuple[Timing, Meter, int]:
     """Return the time of an algorithm on a graph that is ready, what it told, and how many trends it found."""
     told: list[tuple[Meter, int]] = []
     timing = best_of(
-        f"{name}, {len(stage.events):,} events", lambda: told.append(extract(stage, name, threads, anchors)),
+        f"{name}, {len(given.events):,} events", lambda: told.append(extract(given, name, threads, anchors)),
         quick=quick, runs=runs,
     )  # fmt: skip
     return timing, *told[-1]
 
 
-def extract(stage: Stage, name: str, threads: int = THREADS, anchors: int | None = None) -> tuple[Meter, int]:
+def extract(given: AlgorithmInput, name: str, threads: int = THREADS, anchors: int | None = None) -> tuple[Meter, int]:
     """Run an algorithm on a graph that is ready; return what it told, and how many trends it found."""
-    settings = replace(stage.settings, threads=threads, anchors=anchors)
-    chosen = replace(stage, settings=settings, meter=Meter(name))
-    chosen.__dict__["graph"] = stage.graph
+    settings = replace(given.settings, threads=threads, anchors=anchors)
+    chosen = replace(given, settings=settings, meter=Meter(name))
+    chosen.__dict__["graph"] = given.graph
     return chosen.meter, sum(map(len, load(name)(chosen)))
 
 
@@ -230,11 +230,11 @@ def _listed_by_ranks(text: str, table: pa.Table, quick: bool) -> Timing:
 def _extraction(title: str, text: str, inputs: Sequence[tuple[str, pa.Table]], quick: bool) -> Table:
     rows, slower = [], []
     for what, table in inputs:
-        stage = stage_of(text, table)
-        timing, meter, number = extracted(stage, "anchor", quick)
+        given = input_of(text, table)
+        timing, meter, number = extracted(given, "anchor", quick)
         peers = []
         for name in ["dfs", "bfs", *OF_CET] if number <= MOST_STORED else ["dfs"]:
-            other, its, found = extracted(stage, name, quick, runs=1)
+            other, its, found = extracted(given, name, quick, runs=1)
             assert found == number, name
             peers.append(Peer(f"{name}, which stores {its.peak:,} bytes", other))
         slower += [peer.timing.wall / timing.wall for peer in peers[2:]]
@@ -258,9 +258,9 @@ def figure_12(sizes: Sizes, quick: bool) -> Table:
     return _extraction("Figure 12: extraction time (Q2)", Q2, inputs, quick)
 
 
-def _threads(title: str, stage: Stage, percent: int, quick: bool) -> Table:
-    one, _, number = extracted(stage, "anchor", quick, 1)
-    two, meter, _ = extracted(stage, "anchor", quick, THREADS)
+def _threads(title: str, given: AlgorithmInput, percent: int, quick: bool) -> Table:
+    one, _, number = extracted(given, "anchor", quick, 1)
+    two, meter, _ = extracted(given, "anchor", quick, THREADS)
     saved = 100 * (1 - two.wall / one.wall)
     return Table(
         title,
@@ -272,23 +272,23 @@ def _threads(title: str, stage: Stage, percent: int, quick: bool) -> Table:
 
 
 def figure_13(sizes: Sizes, quick: bool) -> Table:
-    stage = stage_of(Q1, compatible(sizes.seconds[-1]))
-    return _threads("Figure 13: extraction time by parallelism (Q1)", stage, 76, quick)
+    given = input_of(Q1, compatible(sizes.seconds[-1]))
+    return _threads("Figure 13: extraction time by parallelism (Q1)", given, 76, quick)
 
 
 def figure_14(sizes: Sizes, quick: bool) -> Table:
-    stage = stage_of(Q2, random_prices(sizes.stocks[-1]))
-    return _threads("Figure 14: extraction time by parallelism (Q2)", stage, 40, quick)
+    given = input_of(Q2, random_prices(sizes.stocks[-1]))
+    return _threads("Figure 14: extraction time by parallelism (Q2)", given, 40, quick)
 
 
 def figure_17(sizes: Sizes) -> Table:
     rows, shares = [], []
     for n in sizes.filtered:
-        stage = stage_of(Q2, random_prices(n))
-        values = values_of(stage.plan, stage.events)
+        given = input_of(Q2, random_prices(n))
+        values = values_of(given.plan, given.events)
         abi = build(values, 0, n, n, "parallel", THREADS)
-        filtered = best_of(f"pre-filter, {n:,} events", lambda s=stage, a=abi: pre_filtered(s, a, True, 0))
-        whole, _, number = extracted(stage, "anchor", False, runs=1)
+        filtered = best_of(f"pre-filter, {n:,} events", lambda s=given, a=abi: pre_filtered(s, a, True, 0))
+        whole, _, number = extracted(given, "anchor", False, runs=1)
         shares.append(100 * filtered.wall / whole.wall)
         rows.append(Row(f"pre-filter, {n:,} events, {shares[-1]:.3f} % of all", filtered,
                         peers=[Peer(f"the whole extraction of {number:,} trends", whole)]))  # fmt: skip
@@ -302,11 +302,11 @@ def figure_17(sizes: Sizes) -> Table:
 
 
 def figure_18(sizes: Sizes, quick: bool) -> Table:
-    stage = stage_of(Q2, random_prices(sizes.stocks[-1] if quick else 350))
-    window = Window(stage, values_of(stage.plan, stage.events), 0)
+    given = input_of(Q2, random_prices(sizes.stocks[-1] if quick else 350))
+    window = AbiWindow(given, values_of(given.plan, given.events), 0)
     rows, breadth, depth, memory = [], [], [], []
     for number in sizes.anchors:
-        timing, meter, found = extracted(stage, "anchor", quick, anchors=number)
+        timing, meter, found = extracted(given, "anchor", quick, anchors=number)
         breadth.append(meter.facts["breadth"])
         depth.append(meter.facts["depth"])
         memory.append(meter.peak)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from benchmarks import Figure, Peer, Row, Table, at_least, at_most, median_of, memory_of
-from benchmarks.cet_work import AUTO, Patience, claim, fresh, generated, listed, stage_of, times, worked, workload
+from benchmarks.cet_work import AUTO, Patience, claim, fresh, generated, input_of, listed, times, worked, workload
 from benchmarks.report import amount
 
 METHODS = ("flattened", "baseline", "sase", "m-cet", "t-cet", "h-cet", AUTO)
@@ -140,23 +140,23 @@ def _overlap(quick: bool, large: bool) -> Figure:
 
 def _inside(trends: list[Any]) -> float:
     """Return the seconds a window that h-cet takes for all but joining: graph, plan and partial trends."""
-    from trellis.papers.cet.ground import ground_of
+    from trellis.papers.cet.cet_graph import cet_graph_of
     from trellis.papers.cet.h_cet import planned
     from trellis.papers.cet.pool import Pool
 
     seconds, windows = 0.0, 0
     for one in trends:
         began = time.perf_counter()
-        stage = stage_of(one, "h-cet")
-        ground = ground_of(stage)
-        pool = Pool(ground, len(stage.events), stage.meter)
-        for partition, choice in planned(stage, ground):
+        given = input_of(one, "h-cet")
+        cet = cet_graph_of(given)
+        pool = Pool(cet, len(given.events), given.meter)
+        for partition, choice in planned(given, cet):
             borders = partition.bounds[[0, *choice.cuts, len(partition.bounds) - 1]].tolist()
             for u, v in pairwise(borders):
                 pool.add(u, v)
                 pool.release_before(u)
         seconds += time.perf_counter() - began
-        windows += len(stage.tasks)
+        windows += len(given.tasks)
     return seconds / windows
 
 

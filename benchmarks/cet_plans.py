@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks import Figure, Row, Table, at_most, best_of, step
-from benchmarks.cet_work import claim, generated, stage_of, times, workload
+from benchmarks.cet_work import claim, generated, input_of, times, workload
 from benchmarks.data import checks
 from trellis.errors import TrellisError
-from trellis.papers.cet.graphlets import Partition, partitions
-from trellis.papers.cet.ground import ground_of
+from trellis.papers.cet.cet_graph import cet_graph_of
+from trellis.papers.cet.graphlets import CetPartition, partitions
 from trellis.papers.cet.h_cet import execute
 from trellis.papers.cet.optimizer import OPTIMIZERS
 from trellis.papers.cet.plans import Choice, Problem
@@ -39,12 +39,12 @@ def _layers(number: int, width: int = 3, uneven: bool = False) -> list[int]:
     return rng.integers(1, 6, number).tolist() if uneven else [width] * number
 
 
-def _partition(layers: Sequence[int]) -> tuple[Any, Partition]:
-    """Return a stage of h-cet over one window of checks, and its only partition, whose costs are not yet known."""
+def _partition(layers: Sequence[int]) -> tuple[Any, CetPartition]:
+    """Return the input of h-cet over one window of checks, and its only partition, whose costs are not yet known."""
     (trends,) = workload("checks", checks(layers), "", 1)
-    stage = stage_of(trends, "h-cet")
-    (partition,) = partitions(stage, ground_of(stage))
-    return stage, partition
+    given = input_of(trends, "h-cet")
+    (partition,) = partitions(given, cet_graph_of(given))
+    return given, partition
 
 
 def _between(problem: Problem, share: float) -> int:
@@ -136,18 +136,18 @@ def _searches(quick: bool, large: bool) -> list[Table]:
     return tables
 
 
-def _executed(stage: Any, partition: Partition, choice: Choice, quick: bool) -> tuple[float, int]:
+def _executed(given: Any, partition: CetPartition, choice: Choice, quick: bool) -> tuple[float, int]:
     """Return the seconds that h-cet takes by a plan, from the graph on, and what it stored."""
-    ground = ground_of(stage)
+    cet = cet_graph_of(given)
 
     def work() -> int:
-        return sum(len(found) for found in execute(stage, ground, [(partition, choice)]))
+        return sum(len(found) for found in execute(given, cet, [(partition, choice)]))
 
     timing = best_of("h-cet by a plan", work, quick=quick)
-    stage.meter.held = stage.meter.peak = 0
+    given.meter.held = given.meter.peak = 0
     work()
-    assert stage.meter.peak == choice.memory, "what is stored is not what was expected"
-    return timing.wall, stage.meter.peak
+    assert given.meter.peak == choice.memory, "what is stored is not what was expected"
+    return timing.wall, given.meter.peak
 
 
 def _quality(quick: bool, large: bool) -> list[Table]:
@@ -300,8 +300,8 @@ def _random_problems(number: int) -> Iterator[tuple[Problem, int]]:
     ]
     for seed in range(number):
         for make in makers:
-            stage = stage_of(make(seed)[0], "h-cet")
-            for partition in partitions(stage, ground_of(stage)):
+            given = input_of(make(seed)[0], "h-cet")
+            for partition in partitions(given, cet_graph_of(given)):
                 problem = partition.problem
                 if 3 <= len(problem.optional) <= 11:
                     yield from ((problem, _between(problem, share)) for share in (0.2, 0.5, 0.8))

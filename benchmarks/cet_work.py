@@ -81,11 +81,11 @@ def worked(trends: Sequence[Any], algorithm: str, limit: int | None = None, opti
             stored_here = graph = 0
         else:
             try:
-                stage, number = _by_name(one, algorithm, limit, optimizer)
+                given, number = _by_name(one, algorithm, limit, optimizer)
             except TrellisError:
                 return None
             found += number
-            stored_here, graph = stage.meter.peak, _graph_bytes(stage, algorithm)
+            stored_here, graph = given.meter.peak, _graph_bytes(given, algorithm)
         seconds += time.perf_counter() - began
         if seconds > PATIENCE:
             return None
@@ -97,29 +97,31 @@ def worked(trends: Sequence[Any], algorithm: str, limit: int | None = None, opti
 def _by_name(trends: Any, algorithm: str, limit: int | None, optimizer: str) -> tuple[Any, int]:
     from trellis.papers.registry import load
 
-    stage = stage_of(trends, algorithm, limit, optimizer)
-    return stage, sum(len(found) for found in load(algorithm)(stage))
+    given = input_of(trends, algorithm, limit, optimizer)
+    return given, sum(len(found) for found in load(algorithm)(given))
 
 
-def stage_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Any:
-    """Return a stage that builds its graph anew."""
+def input_of(trends: Any, algorithm: str, limit: int | None = None, optimizer: str = AUTO) -> Any:
+    """Return an input that builds its graph anew."""
     from trellis.operators.trends.graph import build_graph
-    from trellis.papers.contract import Meter, Settings, Stage
+    from trellis.papers.contract import AlgorithmInput, AlgorithmSettings, Meter
 
     plan, operator = trends.plan, trends.operator
-    settings = Settings(memory_limit=limit, optimizer=optimizer)
+    settings = AlgorithmSettings(memory_limit=limit, optimizer=optimizer)
     meter = Meter(algorithm, limit)
-    return Stage(plan, operator.events, operator.tasks, lambda: build_graph(plan, operator.events), settings, meter)
+    return AlgorithmInput(
+        plan, operator.events, operator.tasks, lambda: build_graph(plan, operator.events), settings, meter
+    )
 
 
-def _graph_bytes(stage: Any, algorithm: str) -> int:
+def _graph_bytes(given: Any, algorithm: str) -> int:
     """Return 8 bytes for each vertex and edge of the largest window, where an algorithm of the paper has a graph."""
     if algorithm in ("baseline", "flattened", "sase"):  # the last counts its stacks and pointers as stored
         return 0
-    from trellis.papers.cet.ground import ground_of
+    from trellis.papers.cet.cet_graph import cet_graph_of
 
-    ground = ground_of(stage)
-    return 8 * int((ground.hi - ground.lo + ground.extents[1]).max(initial=0))
+    cet = cet_graph_of(given)
+    return 8 * int((cet.hi - cet.lo + cet.extents[1]).max(initial=0))
 
 
 def fresh(trends: Any) -> Any:

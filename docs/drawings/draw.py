@@ -1,6 +1,7 @@
-"""Draws the pictures of docs/attribute-index.md: `python docs/drawings/draw.py` writes them beside this file.
+"""Draws the pictures of the docs: `python docs/drawings/draw.py` writes them beside this file.
 
-Everything drawn is computed here from the six prices, in the plainest way; a test compares it with the index itself.
+Those of docs/attribute-index.md are computed here from the six prices, in the plainest way; a test compares them with the
+index itself. That of docs/how-a-query-runs.md shows the rooms of the house; a test checks that they are there.
 """
 
 from __future__ import annotations
@@ -182,8 +183,45 @@ def _arc(start: float, end: float, level: float, direct: bool) -> str:
     return f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2" marker-end="url(#{name})"{dashes}/>'
 
 
+# --- How a query runs -------------------------------------------------------------------------------------------
+
+# The rooms on each floor, from the command down to the kernels; what goes down from there, and what comes up to it.
+FLOORS = (
+    (("cli", "api"), "the text of a query, and options", "results: a table, files, a picture"),
+    (("language", "plan"), "a plan: the automaton, and the operator to run", "results"),
+    (("engines/local", "engines/spark", "streams", "archive"), "events", "rows of an Arrow table"),
+    (("events", "results"), "a slice: sorted columns, cut into groups", "counts, or batches of paths"),
+    (("operators", "papers"), "arrays", "arrays"),
+    (("kernels",), "", ""),
+)
+
+
+def run() -> str:
+    """Draw the rooms that a query comes through, from the command to the kernels, and what is handed on between them."""
+    left, width, height, gap = 40, 780, 54, 56
+    down, up = left + 70, left + width - 70
+    parts = []
+    for floor, (rooms, question, answer) in enumerate(FLOORS):
+        y = 24 + floor * (height + gap)
+        each = (width - 12 * (len(rooms) - 1)) / len(rooms)
+        for place, room in enumerate(rooms):
+            x = left + place * (each + 12)
+            parts.append(box(x, y, each, height, START if room == "plan" else "#ffffff"))
+            parts.append(text(x + each / 2, y + 33, room, 16, more=' font-weight="bold"'))
+        if floor + 1 == len(FLOORS):
+            continue
+        low, high = y + height + 6, y + height + gap - 6
+        parts.append(line(down, low, down, high, EDGE, 2, ' marker-end="url(#direct)"'))
+        parts.append(text(down + 14, (low + high) / 2 + 5, question, 14, EDGE, "start"))
+        parts.append(line(up, high, up, low, SOFT, 2, ' marker-end="url(#detour)"'))
+        parts.append(text(up - 14, (low + high) / 2 + 5, answer, 14, SOFT, "end"))
+    bottom = 24 + len(FLOORS) * (height + gap) - gap
+    return picture(860, bottom + 24, "From the command to the kernel and back", *parts)
+
+
 PICTURES = {"index.svg": index, "ranks.svg": ranks, "edges.svg": edges}
+RUN_PICTURES = {"run.svg": run}
 
 if __name__ == "__main__":
-    for name, draw in PICTURES.items():
+    for name, draw in (PICTURES | RUN_PICTURES).items():
         (Path(__file__).parent / name).write_text(draw(), encoding="utf-8")

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 from tests.engines.spark.stream.test_stream import SPAN, batch, events, found, nearly_sorted, write_files
+from trellis.streams.stream_output import committed_files
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -30,8 +31,7 @@ ASKED = [
     {"rising": RISING, "span": SPAN, "falling": CHANGED},
     {"rising": RISING, "span": SPAN, "counted": COUNTED},
     {"rising": RISING, "span": SPAN, "falling": FALLING, "counted": COUNTED},
-]from trellis.streams.stream_output import committed_files
-
+]
 
 
 def command(folder: Path, queries: dict[str, str], *more: str) -> list[str]:

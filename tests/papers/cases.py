@@ -12,7 +12,7 @@ from tests.compare import plain_rows
 from tests.strategies import Case, case
 from trellis.language import syntax as s
 from trellis.operators.batch import PathBatch
-from trellis.papers.contract import Stage
+from trellis.papers.contract import AlgorithmInput
 from trellis.papers.registry import load
 
 CONSTRUCTIONS = ("dynamic", "dynamic-range", "parallel")
@@ -36,9 +36,9 @@ def comparable(case: Case, rows: list[dict[str, Any]]) -> Any:
     return plain if ordered else sorted(plain, key=repr)
 
 
-def paths_of(stage: Stage, name: str) -> list[tuple[int, ...]]:
-    """Return all that an algorithm finds on a stage, each trend behind its task, sorted."""
-    found = [path for some in load(name)(stage) for path in _paths(some)]
+def paths_of(work: AlgorithmInput, name: str) -> list[tuple[int, ...]]:
+    """Return all that an algorithm finds on an input, each trend behind its task, sorted."""
+    found = [path for some in load(name)(work) for path in _paths(some)]
     return sorted(found)
 
 

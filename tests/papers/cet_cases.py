@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 import trellis
-from trellis.papers.contract import Stage
+from trellis.papers.contract import AlgorithmInput
 from trellis.papers.registry import load
 
 CONDITIONS = (
@@ -51,16 +51,16 @@ def detected(seed: int, report: str, most: int = 14, **options: Any) -> Any:
     return trellis.query(text(seed, report)).detect(stream(seed, most), event_id="id", **options)
 
 
-def stage_of(trends: Any) -> Stage:
+def input_of(trends: Any) -> AlgorithmInput:
     """Return what the algorithm works on."""
-    stage: Stage = trends.operator.stage()
-    return stage
+    work: AlgorithmInput = trends.operator.algorithm_input()
+    return work
 
 
-def run(stage: Stage) -> list[tuple[int, tuple[int, ...]]]:
+def run(work: AlgorithmInput) -> list[tuple[int, tuple[int, ...]]]:
     """Run an algorithm, and return the task and events of each trend, sorted."""
     rows: list[tuple[int, tuple[int, ...]]] = []
-    for found in load(stage.meter.algorithm)(stage):
+    for found in load(work.meter.algorithm)(work):
         parts: Iterable[np.ndarray] = np.split(found.positions, found.ends[:-1])
         rows += [(int(found.groups[0]), tuple(part.tolist())) for part in parts]
     return sorted(rows)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import trellis
 from tests.compare import OVERFLOW, detect, expected, plain_rows, rows_of
-from tests.papers.cet_cases import detected, run, stage_of
+from tests.papers.cet_cases import detected, input_of, run
 from tests.profiles import examples
 from tests.strategies import Case, case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
@@ -106,9 +106,9 @@ def test_batches_are_bounded(algorithm: str) -> None:
     table = pa.table({"time": layers, "id": np.arange(18), "layer": layers})
     query = trellis.query("PATTERN E+ s[] WHERE s[i].layer = s[i-1].layer + 1 REPORT maximal")
     trends = query.detect(table, event_id="id", algorithm=algorithm)
-    whole = run(stage_of(trends))
+    whole = run(input_of(trends))
     assert len(set(whole)) == 3**6
-    assert run(replace(stage_of(trends), bounds=Bounds(batch_values=40, batch_rows=5))) == whole
+    assert run(replace(input_of(trends), bounds=Bounds(batch_values=40, batch_rows=5))) == whole
 
 
 # --- What is stored -------------------------------------------------------------------------------------------------
@@ -133,39 +133,39 @@ def chain_of_threes(layers: int) -> Any:
     ],
 )
 def test_what_is_stored_is_counted(algorithm: str, events: int) -> None:
-    stage = stage_of(chain_of_threes(4)(algorithm))
-    assert len(run(stage)) == 81
-    assert stage.meter.peak == 8 * events
-    assert stage.meter.held == 0
+    work = input_of(chain_of_threes(4)(algorithm))
+    assert len(run(work)) == 81
+    assert work.meter.peak == 8 * events
+    assert work.meter.held == 0
 
 
 @pytest.mark.parametrize("algorithm", CET)
 def test_a_limit_that_is_met_is_no_limit(algorithm: str) -> None:
     detect_by = chain_of_threes(4)
-    stage = stage_of(detect_by(algorithm))
-    run(stage)
-    peak = stage.meter.peak
-    again = stage_of(detect_by(algorithm, memory_limit=peak))
+    work = input_of(detect_by(algorithm))
+    run(work)
+    peak = work.meter.peak
+    again = input_of(detect_by(algorithm, memory_limit=peak))
     assert len(run(again)) == 81
     assert again.meter.peak <= peak
     if algorithm != "h-cet":  # that one plans anew
         with pytest.raises(TrellisError, match=r"limit|bytes allowed"):
-            run(stage_of(detect_by(algorithm, memory_limit=peak - 1)))
+            run(input_of(detect_by(algorithm, memory_limit=peak - 1)))
 
 
 def test_the_baseline_stops_in_time() -> None:
-    stage = replace(stage_of(chain_of_threes(6)("baseline")), bounds=Bounds(steps=1000))
+    work = replace(input_of(chain_of_threes(6)("baseline")), bounds=Bounds(steps=1000))
     with pytest.raises(TrellisError, match="for a window of 18 events this takes more than 1,000 steps"):
-        run(stage)
+        run(work)
 
 
 @pytest.mark.parametrize("algorithm", ["t-cet", "baseline", "flattened"])
 def test_more_than_a_process_should_hold_is_refused(algorithm: str) -> None:
-    stage = stage_of(chain_of_threes(20)(algorithm, max_trends=10**30))
+    work = input_of(chain_of_threes(20)(algorithm, max_trends=10**30))
     with pytest.raises(TrellisError, match=r"more than the .*80,000"):
-        run(replace(stage, bounds=Bounds(references=10_000)))
+        run(replace(work, bounds=Bounds(references=10_000)))
 
 
 def test_numbers_that_are_too_large_for_any_memory_are_told() -> None:
     with pytest.raises(TrellisError, match=r"\d\.\de\+42 events, \d\.\de\+4\d bytes"):
-        run(stage_of(chain_of_threes(84)("t-cet", max_trends=10**60)))
+        run(input_of(chain_of_threes(84)("t-cet", max_trends=10**60)))

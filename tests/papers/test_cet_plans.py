@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
-from tests.papers.cet_cases import detected, run, stage_of
+from tests.papers.cet_cases import detected, input_of, run
 from tests.profiles import examples
 from trellis.kernels.papers.cet.cuts import COSTS, GROWN, KEPT, UPDATES, VISITS
-from trellis.papers.cet.graphlets import Partition, partitions
-from trellis.papers.cet.ground import ground_of
+from trellis.papers.cet.cet_graph import cet_graph_of
+from trellis.papers.cet.graphlets import CetPartition, partitions
 from trellis.papers.cet.h_cet import explain
 from trellis.papers.cet.optimizer import OPTIMIZERS, TooLarge
-from trellis.papers.cet.plans import NoPlan, Problem, Window
+from trellis.papers.cet.plans import NoPlan, PlannedWindow, Problem
 
 SEEDS = st.integers(0, 10**6)
 REPORTS = st.sampled_from(["maximal", "unextendable"])
@@ -29,9 +29,9 @@ LIKE_EXHAUSTIVE = ("auto", "bnb", "exhaustive")
 # --- Cuts -----------------------------------------------------------------------------------------------------------
 
 
-def pieces_of(trends: Any) -> list[Partition]:
-    stage = stage_of(trends)
-    return list(partitions(stage, ground_of(stage)))
+def pieces_of(trends: Any) -> list[CetPartition]:
+    work = input_of(trends)
+    return list(partitions(work, cet_graph_of(work)))
 
 
 def may_be_cut(graph: Any, begin: int, end: int, cut: int) -> bool:
@@ -45,15 +45,15 @@ def may_be_cut(graph: Any, begin: int, end: int, cut: int) -> bool:
 @given(SEEDS, REPORTS)
 def test_pieces_lie_between_all_places_that_may_be_cut(seed: int, report: str) -> None:
     trends = detected(seed, report, algorithm="h-cet")
-    stage = stage_of(trends)
+    work = input_of(trends)
     for partition in pieces_of(trends):
-        lo, hi = stage.tasks.lo[partition.tasks], stage.tasks.hi[partition.tasks]
+        lo, hi = work.tasks.lo[partition.tasks], work.tasks.hi[partition.tasks]
         begin, end = int(lo.min()), int(hi.max())
-        times = stage.events.times
+        times = work.events.times
         wanted = {
             cut
             for cut in range(begin + 1, end)
-            if times[cut - 1] < times[cut] and may_be_cut(stage.graph, begin, end, cut)
+            if times[cut - 1] < times[cut] and may_be_cut(work.graph, begin, end, cut)
         }
         assert set(partition.bounds.tolist()) == wanted | set(lo.tolist()) | set(hi.tolist())
 
@@ -118,7 +118,7 @@ def made_up(seed: int) -> Problem:
         costs[:, GROWN] = kept[first, first:stop] * 2
         return costs
 
-    made = [Window(a, b, int(rng.integers(1, 9)), 3.0**number, 4.0) for a, b in sorted(set(windows))]
+    made = [PlannedWindow(a, b, int(rng.integers(1, 9)), 3.0**number, 4.0) for a, b in sorted(set(windows))]
     return Problem(rng.integers(1, 9, number).tolist(), borders[1:-1], made, costs_from, 10**9)
 
 
@@ -144,7 +144,7 @@ def test_the_papers_search_misses_the_optimum_where_pieces_are_uneven() -> None:
             row[UPDATES] -= 50 * ((first, end) == (0, 2))
         return costs
 
-    problem = Problem([3, 1, 4, 1], [], [Window(0, 4, 0, 3.0**3, 3.0)], costs_from, 8 * 57)
+    problem = Problem([3, 1, 4, 1], [], [PlannedWindow(0, 4, 0, 3.0**3, 3.0)], costs_from, 8 * 57)
     assert {name: search(problem).cuts for name, search in OPTIMIZERS.items()} == {
         "auto": (2, 3), "bnb": (2, 3), "exhaustive": (2, 3), "bnb-paper": (1, 2, 3), "greedy": (1, 2, 3),
     }  # fmt: skip
@@ -159,7 +159,7 @@ def test_searches_that_would_take_too_long() -> None:
     with pytest.raises(TooLarge, match=r"450 atomic graphlets .* have 449 cuts to choose from"):
         OPTIMIZERS["exhaustive"](partition.problem)
     assert OPTIMIZERS["auto"](partition.problem).looked_at == 1
-    assert len(run(stage_of(trends))) == 1
+    assert len(run(input_of(trends))) == 1
 
 
 # --- The limit ------------------------------------------------------------------------------------------------------
@@ -168,14 +168,14 @@ def test_searches_that_would_take_too_long() -> None:
 @QUIET
 @given(SEEDS, REPORTS, st.integers(8, 400), st.sampled_from(sorted(OPTIMIZERS)))
 def test_the_memory_limit_is_honoured(seed: int, report: str, limit: int, name: str) -> None:
-    wanted = run(stage_of(detected(seed, report, most=10, algorithm="m-cet")))
+    wanted = run(input_of(detected(seed, report, most=10, algorithm="m-cet")))
 
     def found_within(limit: int) -> None:
         options = {"algorithm": "h-cet", "memory_limit": limit, "optimizer": name}
-        stage = stage_of(detected(seed, report, most=10, **options))
-        assert run(stage) == wanted
-        assert stage.meter.peak <= limit
-        assert stage.meter.held == 0
+        work = input_of(detected(seed, report, most=10, **options))
+        assert run(work) == wanted
+        assert work.meter.peak <= limit
+        assert work.meter.held == 0
 
     refused: NoPlan | None = None
     try:
@@ -196,25 +196,25 @@ def test_where_atomic_graphlets_do_not_fit_cuts_may_be_anywhere() -> None:
     free = query.detect(table, algorithm="h-cet")
     (partition,) = pieces_of(free)
     assert len(partition.problem) == 2
-    wanted = run(stage_of(free))
+    wanted = run(input_of(free))
     longest = max(len(events) for _, events in wanted)
     for limit in (8 * (30 + longest), 400, 600):
-        stage = stage_of(query.detect(table, algorithm="h-cet", memory_limit=limit))
-        assert run(stage) == wanted
-        assert stage.meter.peak <= limit < partition.problem.smallest
-        assert "1 of which are cut at any time" in explain(stage)["atomic_graphlets"]
+        work = input_of(query.detect(table, algorithm="h-cet", memory_limit=limit))
+        assert run(work) == wanted
+        assert work.meter.peak <= limit < partition.problem.smallest
+        assert "1 of which are cut at any time" in explain(work)["atomic_graphlets"]
     with pytest.raises(NoPlan, match=f"is {8 * (30 + longest)} bytes"):
-        run(stage_of(query.detect(table, algorithm="h-cet", memory_limit=8 * (30 + longest) - 1)))
+        run(input_of(query.detect(table, algorithm="h-cet", memory_limit=8 * (30 + longest) - 1)))
 
 
 @QUIET
 @given(SEEDS, REPORTS)
 def test_what_is_expected_is_what_is_measured(seed: int, report: str) -> None:
-    stage = stage_of(detected(seed, report, algorithm="h-cet"))
-    run(stage)
-    told = explain(stage)
+    work = input_of(detected(seed, report, algorithm="h-cet"))
+    run(work)
+    told = explain(work)
     expected = int(told["expected_memory"].split()[0].replace(",", "")) if told else 0
-    assert stage.meter.peak == expected
+    assert work.meter.peak == expected
 
 
 # --- Windows that share graphlets -----------------------------------------------------------------------------------
@@ -229,26 +229,26 @@ def layers(number: int, window: str) -> Any:
 
 def test_each_graphlet_is_worked_on_once() -> None:
     trends = layers(60, "WITHIN 12 SLIDE 3")
-    stage = stage_of(trends)
-    found = run(stage)
+    work = input_of(trends)
+    found = run(work)
     assert len(found) == trends.count()
     (partition,) = pieces_of(trends)
     borders = {0, 120, *range(0, 120, 6)}
     assert borders.issubset(partition.bounds.tolist())
     choice = OPTIMIZERS["auto"](partition.problem)
-    assert stage.meter.facts["graphlets"] == len(choice.cuts) + 1
-    assert len(stage.tasks) == 23  # windows, of four graphlets each but for those at both ends
+    assert work.meter.facts["graphlets"] == len(choice.cuts) + 1
+    assert len(work.tasks) == 23  # windows, of four graphlets each but for those at both ends
 
 
 def test_windows_store_only_what_they_hold() -> None:
-    few, many = (stage_of(layers(number, "WITHIN 8 SLIDE 4")) for number in (16, 160))
-    for stage in (few, many):
-        run(stage)
+    few, many = (input_of(layers(number, "WITHIN 8 SLIDE 4")) for number in (16, 160))
+    for work in (few, many):
+        run(work)
     assert few.meter.peak == many.meter.peak
 
 
 def test_what_explain_tells() -> None:
-    told = explain(stage_of(layers(6, "")))
+    told = explain(input_of(layers(6, "")))
     assert set(told) == {"optimizer", "atomic_graphlets", "plan", "expected_cpu", "expected_memory"}
     assert told["atomic_graphlets"] == "6 in 1 partitions"
     sizes = told["plan"].partition("events: ")[2].split(" + ")

@@ -16,9 +16,9 @@ from tests.profiles import examples
 from tests.strategies import Case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.operators.trends.graph import EventGraph, build_graph
-from trellis.papers.abi.event_graph import constructed_graph, stretches
+from trellis.papers.abi.event_graph import constructed_graph, source_ranges
 from trellis.papers.abi.graph import build, values_of
-from trellis.papers.abi.window import Window
+from trellis.papers.abi.window import AbiWindow
 from trellis.papers.contract import Bounds
 
 FIELDS = ("vertices", "vertex", "offsets", "held", "first", "last")
@@ -48,16 +48,16 @@ def test_constructions_agree(drawn: Case) -> None:
         return
     for construction in CONSTRUCTIONS:
         assert_equal(constructed_graph(operator.plan, operator.events, construction, 2), usual)
-    for stretch in stretches(operator.events):
-        first, *others = (build(values, *stretch, construction, 3) for construction in CONSTRUCTIONS)
+    for source_range in source_ranges(operator.events):
+        first, *others = (build(values, *source_range, construction, 3) for construction in CONSTRUCTIONS)
         for other in others:
             for name in FIELDS:
                 assert np.array_equal(getattr(first, name), getattr(other, name)), name
-    stage = detect(drawn, algorithm="anchor").operator.stage()
-    for task in range(len(stage.tasks)):
-        window = Window(stage, values, task)
-        assert np.array_equal(window.starts, stage.may_start(task))
-        assert np.array_equal(window.ends, stage.may_end(task))
+    work = detect(drawn, algorithm="anchor").operator.algorithm_input()
+    for task in range(len(work.tasks)):
+        window = AbiWindow(work, values, task)
+        assert np.array_equal(window.starts, work.may_start(task))
+        assert np.array_equal(window.ends, work.may_end(task))
 
 
 @pytest.mark.parametrize("construction", CONSTRUCTIONS)

@@ -40,14 +40,14 @@ def stress(
     trends: Any = trellis.query(text).detect(
         table, time="ts", event_id="id", report_mode=report, algorithm="anchor", max_trends=10**9
     )
-    stage = replace(trends.operator.stage(1), bounds=bounds)
-    wanted = paths_of(stage, "dfs")
+    work = replace(trends.operator.algorithm_input(1), bounds=bounds)
+    wanted = paths_of(work, "dfs")
     assert len(wanted) == len(set(wanted)) == trends.count()
-    assert paths_of(replace(stage, meter=Meter("bfs")), "bfs") == wanted
+    assert paths_of(replace(work, meter=Meter("bfs")), "bfs") == wanted
     for number in threads:
         for some in anchors:
             meter = Meter("anchor")
-            chosen = replace(stage, settings=replace(stage.settings, threads=number, anchors=some), meter=meter)
+            chosen = replace(work, settings=replace(work.settings, threads=number, anchors=some), meter=meter)
             assert paths_of(chosen, "anchor") == wanted, (number, some)
             assert meter.held == 0
             assert meter.peak > 0

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Pipeline:
-    """What finds something in events with graphs; make one with `trellis.pipeline(splitter, operator, merger)`."""
+    """A splitter, an operator over graphs, a merger; make one with `trellis.pipeline(splitter, operator, merger)`."""
 
     def __init__(self, splitter: Splitter, operator: Callable[[], Operator], merger: Merger | None = None) -> None:
         self.splitter, self.operator, self.merger = splitter, operator, merger

@@ -38,7 +38,7 @@ class Query:
         return make_plan(bind(self.syntax, self.text, schema, params, report_mode))
 
     def explain(self, params: Mapping[str, Any] | None = None, report_mode: str | None = None) -> str:
-        """Return what the query means and how it runs, as text."""
+        """Return an explanation as text: the query's meaning, and how it runs."""
         return explain_text(explain_data(self.plan(None, params, report_mode)))
 
     def detect(
@@ -156,7 +156,7 @@ class Query:
         self, *, time: str | None = None, type: str | None = None, event_id: str,
         params: Mapping[str, Any] | None = None, max_trends: int = DEFAULT_MAX_TRENDS,
     ) -> Arrivals:  # fmt: skip
-        """Return what takes events of a fixed sequence as they arrive: `take(table)` gives the matches they complete.
+        """Return an operator of a fixed sequence over arriving events: `take(table)` gives the completed matches.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ from trellis.cli.show import number, plural, print_facts
 from trellis.errors import UsageError
 
 if TYPE_CHECKING:
-    from trellis.papers.debs2016 import Found
+    from trellis.papers.debs2016 import QueryOutput
 
 
 class Changes(StrEnum):
@@ -114,7 +114,7 @@ def communities(
     )  # fmt: skip
 
 
-def _run(query: str, files: list[str], shown: o.OutputOptions, work: Callable[..., Found]) -> None:
+def _run(query: str, files: list[str], shown: o.OutputOptions, work: Callable[..., QueryOutput]) -> None:
     if shown.json and shown.out is None:
         raise UsageError("--json prints one object, so the lines have nowhere to go", "Name a file for them: --out.")
     for file in files:
@@ -129,7 +129,7 @@ def _run(query: str, files: list[str], shown: o.OutputOptions, work: Callable[..
             done += size
             step(f"reading: {done / 1e6:,.0f} of {total / 1e6:,.0f} MB")
 
-        run = work(write=write, told=show_size)
+        run = work(write=write, progress=show_size)
     if shown.json:
         out().print(json_text.dumps(_data(query, run, shown.out)))
     elif not shown.quiet:
@@ -152,14 +152,14 @@ def _output(shown: o.OutputOptions, files: list[str]) -> Iterator[Callable[[memo
         yield file.write
 
 
-def _data(query: str, run: Found, output: str | None) -> dict[str, Any]:
+def _data(query: str, run: QueryOutput, output: str | None) -> dict[str, Any]:
     return {
         "query": query, "events": sum(run.events.values()), "sources": run.events, "results": str(run.lines),
         "bad": run.bad, "late": run.late, "seconds": round(run.seconds, 3), "output": output,
     }  # fmt: skip
 
 
-def _print(run: Found, output: str | None) -> None:
+def _print(run: QueryOutput, output: str | None) -> None:
     """Print the summary: beside the lines if these are on stdout."""
     console = err() if output is None else out()
     facts = {

@@ -93,7 +93,7 @@ def _dense(later: Ints, earlier: Ints) -> tuple[Ints, Ints]:
     return codes[: len(later)], codes[len(later) :]
 
 
-class _Sides:
+class _PairValues:
     """The values of the earlier and the later event: of all events, or of chosen rows for each."""
 
     def __init__(self, columns: Mapping[str, pa.Array], sizes: tuple[int, int], rows: tuple[Ints, Ints] | None) -> None:
@@ -120,20 +120,20 @@ class _Sides:
 def encode(conditions: tuple[Condition, ...], columns: Mapping[str, pa.Array], usable: NDArray[np.bool_]) -> Adjacency:
     """Return the adjacent conditions of one Kleene variable over sorted events."""
     return _encode(
-        conditions, _Sides(columns, (len(usable), len(usable)), None), Adjacency(usable.copy(), usable.copy())
+        conditions, _PairValues(columns, (len(usable), len(usable)), None), Adjacency(usable.copy(), usable.copy())
     )
 
 
 def encode_rows(
     conditions: tuple[Condition, ...], columns: Mapping[str, pa.Array], earlier: Ints, later: Ints
 ) -> Adjacency:
-    """Return what `encode` does with rows, in rising order, that may be the earlier event, and others the later."""
+    """Return the codes of `encode` for rows that may be the earlier event, in rising order, and others the later."""
     sizes = len(earlier), len(later)
     gives, takes = (np.ones(size, np.bool_) for size in sizes)
-    return _encode(conditions, _Sides(columns, sizes, (earlier, later)), Adjacency(gives, takes))
+    return _encode(conditions, _PairValues(columns, sizes, (earlier, later)), Adjacency(gives, takes))
 
 
-def _encode(conditions: tuple[Condition, ...], sides: _Sides, adjacency: Adjacency) -> Adjacency:
+def _encode(conditions: tuple[Condition, ...], sides: _PairValues, adjacency: Adjacency) -> Adjacency:
     ordered: dict[Value, tuple[pa.Array, list[tuple[str, pa.Array]]]] = {}
     for condition in conditions:
         for term in terms(condition.value):
@@ -152,7 +152,7 @@ def _order(later: pa.Array, compared: list[tuple[str, pa.Array]]) -> Order:
 
 def _add(
     term: Value,
-    sides: _Sides,
+    sides: _PairValues,
     adjacency: Adjacency,
     ordered: dict[Value, tuple[pa.Array, list[tuple[str, pa.Array]]]],
 ) -> None:
@@ -180,7 +180,7 @@ def _is_one_column(later: Value, earlier: Value) -> bool:
     return isinstance(later, Column) and isinstance(earlier, Column) and later.name == earlier.name
 
 
-def _gap_is_safe(term: Value, sides: _Sides) -> bool:
+def _gap_is_safe(term: Value, sides: _PairValues) -> bool:
     """Whether `later - earlier OP gap`, if it was that, may be `later OP earlier + gap`: no number can overflow."""
     assert isinstance(term, Operation)
     later, total = without_gap(term).arguments
@@ -190,7 +190,7 @@ def _gap_is_safe(term: Value, sides: _Sides) -> bool:
     return all(_is_small(value, sides) for value in (later, *total.arguments))
 
 
-def _is_small(value: Value, sides: _Sides) -> bool:
+def _is_small(value: Value, sides: _PairValues) -> bool:
     extremes = pc.min_max(sides.of(value).cast(pa.int64())).as_py()
     return all(abs(extreme or 0) < SMALL for extreme in extremes.values())
 
@@ -201,15 +201,15 @@ def is_true(result: pa.Array) -> NDArray[np.bool_]:
 
 
 def meets_condition(
-    condition: Condition, columns: Mapping[Any, pa.Array], asked: NDArray[np.bool_]
+    condition: Condition, columns: Mapping[Any, pa.Array], candidates: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Return which events meet a condition; only those that are `asked` can be the cause of an overflow."""
+    """Return which events meet a condition; only the `candidates` can be the cause of an overflow."""
     try:
-        return is_true(evaluate(condition.value, lambda c: columns[c.name], len(asked)))
+        return is_true(evaluate(condition.value, lambda c: columns[c.name], len(candidates)))
     except OverflowInCondition:
-        rows = pa.array(np.flatnonzero(asked))
-        meets = np.zeros(len(asked), np.bool_)
-        meets[asked] = is_true(evaluate(condition.value, lambda c: columns[c.name].take(rows), len(rows)))
+        rows = pa.array(np.flatnonzero(candidates))
+        meets = np.zeros(len(candidates), np.bool_)
+        meets[candidates] = is_true(evaluate(condition.value, lambda c: columns[c.name].take(rows), len(rows)))
         return meets
 
 

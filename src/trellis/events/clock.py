@@ -86,7 +86,7 @@ class Clock:
         return numbers * self.slide + self.size if self.doubles is None else self.doubles.ends(numbers)
 
     def span_ends(self, times: Times, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return for each event the first event of its world that is more than the span later."""
+        """Return for each event the first event of its partition that is more than the span later."""
         if self.time.kind is Kind.DOUBLE:
             return kernel.span_ends(times, bounds, float(self.size))
         unsigned = (times ^ INT64.min).view(np.uint64)  # the same order and distances, without overflow

@@ -25,7 +25,7 @@ def make_groups(
     bound, clock
         The query, and its times.
     times, bounds
-        The times of the events, and where worlds begin and end.
+        The times of the events, and where partitions begin and end.
     windows
         The first and the last window of each event; by default all that hold it.
     """
@@ -44,6 +44,6 @@ def make_groups(
             f"{gigabytes(free_memory())} free",
             "Make SLIDE longer or WITHIN shorter.",
         )
-    number, world, lo, hi = kernel.list_windows(first, last, bounds, total)
-    order = np.lexsort((world, number))
+    number, partition, lo, hi = kernel.list_windows(first, last, bounds, total)
+    order = np.lexsort((partition, number))
     return Groups(lo[order], hi[order], number[order]), kernel.window_ends(first, last, bounds)

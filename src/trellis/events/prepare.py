@@ -238,9 +238,9 @@ def _has_type(bound: BoundQuery, table: pa.Table) -> NDArray[np.bool_]:
     return has
 
 
-def warn_of_case(wanted: str, found: list[str]) -> None:
+def warn_of_case(wanted: str, types: list[str]) -> None:
     """Warn where a type matches no event but differs from one only in case."""
-    similar = [t for t in found if t != wanted and t.casefold() == wanted.casefold()]
+    similar = [t for t in types if t != wanted and t.casefold() == wanted.casefold()]
     if similar:
         names = ", ".join(f"`{t}`" for t in sorted(similar))
         warnings.warn(
@@ -253,7 +253,7 @@ def warn_of_case(wanted: str, found: list[str]) -> None:
 
 @dataclass(frozen=True)
 class _Events:
-    """What is known of the events that are left, each in one place of every column and array.
+    """The events that are left, each in one place of every column and array.
 
     `columns` has those that the plan reads, and the positions under None where `id` is. `rows` are the rows of the
     events in the table of those that can be read; None for all as they are.

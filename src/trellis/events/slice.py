@@ -1,4 +1,4 @@
-"""A slice: sorted columnar events, and the worlds and groups they fall into. What an operator instance works on."""
+"""A slice: sorted columnar events, and the partitions and groups they fall into, the input of an operator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Groups:
 
 @dataclass(frozen=True)
 class Slice:
-    """Events in the order (world, time, id).
+    """Events in the order (partition, time, id).
 
     Attributes
     ----------
@@ -43,11 +43,11 @@ class Slice:
     usable
         Which events meet the constant conditions; the others only break contiguous trends.
     bounds
-        World `i` is `[bounds[i], bounds[i + 1])`; edges never leave a world.
+        Partition `i` is `[bounds[i], bounds[i + 1])`; edges never leave a partition.
     groups
         The windows of partitions.
     until
-        For each event the first one that can never be in a trend with it: past its last window, span or world.
+        For each event the first one that can never be in a trend with it: past its last window, span or partition.
     begins
         Under a span, the events at which the results that are wanted begin; None for all. The others count when it is
         judged what is complete.

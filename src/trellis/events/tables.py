@@ -1,4 +1,4 @@
-"""What an event table is: rows with a time, an optional type, an optional id, and attributes."""
+"""Event tables: rows with a time, an optional type, an optional id, and attributes."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def with_readable_times(tables: Tables, time: str | None) -> tuple[Tables, str]:
 
 
 def schema_of(tables: Tables, time: str, type: str | None, event_id: str | None) -> Schema:
-    """Return what the binder needs to know of the tables."""
+    """Return the schema of tables, for the binder."""
     described = tuple(Table(name, {f.name: from_arrow(f.type) for f in table.schema}) for name, table in tables.items())
     if described[0].type is not None and type is not None:
         raise UsageError("types come from several tables and from a column", "Leave out one of the two.")

@@ -1,4 +1,4 @@
-"""What a named algorithm gets and gives: a stage in, batches of trends out, and a meter for what it stores."""
+"""The contract of named algorithms: their input, batches of trends out, and a meter for what they store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from trellis.plan.settings import AlgorithmSettings
 
 REFERENCE = 8  # bytes of a reference to an event: the papers' unit
 
-__all__ = ["REFERENCE", "USUAL", "Algorithm", "AlgorithmSettings", "Bounds", "Meter", "Stage"]
+__all__ = ["REFERENCE", "USUAL", "Algorithm", "AlgorithmInput", "AlgorithmSettings", "Bounds", "Meter"]
 
 
 class Meter:
@@ -90,8 +90,8 @@ USUAL = Bounds()
 
 
 @dataclass
-class Stage:
-    """What a named algorithm works on.
+class AlgorithmInput:
+    """The input of a named algorithm: windows of sorted events, their graph, and settings.
 
     Task `t` is a window of a partition: the events `tasks.lo[t]` to before `tasks.hi[t]`. Its trends are the paths of
     the graph inside it from an event that `may_start` to one that `may_end`.
@@ -145,6 +145,6 @@ class Stage:
         return usable.copy() if self.tasks.every else usable & (self.nearest[lo:hi] >= hi)
 
 
-# Yields all trends of a stage, in any order: each batch is of one task (`PathBatch.of_task`), and their ranks are not
+# Yields all trends of an input, in any order: each batch is of one task (`PathBatch.of_task`), and their ranks are not
 # known.
-Algorithm = Callable[[Stage], Iterator[PathBatch]]
+Algorithm = Callable[[AlgorithmInput], Iterator[PathBatch]]

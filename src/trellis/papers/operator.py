@@ -20,7 +20,7 @@ from trellis.operators.trends.direct import Direct
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.operator import TrendOperator, batch_values
 from trellis.operators.trends.structure import TrendStructure
-from trellis.papers.contract import Meter, Stage
+from trellis.papers.contract import AlgorithmInput, Meter
 from trellis.papers.registry import load
 from trellis.plan.plan import Plan
 
@@ -47,15 +47,15 @@ class NamedOperator(TrendOperator):
         build = partial(_constructed, construction=construction, threads=self.threads)
         return TrendStructure(self.plan, self.events, self.threads, build)
 
-    def stage(self, threads: int | None = None) -> Stage:
-        """Return what the algorithm works on, with a new meter."""
+    def algorithm_input(self, threads: int | None = None) -> AlgorithmInput:
+        """Return the input of the algorithm, with a new meter."""
         given = self.plan.settings
         settings = replace(given, threads=threads or self.threads)
         meter = Meter(self.plan.algorithm, settings.memory_limit)
-        return Stage(self.plan, self.events, self.tasks, lambda: self.graph, settings, meter)
+        return AlgorithmInput(self.plan, self.events, self.tasks, lambda: self.graph, settings, meter)
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """Yield what is made of the trends with given ranks, in bounded batches, in the order they are found.
+        """Yield the trends with given ranks, made by the request, in bounded batches, in the order they are found.
 
         Where some of all trends are asked for, all are found, and those are put in order unless they are very many.
         """
@@ -66,15 +66,15 @@ class NamedOperator(TrendOperator):
             )
         whole = [(group, 0, count) for group, count in enumerate(self.counts) if count]
         if [r for r in request.ranges if r[1] < r[2]] == whole and self.plan.bound.limit is None:
-            return map(request.make, self._found(request.threads))
+            return map(request.make, self._all_trends(request.threads))
         self._refuse_too_many()
         kept = self._within(request.ranges, request.threads)
         return map(request.make, self._in_order(kept) if request.rows <= SORTED else kept)
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
-        """Yield what is made of all trends, in the order (group, rank): ORDER BY keeps it among equals."""
+        """Yield all trends, made by the request, in the order (group, rank): ORDER BY keeps it among equals."""
         self._refuse_too_many()
-        return map(request.make, self._in_order(self._found(request.threads)))
+        return map(request.make, self._in_order(self._all_trends(request.threads)))
 
     def _refuse_too_many(self) -> None:
         total = sum(self.counts)
@@ -86,13 +86,13 @@ class NamedOperator(TrendOperator):
                 total,
             )
 
-    def _found(self, threads: int) -> Iterator[PathBatch]:
+    def _all_trends(self, threads: int) -> Iterator[PathBatch]:
         """Yield all trends with their ranks; there must be as many as are counted."""
-        stage = self.stage(threads)
-        self.meter = stage.meter
-        ranking = _Ranking(stage)
+        given = self.algorithm_input(threads)
+        self.meter = given.meter
+        ranking = _Ranking(given)
         number = 0
-        for found in load(self.plan.algorithm)(stage):
+        for found in load(self.plan.algorithm)(given):
             number += len(found)
             if len(found):
                 groups = self.tasks.group[found.groups]
@@ -105,14 +105,14 @@ class NamedOperator(TrendOperator):
         first, last = np.zeros((2, len(self.events.groups)), np.int64)
         for group, begin, end in ranges:
             first[group], last[group] = begin, end
-        for found in self._found(threads):
+        for found in self._all_trends(threads):
             keep = (found.ranks >= first[found.groups]) & (found.ranks < last[found.groups])
             if keep.any():
                 yield found.take(np.flatnonzero(keep))
 
-    def _in_order(self, found: Iterator[PathBatch]) -> Iterator[PathBatch]:
+    def _in_order(self, batches: Iterator[PathBatch]) -> Iterator[PathBatch]:
         """Yield all trends in the order (group, rank), in batches of bounded size."""
-        whole = PathBatch.concat([*found])
+        whole = PathBatch.concat([*batches])
         if not len(whole):
             return iter(())
         order = rank_order(whole.positions, whole.ends.astype(np.int64), whole.groups)
@@ -128,10 +128,10 @@ def _constructed(plan: Plan, events: Slice, direct: Direct | None, construction:
 class _Ranking:
     """Ranks of the trends of one task after another."""
 
-    def __init__(self, stage: Stage) -> None:
-        self.stage, self.task = stage, -1
+    def __init__(self, given: AlgorithmInput) -> None:
+        self.given, self.task = given, -1
 
-    def of(self, found: PathBatch) -> Ints:
+    def of(self, trends: PathBatch) -> Ints:
         """Return the ranks of trends in their group.
 
         Raises
@@ -139,15 +139,15 @@ class _Ranking:
         AssertionError
             If one is not a trend.
         """
-        tasks, graph, task = self.stage.tasks, self.stage.graph, int(found.groups[0])
+        tasks, graph, task = self.given.tasks, self.given.graph, int(trends.groups[0])
         lo, hi = int(tasks.lo[task]), int(tasks.hi[task])
         if task != self.task:
             self.task = task
-            self._ends = self.stage.may_start(task), self.stage.may_end(task)
+            self._ends = self.given.may_start(task), self.given.may_end(task)
             self._before = kernel.paths_before(lo, hi, graph.offsets, graph.successors, *self._ends)
         ranks = kernel.ranks_of_paths(
-            lo, hi, found.positions, found.ends, graph.offsets, graph.successors, *self._ends, *self._before
+            lo, hi, trends.positions, trends.ends, graph.offsets, graph.successors, *self._ends, *self._before
         )
         if (ranks == kernel.ASTRAY).any():
-            raise AssertionError(f"{self.stage.meter.algorithm} found what is not a trend")
+            raise AssertionError(f"{self.given.meter.algorithm} found what is not a trend")
         return ranks

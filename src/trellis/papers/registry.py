@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from trellis.plan.papers import ABI, CET, NAMED
 
 if TYPE_CHECKING:
-    from trellis.papers.contract import Algorithm, Stage
+    from trellis.papers.contract import Algorithm, AlgorithmInput
 
-__all__ = ["ABI", "CET", "NAMED", "explain_stage", "load"]
+__all__ = ["ABI", "CET", "NAMED", "explain_input", "load"]
 
 
 def load(name: str) -> Algorithm:
@@ -19,10 +19,10 @@ def load(name: str) -> Algorithm:
     return algorithm
 
 
-def explain_stage(name: str, stage: Stage) -> dict[str, Any]:
-    """Return what a named algorithm tells of a stage before it works."""
+def explain_input(name: str, given: AlgorithmInput) -> dict[str, Any]:
+    """Return the facts that a named algorithm knows of its input before it works."""
     tell = getattr(_module(name), "explain", None)
-    return {} if tell is None else tell(stage)
+    return {} if tell is None else tell(given)
 
 
 def _module(name: str) -> Any:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from decimal import Decimal
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -26,14 +24,14 @@ from trellis.language.syntax import Which
 from trellis.operators.weights import narrow_decimals
 from trellis.plan.plan import Plan
 from trellis.results.arrange import hidden_names
+from trellis.results.sums import DIGITS_38, means_of, sums_of, up_to_38_digits
 
 # Counts come out as rows too, and have to start fast: what only trends need is imported where it is needed.
 if TYPE_CHECKING:
     from trellis.operators.batch import PathBatch
 
-COUNT, INT32 = pa.decimal128(38, 0), pa.int32()
+COUNT, INT32 = DIGITS_38, pa.int32()
 BARE = frozenset({"events", "shared", "new", "rank", "length"})  # columns that name events by position at most
-SMALLEST = 2**1074  # how many of the smallest double make 1
 
 
 def arrow_type(type_: Type) -> pa.DataType:
@@ -197,26 +195,26 @@ class RowMaker:
 
     def batch(self, batch: PathBatch, names: list[str] | None = None) -> pa.RecordBatch:
         """Return the rows of some trends: the columns called for (all of them), and the hidden ones of ORDER BY."""
-        rows = _Rows(batch)
+        rows = _PathArrays(batch)
         columns = self.columns(None if names is None else tuple(names))
         return pa.RecordBatch.from_arrays([make(rows) for make in columns.values()], names=list(columns))
 
-    def _columns(self, names: tuple[str, ...] | None) -> dict[str, Callable[[_Rows], pa.Array]]:
-        """Return what makes each column that is called for, and each hidden one."""
+    def _columns(self, names: tuple[str, ...] | None) -> dict[str, Callable[[_PathArrays], pa.Array]]:
+        """Return the function that makes each column that is called for, and each hidden one."""
         made = {f.name: self._column(f) for f in self.schema if names is None or f.name in names}
         keys = [partial(self._shown, o.output) for o in self.bound.order_by]
-        return made | dict(zip(hidden_names(self.bound), [_Rows.group_numbers, *keys], strict=False))
+        return made | dict(zip(hidden_names(self.bound), [_PathArrays.group_numbers, *keys], strict=False))
 
-    def _column(self, field: pa.Field) -> Callable[[_Rows], pa.Array]:
-        """Return what makes one column of the output."""
+    def _column(self, field: pa.Field) -> Callable[[_PathArrays], pa.Array]:
+        """Return the function that makes one column of the output."""
         returned = {n.name: n.output for n in self.bound.returns}
         if field.name in returned and field.name in self.schema.names[-len(returned) :]:
             return partial(self._shown, returned[field.name])
         lead = [f.name for f in lead_schema(self.bound)]
         if field.name in lead:
             return partial(self._lead_column, lead.index(field.name))
-        plain: dict[str, Callable[[_Rows], pa.Array]] = {
-            "shared": _Rows.shared, "rank": _Rows.ranks, "length": _Rows.lengths_shown,
+        plain: dict[str, Callable[[_PathArrays], pa.Array]] = {
+            "shared": _PathArrays.shared, "rank": _PathArrays.ranks, "length": _PathArrays.lengths_shown,
             "events": self.ids, "new": self.ids, "bindings": self._bindings,
             "start_time": partial(self._moment, field.type, True), "end_time": partial(self._moment, field.type, False),
         }  # fmt: skip
@@ -230,40 +228,40 @@ class RowMaker:
         names = taking(self.bound)
         return names if self.schema.names[-len(names) :] == names else []
 
-    def _bindings(self, rows: _Rows) -> pa.Array:
+    def _bindings(self, rows: _PathArrays) -> pa.Array:
         names = pa.array(taking(self.bound), pa.string())
         return pa.ListArray.from_arrays(rows.offsets, _taken(names, pa.array(rows.batch.variables)))
 
-    def _of_variable(self, name: str | None, make: Callable[[_Rows], pa.Array], rows: _Rows) -> pa.Array:
-        """Return what is made of the events of one variable; NULL where it has none."""
+    def _of_variable(self, name: str | None, make: Callable[[_PathArrays], pa.Array], rows: _PathArrays) -> pa.Array:
+        """Return a column made of the events of one variable; NULL where it has none."""
         if name is None or not self._variables:
             return make(rows)
         some, which = rows.of(self._variables[name])
         return make(some) if which is None else make(some).take(which)
 
-    def _first_ids(self, rows: _Rows) -> pa.Array:
+    def _first_ids(self, rows: _PathArrays) -> pa.Array:
         """Return the id of the first event of every trend."""
         if self.positions:
             return _wrapped(rows.batch.firsts)
         return present(_taken(self.events.ids, pa.array(rows.batch.firsts)), id_arrow_type(self.bound))
 
-    def _lead_column(self, number: int, rows: _Rows) -> pa.Array:
+    def _lead_column(self, number: int, rows: _PathArrays) -> pa.Array:
         groups, which = rows.runs
         return _taken(self.lead(groups)[number], which)
 
-    def _moment(self, type_: pa.DataType, first: bool, rows: _Rows) -> pa.Array:
+    def _moment(self, type_: pa.DataType, first: bool, rows: _PathArrays) -> pa.Array:
         """Return the time at which each trend begins or ends."""
         assert self.bound.schema is not None
         times = self.events.columns[self.bound.schema.time]
         return present(_taken(times, pa.array(rows.batch.firsts if first else rows.batch.lasts)), type_)
 
-    def _shown(self, output: Output, rows: _Rows) -> pa.Array:
+    def _shown(self, output: Output, rows: _PathArrays) -> pa.Array:
         """Return an item of RETURN or ORDER BY as readers see it: a sum that needs more than 38 digits is NULL."""
         item = self.item(output, rows)
         if self.positions and output.kind is OutputKind.IDS:
             return item
         if output.kind is OutputKind.AGGREGATE and output.function == "SUM" and pa.types.is_decimal(item.type):
-            item = _up_to_38_digits(item)
+            item = up_to_38_digits(item)
         return present(item, output_type(output))
 
     def exploded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -296,14 +294,14 @@ class RowMaker:
         firsts = pa.array(events.groups.lo[groups])
         return columns + [one_zero(present(events.columns[n].take(firsts), arrow_type(t))) for n, t in bound.partition]
 
-    def ids(self, rows: _Rows) -> pa.Array:
+    def ids(self, rows: _PathArrays) -> pa.Array:
         """Return the event ids of every trend as lists."""
         values = rows.positions
         if not self.positions:
             values = present(_taken(self.events.ids, rows.positions), id_arrow_type(self.bound))
         return pa.ListArray.from_arrays(rows.offsets, values)
 
-    def item(self, output: Output, rows: _Rows) -> pa.Array:
+    def item(self, output: Output, rows: _PathArrays) -> pa.Array:
         """Return an item of RETURN or ORDER BY for every trend."""
         match output.kind:
             case OutputKind.IDS:
@@ -322,7 +320,7 @@ class RowMaker:
             case OutputKind.EXPRESSION:
                 return self._expression(output, rows)
 
-    def _attribute(self, output: Output, rows: _Rows) -> pa.Array:
+    def _attribute(self, output: Output, rows: _PathArrays) -> pa.Array:
         assert output.column is not None
         column = self.events.columns[output.column.name]
         if output.list:
@@ -337,7 +335,7 @@ class RowMaker:
         picked = rows.batch.positions[place] if len(place) else place
         return column.take(pa.array(picked, mask=rows.batch.lengths <= nth))
 
-    def _aggregate(self, output: Output, rows: _Rows) -> pa.Array:
+    def _aggregate(self, output: Output, rows: _PathArrays) -> pa.Array:
         assert output.column is not None
         ends, positions = rows.batch.ends, rows.batch.positions
         if output.function in ("MIN", "MAX"):
@@ -348,10 +346,10 @@ class RowMaker:
             return self.events.columns[output.column.name].take(pa.array(picked, mask=places < 0))
         values = self.events.columns[output.column.name].take(rows.positions)
         if output.function == "AVG":
-            return _means(values, ends)
-        return _sums(values, ends)
+            return means_of(values, ends)
+        return sums_of(values, ends)
 
-    def _expression(self, output: Output, rows: _Rows) -> pa.Array:
+    def _expression(self, output: Output, rows: _PathArrays) -> pa.Array:
         names = [f"_{i}" for i in range(len(output.arguments))]
         values = {
             n: normalise(_narrow(self.item(a, rows), a), a.type) for n, a in zip(names, output.arguments, strict=True)
@@ -361,7 +359,7 @@ class RowMaker:
         return evaluate(operation, lambda c: values[c.name], len(rows.batch.lengths))
 
 
-class _Rows:
+class _PathArrays:
     """A batch of results as Arrow arrays, made where they are asked for."""
 
     def __init__(self, batch: PathBatch) -> None:
@@ -375,13 +373,13 @@ class _Rows:
     def offsets(self) -> pa.Array:
         return _wrapped(self.batch.offsets)
 
-    def of(self, variable: int) -> tuple[_Rows, pa.Array | None]:
+    def of(self, variable: int) -> tuple[_PathArrays, pa.Array | None]:
         """Return the rows that have events of a variable, with these alone, and for each row which of them it is.
 
         That is None where it is the same row.
         """
         some, has = self.batch.of_variable(variable)
-        return _Rows(some), None if has is None else pa.array(np.cumsum(has) - 1, mask=~has)
+        return _PathArrays(some), None if has is None else pa.array(np.cumsum(has) - 1, mask=~has)
 
     def lengths_shown(self) -> pa.Array:
         return pa.array(self.batch.lengths)
@@ -427,89 +425,3 @@ def _narrow(array: pa.Array, output: Output) -> pa.Array:
         return array.cast(pa.int64())
     except pa.ArrowInvalid:
         raise OverflowInCondition("a SUM in an expression does not fit 64 bits") from None
-
-
-def _sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
-    """Return exact sums, of doubles rounded once."""
-    if pa.types.is_floating(values.type):
-        return _folded_floats(values, ends, mean=False)
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
-    if pa.types.is_integer(values.type):
-        from trellis.kernels.list.aggregates import sum_integers
-
-        numbers = values.fill_null(0).to_numpy(zero_copy_only=False)
-        sums, found, overflow = sum_integers(ends, numbers, valid)
-        if overflow < 0:
-            return pa.array(sums, mask=~found).cast(COUNT)
-    return _wide_sums(values, ends)
-
-
-def _wide_sums(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
-    """Sum what does not fit 64 bits: values of 38 digits, row by row, in Arrow's decimals of 76."""
-    scale = values.type.scale if pa.types.is_decimal(values.type) else 0
-    narrow = narrow_decimals(values) if pa.types.is_decimal(values.type) else values.cast(COUNT)
-    row_of = np.repeat(np.arange(len(ends)), np.diff(np.concatenate([[0], ends])))
-    table = pa.table({"row": row_of, "value": narrow.cast(pa.decimal256(76, scale))})
-    sums = table.group_by("row", use_threads=False).aggregate([("value", "sum")]).sort_by("row")
-    return sums["value_sum"].combine_chunks().cast(pa.decimal256(76, scale))
-
-
-def _up_to_38_digits(sums: pa.Array) -> pa.Array:
-    """Put NULL for decimals that need more than 38 digits."""
-    if sums.type.bit_width == 128:
-        return sums
-    most = pa.scalar(Decimal((0, (9,) * 38, -sums.type.scale)), sums.type)
-    least = pa.scalar(Decimal((1, (9,) * 38, -sums.type.scale)), sums.type)
-    fits = pc.and_(pc.less_equal(sums, most), pc.greater_equal(sums, least))
-    return pc.if_else(fits, sums, pa.scalar(None, sums.type))
-
-
-def _means(values: pa.Array, ends: NDArray[np.int32]) -> pa.Array:
-    """Return exact means, rounded once."""
-    if pa.types.is_floating(values.type):
-        return _folded_floats(values, ends, mean=True)
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
-    sums = _sums(values, ends)
-    begins = np.concatenate([[0], ends[:-1]]).astype(np.int64)
-    counts = np.add.reduceat(valid.astype(np.int64), begins) if len(ends) else np.zeros(0, np.int64)
-    return _quotients(sums, counts)
-
-
-def _quotients(sums: pa.Array, counts: NDArray[np.int64]) -> pa.Array:
-    """Divide decimals by whole numbers, rounding once: in doubles where both sides are exact there."""
-    unit = 10**sums.type.scale
-    wide = pa.concat_arrays([sums.cast(pa.decimal256(76, sums.type.scale)).fill_null(0)])
-    words = np.frombuffer(wide.buffers()[1], np.int64, 4 * len(wide), wide.offset * 32).reshape(-1, 4)
-    known = sums.is_valid().to_numpy(zero_copy_only=False) & (counts > 0)
-    whole = words[:, 0]
-    small = (words[:, 1:] == (whole >> 63)[:, None]).all(axis=1) & (np.abs(whole) < 1 << 53)
-    small &= counts <= ((1 << 53) - 1) // unit
-    quotients = whole / (np.maximum(counts, 1) * float(unit))
-    for row in np.flatnonzero(known & ~small):
-        quotients[row] = int.from_bytes(words[row].tobytes(), "little", signed=True) / (int(counts[row]) * unit)
-    return pa.array(quotients, mask=~known)
-
-
-def _folded_floats(values: pa.Array, ends: NDArray[np.int32], mean: bool) -> pa.Array:
-    from trellis.kernels.list.aggregates import fold_floats
-
-    valid = values.is_valid().to_numpy(zero_copy_only=False)
-    numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
-    valid = valid & ~np.isnan(numbers)
-    results, counts, hard = fold_floats(ends, numbers, valid, mean)
-    for row in np.flatnonzero(hard):
-        part = slice(ends[row - 1] if row else 0, ends[row])
-        results[row] = _exactly_folded(numbers[part][valid[part]].tolist(), mean)
-    return pa.array(results + 0.0, mask=(counts == 0) | np.isnan(results))
-
-
-def _exactly_folded(numbers: list[float], mean: bool) -> float:
-    """Return the sum (or mean) of finite numbers in whole multiples of the smallest double."""
-    total = 0
-    for number in numbers:
-        above, below = number.as_integer_ratio()
-        total += above * (SMALLEST // below)
-    try:
-        return total / (SMALLEST * (len(numbers) if mean else 1))
-    except OverflowError:
-        return math.inf if total > 0 else -math.inf

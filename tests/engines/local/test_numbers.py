@@ -17,7 +17,7 @@ import trellis
 from tests.oracle.exact import average, total
 from tests.profiles import examples
 from trellis.errors import DataError
-from trellis.results.rows import _folded_floats
+from trellis.results.sums import folded_floats
 
 WIDE = Decimal(10) ** 40
 
@@ -50,7 +50,7 @@ def exactly(rows: list[list[float]], mean: bool) -> list[float | None]:
 
 def folded(rows: list[list[float]], mean: bool) -> list[float | None]:
     ends = np.cumsum([len(row) for row in rows]).astype(np.int32)
-    return _folded_floats(pa.array([v for row in rows for v in row], pa.float64()), ends, mean).to_pylist()
+    return folded_floats(pa.array([v for row in rows for v in row], pa.float64()), ends, mean).to_pylist()
 
 
 near = st.builds(lambda m, e: math.ldexp(m, e), st.integers(-(2**53), 2**53), st.integers(-120, 60))

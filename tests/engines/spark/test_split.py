@@ -97,8 +97,8 @@ def test_conditions_types_and_columns_are_sparks_own_work(spark: SparkSession, f
 def test_windows_are_made_before_the_one_shuffle(spark: SparkSession, file: Path) -> None:
     steps = Steps(detect(spark, file, PARTITIONED + " WITHIN 10 SLIDE 5").to_spark())
     assert [n for n in steps.below_python if n != "Project"][:4] == ["Sort", "Exchange", "Generate", "Filter"]
-    assert re.search(r"hashpartitioning\(stretch#\w+, p0#\w+, \d+\)", steps.details["Exchange"])
-    assert re.search(r"stretch#.*p0#.*time#.*id#", steps.details["Sort"])
+    assert re.search(r"hashpartitioning\(window batch#\w+, p0#\w+, \d+\)", steps.details["Exchange"])
+    assert re.search(r"window batch#.*p0#.*time#.*id#", steps.details["Sort"])
 
 
 def test_a_condition_that_parquet_can_skip_by(spark: SparkSession, file: Path) -> None:
@@ -154,7 +154,7 @@ def test_events_without_an_id_must_have_an_order(spark: SparkSession, file: Path
 def test_overlapping_windows_hardly_multiply_what_is_shuffled(
     spark: SparkSession, size: int, slide: int, partition: str
 ) -> None:
-    """The factor that is told is the one that is shuffled, up to the events before the first whole stretch."""
+    """The factor that is told is the one that is shuffled, up to the events before the first whole window batch."""
     n = 4_000
     table = pa.table({"ts": range(n), "id": range(n), "g": [i % 2 for i in range(n)], "x": [i % 7 for i in range(n)]})
     text = f"PATTERN E+ s[] WHERE {partition}s[i].x > s[i-1].x WITHIN {size} SLIDE {slide}"

@@ -18,9 +18,9 @@ from pyspark.sql import SparkSession
 
 import trellis
 from trellis.engines.spark.batch.operate import Work
-from trellis.engines.spark.batch.ranges import MOST_TASKS, Saved, Tasks, even_ranges, within
+from trellis.engines.spark.batch.ranges import MOST_TASKS, SavedSlice, TaskSettings, even_ranges, within
 from trellis.engines.spark.batch.results import SparkResults
-from trellis.engines.spark.batch.sink import Sink, Written
+from trellis.engines.spark.batch.sink import Sink, WrittenFile
 from trellis.engines.spark.ship.shared import load, save
 from trellis.engines.spark.split.rows import free_memory, whole_groups
 from trellis.errors import DataError, ListingRefused, TrellisError
@@ -31,7 +31,7 @@ from trellis.results.rows import RowMaker
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import tests
 
-USUAL = Tasks()
+USUAL = TaskSettings()
 CHAIN = "PATTERN E+ s[] WHERE s[i].src = s[i-1].dest"
 
 
@@ -49,7 +49,7 @@ def lopsided(n: int = 17) -> pa.Table:
     return pa.table({"ts": range(n), "id": range(n), "x": range(n)})
 
 
-def on_spark(spark: SparkSession, text: str, table: pa.Table, tasks: Tasks = USUAL, **more: Any) -> SparkResults:
+def on_spark(spark: SparkSession, text: str, table: pa.Table, tasks: TaskSettings = USUAL, **more: Any) -> SparkResults:
     trends = trellis.query(text).detect(spark.createDataFrame(table), event_id="id", **more)
     assert isinstance(trends, SparkResults)
     trends.tasks = tasks
@@ -86,13 +86,13 @@ def test_ranges_of_ranks_give_every_result_once(
     assert wanted.num_rows
     for at_once in (0, 1000):  # all by ranges, or what is left of two slices
         out = tmp_path / f"out{at_once}"
-        on_spark(spark, text, table, Tasks(at_once=at_once, rows=300)).write(str(out))
+        on_spark(spark, text, table, TaskSettings(at_once=at_once, rows=300)).write(str(out))
         assert same_rows(out, wanted)
         assert all(name.startswith("part-") for name in os.listdir(out) if name != LIST)
 
 
 def test_tasks_list_equal_numbers_however_unequal_the_starts_are(spark: SparkSession, tmp_path: Path) -> None:
-    trends = on_spark(spark, "PATTERN E+ s[] WHERE s[i].x > s[i-1].x", lopsided(17), Tasks(at_once=0, rows=5000))
+    trends = on_spark(spark, "PATTERN E+ s[] WHERE s[i].x > s[i-1].x", lopsided(17), TaskSettings(at_once=0, rows=5000))
     trends.write(str(tmp_path / "out"))
     found = rows_of(tmp_path / "out")
     assert len(found) >= 2**15 // 5000
@@ -107,7 +107,7 @@ def test_tasks_list_equal_numbers_however_unequal_the_starts_are(spark: SparkSes
 @pytest.mark.parametrize("seed", range(30))
 def test_ranges_are_even_and_cover_everything(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    slices = [Saved(str(i), int(rows)) for i, rows in enumerate(rng.integers(0, 50, rng.integers(0, 6)))]
+    slices = [SavedSlice(str(i), int(rows)) for i, rows in enumerate(rng.integers(0, 50, rng.integers(0, 6)))]
     cut = even_ranges(slices, int(rng.integers(1, 9)), int(rng.integers(1, 40)))
     sizes = [sum(end - begin for _, begin, end in one) for one in cut]
     assert not sizes or max(sizes) - min(sizes) <= 1
@@ -120,7 +120,7 @@ def test_ranges_are_even_and_cover_everything(seed: int) -> None:
 
 
 def test_ranges_are_not_countless() -> None:
-    cut = even_ranges([Saved("a", 10**30)], 3, 1000)
+    cut = even_ranges([SavedSlice("a", 10**30)], 3, 1000)
     sizes = [end - begin for one in cut for _, begin, end in one]
     assert 10_000 < len(sizes) <= MOST_TASKS
     assert sum(sizes) == 10**30
@@ -133,7 +133,7 @@ def test_ranges_are_not_countless() -> None:
 class FailsFirst(Sink):
     """Writes a file in the first attempt of each task, and fails; the file stays behind."""
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[Written]:
+    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[WrittenFile]:
         context = TaskContext.get()
         if context is not None and context.attemptNumber() == 0:
             list(super().write(batches, place))
@@ -144,7 +144,7 @@ class FailsFirst(Sink):
 class Fails(Sink):
     """Always fails, after it has written."""
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[Written]:
+    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[WrittenFile]:
         list(super().write(batches, place))
         raise RuntimeError("failed on purpose")
 
@@ -152,7 +152,7 @@ class Fails(Sink):
 class FullDisk(Sink):
     """Has no room for all of the rows."""
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[Written]:
+    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[WrittenFile]:
         def filling() -> Iterator[pa.RecordBatch]:
             yield from batches
             raise OSError(28, "No space left on device")
@@ -165,7 +165,7 @@ def test_a_task_that_failed_and_is_repeated_leaves_nothing_behind(
     spark: SparkSession, tmp_path: Path, at_once: int
 ) -> None:
     table = layered(6, partitions=3)
-    trends = on_spark(spark, CHAIN + " AND [g]", table, Tasks(at_once=at_once, sink=FailsFirst))
+    trends = on_spark(spark, CHAIN + " AND [g]", table, TaskSettings(at_once=at_once, sink=FailsFirst))
     trends.write(str(tmp_path / "out"))
     assert same_rows(tmp_path / "out", trellis.query(CHAIN + " AND [g]").detect(table, event_id="id").to_arrow())
     assert os.listdir(tmp_path) == ["out"]
@@ -174,15 +174,15 @@ def test_a_task_that_failed_and_is_repeated_leaves_nothing_behind(
 
 @pytest.mark.parametrize("at_once", [0, pytest.param(10**9, marks=pytest.mark.slow)])
 def test_a_job_that_failed_leaves_nothing_behind(spark: SparkSession, tmp_path: Path, at_once: int) -> None:
-    trends = on_spark(spark, CHAIN, layered(5), Tasks(at_once=at_once))
+    trends = on_spark(spark, CHAIN, layered(5), TaskSettings(at_once=at_once))
     trends.write(str(tmp_path / "out"))
     before = pq.read_table(tmp_path / "out")
-    trends.tasks = Tasks(at_once=at_once, sink=Fails)
+    trends.tasks = TaskSettings(at_once=at_once, sink=Fails)
     with pytest.raises(Exception, match="failed on purpose"):
         trends.write(str(tmp_path / "out"), overwrite=True)
     assert os.listdir(tmp_path) == ["out"]
     assert pq.read_table(tmp_path / "out").equals(before)
-    trends.tasks = Tasks(at_once=at_once, sink=FullDisk)
+    trends.tasks = TaskSettings(at_once=at_once, sink=FullDisk)
     with pytest.raises(TrellisError, match=r"cannot be written on .*No space left"):
         trends.write(str(tmp_path / "more"))
     assert os.listdir(tmp_path) == ["out"]
@@ -190,7 +190,7 @@ def test_a_job_that_failed_leaves_nothing_behind(spark: SparkSession, tmp_path: 
 
 @pytest.mark.slow
 def test_too_many_results_are_refused_and_nothing_is_left(spark: SparkSession, tmp_path: Path) -> None:
-    tasks = Tasks(at_once=500)
+    tasks = TaskSettings(at_once=500)
     with pytest.raises(ListingRefused, match="1,296 results"):
         on_spark(spark, CHAIN, layered(6), tasks, max_trends=1295).write(str(tmp_path / "out"))
     with pytest.raises(ListingRefused):  # no task by itself has too many
@@ -264,7 +264,7 @@ def test_a_group_that_does_not_fit_is_refused_with_its_size() -> None:
 
 
 def test_a_window_too_large_for_a_worker_is_refused_on_spark(spark: SparkSession) -> None:
-    tasks = Tasks(memory=10_000_000)
+    tasks = TaskSettings(memory=10_000_000)
     trends = on_spark(spark, "PATTERN E+ s[] WHERE s[i].x > s[i-1].x", lopsided(200_000), tasks)
     with pytest.raises(DataError, match="200,000 events, which take about"):
         trends.count()
@@ -279,7 +279,7 @@ def test_one_partition_with_nearly_all_events_and_one_without_a_name(spark: Spar
     table = pa.table({"ts": np.sort(rng.integers(0, 900, n)), "id": range(n), "x": rng.random(n), "symbol": symbols})
     text = "PATTERN E+ s[] WHERE [symbol] AND s[i].x > 3 * s[i-1].x WITHIN 60 SLIDE 20"
     here = trellis.query(text).detect(table, event_id="id")
-    there = on_spark(spark, text, table, Tasks(at_once=100))
+    there = on_spark(spark, text, table, TaskSettings(at_once=100))
     assert there.counts().to_pylist() == here.counts().to_pylist()
     there.write(str(tmp_path / "out"))
     assert same_rows(tmp_path / "out", here.to_arrow())

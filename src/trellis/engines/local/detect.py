@@ -29,7 +29,7 @@ def bound_plan(query: Plannable, source: EventSource, options: RunOptions) -> tu
 
 
 def _in_this_process(data: Any, time: str | None) -> Any:
-    """Bring what lies in files or on Spark into this process."""
+    """Bring events from files or from Spark into this process."""
     paths = paths_of(data)
     if paths is not None:
         from trellis.io.read import read_table

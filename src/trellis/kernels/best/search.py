@@ -377,9 +377,9 @@ class SearchRoom(NamedTuple):
     """Room of the search for the best paths; see the page of the package for shapes.
 
     `best` and `heaps` have room for the nodes of the largest task, `successors` and `stack` for as many events, `top`
-    for the paths that are wanted of each bucket. `suffixes`, `slots`, `events` and `paths` grow. At the end `events`
-    has the paths one after another and `paths` their values, ends and tasks, and whether they are among the best of their
-    buckets (others were until better ones came).
+    for the paths that are wanted of each bucket. `suffixes`, `slots`, `events` and `paths` grow. In the end `events`
+    has the paths one after another and `paths` their values, ends and tasks, and whether they are among the best of
+    their buckets (others were until better ones came).
     """
 
     best: np.ndarray

@@ -21,27 +21,27 @@ from trellis.errors import TrellisError, UsageError
 from trellis.kernels.papers.abi import join as kernel
 from trellis.operators.batch import PathBatch
 from trellis.papers.abi.graph import PARALLEL, Values, build, values_of
-from trellis.papers.abi.window import Cut, Window
-from trellis.papers.contract import Stage
+from trellis.papers.abi.window import AbiWindow, Cut
+from trellis.papers.contract import AlgorithmInput
 
 START_ANCHORS = 8  # for each thread
 MOST = 2.0**61  # trends and sub-sequences that can be counted
 MOST_VALUES = 1 << 31  # events of sub-sequences that are stored
 
 
-def extract(stage: Stage) -> Iterator[PathBatch]:
-    """Yield all trends of a stage; what is stored are the sub-sequences of one window."""
-    values = _checked(stage)
-    with ThreadPoolExecutor(stage.settings.threads) as pool:
-        for task in range(len(stage.tasks)):
-            cut = Window(stage, values, task).cut()
-            yield from _joined(stage, cut, pool)
+def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
+    """Yield all trends of an input; what is stored are the sub-sequences of one window."""
+    values = _checked(given)
+    with ThreadPoolExecutor(given.settings.threads) as pool:
+        for task in range(len(given.tasks)):
+            cut = AbiWindow(given, values, task).cut()
+            yield from _joined(given, cut, pool)
 
 
-def explain(stage: Stage) -> dict[str, Any]:
+def explain(given: AlgorithmInput) -> dict[str, Any]:
     """Tell how the windows would be cut, without finding anything."""
-    values = _checked(stage)
-    cuts = [Window(stage, values, task).cut() for task in range(len(stage.tasks))]
+    values = _checked(given)
+    cuts = [AbiWindow(given, values, task).cut() for task in range(len(given.tasks))]
     largest = max(cuts, key=lambda cut: cut.nbytes, default=None)
     if largest is None:
         return {}
@@ -53,14 +53,14 @@ def explain(stage: Stage) -> dict[str, Any]:
     }
 
 
-def _checked(stage: Stage) -> Values:
+def _checked(given: AlgorithmInput) -> Values:
     """Return the values of the events; refuse more anchors than any window has vertices."""
-    values, asked = values_of(stage.plan, stage.events), stage.settings.anchors
+    values, asked = values_of(given.plan, given.events), given.settings.anchors
     most = 0
-    for lo, hi in zip(stage.tasks.lo.tolist(), stage.tasks.hi.tolist(), strict=True):
+    for lo, hi in zip(given.tasks.lo.tolist(), given.tasks.hi.tolist(), strict=True):
         if asked is None or asked <= most:
             return values
-        most = max(most, build(values, lo, hi, hi, PARALLEL, stage.settings.threads, bounds=stage.bounds).vertices)
+        most = max(most, build(values, lo, hi, hi, PARALLEL, given.settings.threads, bounds=given.bounds).vertices)
     if asked is not None and asked > most > 0:
         raise UsageError(
             f"{asked:,} anchors are more than the {most:,} attribute vertices that a window has at most",
@@ -69,20 +69,20 @@ def _checked(stage: Stage) -> Values:
     return values
 
 
-def _joined(stage: Stage, cut: Cut, pool: ThreadPoolExecutor) -> Iterator[PathBatch]:
+def _joined(given: AlgorithmInput, cut: Cut, pool: ThreadPoolExecutor) -> Iterator[PathBatch]:
     """Find the sub-sequences of a window and yield what they join to."""
     trends, references = cut.trends
     began = perf_counter()
     size = int(min(cut.nbytes, 1 << 62))
-    stage.meter.hold(size)
-    subs = _Subs(cut, pool, stage.settings.threads)
-    facts, between = stage.meter.facts, perf_counter()
+    given.meter.hold(size)
+    subs = _Subs(cut, pool, given.settings.threads)
+    facts, between = given.meter.facts, perf_counter()
     facts["breadth"] = facts.get("breadth", 0.0) + between - began
     facts["anchors"] = max(facts.get("anchors", 0), len(cut.anchors))
-    rows = max(1, int(stage.bounds.batch_values * trends / max(references, 1.0)))
+    rows = max(1, int(given.bounds.batch_values * trends / max(references, 1.0)))
     shares = ((rank, min(rows, subs.trends - rank)) for rank in range(0, subs.trends, rows))
     waiting: deque[Future[Any]] = deque()
-    for rank, number in islice(shares, stage.settings.threads + 1):
+    for rank, number in islice(shares, given.settings.threads + 1):
         waiting.append(pool.submit(subs.join, rank, number))
     while waiting:
         positions, ends = waiting.popleft().result()
@@ -91,7 +91,7 @@ def _joined(stage: Stage, cut: Cut, pool: ThreadPoolExecutor) -> Iterator[PathBa
         facts["depth"] = facts.get("depth", 0.0) + perf_counter() - between
         yield PathBatch.of_task(positions, ends, cut.window.task)
         between = perf_counter()
-    stage.meter.release(size)
+    given.meter.release(size)
 
 
 class _Subs:
@@ -124,14 +124,14 @@ class _Subs:
         return [*pairwise(shares.tolist()), *pairwise(self.cut.anchor_heads.tolist())]
 
     def _find(self, first: int, last: int) -> None:
-        cut, window, graph = self.cut, self.cut.window, self.cut.window.stage.graph
+        cut, window, graph = self.cut, self.cut.window, self.cut.window.given.graph
         kernel.find_subs(
             cut.heads, first, last, window.lo, window.hi, graph.offsets, graph.successors, cut.anchored, window.ends,
             cut.numbers[0], cut.sub_begins, cut.value_begins, self.sub_ends, self.values,
         )  # fmt: skip
 
     def _find_joints(self) -> int:
-        cut, window, graph = self.cut, self.cut.window, self.cut.window.stage.graph
+        cut, window, graph = self.cut, self.cut.window, self.cut.window.given.graph
         head_of = np.full(window.hi - window.lo, -1, np.int64)
         first = np.count_nonzero(window.starts)
         head_of[cut.heads[first:] - window.lo] = np.arange(first, len(cut.heads))
@@ -147,7 +147,7 @@ class _Subs:
         window = self.cut.window
         return kernel.join_subs(
             rank, rows, self.starts, self.weight, self.sub_ends, self.values, self.joints, self.runs, window.lo,
-            window.hi - window.lo, window.ends, window.stage.bounds.batch_values,
+            window.hi - window.lo, window.ends, window.given.bounds.batch_values,
         )  # fmt: skip
 
 

@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError
 from trellis.kernels.papers.abi import breadth as kernel
 from trellis.operators.batch import PathBatch
-from trellis.papers.contract import REFERENCE, Bounds, Stage
+from trellis.papers.contract import REFERENCE, AlgorithmInput, Bounds
 
 MOST_VALUES = 1 << 30  # events of all partial trends of a length: 4 GiB, and as much for the next
 
 
-def extract(stage: Stage) -> Iterator[PathBatch]:
-    """Yield all trends of a stage, those of a window by length."""
-    graph, meter = stage.graph, stage.meter
-    for task in range(len(stage.tasks)):
-        lo, hi = int(stage.tasks.lo[task]), int(stage.tasks.hi[task])
-        ends = stage.may_end(task)
-        paths = (lo + np.flatnonzero(stage.may_start(task))).astype(np.int32).reshape(-1, 1)
+def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
+    """Yield all trends of an input, those of a window by length."""
+    graph, meter = given.graph, given.meter
+    for task in range(len(given.tasks)):
+        lo, hi = int(given.tasks.lo[task]), int(given.tasks.hi[task])
+        ends = given.may_end(task)
+        paths = (lo + np.flatnonzero(given.may_start(task))).astype(np.int32).reshape(-1, 1)
         meter.hold(REFERENCE * paths.size)
         while len(paths):
-            yield from _batches(stage.bounds, task, paths[ends[paths[:, -1] - lo]])
+            yield from _batches(given.bounds, task, paths[ends[paths[:, -1] - lo]])
             number, length = kernel.count_longer(paths, hi, graph.offsets, graph.successors), paths.shape[1] + 1
             meter.hold(REFERENCE * number * length)
             _refuse_too_many(number, length)

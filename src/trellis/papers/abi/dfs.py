@@ -10,21 +10,21 @@ from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.list import walk as kernel
 from trellis.kernels.list.wide import SPARE
 from trellis.operators.batch import PathBatch
-from trellis.papers.contract import REFERENCE, Stage
+from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 VALUES, ROWS = 1 << 18, 1 << 16  # of a batch
 
 
-def extract(stage: Stage) -> Iterator[PathBatch]:
-    """Yield all trends of a stage; what is stored is one path."""
-    tasks, edges = stage.tasks, stage.graph
+def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
+    """Yield all trends of an input; what is stored is one path."""
+    tasks, edges = given.tasks, given.graph
     graph = TaskGraph(
         tasks.lo, tasks.hi, tasks.lo, False, tasks.every, edges.offsets, edges.successors, edges.latest,
-        stage.events.usable,
+        given.events.usable,
     )  # fmt: skip
     for task in range(len(tasks)):
         longest = int(tasks.hi[task] - tasks.lo[task])
-        marks = kernel.WalkMarks(stage.may_start(task), stage.may_end(task), False)
+        marks = kernel.WalkMarks(given.may_start(task), given.may_end(task), False)
         state, ranges = kernel.walk_of_task(task, longest)
         held = 0
         while not state.state[kernel.RANGE]:
@@ -33,7 +33,7 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
             number, used = state.state[kernel.ROWS : kernel.VALUES + 1].tolist()
             if number:
                 deepest = max(held, int(np.diff(offsets[: number + 1]).max()))
-                stage.meter.hold(REFERENCE * (deepest - held))
+                given.meter.hold(REFERENCE * (deepest - held))
                 held = deepest
                 yield PathBatch.of_task(values[:used].copy(), offsets[1 : number + 1].copy(), task)
-        stage.meter.release(REFERENCE * held)
+        given.meter.release(REFERENCE * held)

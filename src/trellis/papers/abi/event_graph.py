@@ -31,7 +31,7 @@ def constructed_graph(plan: Plan, events: Slice, construction: str, threads: int
     later = later_times(events.times, events.bounds)
     degrees, parts = np.zeros(len(events), np.int64), [np.empty(0, np.int32)]
     found = 0
-    for begin, middle, end in stretches(events):
+    for begin, middle, end in source_ranges(events):
         abi = build(values, begin, middle, end, construction, threads)
         for part in _followed(events, values, abi, later, degrees):
             parts.append(part)
@@ -47,8 +47,8 @@ def constructed_graph(plan: Plan, events: Slice, construction: str, threads: int
     return EventGraph(offsets, successors, latest_predecessors(offsets, successors))
 
 
-def stretches(events: Slice) -> Iterator[tuple[int, int, int]]:
-    """Yield what an ABI graph is built of: the first source, the event after the last source, that after the last.
+def source_ranges(events: Slice) -> Iterator[tuple[int, int, int]]:
+    """Yield the ranges of events of ABI graphs: first source, the event after the last source, that after the last.
 
     Without windows that overlap it is a window. Else it is all that begins in one, with all that can follow it.
     """

@@ -21,7 +21,7 @@ DYNAMIC, DYNAMIC_RANGE, PARALLEL = "dynamic", "dynamic-range", "parallel"
 
 @dataclass(frozen=True)
 class Values:
-    """What the ABI graph is built from: `low[x] <= value[y] < high[x]` where y may follow x by what is indexed.
+    """The values of an ABI graph: `low[x] <= value[y] < high[x]` where y may follow x by what is indexed.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ def _in_parallel(value: Ints, low: Ints, high: Ints, top: int, threads: int, few
         parts = zip(np.array_split(low, number), np.array_split(high, number), strict=True)
         cuts = reduce(kernel.merge_distinct, pool.map(cuts_of, parts), np.empty(0, np.int64))
 
-        def found(wanted: Ints) -> Ints:
+        def vertices_of(wanted: Ints) -> Ints:
             places = np.empty(len(wanted), np.int64)
             bounds = np.linspace(0, len(wanted), number + 1).astype(np.int64)
             list(
@@ -181,10 +181,10 @@ def _in_parallel(value: Ints, low: Ints, high: Ints, top: int, threads: int, few
             return places
 
         gives = low < high
-        first, last = np.where(gives, found(low), 0), np.where(gives, len(cuts) + 1, 0)
+        first, last = np.where(gives, vertices_of(low), 0), np.where(gives, len(cuts) + 1, 0)
         ended = np.flatnonzero(gives & (high < top))
-        last[ended] = found(high[ended])
-        return len(cuts) + 1, found(value), first, last
+        last[ended] = vertices_of(high[ended])
+        return len(cuts) + 1, vertices_of(value), first, last
 
 
 def _from_edges(vertex: Ints, vertices: int, threads: int, few: int) -> tuple[Ints, NDArray[np.int32]]:

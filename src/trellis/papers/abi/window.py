@@ -14,57 +14,57 @@ from trellis.kernels.papers.abi import edges as edge_kernel
 from trellis.kernels.papers.abi import join as join_kernel
 from trellis.language.syntax import Report
 from trellis.papers.abi.graph import PARALLEL, AbiGraph, Values, build
-from trellis.papers.contract import REFERENCE, Stage
+from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 Flags = NDArray[np.bool_]
 FIRST_TRIED, FACTOR = 16, 4  # anchors that are tried where none are asked for, and how many times more the next time
 ENOUGH = 1 << 26  # bytes of sub-sequences that are well spent where there is no limit
 
 
-def pre_filtered(stage: Stage, abi: AbiGraph, exact: bool, task: int) -> tuple[Flags, Flags]:
+def pre_filtered(given: AlgorithmInput, abi: AbiGraph, exact: bool, task: int) -> tuple[Flags, Flags]:
     """Return where trends of a window may start and end: by Algorithm 3 where the ABI graph tells all, else by edges.
 
     Under REPORT any every event may be both.
     """
-    if stage.tasks.every or not exact:
-        return stage.may_start(task), stage.may_end(task)
-    lo, hi = int(stage.tasks.lo[task]), int(stage.tasks.hi[task])
-    times = stage.events.times[lo:hi]
+    if given.tasks.every or not exact:
+        return given.may_start(task), given.may_end(task)
+    lo, hi = int(given.tasks.lo[task]), int(given.tasks.hi[task])
+    times = given.events.times[lo:hi]
     ticks = np.cumsum(np.concatenate([[False], times[1:] != times[:-1]])).astype(np.int64)
     return edge_kernel.pre_filter(ticks, abi.vertex, abi.first, abi.last, abi.offsets, abi.held, lo, abi.vertices)
 
 
 @dataclass
-class Window:
-    """One task of a stage, and how it is cut at anchors."""
+class AbiWindow:
+    """One task of an input, and how it is cut at anchors."""
 
-    stage: Stage
+    given: AlgorithmInput
     values: Values
     task: int
 
     def __post_init__(self) -> None:
-        tasks, settings = self.stage.tasks, self.stage.settings
+        tasks, settings = self.given.tasks, self.given.settings
         self.lo, self.hi = int(tasks.lo[self.task]), int(tasks.hi[self.task])
         construction = PARALLEL if settings.construction == "auto" else settings.construction
-        bounds = self.stage.bounds
+        bounds = self.given.bounds
         self.abi = build(self.values, self.lo, self.hi, self.hi, construction, settings.threads, bounds=bounds)
-        self.starts, self.ends = pre_filtered(self.stage, self.abi, self.values.exact, self.task)
+        self.starts, self.ends = pre_filtered(self.given, self.abi, self.values.exact, self.task)
 
     @property
     def exact(self) -> bool:
-        """Whether what has a to-edge to an anchor may be followed by whatever it holds that is later."""
-        return self.values.exact and self.stage.plan.bound.report is not Report.MAXIMAL
+        """Whether an event with a to-edge to an anchor may be followed by every later event of the anchor."""
+        return self.values.exact and self.given.plan.bound.report is not Report.MAXIMAL
 
     @cached_property
     def later(self) -> Ints:
         """For each event the first later one of the window."""
-        here = self.stage.events.times[self.lo : self.hi]
+        here = self.given.events.times[self.lo : self.hi]
         return self.lo + later_times(here, np.array([0, len(here)]))
 
     @cached_property
     def passable(self) -> Flags:
         """The events at which a sub-sequence may begin if they are anchored: something may lead to them."""
-        graph = self.stage.graph
+        graph = self.given.graph
         return (self.abi.vertex >= 0) & (graph.latest[self.lo : self.hi] >= self.lo)
 
     @cached_property
@@ -84,7 +84,7 @@ class Window:
 
         Else at the fewest tried whose sub-sequences take no more than the memory limit, or than `ENOUGH`.
         """
-        settings = self.stage.settings
+        settings = self.given.settings
         if settings.anchors is not None:
             return Cut(self, self.anchors(settings.anchors))
         number = FIRST_TRIED
@@ -98,9 +98,9 @@ class Window:
 class Cut:
     """A window cut at anchors: what there is between them."""
 
-    def __init__(self, window: Window, anchors: Ints) -> None:
+    def __init__(self, window: AbiWindow, anchors: Ints) -> None:
         self.window, self.anchors = window, anchors
-        graph = window.stage.graph
+        graph = window.given.graph
         is_anchor = np.zeros(window.abi.vertices + 1, np.bool_)
         is_anchor[anchors] = True
         self.anchored: Flags = window.passable & is_anchor[window.abi.vertex]

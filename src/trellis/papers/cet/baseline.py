@@ -13,11 +13,11 @@ from trellis.kernels.papers.cet.graph import predecessors
 from trellis.language.syntax import Report
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph, build_graph
-from trellis.papers.cet.ground import split
-from trellis.papers.contract import REFERENCE, Stage
+from trellis.papers.cet.cet_graph import split
+from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 
-def extract(stage: Stage) -> Iterator[PathBatch]:
+def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
     """Yield the trends of all windows.
 
     Raises
@@ -25,26 +25,26 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
     TrellisError
         If the trends of a window take more than the limit to store, or too long to compare with one another.
     """
-    graph = compatible(stage)
+    graph = compatible(given)
     before = predecessors(graph.offsets, graph.successors)
-    limit = stage.settings.memory_limit
-    most = stage.bounds.references if limit is None else limit // REFERENCE
-    for task in range(len(stage.tasks)):
-        lo, hi = int(stage.tasks.lo[task]), int(stage.tasks.hi[task])
-        values, ends, peak, passed = kernel.baseline(lo, hi, stage.events.usable, *before, most, stage.bounds.steps)
+    limit = given.settings.memory_limit
+    most = given.bounds.references if limit is None else limit // REFERENCE
+    for task in range(len(given.tasks)):
+        lo, hi = int(given.tasks.lo[task]), int(given.tasks.hi[task])
+        values, ends, peak, passed = kernel.baseline(lo, hi, given.events.usable, *before, most, given.bounds.steps)
         if passed:
-            _refuse(passed, hi - lo, most, stage.bounds.steps)
-        stage.meter.hold(REFERENCE * peak)
-        yield from split(stage.bounds, task, values, np.ascontiguousarray(ends))
-        stage.meter.release(REFERENCE * peak)
+            _refuse(passed, hi - lo, most, given.bounds.steps)
+        given.meter.hold(REFERENCE * peak)
+        yield from split(given.bounds, task, values, np.ascontiguousarray(ends))
+        given.meter.release(REFERENCE * peak)
 
 
-def compatible(stage: Stage) -> EventGraph:
+def compatible(given: AlgorithmInput) -> EventGraph:
     """Return the graph of all events that may follow one another, with and without a detour."""
-    bound = stage.plan.bound
+    bound = given.plan.bound
     if bound.report is not Report.MAXIMAL:
-        return stage.graph
-    return build_graph(replace(stage.plan, bound=replace(bound, report=Report.UNEXTENDABLE)), stage.events)
+        return given.graph
+    return build_graph(replace(given.plan, bound=replace(bound, report=Report.UNEXTENDABLE)), given.events)
 
 
 def _refuse(passed: int, events: int, most: int, steps: int) -> None:

@@ -14,44 +14,44 @@ from trellis.kernels.papers.cet.levels import direct_flags, lengthen
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.papers.cet.baseline import compatible
-from trellis.papers.cet.ground import Places, check_size, ground_of
-from trellis.papers.contract import REFERENCE, Stage
+from trellis.papers.cet.cet_graph import Places, cet_graph_of, check_size
+from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 Flags = NDArray[np.bool_]
 
 
-def extract(stage: Stage) -> Iterator[PathBatch]:
+def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
     """Yield the trends of all windows: of the matches of each sequence those that are complete.
 
     The sequences know nothing of one another: each is matched from its first event on, and its partial matches are held
     to the end of the window.
     """
-    ground, graph = ground_of(stage), compatible(stage)
-    is_direct = direct_flags(graph.offsets, graph.successors, *ground.after)
-    longest, _ = longest_paths(ground.lo, ground.hi, ground.ok, graph.offsets, graph.successors)
-    for task in range(len(stage.tasks)):
-        lo, starts, ends = int(ground.lo[task]), stage.may_start(task), stage.may_end(task)
-        window = _Window(stage, graph, is_direct, lo, int(ground.hi[task]), starts)
+    cet, graph = cet_graph_of(given), compatible(given)
+    is_direct = direct_flags(graph.offsets, graph.successors, *cet.after)
+    longest, _ = longest_paths(cet.lo, cet.hi, cet.ok, graph.offsets, graph.successors)
+    for task in range(len(given.tasks)):
+        lo, starts, ends = int(cet.lo[task]), given.may_start(task), given.may_end(task)
+        window = _Window(given, graph, is_direct, lo, int(cet.hi[task]), starts)
         for length in range(1, int(longest[task]) + 1):
             rows, whole = window.matches(length)
             complete = rows[whole & ends[rows[:, -1] - lo]]
-            step = max(stage.bounds.batch_values // length, 1)
+            step = max(given.bounds.batch_values // length, 1)
             for begin, end in pairwise([*range(0, len(complete), step), len(complete)]):
                 part = complete[begin:end]
                 yield PathBatch.of_task(
                     part.ravel(), np.arange(1, len(part) + 1, dtype=np.int32) * np.int32(length), task
                 )
-        stage.meter.release(REFERENCE * window.held)
+        given.meter.release(REFERENCE * window.held)
 
 
 class _Window:
     """The sequences of one window; `held` is how many events their partial matches name."""
 
     def __init__(
-        self, stage: Stage, graph: EventGraph, is_direct: Flags, lo: int, hi: int, starts: Flags
+        self, given: AlgorithmInput, graph: EventGraph, is_direct: Flags, lo: int, hi: int, starts: Flags
     ) -> None:  # fmt: skip
-        self.stage, self.graph, self.is_direct, self.hi = stage, graph, is_direct, hi
-        self.events = np.flatnonzero(stage.events.usable[lo:hi]) + lo
+        self.given, self.graph, self.is_direct, self.hi = given, graph, is_direct, hi
+        self.events = np.flatnonzero(given.events.usable[lo:hi]) + lo
         self.starts = starts[self.events - lo]
         self.held = 0
         self._matches: list[Places] = []
@@ -63,7 +63,7 @@ class _Window:
         edges = self.graph.offsets, self.graph.successors
         for _ in range(length - 1):
             number = count_longer(rows, self.hi, *edges)
-            check_size(self.stage, self.held + number * (rows.shape[1] + 1))
+            check_size(self.given, self.held + number * (rows.shape[1] + 1))
             longer, still = np.empty((number, rows.shape[1] + 1), np.int32), np.empty(number, np.bool_)
             lengthen(rows, whole, self.hi, *edges, self.is_direct, longer, still)
             rows, whole = longer, still
@@ -71,6 +71,6 @@ class _Window:
         return rows, whole
 
     def _hold(self, rows: Places) -> None:
-        self.stage.meter.hold(REFERENCE * rows.size)
+        self.given.meter.hold(REFERENCE * rows.size)
         self.held += rows.size
         self._matches.append(rows)

@@ -15,17 +15,17 @@ from trellis.events.slice import Ints
 from trellis.kernels.list.wide import SPARE
 from trellis.kernels.papers.cet.join import DEEPEST, STATE, JoinWalk, StoredTrends, join
 from trellis.operators.batch import PathBatch
-from trellis.papers.cet.graphlets import Partition, partitions
-from trellis.papers.cet.ground import Buffer, CetGraph, ground_of
+from trellis.papers.cet.cet_graph import Buffer, CetGraph, cet_graph_of
+from trellis.papers.cet.graphlets import CetPartition, partitions
 from trellis.papers.cet.optimizer import OPTIMIZERS
 from trellis.papers.cet.plans import Choice, NoPlan, Problem
 from trellis.papers.cet.pool import Pool
-from trellis.papers.contract import REFERENCE, Stage
+from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 SHOWN = 12  # graphlets of a plan that `explain` names one by one
 
 
-def extract(stage: Stage) -> Iterator[PathBatch]:
+def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
     """Yield the trends of all windows, partition by partition.
 
     Raises
@@ -33,53 +33,53 @@ def extract(stage: Stage) -> Iterator[PathBatch]:
     NoPlan
         If no plan of a partition fits the memory limit; nothing is yielded before.
     """
-    ground = ground_of(stage)
-    yield from execute(stage, ground, list(planned(stage, ground)))
+    cet = cet_graph_of(given)
+    yield from execute(given, cet, list(planned(given, cet)))
 
 
-def execute(stage: Stage, ground: CetGraph, plans: Sequence[tuple[Partition, Choice]]) -> Iterator[PathBatch]:
+def execute(given: AlgorithmInput, cet: CetGraph, plans: Sequence[tuple[CetPartition, Choice]]) -> Iterator[PathBatch]:
     """Yield the trends of all windows by given plans."""
-    pool = Pool(ground, len(stage.events), stage.meter)
-    graphlet_of = np.zeros(len(stage.events), np.int64)
-    buffer = Buffer(int(ground.extents[0].max(initial=1)), stage.bounds)
+    pool = Pool(cet, len(given.events), given.meter)
+    graphlet_of = np.zeros(len(given.events), np.int64)
+    buffer = Buffer(int(cet.extents[0].max(initial=1)), given.bounds)
     for partition, choice in plans:
         borders = partition.bounds[[0, *choice.cuts, len(partition.bounds) - 1]]
         for u, v in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True):
             graphlet_of[u:v] = u
         done = 0
         for task in partition.tasks.tolist():
-            first, stop = np.searchsorted(borders, [ground.lo[task], ground.hi[task]]).tolist()
-            pool.release_before(int(ground.lo[task]))
+            first, stop = np.searchsorted(borders, [cet.lo[task], cet.hi[task]]).tolist()
+            pool.release_before(int(cet.lo[task]))
             for graphlet in range(max(done, first), stop):
                 pool.add(int(borders[graphlet]), int(borders[graphlet + 1]))
             done = max(done, stop)
-            yield from _joined(stage, ground, task, pool, graphlet_of, buffer, stop - first)
+            yield from _joined(given, cet, task, pool, graphlet_of, buffer, stop - first)
         pool.release_before(int(borders[-1]))
-    stage.meter.facts |= {"graphlets": pool.worked_on, "array_bytes": pool.bytes}
+    given.meter.facts |= {"graphlets": pool.worked_on, "array_bytes": pool.bytes}
 
 
 def _joined(
-    stage: Stage, ground: CetGraph, task: int, pool: Pool, graphlet_of: Ints, buffer: Buffer, graphlets: int
+    given: AlgorithmInput, cet: CetGraph, task: int, pool: Pool, graphlet_of: Ints, buffer: Buffer, graphlets: int
 ) -> Iterator[PathBatch]:
     """Yield the trends of a window whose graphlets are all stored."""
-    lo, hi, current = int(ground.lo[task]), int(ground.hi[task]), REFERENCE * int(ground.extents[0][task])
+    lo, hi, current = int(cet.lo[task]), int(cet.hi[task]), REFERENCE * int(cet.extents[0][task])
     state = np.zeros(STATE, np.int64)
     state[0] = lo
     at, rows, places = np.empty((3, graphlets), np.int64)
-    tail = np.empty(int(ground.extents[0][task]) + SPARE, np.int32)
+    tail = np.empty(int(cet.extents[0][task]) + SPARE, np.int32)
     walk = JoinWalk(state, at, rows, places, tail)
     stored = StoredTrends(pool.values, pool.ends, pool.begins, pool.laters, pool.stops, graphlet_of)
-    stage.meter.hold(current)
+    given.meter.hold(current)
     over = False
     while not over:
-        found, used, over = join(walk, lo, hi, ground.both, stored, buffer.values, buffer.ends)
+        found, used, over = join(walk, lo, hi, cet.both, stored, buffer.values, buffer.ends)
         if found:
-            yield buffer.found(task, found, used)
+            yield buffer.batch(task, found, used)
     assert REFERENCE * state[DEEPEST] <= current
-    stage.meter.release(current)
+    given.meter.release(current)
 
 
-def planned(stage: Stage, ground: CetGraph) -> Iterator[tuple[Partition, Choice]]:
+def planned(given: AlgorithmInput, cet: CetGraph) -> Iterator[tuple[CetPartition, Choice]]:
     """Yield the partitions with the plan that the optimizer chooses for each.
 
     Where no plan of atomic graphlets fits the limit, cuts may be at any time: open graphlets can be joined at any cut,
@@ -90,9 +90,9 @@ def planned(stage: Stage, ground: CetGraph) -> Iterator[tuple[Partition, Choice]
     NoPlan
         If no plan of some partition fits the memory limit; it tells the smallest limit that would do for all.
     """
-    search = OPTIMIZERS[stage.settings.optimizer]
+    search = OPTIMIZERS[given.settings.optimizer]
     missed: NoPlan | None = None
-    for partition in partitions(stage, ground):
+    for partition in partitions(given, cet):
         try:
             found = _searched(partition, search)
         except NoPlan as error:
@@ -103,7 +103,7 @@ def planned(stage: Stage, ground: CetGraph) -> Iterator[tuple[Partition, Choice]
         raise missed
 
 
-def _searched(partition: Partition, search: Callable[[Problem], Choice]) -> tuple[Partition, Choice]:
+def _searched(partition: CetPartition, search: Callable[[Problem], Choice]) -> tuple[CetPartition, Choice]:
     try:
         return partition, search(partition.problem)
     except NoPlan:
@@ -112,9 +112,9 @@ def _searched(partition: Partition, search: Callable[[Problem], Choice]) -> tupl
         return _searched(partition.finer(), search)
 
 
-def explain(stage: Stage) -> dict[str, Any]:
+def explain(given: AlgorithmInput) -> dict[str, Any]:
     """Tell the atomic graphlets, the plan, and what it is expected to cost."""
-    plans = list(planned(stage, ground_of(stage)))
+    plans = list(planned(given, cet_graph_of(given)))
     if not plans:
         return {}
     pieces = sum(len(partition.problem) for partition, _ in plans)
@@ -126,7 +126,7 @@ def explain(stage: Stage) -> dict[str, Any]:
     cpu = sum(choice.cpu for _, choice in plans)
     memory = max(choice.memory for _, choice in plans)
     return {
-        "optimizer": stage.settings.optimizer,
+        "optimizer": given.settings.optimizer,
         "atomic_graphlets": f"{pieces:,} in {len(plans):,} partitions"
         + (f", {finer:,} of which are cut at any time, since no plan fits otherwise" if finer else ""),
         "plan": f"{sum(len(choice.cuts) + 1 for _, choice in plans):,} graphlets; of the partition with most, events: "

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trellis.operators.batch import PathBatch
-from trellis.papers.cet.ground import Buffer, ground_of
-from trellis.papers.cet.walks import walked
-from trellis.papers.contract import REFERENCE, Stage
+from trellis.papers.cet.cet_graph import Buffer, cet_graph_of
+from trellis.papers.cet.walks import walk_trends
+from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 
-def extract(stage: Stage) -> Iterator[PathBatch]:
+def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
     """Yield the trends of all windows."""
-    ground = ground_of(stage)
-    longest = ground.extents[0]
-    buffer = Buffer(int(longest.max(initial=1)), stage.bounds)
-    for task in range(len(stage.tasks)):
+    cet = cet_graph_of(given)
+    longest = cet.extents[0]
+    buffer = Buffer(int(longest.max(initial=1)), given.bounds)
+    for task in range(len(given.tasks)):
         current = REFERENCE * int(longest[task])
-        stage.meter.hold(current)
-        yield from walked(stage, ground, task, buffer, backwards=False)
-        stage.meter.release(current)
+        given.meter.hold(current)
+        yield from walk_trends(given, cet, task, buffer, backwards=False)
+        given.meter.release(current)

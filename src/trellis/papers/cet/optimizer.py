@@ -76,7 +76,7 @@ def bnb(problem: Problem) -> Choice:
 
 
 class _Search:
-    """What branch and bound knows beforehand: bounds for what is still to come, and which windows are open where."""
+    """The tables of branch and bound: bounds for the rest of a plan, and which windows are open where."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.limit = problem, problem.limit / REFERENCE
@@ -89,14 +89,14 @@ class _Search:
                 (s + self.ahead[piece + 1 + i] for i, s in enumerate(steps) if grown[i] <= self.limit),
                 default=float("inf"),
             )
-        self._holding = [[w for w in problem.windows if w.first <= piece < w.stop] for piece in range(number)]
+        self._windows_at = [[w for w in problem.windows if w.first <= piece < w.stop] for piece in range(number)]
 
     def next(self, piece: int, loads: tuple[float, ...]) -> Iterator[tuple[int, float, tuple[float, ...]]]:
         """Yield for each graphlet that can follow where it stops, its steps, and what open windows then store.
 
         `loads` is what the windows that began before a piece and hold it store so far.
         """
-        windows = self._holding[piece]
+        windows = self._windows_at[piece]
         before = iter(loads)
         stored = [next(before) if window.first < piece else 0.0 for window in windows]
         steps, kept, grown = self.problem.graphlets(piece)

@@ -25,7 +25,7 @@ Costs = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Window:
+class PlannedWindow:
     """The pieces of a window, the events on its longest trend, and how many trends it has of which mean length."""
 
     first: int
@@ -79,7 +79,7 @@ class Problem:
     """
 
     def __init__(
-        self, sizes: Sequence[int], forced: Sequence[int], windows: Sequence[Window],
+        self, sizes: Sequence[int], forced: Sequence[int], windows: Sequence[PlannedWindow],
         costs_from: Callable[[int, int], Costs], limit: int,
     ) -> None:  # fmt: skip
         self.sizes, self.forced, self.windows, self.limit = list(sizes), set(forced), list(windows), limit
@@ -105,47 +105,47 @@ class Problem:
         return tuple(range(1, len(self)))
 
     def graphlets(self, first: int) -> tuple[list[float], list[float], list[float]]:
-        """Return steps, events kept, and events stored while it grows, of the graphlets that begin with a piece.
+        """Return steps, events stored, and events stored while it grows, of the graphlets that begin with a piece.
 
         Those that alone are beyond the limit are left out, except for the shortest one.
         """
         row = self._rows.get(first)
         if row is None:
-            row = self._rows[first] = _told(self._costs_from(first, self.border_after[first]))
+            row = self._rows[first] = _as_lists(self._costs_from(first, self.border_after[first]))
         return row
 
     def _graphlet(self, first: int, stop: int) -> tuple[float, float, float] | None:
-        """Return what `graphlets` does of one graphlet, or None if it alone is beyond the limit."""
+        """Return the costs of one graphlet, as `graphlets` does, or None if it alone is beyond the limit."""
         place = stop - first - 1
         if len(self) <= FEW:
-            steps, kept, grown = self.graphlets(first)
+            steps, stored, grown = self.graphlets(first)
         else:  # where there are many pieces, a search asks for few of all graphlets
-            steps, kept, grown = _told(self._costs_from(first, stop))
-        return (steps[place], kept[place], grown[place]) if place < len(steps) else None
+            steps, stored, grown = _as_lists(self._costs_from(first, stop))
+        return (steps[place], stored[place], grown[place]) if place < len(steps) else None
 
     def cost(self, cuts: Cuts) -> tuple[float, float]:
         """Return steps and bytes of a plan."""
-        cpu, kept, grown = 0.0, [0.0], []
+        cpu, stored, grown = 0.0, [0.0], []
         borders = [0, *cuts, len(self)]
         for first, stop in pairwise(borders):
             costs = self._graphlet(first, stop)
             if costs is None:
                 return np.inf, np.inf
             cpu += costs[0]
-            kept.append(kept[-1] + costs[1])
+            stored.append(stored[-1] + costs[1])
             grown.append(costs[2])
-        return cpu, REFERENCE * self._stored(borders, kept, grown)
+        return cpu, REFERENCE * self._stored(borders, stored, grown)
 
-    def _stored(self, borders: list[int], kept: list[float], grown: list[float]) -> float:
+    def _stored(self, borders: list[int], stored: list[float], grown: list[float]) -> float:
         """Return how many events are stored at most, where graphlets grow when the first window needs them."""
         at = {piece: graphlet for graphlet, piece in enumerate(borders)}
         most, grown_so_far = 0.0, 0
         for window in self.windows:
             first, stop = at[window.first], at[window.stop]
             for graphlet in range(max(first, grown_so_far), stop):
-                most = max(most, kept[graphlet] - kept[first] + grown[graphlet])
+                most = max(most, stored[graphlet] - stored[first] + grown[graphlet])
             grown_so_far = max(grown_so_far, stop)
-            most = max(most, kept[stop] - kept[first] + window.longest)
+            most = max(most, stored[stop] - stored[first] + window.longest)
         return most
 
     @cached_property
@@ -183,7 +183,7 @@ class Problem:
         return REFERENCE * most
 
 
-def _told(costs: Costs) -> tuple[list[float], list[float], list[float]]:
-    """Return steps, events kept, and events stored while they grow, of graphlets."""
+def _as_lists(costs: Costs) -> tuple[list[float], list[float], list[float]]:
+    """Return steps, events stored, and events stored while they grow, of graphlets."""
     cpu = costs[:, EDGES] + costs[:, UPDATES] + 2 * costs[:, VISITS]
     return cpu.tolist(), costs[:, KEPT].tolist(), costs[:, GROWN].tolist()

@@ -8,7 +8,7 @@ import numpy as np
 
 from trellis.kernels.list.wide import SPARE
 from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
-from trellis.papers.cet.ground import CetGraph
+from trellis.papers.cet.cet_graph import CetGraph
 from trellis.papers.contract import REFERENCE, Meter
 
 
@@ -18,8 +18,8 @@ class Pool:
     From `laters[x]` on they begin with an event that has a predecessor in the graphlet too.
     """
 
-    def __init__(self, ground: CetGraph, events: int, meter: Meter) -> None:
-        self.ground, self.meter = ground, meter
+    def __init__(self, cet: CetGraph, events: int, meter: Meter) -> None:
+        self.cet, self.meter = cet, meter
         self.values, self.ends = np.empty(0, np.int32), np.empty(0, np.int64)
         self.begins, self.laters, self.stops = np.zeros((3, events), np.int64)
         self.worked_on = 0
@@ -29,14 +29,14 @@ class Pool:
 
     def add(self, u: int, v: int) -> None:
         """Find the partial trends of the graphlet from event `u` to before `v`, and keep those that can be joined."""
-        ground = self.ground
-        rows, named, _, _ = sizes(u, v, True, ground.both)
+        cet = self.cet
+        rows, named, _, _ = sizes(u, v, True, cet.both)
         self.meter.hold(REFERENCE * int(named))
         self._make_room(int(named), int(rows))
         first_row, later_row = np.empty((2, v - u + 1), np.int64)
         arrays = self.values, self.ends, self._used, self._rows, first_row, later_row
-        grow(u, v, True, ground.both, *arrays)
-        used, self._rows = keep_exits(u, v, True, ground.both, *arrays, self.begins, self.laters, self.stops)
+        grow(u, v, True, cet.both, *arrays)
+        used, self._rows = keep_exits(u, v, True, cet.both, *arrays, self.begins, self.laters, self.stops)
         self.meter.release(REFERENCE * (int(named) - (used - self._used)))
         self._used = used
         self._graphlets.append((u, v, self._used, self._rows))

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 import numpy as np
 
 from trellis.operators.batch import PathBatch
-from trellis.papers.cet.ground import Buffer, ground_of
-from trellis.papers.cet.walks import walked
-from trellis.papers.contract import REFERENCE, Stage
+from trellis.papers.cet.cet_graph import Buffer, cet_graph_of
+from trellis.papers.cet.walks import walk_trends
+from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 
-def extract(stage: Stage) -> Iterator[PathBatch]:
+def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
     """Yield the trends of all windows; each window's stacks and pointers count as stored, and the current trend."""
-    ground = ground_of(stage)
-    longest, edges = ground.extents
-    buffer = Buffer(int(longest.max(initial=1)), stage.bounds)
-    for task in range(len(stage.tasks)):
-        events = int(np.count_nonzero(ground.ok[ground.lo[task] : ground.hi[task]]))
+    cet = cet_graph_of(given)
+    longest, edges = cet.extents
+    buffer = Buffer(int(longest.max(initial=1)), given.bounds)
+    for task in range(len(given.tasks)):
+        events = int(np.count_nonzero(cet.ok[cet.lo[task] : cet.hi[task]]))
         stored = REFERENCE * (events + int(edges[task]) + int(longest[task]))
-        stage.meter.hold(stored)
-        yield from walked(stage, ground, task, buffer, backwards=True)
-        stage.meter.release(stored)
+        given.meter.hold(stored)
+        yield from walk_trends(given, cet, task, buffer, backwards=True)
+        given.meter.release(stored)

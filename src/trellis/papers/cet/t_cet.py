@@ -9,36 +9,36 @@ import numpy as np
 
 from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
 from trellis.operators.batch import PathBatch
-from trellis.papers.cet.ground import CetGraph, check_size, ground_of, split
-from trellis.papers.contract import REFERENCE, Stage
+from trellis.papers.cet.cet_graph import CetGraph, cet_graph_of, check_size, split
+from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 
-def extract(stage: Stage) -> Iterator[PathBatch]:
+def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
     """Yield the trends of all windows."""
-    ground = ground_of(stage)
-    places = np.zeros((3, len(stage.events)), np.int64)
-    for task in range(len(stage.tasks)):
-        lo, hi = int(ground.lo[task]), int(ground.hi[task])
-        rows, named, _, _ = _sizes(ground, task)
-        check_size(stage, named)
+    cet = cet_graph_of(given)
+    places = np.zeros((3, len(given.events)), np.int64)
+    for task in range(len(given.tasks)):
+        lo, hi = int(cet.lo[task]), int(cet.hi[task])
+        rows, named, _, _ = _sizes(cet, task)
+        check_size(given, named)
         stored = REFERENCE * int(named)
-        stage.meter.hold(stored)
+        given.meter.hold(stored)
         values, ends = np.empty(int(named), np.int32), np.empty(int(rows), np.int64)
         arrays = values, ends, 0, 0, *np.empty((2, hi - lo + 1), np.int64)
-        grow(lo, hi, False, ground.both, *arrays)
-        used, kept = keep_exits(lo, hi, False, ground.both, *arrays, *places)
-        yield from split(stage.bounds, task, values[:used], ends[:kept])
-        stage.meter.release(stored)
+        grow(lo, hi, False, cet.both, *arrays)
+        used, kept = keep_exits(lo, hi, False, cet.both, *arrays, *places)
+        yield from split(given.bounds, task, values[:used], ends[:kept])
+        given.meter.release(stored)
 
 
-def _sizes(ground: CetGraph, task: int) -> tuple[float, float, float, float]:
-    lo, hi = int(ground.lo[task]), int(ground.hi[task])
-    found: tuple[float, float, float, float] = sizes(lo, hi, False, ground.both)
+def _sizes(cet: CetGraph, task: int) -> tuple[float, float, float, float]:
+    lo, hi = int(cet.lo[task]), int(cet.hi[task])
+    found: tuple[float, float, float, float] = sizes(lo, hi, False, cet.both)
     return found
 
 
-def explain(stage: Stage) -> dict[str, Any]:
+def explain(given: AlgorithmInput) -> dict[str, Any]:
     """Tell how much would be stored."""
-    ground = ground_of(stage)
-    most = max((_sizes(ground, task)[1] for task in range(len(stage.tasks))), default=0.0)
+    cet = cet_graph_of(given)
+    most = max((_sizes(cet, task)[1] for task in range(len(given.tasks))), default=0.0)
     return {"expected_memory": f"{most * REFERENCE:,.0f} bytes of partial trends in the largest window"}

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from trellis.papers.debs2016.communities import Communities
-from trellis.papers.debs2016.engine import Engine, Write
+from trellis.papers.debs2016.engine import LineEngine, Write
 from trellis.papers.debs2016.files import Source, run_over
 from trellis.papers.debs2016.posts import Posts
 
-__all__ = ["Communities", "Found", "Posts", "communities", "posts"]
+__all__ = ["Communities", "Posts", "QueryOutput", "communities", "posts"]
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a query found over whole files.
+class QueryOutput:
+    """The output of a query over whole files, and its numbers.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Found:
 
 def posts(
     posts: Source, comments: Source, *, k: int = 3, changes: str = "exact", write: Write | None = None, **how: Any
-) -> Found:
+) -> QueryOutput:
     """Find the k most active posts, whenever they change.
 
     Parameters
@@ -70,13 +70,13 @@ def posts(
         If a file cannot be read.
     """
     engine = Posts(k, changes)
-    return _found(engine, lambda: engine.to_dead_posts, [posts, comments], write, how)
+    return _run(engine, lambda: engine.to_dead_posts, [posts, comments], write, how)
 
 
 def communities(
     friendships: Source, comments: Source, likes: Source, *, k: int, d: int, community: str = "clique",
     write: Write | None = None, **how: Any,
-) -> Found:  # fmt: skip
+) -> QueryOutput:  # fmt: skip
     """Find the k comments that the largest communities like, whenever they change.
 
     Parameters
@@ -102,14 +102,14 @@ def communities(
         If a file cannot be read.
     """
     engine = Communities(k, d, community)
-    return _found(engine, lambda: engine.late_likes, [friendships, comments, likes], write, how)
+    return _run(engine, lambda: engine.late_likes, [friendships, comments, likes], write, how)
 
 
-def _found(
-    engine: Engine, late: Callable[[], int], given: list[Source], write: Write | None, how: dict[str, Any]
-) -> Found:
+def _run(
+    engine: LineEngine, late: Callable[[], int], given: list[Source], write: Write | None, how: dict[str, Any]
+) -> QueryOutput:
     begin = time.perf_counter()
     kept = bytearray()
     run_over(engine, given, write or kept.extend, **how)
     seconds = time.perf_counter() - begin
-    return Found(bytes(kept), engine.lines, engine.events, engine.bad, late(), seconds)
+    return QueryOutput(bytes(kept), engine.lines, engine.events, engine.bad, late(), seconds)

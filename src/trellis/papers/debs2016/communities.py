@@ -41,13 +41,13 @@ from trellis.kernels.papers.debs2016.communities import (
 )
 from trellis.kernels.papers.debs2016.lines import TEXT_SIZE
 from trellis.kernels.papers.debs2016.top import BASE, LABEL, LABEL_BASE, SCORES, SPARE, THRESHOLD, K
-from trellis.papers.debs2016.engine import MOST_SHOWN, SMALLEST, Bytes, Engine, empty_table
+from trellis.papers.debs2016.engine import MOST_SHOWN, SMALLEST, Bytes, LineEngine, empty_table
 
 COMMUNITIES = ("clique", "component")
 LONGEST_SPAN = 1 << 61  # milliseconds
 
 
-class Communities(Engine):
+class Communities(LineEngine):
     """Query 2 that runs.
 
     Parameters

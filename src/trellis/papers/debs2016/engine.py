@@ -1,4 +1,4 @@
-"""What both queries share: sources of lines, a state of plain arrays that grows, and lines that come out.
+"""The part that both queries share: sources of lines, a state of plain arrays that grows, and lines that come out.
 
 The same object runs over whole files, over chunks of them, and over the batches of a stream: it takes lines of its
 sources as they come, holds those that may still be preceded, and writes what the others decide.
@@ -48,7 +48,7 @@ LINE_BYTES = 110  # of a post or a comment, about
 MOST_EXPECTED = 1 << 22  # rows of a table that is made before it is needed
 
 
-class Engine:
+class LineEngine:
     """A query that runs.
 
     Attributes

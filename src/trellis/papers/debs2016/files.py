@@ -13,15 +13,15 @@ import numpy as np
 
 from trellis.errors import DataError
 from trellis.kernels.papers.debs2016.lines import line_times
-from trellis.papers.debs2016.engine import Engine, Write
+from trellis.papers.debs2016.engine import LineEngine, Write
 
 CHUNK = 1 << 20  # bytes
 Source = str | os.PathLike[str] | bytes | BinaryIO
 
 
 def run_over(
-    engine: Engine, given: Sequence[Source], write: Write, *, chunk: int = CHUNK, delays: list[int] | None = None,
-    told: Callable[[int], object] = lambda _: None,
+    engine: LineEngine, given: Sequence[Source], write: Write, *, chunk: int = CHUNK, delays: list[int] | None = None,
+    progress: Callable[[int], object] = lambda _: None,
 ) -> None:  # fmt: skip
     """Run a query over whole files.
 
@@ -36,7 +36,7 @@ def run_over(
     chunk
         How many bytes are read at once, at least.
     delays
-        See `Engine.run`.
+        See `LineEngine.run`.
     told
         Is told the bytes that were read.
 
@@ -63,7 +63,7 @@ def run_over(
                     engine.close(waits)
                 else:
                     ahead[waits] = pool.submit(next, lines[waits], None)
-                    told(len(more))
+                    progress(len(more))
                     engine.push(waits, more)
     finally:
         for file, one in zip(files, given, strict=False):

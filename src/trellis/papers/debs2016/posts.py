@@ -33,12 +33,12 @@ from trellis.kernels.papers.debs2016.posts import (
     run_posts,
 )
 from trellis.kernels.papers.debs2016.top import LIVE, SCORES, SPARE, THRESHOLD, K
-from trellis.papers.debs2016.engine import MOST_SHOWN, SMALLEST, Bytes, Engine, empty_table
+from trellis.papers.debs2016.engine import MOST_SHOWN, SMALLEST, Bytes, LineEngine, empty_table
 
 CHANGES_OF = ("exact", "deaths", "events")
 
 
-class Posts(Engine):
+class Posts(LineEngine):
     """Query 1 that runs.
 
     Parameters

@@ -11,7 +11,7 @@ import pytest
 from trellis.engines.spark.papers.debs2016 import LineStream, written_lines
 from trellis.errors import UsageError
 from trellis.io.generate.social import lines_of, social
-from trellis.papers.debs2016 import Found, communities, posts
+from trellis.papers.debs2016 import QueryOutput, communities, posts
 
 TABLES = social(1500, 3, users=40, rate=150.0)
 FILES = {name: lines_of(table) for name, table in TABLES.items()}
@@ -22,7 +22,7 @@ FILES["friendships"] = last + FILES["friendships"][: -len(last)] + b"bad\n"
 QUERIES: dict[str, dict[str, Any]] = {"posts": {"k": 2}, "communities": {"k": 3, "d": 5 * 86_400}}
 
 
-def whole(query: str) -> Found:
+def whole(query: str) -> QueryOutput:
     if query == "posts":
         return posts(FILES["posts"], FILES["comments"], **QUERIES[query])
     return communities(FILES["friendships"], FILES["comments"], FILES["likes"], **QUERIES[query])

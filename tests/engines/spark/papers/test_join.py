@@ -22,7 +22,7 @@ from tests.compare import assert_same, detect, expected, plain_rows, rows_of
 from tests.strategies import Case, arrow_table, case
 from trellis.engines.spark.batch.operate import make_slice
 from trellis.engines.spark.papers.construction import index_on_spark
-from trellis.engines.spark.papers.indexed import Used, graph_of
+from trellis.engines.spark.papers.indexed import NextNumbers, graph_of
 from trellis.errors import ListingRefused, UsageError
 from trellis.language.parser import parse
 from trellis.operators.trends.operator import TrendOperator
@@ -167,7 +167,7 @@ def compare_indexes(spark: SparkSession, condition: str) -> None:
         rows = found.filter(pa.array(group_of == group))
         graph = graph_of(TrendOperator(trends.plan, make_slice(trends.plan, rows)))
         base = group << 32
-        wanted = graph.rows(rows.select(trends._lazy().rows.columns), Used(base, base, group))
+        wanted = graph.rows(rows.select(trends._lazy().rows.columns), NextNumbers(base, base, group))
         assert [described(row, base + (1 << 32)) for row in rows.to_pylist()] == [
             described(row, base + len(graph)) for row in wanted.to_pylist()
         ]

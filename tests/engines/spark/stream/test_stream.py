@@ -30,7 +30,7 @@ from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.files import Filing
 from trellis.engines.spark.stream.running import Options, Stream
-from trellis.engines.spark.stream.stateful import Holding
+from trellis.engines.spark.stream.stateful import WindowStateProcessor
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.io.read import read_table
 from trellis.streams.bucket import OutputTable, unpacked
@@ -153,7 +153,7 @@ def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypa
         OutputTable(RESULTS, "r", tables[1]),
     ]
     places = {name: str(tmp_path) for name in ("", "q", "r")}
-    given = Holding(None, Filing(places, "parquet", large=1_500))._given(iter(outs))  # type: ignore[arg-type]
+    given = WindowStateProcessor(None, Filing(places, "parquet", large=1_500))._given(iter(outs))  # type: ignore[arg-type]
     rows = [frame.iloc[0] for frame in given]
     assert [(row.kind, row["query"], row["rows"], bool(row["name"])) for row in rows] == [
         (RESULTS, "q", 300, True), (WINDOWS, "q", 100, False), (RESULTS, "r", 100, False),

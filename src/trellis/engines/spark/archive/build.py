@@ -26,7 +26,7 @@ from trellis.archive.contents import Chunk, chunk_of
 from trellis.archive.events import GROUP, Progress, fitted, in_order, write_events
 from trellis.archive.growth import ArchivePlan, commit, number_too_late, split_newest
 from trellis.archive.store import Manifest, making
-from trellis.engines.spark.batch.sink import TOLD, task_number, tell, told
+from trellis.engines.spark.batch.sink import REPORT, report, reports_in, task_number
 from trellis.engines.spark.session.failures import in_driver, in_task
 from trellis.errors import DataError, UsageError
 
@@ -37,7 +37,7 @@ CHUNK = 1_000_000  # events, about
 
 
 @dataclass(frozen=True)
-class Staged:
+class SortedChunk:
     """A chunk of events in order: its file, its first position and its number of events."""
 
     name: str
@@ -46,7 +46,7 @@ class Staged:
 
 
 @dataclass(frozen=True)
-class Stage:
+class SortAndWrite:
     """Sorts the events of a task and writes them down."""
 
     directory: str
@@ -55,7 +55,7 @@ class Stage:
     event_id: str | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take the events of a task, and tell its file."""
+        """Take the events of a task, and report its file."""
         with in_task():
             parts = [batch for batch in batches if batch.num_rows]
             if not parts:
@@ -68,7 +68,7 @@ class Stage:
                     "Make the archive in a directory that all machines share.",
                 )
             pq.write_table(table, Path(self.directory) / name, row_group_size=64 * GROUP)
-            yield tell({"place": task_number(), "name": name, "rows": table.num_rows})
+            yield report({"place": task_number(), "name": name, "rows": table.num_rows})
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Settle:
 
     directory: str
     staging: str
-    staged: tuple[Staged, ...]
+    staged: tuple[SortedChunk, ...]
     manifest: Manifest
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -94,7 +94,7 @@ class Settle:
         name = self.manifest.named(f"events-{unique}", "parquet")
         write_events(table, Path(self.directory) / name, one.first, self.manifest.capacity)
         chunk_of(table, one.first, self.manifest).save(staging / f"{unique}.npz")
-        return tell({"place": number, "name": name, "chunk": f"{unique}.npz"})
+        return report({"place": number, "name": name, "chunk": f"{unique}.npz"})
 
 
 def build(frame: DataFrame, directory: Path, plan: ArchivePlan, step: Progress) -> Path:
@@ -137,7 +137,7 @@ class _staging:
         self.frame, self.schema, self.time, self.event_id, self.step = frame, schema, time, event_id, step
         self.path = directory / f"staged-{uuid.uuid4().hex}"
 
-    def __enter__(self) -> tuple[Path, list[Staged]]:
+    def __enter__(self) -> tuple[Path, list[SortedChunk]]:
         self.path.mkdir(parents=True)
         try:
             return self.path, self._staged()
@@ -145,7 +145,7 @@ class _staging:
             shutil.rmtree(self.path, ignore_errors=True)
             raise
 
-    def _staged(self) -> list[Staged]:
+    def _staged(self) -> list[SortedChunk]:
         frame, session = self.frame, self.frame.sparkSession
         with in_driver():
             self.step("counting")
@@ -155,12 +155,12 @@ class _staging:
             tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
             self.step(f"sorting {number:,} events")
             cut = frame.repartitionByRange(max(tasks, -(-number // CHUNK)), quoted(self.time))
-            work = Stage(str(self.path.absolute()), self.schema, self.time, self.event_id)
-            files = told(cut.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
-        found: list[Staged] = []
+            work = SortAndWrite(str(self.path.absolute()), self.schema, self.time, self.event_id)
+            files = reports_in(cut.mapInArrow(work, from_arrow_schema(REPORT)).toArrow())
+        found: list[SortedChunk] = []
         first = 0
         for file in sorted(files, key=lambda file: file["place"]):
-            found.append(Staged(file["name"], first, file["rows"]))
+            found.append(SortedChunk(file["name"], first, file["rows"]))
             first += file["rows"]
         if first != number:
             raise UsageError(
@@ -172,8 +172,10 @@ class _staging:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def _reader(staging: Path, staged: Sequence[Staged], columns: Sequence[str | None]) -> Callable[[int, int], pa.Table]:
-    """Return what reads some columns of the events between two positions."""
+def _reader(
+    staging: Path, staged: Sequence[SortedChunk], columns: Sequence[str | None]
+) -> Callable[[int, int], pa.Table]:
+    """Return a function that reads some columns of the events between two positions."""
     wanted = [name for name in columns if name is not None]
     rows = 64 * GROUP
 
@@ -195,14 +197,14 @@ def _reader(staging: Path, staged: Sequence[Staged], columns: Sequence[str | Non
     return read
 
 
-def _settled(frame: DataFrame, archive: Archive, staging: Path, staged: list[Staged], step: Progress) -> Manifest:
+def _settled(frame: DataFrame, archive: Archive, staging: Path, staged: list[SortedChunk], step: Progress) -> Manifest:
     """Give the events of chunks their places, but for the newest, and make this count."""
     manifest = archive.manifest
     held = manifest.arrow.empty_table()
-    chosen = [Staged(one.name, manifest.events + one.first, one.rows) for one in staged]
+    chosen = [SortedChunk(one.name, manifest.events + one.first, one.rows) for one in staged]
     if staged:
         settled, held = split_newest(pq.read_table(staging / staged[-1].name), manifest.time, 0)
-        chosen[-1] = Staged(staged[-1].name, chosen[-1].first, settled.num_rows)
+        chosen[-1] = SortedChunk(staged[-1].name, chosen[-1].first, settled.num_rows)
     chosen = [one for one in chosen if one.rows]
     new = manifest.next()
     files: list[dict[str, Any]] = []
@@ -212,7 +214,7 @@ def _settled(frame: DataFrame, archive: Archive, staging: Path, staged: list[Sta
         work = Settle(str(archive.directory.absolute()), str(staging.absolute()), tuple(chosen), named)
         with in_driver():
             numbers = frame.sparkSession.range(0, len(chosen), 1, len(chosen))
-            files = told(numbers.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
+            files = reports_in(numbers.mapInArrow(work, from_arrow_schema(REPORT)).toArrow())
     files.sort(key=lambda file: file["place"])
     parts = [(file["name"], chosen[file["place"]].first, chosen[file["place"]].rows) for file in files]
     step("joining")

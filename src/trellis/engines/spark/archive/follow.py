@@ -107,7 +107,7 @@ class Following:
 
     @property
     def failure(self) -> TrellisError | BaseException | None:
-        """What went wrong, if something did."""
+        """The error that ended the stream, if one did."""
         problem = self.running.exception()
         return None if problem is None else mistake_in(problem) or problem
 

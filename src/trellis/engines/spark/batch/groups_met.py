@@ -1,4 +1,4 @@
-"""Which windows and partitions the tasks of a job met: told beside an answer, so that no other job counts them."""
+"""Which windows and partitions the tasks of a job met: reported beside an answer, so that no other job counts them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from trellis.events.columns.ordering import group_codes
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.slice import Slice
 
-MOST_TOLD = 1 << 20  # windows, or partitions, that one task tells
+MOST_REPORTED = 1 << 20  # windows, or partitions, that one task reports
 
 
 @dataclass(frozen=True)
 class GroupsMet:
-    """Numbers of windows and of partitions; None: they were too many for the tasks to tell."""
+    """Numbers of windows and of partitions; None: they were too many for the tasks to report."""
 
     windows: int | None
     partitions: int | None
@@ -46,12 +46,12 @@ class GroupCollector:
         met = pa.table({f"p{i}": events.columns[name].take(firsts) for i, name in enumerate(self.partition)})
         self._partitions.append(met)
 
-    def told(self) -> tuple[bytes | None, bytes | None]:
-        """Return windows and partitions for the driver; None for what is too much to tell, or not there."""
+    def report(self) -> tuple[bytes | None, bytes | None]:
+        """Return windows and partitions for the driver; None for what is too much to report, or not there."""
         windows = np.concatenate([*self._windows, np.zeros(0, np.int64)])
-        told = pa.table({"window": windows})
+        windows_met = pa.table({"window": windows})
         partitions = distinct(pa.concat_tables(self._partitions)) if self._partitions else pa.table({})
-        return _bytes(told), _bytes(partitions)
+        return _bytes(windows_met), _bytes(partitions)
 
 
 def distinct(table: pa.Table) -> pa.Table:
@@ -63,10 +63,10 @@ def distinct(table: pa.Table) -> pa.Table:
     return table.take(pa.array(first))
 
 
-def groups_met(told: Sequence[tuple[bytes | None, bytes | None]], has_partition: bool) -> GroupsMet:
-    """Return how many windows and partitions there are by what tasks told."""
-    windows = [_table(one) for one, _ in told]
-    partitions = [_table(one) for _, one in told]
+def groups_met(reports: Sequence[tuple[bytes | None, bytes | None]], has_partition: bool) -> GroupsMet:
+    """Return how many windows and partitions there are by the reports of tasks."""
+    windows = [_table(one) for one, _ in reports]
+    partitions = [_table(one) for _, one in reports]
     number = None if any(one is None for one in windows) else _distinct_rows([t for t in windows if t is not None])
     if not has_partition:
         return GroupsMet(number, min(1, number) if number is not None else 1)
@@ -80,7 +80,7 @@ def _distinct_rows(tables: list[pa.Table]) -> int:
 
 
 def _bytes(table: pa.Table) -> bytes | None:
-    if table.num_rows > MOST_TOLD:
+    if table.num_rows > MOST_REPORTED:
         return None
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -88,5 +88,5 @@ def _bytes(table: pa.Table) -> bytes | None:
     return sink.getvalue().to_pybytes()
 
 
-def _table(told: bytes | None) -> pa.Table | None:
-    return None if told is None else pa.ipc.open_stream(told).read_all()
+def _table(report: bytes | None) -> pa.Table | None:
+    return None if report is None else pa.ipc.open_stream(report).read_all()

@@ -14,9 +14,9 @@ from trellis.engines.spark.batch.groups_met import GroupCollector
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import (
     ID,
-    STRETCH,
     TIME,
     USABLE,
+    WINDOW_BATCH,
     group_begins,
     output_names,
     partition_name,
@@ -45,10 +45,10 @@ PLACE = "__place"  # a number that rises with the rows of a group
 
 @dataclass(frozen=True)
 class Work:
-    """What a task does with its groups: `count`, `total`, `aggregate`, `list`, `explode`, or `pick` ranks of `picks`.
+    """The work of a task on its groups: `count`, `total`, `aggregate`, `list`, `explode`, or `pick` ranks of `picks`.
 
     `picks` has for a group, by `group_name`, the places and the ranks of the trends that are wanted. `length` is the
-    number of windows in a stretch, `memory` what a worker has, if that is not to be found out there.
+    number of windows in a window batch, `memory` what a worker has, if that is not to be found out there.
     """
 
     plan: Plan
@@ -70,7 +70,7 @@ class Work:
             yield make_operator(self.plan, make_slice(self.plan, table, self.length))
 
     def answer(self, operator: Operator) -> Iterator[pa.RecordBatch]:
-        """Yield what is asked of the groups of an operator."""
+        """Yield the answer for the groups of an operator."""
         return ANSWERS[self.what](self, operator, RowMaker(self.plan, operator.events))
 
     @property
@@ -80,19 +80,19 @@ class Work:
         if self.what != "aggregate" or not bound.group_by:
             return group_keys(bound)
         kept = {partition_name(i) for i, (n, _) in enumerate(bound.partition) if n in bound.group_by}
-        return [k for k in group_keys(bound) if k == STRETCH or k in kept]
+        return [k for k in group_keys(bound) if k == WINDOW_BATCH or k in kept]
 
 
 @dataclass(frozen=True)
 class CollectedWork:
-    """Does the work of a task for an answer that the driver collects, and tells the groups that it met.
+    """Does the work of a task for an answer that the driver collects, and reports the groups that it met.
 
     Parameters
     ----------
     work
         The work.
     partition
-        The partition's attributes whose values are told apart.
+        The partition's attributes whose values are reported.
     """
 
     work: Work
@@ -106,17 +106,17 @@ class CollectedWork:
                 groups.add(operator.events)
                 for batch in self.work.answer(operator):
                     yield _collected_row(answer=_packed(for_spark(batch)))
-            windows, partitions = groups.told()
-            yield _collected_row(windows=windows, partitions=partitions, told=True)
+            windows, partitions = groups.report()
+            yield _collected_row(windows=windows, partitions=partitions, is_report=True)
 
 
 COLLECTED = pa.schema(
-    [("answer", pa.binary()), ("told", pa.bool_()), ("windows", pa.binary()), ("partitions", pa.binary())]
+    [("answer", pa.binary()), ("is_report", pa.bool_()), ("windows", pa.binary()), ("partitions", pa.binary())]
 )
 
 
 def _collected_row(**values: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{"told": False, **values}], schema=COLLECTED)
+    return pa.RecordBatch.from_pylist([{"is_report": False, **values}], schema=COLLECTED)
 
 
 def _packed(batch: pa.RecordBatch) -> bytes:
@@ -127,10 +127,12 @@ def _packed(batch: pa.RecordBatch) -> bytes:
 
 
 def unpacked_answer(rows: pa.Table, schema: pa.Schema) -> tuple[pa.Table, list[tuple[bytes | None, bytes | None]]]:
-    """Return an answer that tasks gave as `COLLECTED` rows, with the user's names and types, and the groups told."""
+    """Return an answer from `COLLECTED` rows, with the user's names and types, and the reports of the tasks."""
     parts = [pa.ipc.open_stream(answer).read_all() for answer in rows["answer"].to_pylist() if answer is not None]
-    told = [(row["windows"], row["partitions"]) for row in rows.drop_columns("answer").to_pylist() if row["told"]]
-    return fitted(pa.concat_tables(parts), schema) if parts else schema.empty_table(), told
+    reports = [
+        (row["windows"], row["partitions"]) for row in rows.drop_columns("answer").to_pylist() if row["is_report"]
+    ]
+    return fitted(pa.concat_tables(parts), schema) if parts else schema.empty_table(), reports
 
 
 def spark_type(type_: pa.DataType) -> pa.DataType:
@@ -161,7 +163,7 @@ def _of_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
 
 
 def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:
-    """Return the slice of a table of whole groups; `length` is the number of windows in a stretch."""
+    """Return the slice of a table of whole groups; `length` is the number of windows in a window batch."""
     bound = plan.bound
     assert bound.schema is not None
     clock = Clock(bound.window, bound.schema.time_type)
@@ -172,7 +174,9 @@ def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:
     times = table[TIME].to_numpy()
     begins = group_begins(table, group_keys(bound))
     bounds = np.concatenate([begins, [table.num_rows]]) if table.num_rows else np.zeros(1, np.int64)
-    windows = _windows(clock, times, table[STRETCH].to_numpy(), length) if STRETCH in table.column_names else None
+    windows = (
+        _windows(clock, times, table[WINDOW_BATCH].to_numpy(), length) if WINDOW_BATCH in table.column_names else None
+    )
     given = table[ID] if ID in table.column_names else pa.array(np.arange(table.num_rows))  # these are not shown
     ids = normalise(given, from_arrow(given.type))
     if bound.schema.event_id is not None:
@@ -181,16 +185,16 @@ def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:
     return Slice(columns, ids, times, usable, bounds, groups, until)
 
 
-def _windows(clock: Clock, times: np.ndarray, stretch: Ints, length: int) -> tuple[Ints, Ints]:
-    """Return the first and the last window of each event that lie in its stretch."""
+def _windows(clock: Clock, times: np.ndarray, batch: Ints, length: int) -> tuple[Ints, Ints]:
+    """Return the first and the last window of each event that lie in its window batch."""
     first, last = clock.windows(times)
-    return np.maximum(first, stretch * length), np.minimum(last, stretch * length + length - 1)
+    return np.maximum(first, batch * length), np.minimum(last, batch * length + length - 1)
 
 
 def _refuse_repeated(ids: pa.Array, bounds: Ints, windows: tuple[Ints, Ints] | None, column: str) -> None:
-    """Refuse an id that occurs twice in one window of a world."""
-    world = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-    rows, codes = repeated_rows(ids, world)
+    """Refuse an id that occurs twice in one window of a partition."""
+    partition = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    rows, codes = repeated_rows(ids, partition)
     if not len(rows):
         return
     order = np.argsort(codes, kind="stable")

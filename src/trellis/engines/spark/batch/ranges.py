@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from trellis.digits import digits_of, number_of
 from trellis.engines.spark.batch.operate import Work, make_slice
-from trellis.engines.spark.batch.sink import Sink, Written, task_number, tell
+from trellis.engines.spark.batch.sink import Sink, WrittenFile, report, task_number
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.ship.shared import load, save
 from trellis.engines.spark.split.rows import whole_groups
@@ -40,7 +40,7 @@ def can_be_ranged(bound: BoundQuery) -> bool:
 
 
 @dataclass(frozen=True)
-class Tasks:
+class TaskSettings:
     """How tasks list results and write them.
 
     Parameters
@@ -62,7 +62,7 @@ class Tasks:
 
 
 @dataclass(frozen=True)
-class Saved:
+class SavedSlice:
     """A slice that was saved: its file, and the number of its results."""
 
     name: str
@@ -78,7 +78,7 @@ class CountAndWrite:
     at_once: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take the rows of a task, in the order (group, time, id), and tell what was done."""
+        """Take the rows of a task, in the order (group, time, id), and report what was done."""
         with in_task():
             state = _State(self)
             files = list(self.sink.write(state.rows(batches), task_number()))
@@ -88,16 +88,16 @@ class CountAndWrite:
                 "counts": digits_of(state.total),
                 "rows": digits_of(state.wanted),
             }
-            yield tell(about)
+            yield report(about)
 
 
 class _State:
-    """What a task has counted so far."""
+    """The counts of a task so far, and the slices that it saved."""
 
     def __init__(self, task: CountAndWrite) -> None:
         self.work, self.sink, self.left = task.work, task.sink, task.at_once
         self.total = self.wanted = 0
-        self.saved: list[Saved] = []
+        self.saved: list[SavedSlice] = []
 
     def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the results of slices that have few; save the others."""
@@ -112,14 +112,14 @@ class _State:
                     continue
                 name = self._save(operator)
                 if name is not None:
-                    self.saved.append(Saved(name, rows))
+                    self.saved.append(SavedSlice(name, rows))
                     continue
             self.left = max(0, self.left - rows)
             ranges = possible_ranges(bound, operator.counts)
             yield from operator.list(ListRequest(ranges, RowMaker(plan, operator.events).batch))
 
     def _save(self, operator: Operator) -> str | None:
-        """Save what a slice was counted with, and return the name of the file; None where files cannot be private."""
+        """Save the operator of a slice, and return the name of the file; None where files cannot be private."""
         self.sink.check()
         operator.prepare()
         name = f"{SAVED}-{secrets.token_hex(16)}"
@@ -141,7 +141,7 @@ class WriteRanges:
             for batch in batches:
                 for number in batch.column(0).to_pylist():
                     for file in self.sink.write(self._rows(number), self.place + number):
-                        yield tell({"files": [vars(file)], "task": number})
+                        yield report({"files": [vars(file)], "task": number})
 
     def _rows(self, number: int) -> Iterator[pa.RecordBatch]:
         for name, begin, end in self.ranges[number]:
@@ -157,7 +157,7 @@ def _loaded(file: str) -> Operator:
 
 
 def within(ranges: Sequence[RankRange], begin: int, end: int) -> list[RankRange]:
-    """Return what is left of ranges of ranks, taken one after another, from row `begin` to before row `end`."""
+    """Return the part of consecutive rank ranges that is from row `begin` to before row `end`."""
     found: list[RankRange] = []
     before = 0
     for group, first, last in ranges:
@@ -168,7 +168,7 @@ def within(ranges: Sequence[RankRange], begin: int, end: int) -> list[RankRange]
     return found
 
 
-def even_ranges(slices: Sequence[Saved], cores: int, most: int) -> list[list[tuple[str, int, int]]]:
+def even_ranges(slices: Sequence[SavedSlice], cores: int, most: int) -> list[list[tuple[str, int, int]]]:
     """Cut the results of slices into ranges that differ by at most one row, as many for each core, of bounded size."""
     total = sum(one.rows for one in slices)
     number = min(total, cores * max(1, min(-(-total // (cores * most)), MOST_TASKS // cores)))
@@ -186,21 +186,21 @@ def even_ranges(slices: Sequence[Saved], cores: int, most: int) -> list[list[tup
 
 
 @dataclass(frozen=True)
-class Surveyed:
-    """What the tasks of `CountAndWrite` told."""
+class Survey:
+    """The joined reports of the tasks of `CountAndWrite`."""
 
-    files: list[Written]
-    slices: list[Saved]
+    files: list[WrittenFile]
+    slices: list[SavedSlice]
     total: int
     rows: int
 
 
-def surveyed(answers: Iterable[dict[str, list[dict[str, object]]]]) -> Surveyed:
-    """Join what tasks told."""
+def joined_reports(answers: Iterable[dict[str, list[dict[str, object]]]]) -> Survey:
+    """Join the reports of tasks."""
     files, slices, total, rows = [], [], 0, 0
     for about in answers:
-        files += [Written(**file) for file in about["files"]]  # type: ignore[arg-type]
-        slices += [Saved(**one) for one in about["slices"]]  # type: ignore[arg-type]
+        files += [WrittenFile(**file) for file in about["files"]]  # type: ignore[arg-type]
+        slices += [SavedSlice(**one) for one in about["slices"]]  # type: ignore[arg-type]
         total += number_of(about["counts"])  # type: ignore[arg-type]
         rows += number_of(about["rows"])  # type: ignore[arg-type]
-    return Surveyed(files, slices, total, rows)
+    return Survey(files, slices, total, rows)

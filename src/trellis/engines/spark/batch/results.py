@@ -15,10 +15,18 @@ import pyarrow.dataset as dataset
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.window import Window as Over
 
 from trellis.digits import Count, number_of
 from trellis.engines.options import RunOptions
+from trellis.engines.spark.batch.frames import (
+    at_least_one,
+    file_schema,
+    first_columns,
+    inside_schema,
+    limited,
+    ordered,
+    sorted_rows,
+)
 from trellis.engines.spark.batch.groups_met import GroupsMet, groups_met
 from trellis.engines.spark.batch.operate import (
     COLLECTED,
@@ -27,20 +35,24 @@ from trellis.engines.spark.batch.operate import (
     Work,
     fitted,
     group_name,
-    spark_type,
     unpacked_answer,
 )
-from trellis.engines.spark.batch.ranges import CountAndWrite, Tasks, WriteRanges, can_be_ranged, even_ranges, surveyed
+from trellis.engines.spark.batch.ranges import (
+    CountAndWrite,
+    TaskSettings,
+    WriteRanges,
+    can_be_ranged,
+    even_ranges,
+    joined_reports,
+)
 from trellis.engines.spark.batch.scan import Scan, SourceFacts, lazy_split, scan
-from trellis.engines.spark.batch.sink import TOLD, Sink, WriteRows, Written, told
+from trellis.engines.spark.batch.sink import REPORT, Sink, WriteRows, WrittenFile, reports_in
 from trellis.engines.spark.session.failures import in_driver
-from trellis.engines.spark.sources.frames import Events, input_files
+from trellis.engines.spark.sources.frames import EventFrame, input_files
 from trellis.engines.spark.split.rows import output_names, partition_name
 from trellis.engines.spark.split.split import Split, copies, windows_at_once
 from trellis.errors import UsageError
 from trellis.events.clock import Clock
-from trellis.events.columns.ordering import sort_indices
-from trellis.events.columns.types import from_arrow, normalise
 from trellis.io.outputs import claimed
 from trellis.io.results import check_format
 from trellis.language.bound import WindowKind
@@ -57,8 +69,6 @@ from trellis.results.numbers import aggregate_schema, aggregate_table, always_on
 from trellis.results.results import Results
 from trellis.results.rows import chosen, exploded_schema, lead_schema, output_type, row_schema
 from trellis.results.table import ResultTable
-
-LARGEST_INT, LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
 
 
 class SparkResults(Results):
@@ -78,13 +88,13 @@ class SparkResults(Results):
     """
 
     engine = "spark"
-    tasks = Tasks()
+    tasks = TaskSettings()
 
     def __init__(self, plan: Plan, frame: DataFrame, options: RunOptions | None = None) -> None:
         self.plan = plan
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
-        self._events = Events(frame)
+        self._events = EventFrame(frame)
         self._known: dict[str, SourceFacts] = {}  # variants of these results share it
 
     @cached_property
@@ -119,13 +129,13 @@ class SparkResults(Results):
         self, what: str, schema: pa.Schema, plan: Plan, counting: bool = False,
         picks: Mapping[str, Sequence[tuple[int, int]]] | None = None,
     ) -> pa.Table:  # fmt: skip
-        """Return what is asked of all groups, in this process and in no order; the events are read once."""
+        """Return the answer of all groups, in this process and in no order; the events are read once."""
         read = self._scan(plan, counting)
         names = tuple(name for name, _ in self.plan.bound.partition)
         work = CollectedWork(self._work(plan, what, picks), names)
         rows = read.collect(read.split.grouped().mapInArrow(work, from_arrow_schema(COLLECTED)))
-        table, told = unpacked_answer(rows, schema)
-        self._known["facts"] = read.facts(groups_met(told, bool(names)))
+        table, reports = unpacked_answer(rows, schema)
+        self._known["facts"] = read.facts(groups_met(reports, bool(names)))
         return table
 
     @property
@@ -148,7 +158,7 @@ class SparkResults(Results):
         }
 
     def _count_groups(self) -> GroupsMet:
-        """Count windows and partitions by jobs of their own: there were too many for the tasks to tell."""
+        """Count windows and partitions by jobs of their own: there were too many for the tasks to report."""
         rows = self._lazy()
         parts = [f.col(partition_name(i)) for i in range(len(self.plan.bound.partition))]
         with in_driver():
@@ -209,9 +219,9 @@ class SparkResults(Results):
 
         def frame() -> DataFrame:
             rows = lazy_split(plan, self._events, self.options.drops_bad_rows, self._length)
-            return _ordered(self._frame("count", schema, plan, rows), _first_columns(lead)).toDF(*schema.names)
+            return ordered(self._frame("count", schema, plan, rows), first_columns(lead)).toDF(*schema.names)
 
-        return ResultTable(lambda: _sorted(self._answer("count", schema, plan, True), lead), frame)
+        return ResultTable(lambda: sorted_rows(self._answer("count", schema, plan, True), lead), frame)
 
     def aggregates(self) -> ResultTable:
         """Return the rows of the query's AGGREGATE; nothing is listed."""
@@ -228,11 +238,11 @@ class SparkResults(Results):
 
         def collect() -> pa.Table:
             found = self._answer("aggregate", schema, plan)
-            return _empty_aggregates(plan) if always_one_row(bound) and not found.num_rows else _sorted(found, lead)
+            return _empty_aggregates(plan) if always_one_row(bound) and not found.num_rows else sorted_rows(found, lead)
 
         def frame() -> DataFrame:
-            rows = _ordered(self._frame("aggregate", schema, plan), _first_columns(lead))
-            return (_at_least_one(rows, _empty_aggregates(plan)) if always_one_row(bound) else rows).toDF(*schema.names)
+            rows = ordered(self._frame("aggregate", schema, plan), first_columns(lead))
+            return (at_least_one(rows, _empty_aggregates(plan)) if always_one_row(bound) else rows).toDF(*schema.names)
 
         return ResultTable(collect, frame)
 
@@ -242,7 +252,7 @@ class SparkResults(Results):
         """Return a lazy frame of what the operators give, in columns with the names of `output_names`."""
         plan = plan or self.plan
         rows = rows or self._lazy(plan)
-        return rows.grouped().mapInArrow(self._work(plan, what), from_arrow_schema(_inside(schema)))
+        return rows.grouped().mapInArrow(self._work(plan, what), from_arrow_schema(inside_schema(schema)))
 
     def top(self, number: int, by: str = "length") -> ResultTable:
         """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
@@ -261,7 +271,7 @@ class SparkResults(Results):
                 "Leave them out, and order or limit the data frame.",
             )
         schema, plan = exploded_schema(bound), with_all_columns(self.plan)
-        lead = _first_columns(len(lead_schema(bound)) + 2)  # window, partition, rank and place
+        lead = first_columns(len(lead_schema(bound)) + 2)  # window, partition, rank and place
 
         def collect() -> pa.Table:
             read = self._scan(plan)
@@ -287,16 +297,16 @@ class SparkResults(Results):
         if bound.per_window:
             frame = self._frame("list", schema.append(pa.field(PLACE, pa.int64())), rows=rows)
             place = output_names(len(schema) + 1)[-1]
-            return _ordered(frame, [*self._lead_order(), f.col(place)] if in_order else []).drop(place)
+            return ordered(frame, [*self._lead_order(), f.col(place)] if in_order else []).drop(place)
         if bound.order_by or bound.limit is not None or bound.offset:
             return self._merged(rows, schema)
-        return _ordered(self._frame("list", schema, rows=rows), self._rank_order() if in_order else [])
+        return ordered(self._frame("list", schema, rows=rows), self._rank_order() if in_order else [])
 
     def _merged(self, rows: Split, schema: pa.Schema) -> DataFrame:
         """Apply ORDER BY, LIMIT and OFFSET over all groups."""
         bound = self.plan.bound
         if not bound.order_by:
-            return _cut(self._frame("list", schema, rows=rows), self._rank_order(), bound.offset, bound.limit)
+            return limited(self._frame("list", schema, rows=rows), self._rank_order(), bound.offset, bound.limit)
         fields = [pa.field(f"{KEY}{i}", output_type(o.output)) for i, o in enumerate(bound.order_by)]
         fields.append(pa.field(PLACE, pa.int64()))
         frame = self._frame("list", pa.schema([*schema, *fields]), rows=rows)
@@ -305,15 +315,15 @@ class SparkResults(Results):
             f.col(k).desc_nulls_last() if o.descending else f.col(k).asc_nulls_first()
             for k, o in zip(keys, bound.order_by, strict=True)
         ]
-        frame = _cut(frame, [*order, *self._lead_order(), f.col(place)], bound.offset, bound.limit)
+        frame = limited(frame, [*order, *self._lead_order(), f.col(place)], bound.offset, bound.limit)
         return frame.drop(*keys, place)
 
     def _lead_order(self) -> list[Column]:
-        return _first_columns(len(lead_schema(self.plan.bound)))
+        return first_columns(len(lead_schema(self.plan.bound)))
 
     def _rank_order(self) -> list[Column]:
         """Return the columns for window, partition and rank."""
-        return _first_columns(len(lead_schema(self.plan.bound)) + 1)
+        return first_columns(len(lead_schema(self.plan.bound)) + 1)
 
     def _refuse_too_many(self) -> None:
         """Count, and refuse more results than the bound allows; a LIMIT below the bound is not counted for."""
@@ -363,7 +373,7 @@ class SparkResults(Results):
         self._refuse_too_many()
         inside = dict(zip(schema.names, output_names(len(schema)), strict=True))
         with tempfile.TemporaryDirectory() as directory:
-            sink = self.tasks.sink(directory, "parquet", _inside(schema))
+            sink = self.tasks.sink(directory, "parquet", inside_schema(schema))
             sink.prepare()
             read = self._scan(self.plan)
             sink.commit(written(self._rows(read.split, in_order=True), sink, read))
@@ -410,11 +420,11 @@ class SparkResults(Results):
         check_format(format, raw_csv)
         claim = claimed(path, overwrite=overwrite, inputs=[*self.inputs, *input_files(self._events)])
         with in_driver(), claim as output, output.replacing() as directory:
-            sink = self.tasks.sink(str(directory.absolute()), format, _without_null(self.schema), raw_csv)
+            sink = self.tasks.sink(str(directory.absolute()), format, file_schema(self.schema), raw_csv)
             sink.prepare()
             sink.commit(self._write_to(sink))
 
-    def _write_to(self, sink: Sink) -> list[Written]:
+    def _write_to(self, sink: Sink) -> list[WrittenFile]:
         """Have the tasks write the results, and return the files that make them up."""
         bound = self.plan.bound
         if bound.aggregates:
@@ -425,7 +435,7 @@ class SparkResults(Results):
             return written(self._rows(read.split, in_order=False), sink, read)
         read = self._scan(self.plan)
         counted = CountAndWrite(self._work(self.plan, "list"), sink, self.tasks.at_once)
-        found = surveyed(_told(read.split.grouped(), counted, read))
+        found = joined_reports(reports_of(read.split.grouped(), counted, read))
         self._known["facts"] = read.facts()
         refuse_rows(found.rows, self.max_trends)
         cut = even_ranges(found.slices, _cores(self._session), self.tasks.rows)
@@ -433,62 +443,28 @@ class SparkResults(Results):
             return found.files
         after = max((file.place + 1 for file in found.files), default=0)
         numbers = self._session.range(0, len(cut), 1, len(cut))
-        answers = _told(numbers, WriteRanges(self.plan, sink, cut, after))
-        return [*found.files, *(Written(**file) for about in answers for file in about["files"])]
+        answers = reports_of(numbers, WriteRanges(self.plan, sink, cut, after))
+        return [*found.files, *(WrittenFile(**file) for about in answers for file in about["files"])]
 
 
-def _inside(schema: pa.Schema) -> pa.Schema:
-    """Return the schema that results have inside Spark: see `for_spark`."""
-    return pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
-
-
-def _first_columns(number: int) -> list[Column]:
-    return [f.col(name).asc_nulls_first() for name in output_names(number)]
-
-
-def _ordered(frame: DataFrame, order: Sequence[Column]) -> DataFrame:
-    return frame.orderBy(*order) if order else frame
-
-
-def _cut(frame: DataFrame, order: Sequence[Column], offset: int, limit: int | None) -> DataFrame:
-    """Return the rows from `offset` on in an order, `limit` of them."""
-    if offset + (limit or 0) < LARGEST_INT:
-        frame = frame.orderBy(*order)
-        frame = frame.offset(offset) if offset else frame
-        return frame if limit is None else frame.limit(limit)
-    place = f.count(f.lit(1)).over(Over.orderBy(*order).rowsBetween(Over.unboundedPreceding, Over.currentRow))
-    numbered = frame.withColumn(PLACE, place).where(f.col(PLACE) > f.lit(min(offset, LARGEST_LONG)))
-    if limit is not None:
-        numbered = numbered.where(f.col(PLACE) <= f.lit(min(offset + limit, LARGEST_LONG)))
-    return numbered.orderBy(PLACE).drop(PLACE)
-
-
-def _told(
+def reports_of(
     frame: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], read: Scan | None = None
 ) -> list[Any]:
-    """Return what the tasks tell that work on a frame; `read` is the read of the events that it is made of."""
-    answers = frame.mapInArrow(task, from_arrow_schema(TOLD))
-    return told(answers.toArrow() if read is None else read.collect(answers))
+    """Return the reports of the tasks that work on a frame; `read` is the read of events that it is made of."""
+    answers = frame.mapInArrow(task, from_arrow_schema(REPORT))
+    return reports_in(answers.toArrow() if read is None else read.collect(answers))
 
 
-def written(frame: DataFrame, sink: Sink, read: Scan | None = None) -> list[Written]:
+def written(frame: DataFrame, sink: Sink, read: Scan | None = None) -> list[WrittenFile]:
     """Have the tasks write the rows of a frame."""
     plain = frame.toDF(*output_names(len(frame.columns)))  # dots and backticks in names mean something to Spark
-    return [Written(**about) for about in _told(plain, WriteRows(sink), read)]
+    return [WrittenFile(**about) for about in reports_of(plain, WriteRows(sink), read)]
 
 
-def written_here(rows: pa.Table, sink: Sink) -> list[Written]:
+def written_here(rows: pa.Table, sink: Sink) -> list[WrittenFile]:
     """Write rows of this process."""
     columns = [column.cast(field.type) for column, field in zip(rows.columns, sink.schema, strict=True)]
     return list(sink.write(pa.Table.from_arrays(columns, schema=sink.schema).to_batches(), 0))
-
-
-def _sorted(rows: pa.Table, lead: int) -> pa.Table:
-    """Return rows in the order of their first columns, which tell window and partition."""
-    if not lead or not rows.num_rows:
-        return rows
-    columns = [normalise(column, from_arrow(column.type)) for column in rows.columns[:lead]]
-    return rows.take(pa.array(sort_indices(columns)))
 
 
 def _inner_partition(plan: Plan) -> tuple[tuple[str, Type], ...]:
@@ -499,7 +475,7 @@ def _inner_partition(plan: Plan) -> tuple[tuple[str, Type], ...]:
 def _partitioned_inside(plan: Plan) -> Plan:
     """Return a plan that counts with the columns in which all events of a match are equal as a partition.
 
-    Tasks then share the events of a partition. The windows and partitions that are told are those of the query.
+    Tasks then share the events of a partition. The windows and partitions that are reported are those of the query.
     """
     inside = _inner_partition(plan)
     return replace(plan, bound=replace(plan.bound, partition=(*plan.bound.partition, *inside))) if inside else plan
@@ -519,20 +495,6 @@ def _ranked(plan: Plan, rows: range) -> Plan:
 def _empty_aggregates(plan: Plan) -> pa.Table:
     """Return the row that AGGREGATE gives where there is no result."""
     return aggregate_table(plan, [], [join(plan, [])])
-
-
-def _at_least_one(rows: DataFrame, default: pa.Table) -> DataFrame:
-    """Return a frame of at most one row, or a default where it has none; the frame is computed once."""
-    (values,) = default.to_pylist()
-    types = [(fld.name, fld.dataType) for fld in rows.schema.fields]
-    literals = [f.lit(value).cast(type_).alias(n) for (n, type_), value in zip(types, values.values(), strict=True)]
-    whole = rows.agg(f.first(f.struct(*rows.columns)).alias("row"))
-    return whole.select(f.coalesce("row", f.struct(*literals)).alias("row")).select("row.*")
-
-
-def _without_null(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of files: not every reader knows columns of type null."""
-    return pa.schema([pa.field(fld.name, spark_type(fld.type)) for fld in schema])
 
 
 def _cores(session: SparkSession) -> int:

@@ -1,7 +1,7 @@
 """One read of the events: the rows for the operator, and what Spark observes of the events on their way.
 
 Rows are counted, bad ones counted or refused, and types looked for while the job runs that gives the answer, so that
-an answer reads its source once. Spark tells these numbers when the job is done (`Observation`); the tasks tell which
+an answer reads its source once. Spark gives these numbers when the job is done (`Observation`); the tasks report which
 windows and partitions they met.
 """
 
@@ -17,7 +17,7 @@ from pyspark.sql import functions as f
 
 from trellis.engines.spark.batch.groups_met import GroupsMet
 from trellis.engines.spark.session.failures import in_driver
-from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.split.compile import raise_data_error
 from trellis.engines.spark.split.split import Split, split
 from trellis.errors import DataError
@@ -32,7 +32,7 @@ BEFORE, AFTER = "before", "after"  # rows before and after repeated ids are left
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """What one read found out about the events; `groups`: the windows and partitions, where the tasks told them."""
+    """Facts about the events from one read; `groups`: the windows and partitions, where the tasks reported them."""
 
     read: int
     dropped: int
@@ -56,7 +56,7 @@ class Scan:
     """
 
     split: Split
-    events: Events
+    events: EventFrame
     bound: BoundQuery
     drop: bool
     _events_seen: Observation
@@ -79,7 +79,7 @@ class Scan:
             raise
 
     def facts(self, groups: GroupsMet | None = None) -> SourceFacts:
-        """Return what was found out about the events by a job that has ended; warn of types that no event has."""
+        """Return the facts about the events after a job has ended; warn of types that no event has."""
         row = self._observed()
         _warn_of_types(self.bound, row)
         bad = int(row["bad"])
@@ -88,7 +88,7 @@ class Scan:
         return SourceFacts(int(row["rows"]), bad + int(repeated), groups)
 
     def _observed(self) -> dict[str, Any]:
-        """Return what Spark observed; where it left the whole read out, since no row can come, what is there."""
+        """Return Spark's observations; where it left out the whole read, since no row can come, those of a read."""
         seen = _metrics(self._events_seen)
         if seen:
             return seen
@@ -110,7 +110,7 @@ class Scan:
                 raise bad_rows(number, role, name, dict(zip(self.events.types, example, strict=True)))
 
 
-def scan(plan: Plan, events: Events, drop: bool, length: int, counting: bool = False) -> Scan:
+def scan(plan: Plan, events: EventFrame, drop: bool, length: int, counting: bool = False) -> Scan:
     """Return one read of events for a plan.
 
     Parameters
@@ -136,7 +136,7 @@ def scan(plan: Plan, events: Events, drop: bool, length: int, counting: bool = F
     return Scan(rows, events, bound, drop, seen, repeats)
 
 
-def lazy_split(plan: Plan, events: Events, drop: bool, length: int) -> Split:
+def lazy_split(plan: Plan, events: EventFrame, drop: bool, length: int) -> Split:
     """Return the rows of a plan for a frame that users run themselves: bad rows end it, or are left out.
 
     Nothing is observed, so that Spark can skip by the conditions what cannot be in a result; a bad row among that is
@@ -151,7 +151,7 @@ def lazy_split(plan: Plan, events: Events, drop: bool, length: int) -> Split:
     return split(plan, events, drop, length, guard=guard)
 
 
-def readable(events: Events, name: str) -> Column:
+def readable(events: EventFrame, name: str) -> Column:
     """Return whether a column has a value that can be a time or an id."""
     column = events.column(name)
     if events.types[name].typeName() in ("double", "float"):
@@ -165,18 +165,18 @@ def _roles(bound: BoundQuery) -> list[tuple[str, str]]:
     return [("time", schema.time)] + ([("id", schema.event_id)] if schema.event_id else [])
 
 
-def _all_readable(bound: BoundQuery, events: Events) -> Column:
+def _all_readable(bound: BoundQuery, events: EventFrame) -> Column:
     good = f.lit(True)
     for _, name in _roles(bound):
         good = good & readable(events, name)
     return good
 
 
-def _readable_only(bound: BoundQuery, events: Events) -> Events:
+def _readable_only(bound: BoundQuery, events: EventFrame) -> EventFrame:
     return events.where(_all_readable(bound, events))
 
 
-def _refusal(bound: BoundQuery, events: Events) -> Column:
+def _refusal(bound: BoundQuery, events: EventFrame) -> Column:
     """Return an observed number that is never told: a bad row raises, whatever the rest of the plan does with it."""
     raised = f.when(~_all_readable(bound, events), raise_data_error(BAD_ROW, HINT))
     return f.max(raised).alias("refused")
@@ -187,7 +187,7 @@ def _typed_variables(bound: BoundQuery) -> dict[int, str]:
     return {i: v.type for i, v in enumerate(bound.variables) if v.type is not None} if known else {}
 
 
-def _checks(bound: BoundQuery, events: Events) -> list[Column]:
+def _checks(bound: BoundQuery, events: EventFrame) -> list[Column]:
     """Return the numbers that are observed: of rows, of bad rows, and of rows that have the types of variables."""
     checks = [f.count(f.lit(1)).alias("rows"), f.count_if(~_all_readable(bound, events)).alias("bad")]
     for i, type_ in _typed_variables(bound).items():
@@ -206,7 +206,7 @@ def _warn_of_types(bound: BoundQuery, row: dict[str, Any]) -> None:
 
 
 def _metrics(seen: Observation) -> dict[str, Any]:
-    """Return what was observed; nothing where Spark saw that no row can come and did not run that part."""
+    """Return the observed numbers; none where Spark saw that no row can come and did not run that part."""
     with suppress(Exception):  # py4j's and Spark's own assertion
         return dict(seen.get)
     return {}

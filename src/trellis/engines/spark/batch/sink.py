@@ -1,8 +1,8 @@
 """Files that tasks write themselves: through the JVM rows would take several times as long.
 
-Tasks write into a hidden directory, under names that no other attempt has, and tell the driver what they have written.
-Only what a task told that Spark counts as finished is kept; the directory then takes the name of the result. What an
-attempt left behind that failed, was killed or came second vanishes with the hidden directory.
+Tasks write into a hidden directory, under names that no other attempt has, and report what they have written to
+the driver. Only the files of tasks that Spark counts as finished are kept; the directory then takes the name of the
+result. Whatever an attempt left behind that failed, was killed or came second vanishes with the hidden directory.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from trellis.engines.spark.session.failures import in_task
 from trellis.errors import DataError
 from trellis.io.results import write_file
 
-TOLD = pa.schema([("told", pa.string())])
+REPORT = pa.schema([("report", pa.string())])
 _SIGN = "trellis"  # a file that tells a task that it sees the driver's directory
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenFile:
     """A file of a task: its name, its rows, and the place of the task among all."""
 
     place: int
@@ -59,10 +59,10 @@ class Sink:
                 "Write to a directory that all machines share, or to other storage with trends.to_spark().write.",
             )
 
-    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[Written]:
+    def write(self, batches: Iterable[pa.RecordBatch], place: int) -> Iterator[WrittenFile]:
         """Write rows to a file, if there are any; an attempt that fails takes it away again."""
         self.check()
-        counted = _Counted(map(self._fitting, batches))
+        counted = _CountedBatches(map(self._fitting, batches))
         name = f"{place:05d}-{uuid.uuid4().hex}.{self.format}"
         file = Path(self.directory) / name
         try:
@@ -75,7 +75,7 @@ class Sink:
                 raise DataError(f"the output cannot be written on {socket.gethostname()}: {problem}") from None
             raise
         if counted.rows:
-            yield Written(place, name, counted.rows)
+            yield WrittenFile(place, name, counted.rows)
 
     def _fitting(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch whose columns of type null are of the file's type."""
@@ -84,7 +84,7 @@ class Sink:
         columns = [c.cast(fld.type) for c, fld in zip(batch.columns, self.schema, strict=True)]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def commit(self, files: Iterable[Written]) -> None:
+    def commit(self, files: Iterable[WrittenFile]) -> None:
         """Keep these files, in their order, and remove all others; in the driver."""
         kept = sorted(files, key=lambda file: (file.place, file.name))
         directory = Path(self.directory)
@@ -96,7 +96,7 @@ class Sink:
             write_file([], self.schema, directory / f"part-00000.{self.format}", self.format, self.raw_csv)
 
 
-class _Counted:
+class _CountedBatches:
     """Batches that are not empty, and the number of their rows so far."""
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
@@ -117,13 +117,13 @@ class _Counted:
             self._first = next(self._batches, None)
 
 
-def tell(about: dict[str, Any]) -> pa.RecordBatch:
-    """Return what a task tells the driver, as a row of `TOLD`."""
-    return pa.RecordBatch.from_arrays([pa.array([json.dumps(about)])], schema=TOLD)
+def report(about: dict[str, Any]) -> pa.RecordBatch:
+    """Return the report of a task to the driver, as a row of `REPORT`."""
+    return pa.RecordBatch.from_arrays([pa.array([json.dumps(about)])], schema=REPORT)
 
 
-def told(table: pa.Table) -> list[dict[str, Any]]:
-    """Return what the tasks told."""
+def reports_in(table: pa.Table) -> list[dict[str, Any]]:
+    """Return the reports of tasks."""
     return [json.loads(text) for text in table.column(0).to_pylist()]
 
 
@@ -134,10 +134,10 @@ class WriteRows:
     sink: Sink
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take the rows of a task and tell what was written."""
+        """Take the rows of a task and report what was written."""
         with in_task():
             for file in self.sink.write(self._fitted(batches), task_number()):
-                yield tell(vars(file))
+                yield report(vars(file))
 
     def _fitted(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

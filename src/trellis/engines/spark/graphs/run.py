@@ -66,7 +66,7 @@ def run(
         events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
         job = make_job(events, schema, splitter, operator, merger)
         ship(events.sparkSession)
-        return _merged(job, _found(job, events, _numbers(events.sparkSession, instances)))
+        return _merged(job, _unmerged(job, events, _numbers(events.sparkSession, instances)))
 
 
 def make_job(events: DataFrame, schema: Schema, splitter: Splitter, operator: Any, merger: Merger | None) -> Job:
@@ -90,7 +90,7 @@ def _numbers(session: SparkSession, instances: int | None) -> tuple[int, ...]:
     return tuple(range(instances))
 
 
-def _found(job: Job, events: DataFrame, numbers: tuple[int, ...]) -> DataFrame:
+def _unmerged(job: Job, events: DataFrame, numbers: tuple[int, ...]) -> DataFrame:
     """Return the results before they are merged."""
     names = tuple(events.columns)
     inner = events.toDF(*map(column_name, range(len(names))))
@@ -109,11 +109,11 @@ def spark_schema(schema: pa.Schema) -> Any:
     return from_arrow_schema(pa.schema(list(fields)))
 
 
-def _merged(job: Job, found: DataFrame) -> DataFrame:
+def _merged(job: Job, results: DataFrame) -> DataFrame:
     lead = output_names(5)
     if job.merger.plain:
-        return found.orderBy(*lead).drop(lead[0]).toDF(*job.outer.names)
-    merged = found.repartition(1).sortWithinPartitions(*lead)
+        return results.orderBy(*lead).drop(lead[0]).toDF(*job.outer.names)
+    merged = results.repartition(1).sortWithinPartitions(*lead)
     placed = pa.schema([*job.outer, ("place", pa.int64())])
     rows = merged.mapInArrow(Merge(job), spark_schema(placed))
     last = output_names(len(placed))[-1]

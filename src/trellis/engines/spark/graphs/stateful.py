@@ -79,7 +79,7 @@ class Held:
         return int((events[FIRST].to_numpy() & late).sum())
 
     def decide(self, limit: Any) -> pa.Table:
-        """Return what the events before a time lead to; None is the end of the input."""
+        """Return the results of the events before a time; None is the end of the input."""
         number, instances, state = self._given
         self.instance = Instance(self.job, number, instances, None if state is None else unpacked(state))
         rows: list[Row] = []
@@ -102,7 +102,7 @@ class Held:
         return np.asarray(self.job.shape.times(table).to_numpy())
 
 
-class Holding(StatefulProcessor):
+class InstanceProcessor(StatefulProcessor):
     """Holds the events of instances, and runs these over them as far as the watermark says that all have come."""
 
     def __init__(self, job: Job, numbers: tuple[int, ...]) -> None:
@@ -116,7 +116,7 @@ class Holding(StatefulProcessor):
         self._instance = handle.getValueState("operators", "blob binary")
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
-        """Let what came wait; a timer tells when it may go on."""
+        """Hold new events until a timer says that they are due."""
         taken = bad = late = 0
         with in_task():
             held = self._held(key)
@@ -127,7 +127,7 @@ class Holding(StatefulProcessor):
         yield _row(taken, bad, late, b"")
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        """Give what the events behind the watermark lead to."""
+        """Give the results of the events behind the watermark."""
         limit = self._limit(timerValues)
         if limit is None:
             return
@@ -177,7 +177,7 @@ def _row(taken: int, bad: int, late: int, blob: bytes) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Flush:
-    """Gives what the end of the input leads to, from the rows of the state, those of an instance together."""
+    """Gives the results at the end of the input, from the rows of the state, those of an instance together."""
 
     job: Job
     numbers: tuple[int, ...]

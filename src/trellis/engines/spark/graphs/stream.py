@@ -18,12 +18,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from trellis.engines.spark.graphs.run import make_job
-from trellis.engines.spark.graphs.stateful import FOUND, PACKED, Flush, Holding, Pack
+from trellis.engines.spark.graphs.stateful import FOUND, PACKED, Flush, InstanceProcessor, Pack
 from trellis.engines.spark.graphs.tasks import inner_rows
 from trellis.engines.spark.session.failures import in_driver, in_task
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.ship.ship import ship
-from trellis.engines.spark.sources.frames import Events, described_events
+from trellis.engines.spark.sources.frames import EventFrame, described_events
 from trellis.engines.spark.split.rows import column_name
 from trellis.engines.spark.stream.running import AHEAD, bucket_keys
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
@@ -47,8 +47,8 @@ MOMENT = "moment"
 
 
 @dataclass
-class Totals:
-    """What a stream has done since it was started."""
+class GraphTotals:
+    """The numbers of a stream since it was started."""
 
     batches: int = 0
     events: int = 0
@@ -95,7 +95,7 @@ class GraphStream:
             ahead = (
                 None if max_ahead is None or not schema.time_type.temporal else delay_of(max_ahead, schema.time_type)
             )
-            rows = Events(events)
+            rows = EventFrame(events)
             names = list(rows.types)
             moment = moment_of(rows.column(schema.time), schema.time_type, ahead).alias(MOMENT)
             columns = [rows.column(name).alias(column_name(i)) for i, name in enumerate(names)]
@@ -104,7 +104,7 @@ class GraphStream:
         self.outlet = StreamOutput(out)
         self.checkpoint = Path(checkpoint)
         self.available_now = available_now
-        self.totals = Totals()
+        self.totals = GraphTotals()
         self.running: Any = None
         self._alone = StreamLock()
         self._numbers = self._known_numbers()
@@ -141,7 +141,7 @@ class GraphStream:
             ship(self.session)
             set_up(self.session)
             pieces = self._events.mapInArrow(Pack(self.job, self._names, self._numbers), PACKED)
-            holding = Holding(self.job, self._numbers)
+            holding = InstanceProcessor(self.job, self._numbers)
             found = pieces.groupBy("instance").transformWithStateInPandas(holding, FOUND, "append", "eventTime")
             writer = found.writeStream.foreachBatch(lambda frame, batch: self._write(frame, batch_name(batch)))
             writer = writer.option("checkpointLocation", str(self.checkpoint / "spark"))
@@ -206,7 +206,7 @@ class GraphStream:
     # --- The merger -----------------------------------------------------------------------------------------------
 
     def _write(self, frame: DataFrame, batch: str) -> None:
-        """Merge what a batch gave, and write it, once."""
+        """Merge the results of a batch, and write them, once."""
         table = frame.toArrow()
         if batch != FLUSH:
             with in_task():

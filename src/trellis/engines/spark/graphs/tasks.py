@@ -20,7 +20,7 @@ ROWS_AT_ONCE = 1 << 13
 
 
 @dataclass(frozen=True)
-class Routed:
+class EventRoutes:
     """Which events, by their rows, go to which instances; of the copies of an event one is the `first`."""
 
     rows: np.ndarray
@@ -28,7 +28,7 @@ class Routed:
     first: np.ndarray
 
 
-def routed(job: Job, events: pa.Table, instances: int) -> Routed:
+def routed(job: Job, events: pa.Table, instances: int) -> EventRoutes:
     """Return where events go: to the instance of their key, or to all."""
     rows: list[int] = []
     places: list[int] = []
@@ -45,7 +45,7 @@ def routed(job: Job, events: pa.Table, instances: int) -> Routed:
         rows += [row] * len(targets)
         places += targets
         first += [True] + [False] * (len(targets) - 1)
-    return Routed(np.array(rows, np.int64), np.array(places, np.int64), np.array(first, np.bool_))
+    return EventRoutes(np.array(rows, np.int64), np.array(places, np.int64), np.array(first, np.bool_))
 
 
 @dataclass(frozen=True)

@@ -93,8 +93,8 @@ def opened(number: int, blob: bytes) -> Part:
     return Part(number, Block(ids=ids, **arrays), watched, watchers)
 
 
-def _row(number: int, kind: str, columns: dict[str, Any], *told: Any) -> pa.RecordBatch:
-    changed, scheduled, total = told or (0, 0, 0.0)
+def _row(number: int, kind: str, columns: dict[str, Any], *progress: Any) -> pa.RecordBatch:
+    changed, scheduled, total = progress or (0, 0, 0.0)
     row = [[number], [kind], [changed], [scheduled], [total], [_packed(columns)]]
     return pa.RecordBatch.from_arrays(
         [pa.array(one, fld.type) for one, fld in zip(row, MOVING_ARROW, strict=True)], schema=MOVING_ARROW
@@ -102,7 +102,7 @@ def _row(number: int, kind: str, columns: dict[str, Any], *told: Any) -> pa.Reco
 
 
 def _mail(part: Part, values: Values, changed: np.ndarray, everything: bool) -> Iterator[pa.RecordBatch]:
-    """Yield what other blocks must know: the values that have changed, or at the start all that they see."""
+    """Yield the values that other blocks must know: those that have changed, or at the start all that they see."""
     sent = np.ones(len(part.watched), np.bool_) if everything else changed[part.watched]
     for block in np.unique(part.watchers[sent]).tolist():
         places = part.watched[sent & (part.watchers == block)]
@@ -121,7 +121,7 @@ def _state(
 
 
 @dataclass(frozen=True)
-class Beginning:
+class BeginBlocks:
     """Gives blocks the values that vertices begin with, and mails them to those who see them."""
 
     program: VertexProgram
@@ -191,7 +191,7 @@ def _concatenated(some: list[Values]) -> Values | None:
 
 
 @dataclass(frozen=True)
-class Ending:
+class EndBlocks:
     """Gives the result of each vertex of a block."""
 
     program: VertexProgram

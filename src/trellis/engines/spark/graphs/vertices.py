@@ -20,8 +20,8 @@ from trellis.engines.spark.graphs.vertex_blocks import (
     STATIC,
     VERTEX,
     WATCHER,
-    Beginning,
-    Ending,
+    BeginBlocks,
+    EndBlocks,
     Round,
     build,
     for_spark,
@@ -42,7 +42,7 @@ INTEGERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 
 @dataclass(frozen=True)
 class SparkResult:
-    """What a vertex program found on Spark.
+    """The result of a vertex program on Spark.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ def execute(
         ship(edges.sparkSession)
         send_along(program)
         graph = _Graph.of(edges, source, target, weight, vertices, directed)
-        return _Run(program, graph).result()
+        return _ProgramRun(program, graph).result()
 
 
 @dataclass(frozen=True)
@@ -211,7 +211,7 @@ def _of_two(work: Callable[[pa.Table, pa.Table], pa.Table]) -> Callable[[pa.Tabl
     return lambda static, moving: work(static, moving)
 
 
-class _Run:
+class _ProgramRun:
     """A program that runs over a graph."""
 
     def __init__(self, program: VertexProgram, graph: _Graph) -> None:
@@ -278,7 +278,7 @@ class _Run:
         return everything.groupBy("block").applyInArrow(build, STATIC)
 
     def _rounds(self, static: DataFrame, number: int) -> tuple[DataFrame, int, int, float]:
-        moving = static.mapInArrow(Beginning(self.program), MOVING)
+        moving = static.mapInArrow(BeginBlocks(self.program), MOVING)
         bound, rounds, scheduled = round_bound(self.program, number), 0, 0
         moving, changed, _, total = self._settled(moving)
         while changed:
@@ -306,7 +306,7 @@ class _Run:
         name = pa.string() if self.graph._textual else pa.int64()
         schema = pa.schema([("vertex", name), ("value", values.type)])
         own = moving.where(f.col("kind") == OWN)
-        work = Ending(self.program, total, schema)
+        work = EndBlocks(self.program, total, schema)
         return (
             static.groupBy("block").cogroup(own.groupBy("block")).applyInArrow(_of_two(work), from_arrow_schema(schema))
         )

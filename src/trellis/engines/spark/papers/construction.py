@@ -34,7 +34,7 @@ from trellis.engines.spark.papers.indexed import (
 from trellis.engines.spark.session.settled import settled
 from trellis.engines.spark.split.compile import compile_condition
 from trellis.engines.spark.split.exactness import can_compile, digits_of
-from trellis.engines.spark.split.rows import ID, STRETCH, TIME
+from trellis.engines.spark.split.rows import ID, TIME, WINDOW_BATCH
 from trellis.engines.spark.split.split import Split, group_keys, row_names
 from trellis.errors import UsageError
 from trellis.language.bound import Operation, Value, WindowKind, columns_of
@@ -149,7 +149,7 @@ class _Construction:
 
     def _grouped(self) -> DataFrame:
         """Number the windows of partitions."""
-        window = f.col(STRETCH) if self.bound.window.kind is WindowKind.SLIDING else f.lit(0).cast("bigint")
+        window = f.col(WINDOW_BATCH) if self.bound.window.kind is WindowKind.SLIDING else f.lit(0).cast("bigint")
         rows = self.rows.withColumn(WINDOW, window)
         keys = group_keys(self.bound)
         if not keys:

@@ -27,7 +27,7 @@ from trellis.io.arrow import pc
 from trellis.io.durable import write_whole
 from trellis.kernels.papers.debs2016.lines import NEVER, line_times
 from trellis.papers.debs2016 import Communities, Posts
-from trellis.papers.debs2016.engine import Engine
+from trellis.papers.debs2016.engine import LineEngine
 from trellis.papers.debs2016.files import in_order
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.lock import StreamLock, is_unused
@@ -77,11 +77,11 @@ class LineStream:
         for name, directory in self.directories.items():
             if not Path(directory).is_dir():
                 raise UsageError(f"{directory} is no directory", f"Name the directory that {name} arrive in.")
-        self._engine: tuple[str, Engine] | None = None  # the one after a batch
+        self._engine: tuple[str, LineEngine] | None = None  # the one after a batch
         self.running: Any = None
         self._alone = StreamLock()
 
-    def _new(self) -> Engine:
+    def _new(self) -> LineEngine:
         return Posts(**self.options) if self.query == "posts" else Communities(**self.options)
 
     # --- Running ------------------------------------------------------------------------------------------------
@@ -103,12 +103,12 @@ class LineStream:
         finally:
             self._alone.release()
 
-    def flush(self) -> Engine:
-        """Add what the end of the input decides, as if nothing more would come; what comes later takes it back.
+    def flush(self) -> LineEngine:
+        """Add the results at the end of the input, as if nothing more would come; later input takes them back.
 
         Returns
         -------
-        Engine
+        LineEngine
             The query at the end, which tells what was bad.
         """
         self._take_places()
@@ -117,7 +117,7 @@ class LineStream:
         finally:
             self._alone.release()
 
-    def _flush(self) -> Engine:
+    def _flush(self) -> LineEngine:
         batches = sorted(path.stem for path in (self.checkpoint / STATES).glob("*.npz"))
         engine = self._load(batches[-1]) if batches else self._new()
         for source in range(len(engine.sources)):
@@ -155,7 +155,7 @@ class LineStream:
         }  # fmt: skip
 
     def _known(self) -> dict[str, Any]:
-        """Return what the checkpoint is of; nothing if it is new."""
+        """Return the query and settings of the checkpoint; none if it is new."""
         path = self.checkpoint / ABOUT
         if path.exists():
             return dict(json.loads(path.read_text(encoding="utf-8")))
@@ -199,7 +199,7 @@ class LineStream:
         self._write(batch, engine)
         self._engine = (batch, engine)
 
-    def _push(self, engine: Engine, source: int, rows: pa.Table) -> int:
+    def _push(self, engine: LineEngine, source: int, rows: pa.Table) -> int:
         """Give the new lines of a source to the query; return the time of the latest one that it has."""
         own = rows.filter(pc.equal(rows["source"], source))
         keys = [(name, "ascending") for name in ("made", "path", "begin")]
@@ -213,7 +213,7 @@ class LineStream:
         times = line_times(engine.held(source))[2]
         return int(times.max()) if len(times) else -int(NEVER)
 
-    def _write(self, batch: str, engine: Engine) -> None:
+    def _write(self, batch: str, engine: LineEngine) -> None:
         """Write the lines that are decided, the state behind them, and that they count."""
         name = f"part-{batch}-0.txt"
         with (self.outlet.directory / name).open("wb") as file:
@@ -229,7 +229,7 @@ class LineStream:
 
     # --- State --------------------------------------------------------------------------------------------------
 
-    def _before(self, number: int) -> Engine:
+    def _before(self, number: int) -> LineEngine:
         """Return the query as it was before a batch."""
         if number == 0:
             return self._new()
@@ -238,7 +238,7 @@ class LineStream:
             return self._engine[1]
         return self._load(before)
 
-    def _save(self, batch: str, engine: Engine) -> None:
+    def _save(self, batch: str, engine: LineEngine) -> None:
         path = self.checkpoint / STATES / f"{batch}.npz"
         hidden = path.with_suffix(".tmp")
         held: dict[str, Any] = {f"held{source}": engine.held(source) for source in range(len(engine.sources))}
@@ -248,7 +248,7 @@ class LineStream:
             os.fsync(file.fileno())
         hidden.replace(path)
 
-    def _load(self, batch: str) -> Engine:
+    def _load(self, batch: str) -> LineEngine:
         path = self.checkpoint / STATES / f"{batch}.npz"
         engine = self._new()
         try:

@@ -79,7 +79,7 @@ class KernelIndex:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the rows of a task and give those that can be in a trend, once for each part of the index."""
         base = task_number() << ROOM
-        used = Used(base, base, base)
+        used = NextNumbers(base, base, base)
         with in_task():
             for table in whole_groups(batches, group_keys(self.plan.bound)):
                 graph = graph_of(TrendOperator(self.plan, make_slice(self.plan, table, self.length)))
@@ -88,20 +88,20 @@ class KernelIndex:
 
 
 @dataclass(frozen=True)
-class Used:
+class NextNumbers:
     """The first numbers that are free for events, vertices and groups."""
 
     events: int
     vertices: int
     groups: int
 
-    def after(self, graph: Graph) -> Used:
+    def after(self, graph: IndexGraph) -> NextNumbers:
         """Return the numbers that are free after those of a graph."""
-        return Used(self.events + len(graph), self.vertices + graph.width, self.groups + graph.groups)
+        return NextNumbers(self.events + len(graph), self.vertices + graph.width, self.groups + graph.groups)
 
 
 @dataclass(frozen=True)
-class Graph:
+class IndexGraph:
     """Events, vertices and edges of a slice, in flat arrays, each numbered from 0.
 
     Attributes
@@ -137,7 +137,7 @@ class Graph:
     def __len__(self) -> int:
         return len(self.position)
 
-    def rows(self, table: pa.Table, used: Used) -> pa.Table:
+    def rows(self, table: pa.Table, used: NextNumbers) -> pa.Table:
         """Return the rows of the events, from the table that the slice was made of."""
         event, group, window, until, first_end = self.starts
         ranges = [pa.array(numbers + used.vertices) for numbers in (self.first, self.last)]
@@ -163,7 +163,7 @@ def _lists(ends: Ints, values: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(np.concatenate([[0], ends]), pa.int32()), values)
 
 
-def graph_of(operator: TrendOperator) -> Graph:
+def graph_of(operator: TrendOperator) -> IndexGraph:
     """Return the graph of an operator: its attribute index or, where it has none that is made of ranges, its edges."""
     index = operator.index
     if index is not None and not isinstance(index.shape, passes.Pairs):
@@ -171,7 +171,7 @@ def graph_of(operator: TrendOperator) -> Graph:
     return _of_edges(operator, operator.graph)
 
 
-def _of_index(operator: TrendOperator, index: AttributeIndex) -> Graph:
+def _of_index(operator: TrendOperator, index: AttributeIndex) -> IndexGraph:
     parts, shape = index.parts, index.shape
     sizes = parts.end - parts.begin
     offset = np.repeat(parts.offset, sizes)
@@ -185,7 +185,7 @@ def _of_index(operator: TrendOperator, index: AttributeIndex) -> Graph:
         assert isinstance(shape, passes.Tails)
         found = [(shape.first, shape.last)]
     first, last = (np.stack(side, axis=1) + base[:, None] for side in zip(*found, strict=True))
-    return Graph(
+    return IndexGraph(
         position,
         np.where(shape.place < 0, -1, shape.place + base),
         first[first < last],
@@ -200,7 +200,7 @@ def _of_index(operator: TrendOperator, index: AttributeIndex) -> Graph:
     )
 
 
-def _of_edges(operator: TrendOperator, graph: EventGraph) -> Graph:
+def _of_edges(operator: TrendOperator, graph: EventGraph) -> IndexGraph:
     """Every event is a vertex; successors that follow one another are one range."""
     n = len(operator.events)
     targets = graph.successors.astype(np.int64)
@@ -209,7 +209,7 @@ def _of_edges(operator: TrendOperator, graph: EventGraph) -> Graph:
     begins[graph.offsets[:-1][np.diff(graph.offsets) > 0]] = True
     ranges = np.concatenate([np.flatnonzero(begins), [len(targets)]])
     every = np.arange(n)
-    return Graph(
+    return IndexGraph(
         every,
         every,
         targets[ranges[:-1]],

@@ -23,7 +23,7 @@ from trellis.engines.options import RunOptions
 from trellis.engines.spark.batch.operate import PLACE, spark_type
 from trellis.engines.spark.batch.results import SparkResults, written
 from trellis.engines.spark.batch.scan import lazy_split
-from trellis.engines.spark.batch.sink import Sink, Written
+from trellis.engines.spark.batch.sink import Sink, WrittenFile
 from trellis.engines.spark.papers.construction import check_construction, index_on_spark
 from trellis.engines.spark.papers.indexed import (
     EVENT,
@@ -74,7 +74,7 @@ class JoinedResults(SparkResults):
         self._construction = options.methods.construction
         if self._construction == SPARK:
             check_construction(plan)
-        self._joined: dict[tuple[str, ...], Joined] = {}  # by the columns that are read; copies of this share it
+        self._joined: dict[tuple[str, ...], JoinedPaths] = {}  # by the columns that are read; copies of this share it
 
     def _frame(self, what: str, schema: pa.Schema, plan: Plan | None = None, rows: Split | None = None) -> DataFrame:
         if what not in ("list", "explode"):
@@ -83,18 +83,18 @@ class JoinedResults(SparkResults):
         with in_driver():
             return _listed(self._join(plan), plan, what, schema)
 
-    def _write_to(self, sink: Sink) -> list[Written]:
+    def _write_to(self, sink: Sink) -> list[WrittenFile]:
         if self.plan.bound.aggregates:
             return super()._write_to(sink)
         return written(self.to_spark(), sink)
 
-    def _join(self, plan: Plan) -> Joined:
+    def _join(self, plan: Plan) -> JoinedPaths:
         if plan.columns not in self._joined:
             self._refuse_too_many_paths()
             rows = self._lazy(plan)
             if self._construction == SPARK:
                 rows = lazy_split(plan, self._events, self.options.drops_bad_rows, 1)
-            self._joined[plan.columns] = Joined(rows, self._construction, self.most_edges)
+            self._joined[plan.columns] = JoinedPaths(rows, self._construction, self.most_edges)
         return self._joined[plan.columns]
 
     def _refuse_too_many_paths(self) -> None:
@@ -119,7 +119,7 @@ class JoinedResults(SparkResults):
 # --- The rounds -------------------------------------------------------------------------------------------------
 
 
-class Joined:
+class JoinedPaths:
     """The paths of all groups of a split."""
 
     def __init__(self, rows: Split, construction: str, most_edges: int) -> None:
@@ -243,7 +243,7 @@ def _ranked(paths: DataFrame) -> DataFrame:
 # --- From paths to rows -----------------------------------------------------------------------------------------
 
 
-def _listed(joined: Joined, plan: Plan, what: str, schema: pa.Schema) -> DataFrame:
+def _listed(joined: JoinedPaths, plan: Plan, what: str, schema: pa.Schema) -> DataFrame:
     """Return the rows of results as the operator gives them, with what is asked of each group by itself applied."""
     bound = plan.bound
     end = None if bound.limit is None else bound.limit + bound.offset

@@ -14,7 +14,7 @@ _HEAP = "spark.driver.memory (on a cluster: spark.executor.memory)"
 
 
 def exhausted_in(problem: BaseException) -> MemoryExhausted | None:
-    """Return what a job of Spark's lacked memory for, if it failed for that.
+    """Return the error of a job of Spark's that lacked memory, if it failed for that.
 
     Parameters
     ----------

@@ -84,7 +84,7 @@ def mistake_in(problem: BaseException) -> TrellisError | None:
 
 
 def _of_the_machine(problem: BaseException) -> TrellisError | None:
-    """Return what a job of Spark's failed of, if that is the machine, or the checkpoint or the state of a stream."""
+    """Return the error of a job that failed for the machine, or for the checkpoint or the state of a stream."""
     said = str(problem)
     if "Python worker failed to connect back" in said:
         return TrellisError(

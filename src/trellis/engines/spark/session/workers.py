@@ -1,4 +1,4 @@
-"""What is wrong with the Python of Spark's workers, found in the text of Spark's exception and said in a sentence."""
+"""Problems of the Python of Spark's workers, found in the text of Spark's exception and said in a sentence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NO_PYTHON = re.compile(r"reading the port number from pyspark\.daemon's stdout"
 
 
 def lacking(problem: BaseException) -> UsageError | None:
-    """Return what the workers' Python lacks, if a job of Spark's failed for that.
+    """Return the error about a package or version that workers lack, if a job of Spark's failed for that.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Has code that a user wrote travel to Spark's workers itself: they need not have the modules that it stands in."""
+"""Sends the code that a user wrote to Spark's workers itself: they need not have the modules that it stands in."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from trellis.results.rows import arrow_type, present
 Frames = dict[str | None, DataFrame]
 
 
-class Events:
+class EventFrame:
     """A frame of events whose columns are told by place: their names never get into Spark's expressions.
 
     Attributes
@@ -48,20 +48,20 @@ class Events:
         """Return a column by its name for the user."""
         return f.col(self._places[name])
 
-    def watched(self, observation: Any, metrics: list[Column]) -> Events:
+    def watched(self, observation: Any, metrics: list[Column]) -> EventFrame:
         """Return the events with metrics that Spark observes while they are read, whatever is done with them."""
         other = copy(self)
         other.frame = self.frame.observe(observation, *metrics)
         return other
 
-    def where(self, condition: Column) -> Events:
+    def where(self, condition: Column) -> EventFrame:
         """Return the events that meet a condition."""
         other = copy(self)
         other.frame = self.frame.where(condition)
         return other
 
 
-def input_files(events: Events) -> list[str]:
+def input_files(events: EventFrame) -> list[str]:
     """Return the files that a frame of events is read from, as addresses; none where Spark does not know them."""
     with suppress(*SPARK_ERRORS):
         return list(events.frame.inputFiles())
@@ -129,7 +129,7 @@ def _changed(
     frame: DataFrame, concerns: Callable[[str, t.DataType], bool], change: Callable[[Column], Column]
 ) -> DataFrame:
     """Return a frame with some columns changed, told by place: names may differ only in case."""
-    events = Events(frame)
+    events = EventFrame(frame)
     columns = [
         change(events.column(name)) if concerns(name, type_) else events.column(name)
         for name, type_ in events.types.items()
@@ -145,7 +145,7 @@ def union(frames: Frames) -> DataFrame:
     refuse_type_column(names)
     whole: DataFrame | None = None
     for type_, frame in _in_order(frames):
-        events = Events(_in_utc(frame))
+        events = EventFrame(_in_utc(frame))
         columns = [events.column(n) if n in events.types else f.lit(None) for n in names]
         part = events.frame.select(*(c.alias(f"e{i}") for i, c in enumerate(columns)), f.lit(type_).alias("type"))
         whole = part if whole is None else whole.union(part)

@@ -109,7 +109,7 @@ def read(
 
 @dataclass(frozen=True)
 class _Job:
-    """What is to be read, and how."""
+    """The files to read, and the options of reading."""
 
     spark: SparkSession
     sources: list[Source]
@@ -122,7 +122,7 @@ class _Job:
         return self.sources[0].format
 
 
-def _address(source: Source) -> str:
+def _spark_path(source: Source) -> str:
     """Return the path as Spark wants it: absolute, and no glob."""
     return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(source.path))
 
@@ -154,7 +154,7 @@ def _read_elsewhere(spark: SparkSession, names: list[str], input_format: str | N
 
 @contextmanager
 def _explained(job: _Job) -> Iterator[None]:
-    """Turn what Spark says into one sentence."""
+    """Turn errors of Spark into one sentence."""
     try:
         yield
     except SPARK_ERRORS as error:
@@ -162,7 +162,7 @@ def _explained(job: _Job) -> Iterator[None]:
 
 
 def _explanation(job: _Job, otherwise: str, hint: str | None = None) -> DataError:
-    """Return what the local reader finds wrong, in its words; where it finds nothing, or all is too large, ours."""
+    """Return the local reader's error; where it finds nothing wrong, or all is too large, one of ours."""
     if sum(s.path.stat().st_size for s in job.sources) <= _EXPLAINABLE:
         try:
             local.read_table([s.path for s in job.sources], input_format=job.format)
@@ -183,8 +183,8 @@ def _first_line(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What the values of a column of text look like."""
+class _TextKinds:
+    """The kinds of values that a column of text has."""
 
     seen: Looks
     present: int = 0
@@ -199,7 +199,7 @@ class _Found:
         return text_type(self.numbers_seen) if 2 * self.numbers > self.present else None
 
 
-def _survey(kinds: DataFrame, time: str | None) -> tuple[dict[str, _Found], dict[str, Any]]:
+def _survey(kinds: DataFrame, time: str | None) -> tuple[dict[str, _TextKinds], dict[str, Any]]:
     """Look through columns of `Looks` in one pass; also give the first value of each other column."""
     masks = [field.name for field in kinds.schema if isinstance(field.dataType, t.IntegerType)]
     others = [name for name in kinds.columns if name not in masks]
@@ -207,7 +207,7 @@ def _survey(kinds: DataFrame, time: str | None) -> tuple[dict[str, _Found], dict
     totals += [f.first(_column(name), ignorenulls=True).alias(f"first{i}") for i, name in enumerate(others)]
     totals += _majority(_column(time)) if time in masks else []
     row = kinds.agg(*totals).collect()[0].asDict() if totals else {}
-    found = {name: _Found(Looks(row[f"seen{i}"] or 0)) for i, name in enumerate(masks)}
+    found = {name: _TextKinds(Looks(row[f"seen{i}"] or 0)) for i, name in enumerate(masks)}
     if time is not None and time in masks:
         found[time] = replace(
             found[time], present=row["present"], times=row["times"], numbers=row["numbers"],
@@ -271,7 +271,7 @@ def _columnar_part(job: _Job, sources: Sequence[Source], schema: pa.Schema) -> D
         job.spark.conf.set(_NANOS_AS_LONG, "true")
     if job.format == "orc" and any(pa.types.is_timestamp(field.type) and field.type.tz is None for field in schema):
         _check_zone_of_java(job)
-    frame = job.spark.read.format(job.format).load([_address(source) for source in sources])
+    frame = job.spark.read.format(job.format).load([_spark_path(source) for source in sources])
     if job.format == "orc":
         return frame
     return frame.select([_converted(field).alias(field.name) for field in schema])
@@ -367,7 +367,7 @@ def _needs_multi_line(job: _Job) -> bool:
     """
     text = f.col("value")
     quotes = f.length(text) - f.length(f.replace(text, f.lit('"'), f.lit("")))
-    lines = job.spark.read.text([_address(source) for source in job.sources])
+    lines = job.spark.read.text([_spark_path(source) for source in job.sources])
     rows = lines.groupBy(f.col("_metadata.file_path").alias("file")).agg(
         f.max((quotes % 2 == 1) | text.rlike(r"\A[\x00-\x20]+\z")).alias("odd_line"),
         f.sum(quotes).alias("quotes"),
@@ -392,7 +392,7 @@ def _csv_frame(job: _Job, headers: Sequence[list[str]], multi_line: bool, *, che
     """Return all fields as text, and with `checked` the rows that have too few or too many fields apart."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for source, header in zip(job.sources, headers, strict=True):
-        alike.setdefault(tuple(header), []).append(_address(source))
+        alike.setdefault(tuple(header), []).append(_spark_path(source))
     frames = [_csv_part(job, names, files, multi_line, checked) for names, files in alike.items()]
     return reduce(DataFrame.unionByName, frames)
 
@@ -416,14 +416,14 @@ def unguarded(text: Column) -> Column:
     return f.when(text.startswith(GUARD), f.regexp_replace(text, GUARDED, "$1")).otherwise(text)
 
 
-def _csv_column(job: _Job, name: str, found: _Found | None) -> Column:
+def _csv_column(job: _Job, name: str, kinds: _TextKinds | None) -> Column:
     text = _csv_text(name)
     if name == job.time and job.time_format is not None:
         return parse_times(text, job.time_format)
-    if found is None:
+    if kinds is None:
         return text
-    target = text_type(found.seen)
-    return convert_text(text, (found.majority() or target) if name == job.time and target == "string" else target)
+    target = text_type(kinds.seen)
+    return convert_text(text, (kinds.majority() or target) if name == job.time and target == "string" else target)
 
 
 # --- JSON lines -------------------------------------------------------------------------------------------------
@@ -435,12 +435,12 @@ def _read_json(job: _Job) -> DataFrame:
     found = _json_survey(job, texts)
     frame = job.spark.read.schema(schema).options(mode="FAILFAST", allowSingleQuotes=False)
     columns = [_json_column(job, field, found.get(field.name)).alias(field.name) for field in schema]
-    return frame.json([_address(source) for source in job.sources]).select(columns)
+    return frame.json([_spark_path(source) for source in job.sources]).select(columns)
 
 
 def _json_schema(job: _Job) -> t.StructType:
     reader = job.spark.read.options(mode="PERMISSIVE", allowSingleQuotes=False, columnNameOfCorruptRecord=_CORRUPT)
-    inferred = reader.json([_address(source) for source in job.sources]).schema
+    inferred = reader.json([_spark_path(source) for source in job.sources]).schema
     fields = [field for field in inferred if field.name != _CORRUPT]
     if not fields:
         raise _explanation(job, "it is empty: no objects", _ONE_A_LINE)
@@ -460,10 +460,10 @@ def _first_keys(job: _Job) -> list[str]:
     return list(first) if isinstance(first, dict) else []
 
 
-def _json_survey(job: _Job, texts: Sequence[str]) -> dict[str, _Found]:
+def _json_survey(job: _Job, texts: Sequence[str]) -> dict[str, _TextKinds]:
     """Look through the lines: whether each is an object, and what the values look like that Spark takes for text."""
     line = f.col("value")
-    lines = job.spark.read.text([_address(source) for source in job.sources]).where(f.length(f.trim(line)) > 0)
+    lines = job.spark.read.text([_spark_path(source) for source in job.sources]).where(f.length(f.trim(line)) > 0)
     parsed = lines.withColumn("object", f.try_parse_json(f.concat(f.lit("["), line, f.lit("]"))))
     whole = f.col("object")
     bad = (
@@ -494,23 +494,23 @@ def _json_looks(whole: Column, name: str) -> Column:
     return f.when(kind == "STRING", looks_like_time(text)).when(kind != "VOID", f.lit(_MIXED))
 
 
-def _json_column(job: _Job, field: t.StructField, found: _Found | None) -> Column:
+def _json_column(job: _Job, field: t.StructField, kinds: _TextKinds | None) -> Column:
     column = _column(field.name)
     kind = field.dataType
     if field.name == job.time:
-        return _json_time(job, column, kind, found)
+        return _json_time(job, column, kind, kinds)
     if isinstance(kind, t.DecimalType):
         return column.cast("string")
-    if found is not None and field.name not in job.text_columns:
-        return convert_text(column, text_type(found.seen))
+    if kinds is not None and field.name not in job.text_columns:
+        return convert_text(column, text_type(kinds.seen))
     nested = isinstance(kind, t.StructType | t.ArrayType | t.MapType)
     return column.cast("string") if field.name in job.text_columns and not nested else column
 
 
-def _json_time(job: _Job, column: Column, kind: t.DataType, found: _Found | None) -> Column:
+def _json_time(job: _Job, column: Column, kind: t.DataType, kinds: _TextKinds | None) -> Column:
     if job.time_format is not None and isinstance(kind, t.StringType | t.IntegralType | t.DecimalType):
         return parse_times(column.cast("string"), job.time_format)
-    if found is not None and found.majority() == "timestamp":
+    if kinds is not None and kinds.majority() == "timestamp":
         return parse_times(column)
     return column.cast("string") if isinstance(kind, t.DecimalType) else column
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
-from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.sources.read import read, unguarded
 from trellis.engines.spark.sources.schema import parse_times
 from trellis.engines.spark.split.compile import SPARK_ERRORS
@@ -47,7 +47,9 @@ def read_stream(
         At most so many files make a batch.
     """
     kind = _kind(directory, input_format)
-    declared = _declared(schema) if schema is not None else _found(session, directory, input_format, text_columns, time)
+    declared = (
+        _declared(schema) if schema is not None else _inferred(session, directory, input_format, text_columns, time)
+    )
     chosen = choose_time([fld.name for fld in declared.fields], time)
     as_text = kind in ("csv", "tsv") and _type(declared, chosen) == t.TimestampType()
     fields = [t.StructField(x.name, t.StringType() if as_text and x.name == chosen else x.dataType) for x in declared]
@@ -67,7 +69,7 @@ def read_stream(
     guarded = {fld.name for fld in fields if kind in ("csv", "tsv") and isinstance(fld.dataType, t.StringType)}
     if not timed and not guarded:
         return frame
-    events = Events(frame)
+    events = EventFrame(frame)
     columns = [unguarded(events.column(n)) if n in guarded else events.column(n) for n in events.types]
     if timed:
         place = list(events.types).index(chosen)
@@ -113,7 +115,7 @@ def _declared(schema: str) -> t.StructType:
     return found
 
 
-def _found(
+def _inferred(
     session: SparkSession, directory: str, input_format: str | None, text_columns: Iterable[str], time: str | None
 ) -> t.StructType:
     """Return the schema of the files that are there."""

@@ -33,7 +33,7 @@ def _for_java(pattern: str) -> str:
 
 
 WITH_ZONE, WITHOUT_ZONE = "timestamp", "timestamp_ntz"
-"""What Spark calls the two kinds of timestamps, and what their types are named after."""
+"""Spark's names for the two kinds of timestamps, and the names of their types."""
 
 _KINDS: tuple[tuple[type[t.DataType], Type], ...] = (
     (t.ByteType, INTEGER),
@@ -87,7 +87,7 @@ def precision_of(type_: Type) -> int:
 
 
 class Looks(IntFlag):
-    """What a text looks like; each text has one of these, a column the union of its texts'."""
+    """The kinds of values that a text may stand for; each text has one of these, a column the union of its texts'."""
 
     LONG = 1
     WIDE_INTEGER = 2  # does not fit 64 bits
@@ -101,7 +101,7 @@ NUMBERS = Looks.LONG | Looks.WIDE_INTEGER | Looks.REAL
 
 
 def looks(text: Column) -> Column:
-    """Return what a text looks like, as a number of `Looks`; NULL for NULL."""
+    """Return the kind of a text, as a number of `Looks`; NULL for NULL."""
     return (
         f.when(text.isNull(), f.lit(None))
         .when(text.rlike(INTEGER_TEXT), _either(text.try_cast("bigint").isNotNull(), Looks.LONG, Looks.WIDE_INTEGER))
@@ -197,7 +197,7 @@ def parse_times(text: Column, time_format: str | None = None) -> Column:
 
 
 def _parse_full(iso: Column) -> Column:
-    """Parse what has all parts, a zone too; NULL for anything else and outside the years 1 to 9999."""
+    """Parse texts that have all parts, a zone too; NULL for anything else and outside the years 1 to 9999."""
     moment = f.regexp_extract(iso, _ISO, 0).try_cast("timestamp")
     return f.when(moment.between(f.lit(_FIRST).cast("timestamp"), f.lit(_LAST).cast("timestamp")), moment)
 

@@ -32,7 +32,7 @@ from trellis.language.times import format_timestamp
 Resolve = Callable[[Column], SparkColumn]
 
 SPARK_ERRORS = (PySparkException, Py4JError)
-"""What a failed job may raise: pyspark does not translate all that Java throws."""
+"""The exceptions that a failed job may raise: pyspark does not translate all that Java throws."""
 
 MARKER = "[TRELLIS_OVERFLOW]"
 _DATA_MARKER = "[TRELLIS_DATA]"

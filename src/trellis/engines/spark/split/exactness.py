@@ -1,4 +1,4 @@
-"""What Spark computes exactly: which conditions it can be given, and the digits that decimals need."""
+"""Exactness on Spark: which conditions it can be given, and the digits that decimals need."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Digits:
         return DecimalType(max(1, self.before + self.behind), self.behind)
 
     def widened(self, other: Digits) -> Digits:
-        """Return what holds both."""
+        """Return the digits that hold both."""
         return Digits(max(self.before, other.before), max(self.behind, other.behind))
 
 

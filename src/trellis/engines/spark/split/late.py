@@ -29,9 +29,9 @@ class LateConditions:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take rows in any order and give those that are left."""
         with in_task():
-            yield from map(self._asked, batches)
+            yield from map(self._passing, batches)
 
-    def _asked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         flagged = USABLE in batch.schema.names
         meets = np.ones(batch.num_rows, np.bool_)
         if flagged:
@@ -57,9 +57,9 @@ class SomeVariable:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take rows in any order and give those that are left."""
         with in_task():
-            yield from map(self._asked, batches)
+            yield from map(self._passing, batches)
 
-    def _asked(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         from trellis.events.variables import usable_events
 
         bound = self.plan.bound

@@ -17,7 +17,7 @@ from trellis.events.columns.ordering import group_codes
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.memory import free_memory
 
-STRETCH, TIME, ID, USABLE = "stretch", "time", "id", "usable"
+WINDOW_BATCH, TIME, ID, USABLE = "window_batch", "time", "id", "usable"
 ROWS_AT_ONCE = 1 << 16
 BYTES_AN_EVENT = 64  # that counting takes beyond the events
 

@@ -2,11 +2,11 @@
 
 Constant conditions and the choice of columns are Spark's own work, before any Python runs. A row is then
 
-    c0, c1, ... (the columns that the plan reads), p0, p1, ... (partition), time, id, [usable], [stretch]
+    c0, c1, ... (the columns that the plan reads), p0, p1, ... (partition), time, id, [usable], [window_batch]
 
-with all rows of a partition and stretch in one task, in time order. A *stretch* is a number of windows that follow one
-another; windows that overlap share the events of their stretch, and only an event whose windows lie in two stretches
-is copied. The task finds the windows in the stretch.
+with all rows of a partition and window batch in one task, in time order. A *window batch* is a number of consecutive
+windows, which share one sorted copy of their events; only an event whose windows lie in two batches is copied. The task
+finds the windows in the batch.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.window import Window as Over
 
-from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.sources.schema import from_spark
 from trellis.engines.spark.split.compile import compile_condition, raise_data_error, time_column
 from trellis.engines.spark.split.exactness import can_compile, may_overflow
 from trellis.engines.spark.split.late import LateConditions, SomeVariable
 from trellis.engines.spark.split.repeated import FirstOfIds
-from trellis.engines.spark.split.rows import ID, STRETCH, TIME, USABLE, column_name, partition_name
+from trellis.engines.spark.split.rows import ID, TIME, USABLE, WINDOW_BATCH, column_name, partition_name
 from trellis.events.clock import INT64, TOO_LONG, Clock
 from trellis.events.columns.windows import EXACT, FARTHEST, MOST_DIGITS, TOO_FAR, DoubleWindows
 from trellis.events.prepare import unordered
@@ -60,11 +60,11 @@ class Split:
     plan
         The plan.
     rows
-        The rows, with copies for stretches.
+        The rows, with copies for window batches.
     single
         The rows without copies.
     length
-        The number of windows in a stretch.
+        The number of windows in a window batch.
     """
 
     plan: Plan
@@ -82,7 +82,7 @@ class Split:
         bound = self.plan.bound
         assert bound.schema is not None
         first, last = _windows(f.col(TIME), Clock(bound.window, bound.schema.time_type))
-        return self.single.select(f.explode(f.sequence(first, last)).alias(STRETCH))
+        return self.single.select(f.explode(f.sequence(first, last)).alias(WINDOW_BATCH))
 
     def grouped(self) -> DataFrame:
         """Return the rows with those of a group together, in the order (group, time, id)."""
@@ -94,18 +94,18 @@ class Split:
 def group_keys(bound: BoundQuery) -> list[str]:
     """Return the columns that make a group, those of GROUP BY first: what is aggregated together is adjacent."""
     ordered = sorted(range(len(bound.partition)), key=lambda i: bound.partition[i][0] not in bound.group_by)
-    return ([STRETCH] if bound.window.kind is WindowKind.SLIDING else []) + [partition_name(i) for i in ordered]
+    return ([WINDOW_BATCH] if bound.window.kind is WindowKind.SLIDING else []) + [partition_name(i) for i in ordered]
 
 
 def _shuffle_keys(bound: BoundQuery) -> list[str]:
     if not bound.group_by:
         return group_keys(bound)
     kept = [partition_name(i) for i, (n, _) in enumerate(bound.partition) if n in bound.group_by]
-    return ([STRETCH] if bound.window.kind is WindowKind.SLIDING else []) + kept
+    return ([WINDOW_BATCH] if bound.window.kind is WindowKind.SLIDING else []) + kept
 
 
 def split(
-    plan: Plan, events: Events, drop_repeated: bool = False, length: int = 1, counting: bool = False,
+    plan: Plan, events: EventFrame, drop_repeated: bool = False, length: int = 1, counting: bool = False,
     watch: Watch = as_it_is, guard: Guard | None = None,
 ) -> Split:  # fmt: skip
     """Return the rows of a plan over events whose times and ids are all readable.
@@ -117,7 +117,7 @@ def split(
     drop_repeated
         Whether an event whose id occurred before in one of its windows is left out.
     length
-        The number of windows in a stretch.
+        The number of windows in a window batch.
     counting
         Whether events are only counted, so that they need no numbers where they have no ids.
     watch
@@ -136,9 +136,9 @@ def split(
         first, last = _windows(f.col(TIME), clock)
         if length > 1 or clock.overlaps:
             first, last = (_floor_division(number, _long(length)) for number in (first, last))
-            rows = single.withColumn(STRETCH, f.explode(f.sequence(first, last)))
+            rows = single.withColumn(WINDOW_BATCH, f.explode(f.sequence(first, last)))
         else:
-            rows = single.withColumn(STRETCH, last)
+            rows = single.withColumn(WINDOW_BATCH, last)
     return Split(plan, rows, single, length)
 
 
@@ -151,7 +151,7 @@ def windows_at_once(clock: Clock) -> int:
 
 
 def copies(clock: Clock, length: int) -> float:
-    """Return how many times an event is shuffled, where windows come `length` in a stretch."""
+    """Return how many times an event is shuffled, where windows come `length` in a window batch."""
     if not clock.overlaps:
         return 1.0
     return 1 + (float(clock.size) / float(clock.slide) - 1) / length
@@ -175,7 +175,9 @@ def row_names(plan: Plan) -> dict[str, str]:
     return names | {n: r for n, r in row_roles(plan.bound).items() if n in names or r != ID}
 
 
-def _narrowed(plan: Plan, events: Events, drop_repeated: bool, counting: bool, watch: Watch, guard: Guard) -> DataFrame:
+def _narrowed(
+    plan: Plan, events: EventFrame, drop_repeated: bool, counting: bool, watch: Watch, guard: Guard
+) -> DataFrame:
     """Return the rows before windows multiply them."""
     bound = plan.bound
     schema = bound.schema
@@ -221,7 +223,7 @@ def _early_and_late(plan: Plan) -> tuple[list[Condition], tuple[Condition, ...]]
     return early, tuple(late)
 
 
-def _all_in_order(events: Events) -> list[Column]:
+def _all_in_order(events: EventFrame) -> list[Column]:
     """Return all columns that have an order, under other names."""
     known = [(n, type_) for n, type_ in events.types.items() if from_spark(type_).kind is not Kind.OTHER]
     return [_ordered(events.column(n), type_).alias(f"{OTHER}{i}") for i, (n, type_) in enumerate(known)]
@@ -235,7 +237,7 @@ def _without_repeated(plan: Plan, rows: DataFrame) -> DataFrame:
     return rows.mapInArrow(FirstOfIds(plan, (*keys, ID)), rows.schema)
 
 
-def _meets(bound: BoundQuery, conditions: list[Condition], events: Events) -> Column | None:
+def _meets(bound: BoundQuery, conditions: list[Condition], events: EventFrame) -> Column | None:
     """Return whether an event has the type and meets the constant conditions; None where nothing is asked."""
     schema, wanted = bound.schema, bound.variables[0].type
     assert schema is not None
@@ -251,7 +253,7 @@ def _meets(bound: BoundQuery, conditions: list[Condition], events: Events) -> Co
     return meets
 
 
-def _meets_some(plan: Plan, events: Events) -> Column | None:
+def _meets_some(plan: Plan, events: EventFrame) -> Column | None:
     """Return whether an event has the type of some variable; None where any will do. Python asks for the rest."""
     name = plan.bound.schema.type_column if plan.bound.schema is not None else None
     types = {v.type for v in plan.bound.variables}
@@ -312,7 +314,7 @@ def _floor_division(value: Column, divisor: Column) -> Column:
 
 
 def _double_windows(time: Column, windows: DoubleWindows) -> tuple[Column, Column]:
-    """As `DoubleWindows.of`: the nearest whole number is a guess that is mended by at most one."""
+    """As `DoubleWindows.of`: the nearest whole number is a guess that is off by at most one."""
     last = f.rint(time / f.lit(windows.slide))
     first = f.rint((time - f.lit(windows.size)) / f.lit(windows.slide))
     last = last - f.when(_double_bound(last, windows, 0) > time, f.lit(1.0)).otherwise(f.lit(0.0))
@@ -333,7 +335,7 @@ def _double_bound(number: Column, windows: DoubleWindows, offset: int) -> Column
     return f.when(simple, counted * power if windows.exponent > 0 else counted / power).otherwise(exact)
 
 
-def with_positions(events: Events, bound: BoundQuery) -> DataFrame:
+def with_positions(events: EventFrame, bound: BoundQuery) -> DataFrame:
     """Number the events in the order (time, table, other columns), from 0: a global sort."""
     schema = bound.schema
     assert schema is not None

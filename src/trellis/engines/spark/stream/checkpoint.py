@@ -17,7 +17,7 @@ ABOUT = "trellis.json"
 
 @dataclass
 class Checkpoint:
-    """What a checkpoint directory is for."""
+    """The description that a checkpoint directory holds: its queries, columns, buckets and outputs."""
 
     directory: Path
     columns: dict[str, str] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Checkpoint:
 
     @classmethod
     def at(cls, directory: str) -> Checkpoint:
-        """Return what a directory tells; one that is not there yet, or empty, tells nothing."""
+        """Return the description in a directory; an empty one if it is not there yet, or holds nothing."""
         path = Path(directory)
         about = path / ABOUT
         if not about.exists():

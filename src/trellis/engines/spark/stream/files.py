@@ -39,7 +39,7 @@ class Filing:
         schema = pa.schema([fld.with_type(spark_type(fld.type)) for fld in first.schema])
         name = f"part-{batch}-{task_number()}-{uuid.uuid4().hex}.{self.format}"
         file = Path(self.places[query]) / FOLDERS[kind] / name
-        counted = _Counted(first, batches, schema)
+        counted = _FileBatches(first, batches, schema)
         try:
             write_file(counted, schema, file, self.format, self.raw_csv)
             sync_file(file)  # before the log names it
@@ -51,7 +51,7 @@ class Filing:
         return name, counted.rows
 
 
-class _Counted:
+class _FileBatches:
     """Batches with the types of the file, and the number of their rows so far."""
 
     def __init__(self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:

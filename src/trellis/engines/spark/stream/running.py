@@ -21,7 +21,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from trellis.engines.options import Plannable, RunOptions
-from trellis.engines.spark.batch.sink import TOLD, told
+from trellis.engines.spark.batch.sink import REPORT, reports_in
 from trellis.engines.spark.session.failures import in_driver, in_task, mistake_in
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.frames import described_events
@@ -29,7 +29,7 @@ from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import Filing
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import FOUND, PAGES, TAKEN, Settings, found_in, rows_of, schema_of_kind
-from trellis.engines.spark.stream.tasks import TABLES, Flushing, WriteFound, page_name
+from trellis.engines.spark.stream.tasks import TABLES, StateFlusher, WriteFound, page_name
 from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
 from trellis.language.schema import Schema
@@ -72,7 +72,7 @@ def detect_stream(
     query: Plannable, frame: DataFrame, run: RunOptions, *, watermark: str, table: str = RESULTS,
     max_ahead: str | None = AHEAD,
 ) -> DataFrame:  # fmt: skip
-    """Return what is decided of a streaming frame of events, as a streaming frame: see `Query.detect_stream`."""
+    """Return decided results over a streaming frame of events, as a streaming frame: see `Query.detect_stream`."""
     given = list(frame.values()) if isinstance(frame, Mapping) else [frame]
     if not given or not all(getattr(one, "isStreaming", False) for one in given):
         raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
@@ -146,7 +146,7 @@ class Options:
 
 @dataclass
 class Totals:
-    """What a stream has done since it was started."""
+    """The numbers of a stream since it was started."""
 
     batches: int = 0
     events: int = 0
@@ -252,7 +252,7 @@ class Stream:
     def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, StreamOutput], family: str) -> None:
         """Have the tasks write what was decided in a batch, and put it into the logs."""
         work = WriteFound(self._filing(outlets), batch, self.options.keep_late)
-        files = told(frame.mapInArrow(work, from_arrow_schema(TOLD)).toArrow())
+        files = reports_in(frame.mapInArrow(work, from_arrow_schema(REPORT)).toArrow())
         if batch != FLUSH:
             with in_task():
                 check_files(self.checkpoint.directory / family, int(batch), self.options.file_columns)
@@ -288,7 +288,7 @@ class Stream:
 
     @property
     def failure(self) -> TrellisError | BaseException | None:
-        """What went wrong, if something did."""
+        """The error that ended the stream, if one did."""
         for query in self.running.values():
             problem = query.exception()
             if problem is not None:
@@ -332,7 +332,7 @@ class Stream:
             page = f.format_string(page_name("%d", "%d"), f.col("user_map_key.space"), f.col("user_map_key.page"))
             value = f.col("user_map_value.counters").cast("binary").alias("value")
             state = state.unionByName(self._variable(checkpoint, PAGES).select(bucket, page.alias("variable"), value))
-        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(Flushing(family), FOUND)
+        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(StateFlusher(family), FOUND)
         self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.queries}, name)
 
     def _variable(self, checkpoint: str, name: str) -> DataFrame:

@@ -24,7 +24,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from trellis.engines.spark.batch.operate import for_spark, spark_type
 from trellis.engines.spark.session.failures import in_task
-from trellis.engines.spark.sources.frames import Events
+from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.split.compile import time_column
 from trellis.engines.spark.split.rows import output_names
 from trellis.engines.spark.split.split import partition_value
@@ -73,12 +73,12 @@ class Settings:
 
 
 def found_in(family: QueryGroup, frame: DataFrame, settings: Settings, filing: Filing | None = None) -> DataFrame:
-    """Return what is decided of a streaming frame of events, packed, or already in files if `filing` is given.
+    """Return decided results over a streaming frame of events, packed, or already in files if `filing` is given.
 
     See `FOUND`: `rows` are in the file `name`, or, where that is empty, in `payload`.
     """
     set_up(frame.sparkSession)
-    events = Events(frame)
+    events = EventFrame(frame)
     schema = family.queries[0].bound.schema
     assert schema is not None
     names = list(events.types)
@@ -86,8 +86,10 @@ def found_in(family: QueryGroup, frame: DataFrame, settings: Settings, filing: F
     moment = moment_of(events.column(schema.time), schema.time_type, settings.ahead)
     rows = events.frame.select(*columns, _bucket(family, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
     rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds").drop(MOMENT)
-    pieces = rows.mapInArrow(Packing(family, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
-    return pieces.groupBy(BUCKET).transformWithStateInPandas(Holding(family, filing), FOUND, "append", "eventTime")
+    pieces = rows.mapInArrow(EventPacker(family, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
+    return pieces.groupBy(BUCKET).transformWithStateInPandas(
+        WindowStateProcessor(family, filing), FOUND, "append", "eventTime"
+    )
 
 
 def set_up(session: SparkSession) -> None:
@@ -117,7 +119,7 @@ def moment_of(column: Column, time: Type, ahead: int | None) -> Column:
     return f.when(f.abs(whole) < f.lit(FARTHEST), f.timestamp_millis(whole.cast("bigint")))
 
 
-def _bucket(family: QueryGroup, events: Events, buckets: tuple[int, ...]) -> Column:
+def _bucket(family: QueryGroup, events: EventFrame, buckets: tuple[int, ...]) -> Column:
     """Return the bucket of an event: equal partitions, or those aggregated together, are in the same."""
     kept = [(name, type_) for name, type_ in family.queries[0].bound.partition if name in family.together]
     if not kept:
@@ -131,7 +133,7 @@ def _bucket(family: QueryGroup, events: Events, buckets: tuple[int, ...]) -> Col
 
 
 @dataclass(frozen=True)
-class Packing:
+class EventPacker:
     """Makes pieces of the events of a task.
 
     `names` are the user's, in the order of the columns before the bucket; bad events go through the `first` bucket.
@@ -242,7 +244,7 @@ def _text(state: Any) -> str | None:
     return None if value is None else str(value[0])
 
 
-class Holding(StatefulProcessor):
+class WindowStateProcessor(StatefulProcessor):
     """Holds the events of buckets, and gives what is decided as soon as the watermark says so."""
 
     def __init__(self, family: QueryGroup, filing: Filing | None = None) -> None:
@@ -254,7 +256,7 @@ class Holding(StatefulProcessor):
         self._handle, self._store = handle, _Store(handle)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
-        """Hold what came; what was decided before it came is told by a timer."""
+        """Hold new events; a timer gives the results that were decided before."""
         watermark = watermark_of(timerValues)
         with in_task():
             bucket, total = Bucket(self.family, self._store), 0
@@ -271,7 +273,7 @@ class Holding(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[pd.DataFrame]:  # fmt: skip
-        """Give what the watermark has decided."""
+        """Give the results that the watermark has decided."""
         watermark = watermark_of(timerValues)
         with in_task():
             bucket = Bucket(self.family, self._store)
@@ -331,7 +333,7 @@ def _frame(kind: str, query: str, rows: int, name: str = "", payload: bytes = b"
 
 
 @dataclass(frozen=True)
-class Unpacking:
+class ResultUnpacker:
     """Makes rows of what is packed."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -342,10 +344,10 @@ class Unpacking:
 
 
 def rows_of(found: DataFrame, schema: pa.Schema, kind: str, query: str) -> DataFrame:
-    """Return what is decided as rows, of one kind and query."""
+    """Return decided results as rows, of one kind and query."""
     inside = pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
     chosen = found.where((f.col("kind") == kind) & (f.col("query") == query)).select("payload")
-    return chosen.mapInArrow(Unpacking(), from_arrow_schema(inside)).toDF(*schema.names)
+    return chosen.mapInArrow(ResultUnpacker(), from_arrow_schema(inside)).toDF(*schema.names)
 
 
 def schema_of_kind(family: QueryGroup, kind: str, query: str) -> pa.Schema:

@@ -1,4 +1,4 @@
-"""What tasks do for a stream besides holding events: write what was decided, and decide the rest at the end."""
+"""Tasks of a stream besides holding events: write decided results, and decide the rest at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trellis.engines.spark.batch.sink import tell
+from trellis.engines.spark.batch.sink import report
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import group_begins, whole_groups
 from trellis.engines.spark.stream.files import FILE_BYTES, Filing
@@ -30,14 +30,14 @@ FOUND_ARROW = pa.schema(
 
 @dataclass(frozen=True)
 class WriteFound:
-    """Writes what was decided, in tasks, and tells the files and how many rows there are of each kind."""
+    """Writes decided results, in tasks, and reports the files and how many rows there are of each kind."""
 
     filing: Filing
     batch: str
     keep_late: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take what is packed, and tell what was written, here or where it was found."""
+        """Take packed results, and report the files, written here or where they were found."""
         go_on_at_interrupts()
         with in_task():
             held: dict[tuple[str, str], list[pa.Table]] = {}
@@ -65,12 +65,12 @@ class WriteFound:
 
 
 def _told(kind: str, query: str, name: str, rows: int, unlisted: int = 0) -> pa.RecordBatch:
-    return tell({"kind": kind, "query": query, "name": name, "rows": rows, "unlisted": unlisted})
+    return report({"kind": kind, "query": query, "name": name, "rows": rows, "unlisted": unlisted})
 
 
 @dataclass(frozen=True)
-class Flushing:
-    """Gives what the end of the input decides, from the rows of the state, those of a bucket together."""
+class StateFlusher:
+    """Gives the results that the end of the input decides, from the rows of the state, those of a bucket together."""
 
     family: QueryGroup
 
@@ -129,5 +129,5 @@ class _Read:
 
 
 def page_name(space: Any, number: Any) -> str:
-    """Return what a page of rank counters is called among the variables of the state; also for `format_string`."""
+    """Return the name of a page of rank counters among the variables of the state; also for `format_string`."""
     return f"{PAGES}/{space}/{number}"

@@ -1,4 +1,4 @@
-"""What the CET algorithms work on: the graph in both directions, and buffers that kernels fill."""
+"""The event graph in both directions, as the CET algorithms traverse it, and buffers that kernels fill."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from trellis.events.slice import Ints
 from trellis.kernels.list.wide import SPARE
 from trellis.kernels.papers.cet.graph import TwoWayGraph, longest_paths, predecessors
 from trellis.operators.batch import PathBatch
-from trellis.papers.contract import REFERENCE, Bounds, Stage
+from trellis.papers.contract import REFERENCE, AlgorithmInput, Bounds
 
 Places = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class CetGraph:
-    """The event graph of a stage: successors the earliest first, predecessors the latest first."""
+    """The event graph of an input: successors the earliest first, predecessors the latest first."""
 
     offsets: Ints
     successors: Places
@@ -52,11 +52,11 @@ class CetGraph:
         return longest, edges
 
 
-def ground_of(stage: Stage) -> CetGraph:
-    """Return the graph of a stage in both directions."""
-    graph, tasks = stage.graph, stage.tasks
+def cet_graph_of(given: AlgorithmInput) -> CetGraph:
+    """Return the graph of an input in both directions."""
+    graph, tasks = given.graph, given.tasks
     offsets, before = predecessors(graph.offsets, graph.successors)
-    return CetGraph(graph.offsets, graph.successors, offsets, before, stage.events.usable, tasks.lo, tasks.hi)
+    return CetGraph(graph.offsets, graph.successors, offsets, before, given.events.usable, tasks.lo, tasks.hi)
 
 
 class Buffer:
@@ -71,7 +71,7 @@ class Buffer:
         self.values, self.offsets = np.empty(self._size + SPARE, np.int32), np.empty(self._rows + SPARE, np.int32)
         self.ends = self.offsets[1:]
 
-    def found(self, task: int, rows: int, used: int) -> PathBatch:
+    def batch(self, task: int, rows: int, used: int) -> PathBatch:
         """Return the trends that were written."""
         values, ends = self.values[:used], self.ends[:rows]
         if 2 * used < self._size:
@@ -80,15 +80,15 @@ class Buffer:
         return PathBatch.of_task(values, ends, task)
 
 
-def check_size(stage: Stage, references: float) -> None:
+def check_size(given: AlgorithmInput, references: float) -> None:
     """Refuse to store partial trends that name more events than a process should hold, or the limit allows."""
-    limit = stage.settings.memory_limit
-    most = stage.bounds.references if limit is None else limit // REFERENCE
+    limit = given.settings.memory_limit
+    most = given.bounds.references if limit is None else limit // REFERENCE
     if references > most:
         told = f"{references:,.0f}" if references < 1e15 else f"{references:.1e}"
         size = f"{references * REFERENCE:,.0f}" if references < 1e15 else f"{references * REFERENCE:.1e}"
         raise TrellisError(
-            f"the algorithm `{stage.meter.algorithm}` would store partial trends of {told} events, {size} bytes, in "
+            f"the algorithm `{given.meter.algorithm}` would store partial trends of {told} events, {size} bytes, in "
             f"one window: more than the {'bound' if limit is None else 'memory limit'} of {most * REFERENCE:,}",
             "Use h-cet with a memory limit, m-cet, or leave the algorithm out.",
         )
