@@ -97,7 +97,7 @@ class NotComparable(Exception):
     """A condition cannot be decided by comparing two codes, on the events at hand: another operator must be taken."""
 
 
-class Operator(ABC):
+class QueryOperator(ABC):
     """Answers questions about the results of one slice.
 
     Constructing one does no work beyond what decides whether it can run at all (`NotComparable`); the rest is done
@@ -173,7 +173,7 @@ class Operator(ABC):
     # --- Copies -----------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def variant(self, plan: Plan, events: Slice) -> Operator:
+    def variant(self, plan: Plan, events: Slice) -> QueryOperator:
         """Return the same kind of operator for the same results with other output.
 
         `plan` differs in what is returned, aggregated or ordered by, and `events` in its columns. What is already

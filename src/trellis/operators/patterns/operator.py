@@ -21,7 +21,7 @@ from trellis.language.bound import Column, NamedOutput, Output, OutputKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
 from trellis.operators.batch import PathBatch
-from trellis.operators.contract import Counts, ListRequest, Operator, state_of
+from trellis.operators.contract import Counts, ListRequest, QueryOperator, state_of
 from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
 from trellis.operators.patterns.structure import PatternStructure
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class PatternOperator(Operator):
+class PatternOperator(QueryOperator):
     """Matches of any pattern.
 
     Parameters
     ----------
     plan, events, threads
-        See `Operator`.
+        See `QueryOperator`.
     structure
         What was built before for the same matches; by default it is built when it is needed.
     """

@@ -25,7 +25,7 @@ from trellis.events.slice import Slice
 from trellis.language.bound import Output
 from trellis.operators.aggregates import Aggregates, Sum
 from trellis.operators.batch import PathBatch, RankRange, rank_labels
-from trellis.operators.contract import Counts, ListRequest, Operator, state_of
+from trellis.operators.contract import Counts, ListRequest, QueryOperator, state_of
 from trellis.operators.exact import SMALL, reconstruct
 from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.structure import RANK_LIMIT, SequenceStructure, TreeStructure
@@ -43,13 +43,13 @@ T = TypeVar("T")
 Pieces = list[tuple[int, int, int]]  # of a batch: a group, the first rank, and how many matches
 
 
-class SequenceOperator(Operator):
+class SequenceOperator(QueryOperator):
     """Matches of a fixed sequence, by a walk over candidates.
 
     Parameters
     ----------
     plan, events, threads
-        See `Operator`.
+        See `QueryOperator`.
     structure
         What was built before for the same matches.
 

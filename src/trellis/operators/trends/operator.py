@@ -16,7 +16,7 @@ from trellis.digits import bytes_text
 from trellis.errors import TrellisError
 from trellis.events.slice import Slice
 from trellis.limits import can_be_searched, warn_of_all
-from trellis.operators.contract import BestRequest, Counts, ListRequest, Operator, state_of
+from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator, state_of
 from trellis.operators.trends.count import Counter
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex
@@ -42,7 +42,7 @@ PAIRS_WORTH = 1 << 15  # pairs of events that are tested in the time in which on
 T = TypeVar("T")
 
 
-class TrendOperator(Operator):
+class TrendOperator(QueryOperator):
     """Trends of one Kleene variable whose events are asked about their neighbours only.
 
     They are counted and unranked on the attribute index where there is one, else on the event graph; they are listed
@@ -51,7 +51,7 @@ class TrendOperator(Operator):
     Parameters
     ----------
     plan, events, threads
-        See `Operator`.
+        See `QueryOperator`.
     structure
         What was built before for the same trends; by default it is built when it is needed.
     """
