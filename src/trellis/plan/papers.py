@@ -16,8 +16,8 @@ class PaperAlgorithm:
     Attributes
     ----------
     module
-        The module under `trellis.papers` that has `extract(stage)`, and where it has something to tell,
-        `explain(stage)`, which gives facts for `trellis explain`.
+        The module under `trellis.papers` that has `extract(given)`, and where it has more to say,
+        `explain(given)`, which gives facts for `trellis explain`.
     about
         A sentence that says how it works.
     reports
