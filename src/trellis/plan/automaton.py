@@ -82,20 +82,20 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class Alternation:
     """An OR: one of its arms remains."""
 
     arms: tuple[Remainder, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class Interleaving:
     """An AND: all of its arms remain, in any order of their events."""
 
     arms: tuple[Remainder, ...]
 
 
-Item: TypeAlias = "Leaf | Guard | Either | Every"
+Item: TypeAlias = "Leaf | Guard | Alternation | Interleaving"
 Remainder: TypeAlias = "tuple[Item, ...]"  # one after another
 _Step = tuple[Leaf, tuple[Guard, ...], Remainder]  # the variable, the guards before it, what remains
 
@@ -108,9 +108,9 @@ def _compiled(pattern: s.Pattern, after: tuple[str, ...] = ()) -> Remainder:
         case s.Absent(events=events):
             return (Guard(tuple(event.var for event in events), after),)
         case s.Or(arms=arms):
-            return (Either(tuple(_compiled(arm, after) for arm in arms)),)
+            return (Alternation(tuple(_compiled(arm, after) for arm in arms)),)
         case s.And(arms=arms):
-            return (Every(tuple(_compiled(arm, after) for arm in arms)),)
+            return (Interleaving(tuple(_compiled(arm, after) for arm in arms)),)
         case s.Seq(parts=parts):
             found: Remainder = ()
             for part in parts:
@@ -147,9 +147,9 @@ def _head_steps(head: Item) -> list[_Step]:
     match head:
         case Leaf(kleene=kleene):
             return [(head, (), (replace(head, taken=True),) if kleene else ())]
-        case Either(arms=arms):
+        case Alternation(arms=arms):
             return [step for arm in arms for step in _steps(arm)]
-        case Every(arms=arms):
+        case Interleaving(arms=arms):
             return [
                 (leaf, guards, _joined((*arms[:i], after, *arms[i + 1 :])))
                 for i, arm in enumerate(arms)
@@ -163,7 +163,7 @@ def _joined(arms: tuple[Remainder, ...]) -> Remainder:
     left = tuple(arm for arm in arms if arm)
     if not left:
         return ()
-    return left[0] if len(left) == 1 else (Every(left),)
+    return left[0] if len(left) == 1 else (Interleaving(left),)
 
 
 def _endings(rest: Remainder) -> list[tuple[Guard, ...]]:
@@ -178,9 +178,9 @@ def _head_endings(head: Item) -> list[tuple[Guard, ...]]:
             return [()] if taken else []
         case Guard():
             return [(head,)]
-        case Either(arms=arms):
+        case Alternation(arms=arms):
             return [way for arm in arms for way in _endings(arm)]
-        case Every(arms=arms):
+        case Interleaving(arms=arms):
             return list(dict.fromkeys(sum(way, ()) for way in product(*(_endings(arm) for arm in arms))))
 
 

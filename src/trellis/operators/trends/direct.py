@@ -44,7 +44,7 @@ COMPLEXITY = {
 }
 
 
-class Direct:
+class DirectEdges:
     """The direct successors of the events of a slice under skip-till-any.
 
     `method` follows from the conditions and the values at hand, in time linear in the events: a condition need not be
@@ -261,11 +261,11 @@ class Direct:
         return offsets, successors
 
 
-def find_direct(plan: Plan, events: Slice) -> Direct | None:
+def find_direct(plan: Plan, events: Slice) -> DirectEdges | None:
     """Return the direct successors of a slice, still to be found, or None where a plan does not ask for them."""
     if plan.bound.report is not Report.MAXIMAL or plan.bound.select is not Select.ANY:
         return None
-    return Direct(events, encode(plan.adjacent, events.columns, events.usable))
+    return DirectEdges(events, encode(plan.adjacent, events.columns, events.usable))
 
 
 def _inequalities(order: Order) -> Iterator[tuple[Ints, Ints]]:

@@ -20,7 +20,7 @@ from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report
 from trellis.operators.exact import LARGE, SMALL, Residues, primes_for, reconstruct
 from trellis.operators.trends.count import Counter, Weights
-from trellis.operators.trends.direct import Direct, Method
+from trellis.operators.trends.direct import DirectEdges, Method
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import build_index
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
@@ -37,7 +37,7 @@ def can_count(plan: Plan) -> bool:
     return plan.bound.window.kind is not WindowKind.SPAN and length_bounds(plan.bound.having) == (1, NO_BOUND)
 
 
-def is_better(direct: Direct) -> bool:
+def is_better(direct: DirectEdges) -> bool:
     """Return whether there are so many direct edges that counting is better done without them."""
     return direct.method is Method.BISECTION and direct.exceeds(WORTH * len(direct.events) + (1 << 20))
 
@@ -59,7 +59,7 @@ class DirectCounter(Counter):
     """
 
     def __init__(
-        self, direct: Direct, tasks: TrendTasks, graph: Callable[[], EventGraph], at_most: Callable[[], float],
+        self, direct: DirectEdges, tasks: TrendTasks, graph: Callable[[], EventGraph], at_most: Callable[[], float],
         threads: int = 1, events: Slice | None = None,
     ) -> None:  # fmt: skip
         """Sum over columns of `events`, by default of those that the direct successors were found among."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
     from trellis.operators.batch import PathBatch
     from trellis.operators.ranks import Ranks
-    from trellis.operators.trends.direct import Direct
+    from trellis.operators.trends.direct import DirectEdges
     from trellis.operators.trends.unrank import SliceUnranker
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name
@@ -83,7 +83,7 @@ class TrendOperator(QueryOperator):
         return self.structure.graph
 
     @property
-    def direct(self) -> Direct | None:
+    def direct(self) -> DirectEdges | None:
         """The direct successors, where trends are to be maximal."""
         return self.structure.direct
 

@@ -17,9 +17,9 @@ from trellis.plan.plan import Plan
 
 # Counting has to start fast: what else can be asked is imported where it is, since its kernels take their time.
 if TYPE_CHECKING:
-    from trellis.operators.trends.direct import Direct
+    from trellis.operators.trends.direct import DirectEdges
 
-BuildGraph = Callable[[Plan, Slice, "Direct | None"], EventGraph]
+BuildGraph = Callable[[Plan, Slice, "DirectEdges | None"], EventGraph]
 
 
 class TrendStructure:
@@ -54,7 +54,7 @@ class TrendStructure:
         return "graph" in vars(self)
 
     @cached_property
-    def direct(self) -> Direct | None:
+    def direct(self) -> DirectEdges | None:
         """The direct successors, where trends are to be maximal."""
         if self.plan.bound.report is not Report.MAXIMAL:
             return None
