@@ -1,6 +1,6 @@
 """Draws the pictures of the docs: `python docs/drawings/draw.py` writes them beside this file.
 
-Those of docs/attribute-index.md are computed here from the six prices, in the plainest way; a test compares them with the
+Those of docs/attribute-index.md are computed here from the six prices, plainly; a test compares them with the
 index itself. That of docs/how-a-query-runs.md shows the rooms of the house; a test checks that they are there.
 """
 
@@ -197,7 +197,7 @@ FLOORS = (
 
 
 def run() -> str:
-    """Draw the rooms that a query comes through, from the command to the kernels, and what is handed on between them."""
+    """Draw the rooms that a query passes, from the command to the kernels, and what is handed on between them."""
     left, width, height, gap = 40, 780, 54, 56
     down, up = left + 70, left + width - 70
     parts = []

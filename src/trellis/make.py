@@ -7,14 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 from trellis.events.slice import Slice
-from trellis.operators.contract import NotComparable, Operator
+from trellis.operators.contract import NotComparable, QueryOperator
 from trellis.plan import spec as o
 from trellis.plan.plan import Plan
 
-Make = Callable[[Plan, Slice, int], Operator]
+Make = Callable[[Plan, Slice, int], QueryOperator]
 
 
-def make_operator(plan: Plan, events: Slice, threads: int = 1) -> Operator:
+def make_operator(plan: Plan, events: Slice, threads: int = 1) -> QueryOperator:
     """Return the operator of a plan over a slice, or the one that the plan names for events that it cannot work on."""
     for spec in plan.operator.ways():
         with suppress(NotComparable):

@@ -60,7 +60,7 @@ def test_events_show_the_index_and_what_listing_would_take(samples: Path) -> Non
     assert set(told["listing"]) == {"mean_length", "memory", "time", "refused"}
     assert int(told["events"]["trends"]) > 10**8
     maximal = json.loads(run_local("explain", query, *stock, "--report-mode", "maximal").out)
-    assert "direct successors by halving in time" in maximal["operator"]["successors"]
+    assert "direct successors by time bisection" in maximal["operator"]["successors"]
     assert float(maximal["listing"]["mean_length"].split()[0]) > 1
     none = json.loads(run_local("explain", f"{query} AND s.price < 0", *stock).out)
     assert none["listing"] == {"trends": "none to list"}

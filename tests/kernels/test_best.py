@@ -11,7 +11,7 @@ from tests.kernels import naive
 from tests.kernels.cases import arrays_of, random_graph
 from trellis.kernels.best import nodes, ranks, search
 from trellis.kernels.count.passes import first_successors
-from trellis.kernels.event_graph.edges import latest_predecessors
+from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
 
 N, TASKS = 12, [(0, 8), (3, 12)]
 
@@ -27,13 +27,13 @@ class Case:
         events = np.stack([nearest, latest, np.ones(N, int), np.zeros(N, int)], axis=1)
         parts = np.stack([self.gives, np.zeros(N, int), np.zeros(N, int)])[:, :, None]
         one, zero = np.array([1]), np.zeros((1, 1), np.int64)
-        self.shape = nodes.Shape(
+        self.shape = nodes.PathValues(
             events, parts, np.array([nodes.HIGH]), one, np.empty((0, 2), int), np.empty((0, N), int), zero, zero,
             np.array([[0, 1, 1]]),
         )  # fmt: skip
         lo, hi = (np.array(side) for side in zip(*TASKS, strict=True))
-        self.tasks = nodes.Tasks(lo, hi, lo, np.zeros(2, int), np.arange(2), False, every)
-        self.links = nodes.Listed(offsets, successors)
+        self.tasks = nodes.SearchTasks(lo, hi, lo, np.zeros(2, int), np.arange(2), False, every)
+        self.links = EdgeLists(offsets, successors)
         self.paths = [naive.paths_of_task(self.graph, *task, every=every) for task in TASKS]
 
     def value(self, path: naive.Path) -> int:

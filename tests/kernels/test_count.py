@@ -13,7 +13,7 @@ from tests.kernels.cases import arrays_of, random_graph, tasks_of
 from trellis.kernels.count import passes, paths
 from trellis.kernels.count.algebra import Floats, Logs, Longest, Shortest, Wrapping, modulo
 from trellis.kernels.count.large import count_large
-from trellis.kernels.event_graph.edges import latest_predecessors
+from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
 
 N = 14
 TASKS = [(0, 9), (2, 11), (5, 14)]
@@ -48,9 +48,9 @@ class Relation:
         self.offsets, self.successors = arrays_of(self.graph)
         tails = (code, code + 1, six, zero, six)
         shapes: dict[str, Any] = {
-            "edges": passes.Edges(self.offsets, self.successors),
+            "edges": EdgeLists(self.offsets, self.successors),
             "tails": passes.Tails(*(a.astype(np.int32) for a in tails)),
-            "keys": passes.Keys(code, keys),
+            "keys": passes.KeyVertices(code, keys),
             "ranges": passes.Ranges(code, low, high),
             "pairs": passes.Pairs(
                 *(a.astype(np.int32) for a in tails), above, below,
@@ -59,14 +59,16 @@ class Relation:
         }  # fmt: skip
         self.shape = shapes[kind]
 
-    def events(self) -> passes.Events:
+    def events(self) -> passes.EventNeighbours:
         nearest = passes.first_successors(self.offsets, self.successors)
-        return passes.Events(self.later, nearest, latest_predecessors(self.offsets, self.successors), np.ones(N, bool))
+        return passes.EventNeighbours(
+            self.later, nearest, latest_predecessors(self.offsets, self.successors), np.ones(N, bool)
+        )
 
-    def tasks(self, single: bool, every: bool, first_end: list[int]) -> passes.Tasks:
+    def tasks(self, single: bool, every: bool, first_end: list[int]) -> passes.PassTasks:
         lo, hi = (np.array(side) for side in zip(*TASKS, strict=True))
         some, zeros = len(TASKS), np.zeros(len(TASKS), np.int64)
-        return passes.Tasks(
+        return passes.PassTasks(
             lo, hi, np.array(first_end), zeros, np.full(some, N), zeros, np.full(some, self.width), single, every
         )
 

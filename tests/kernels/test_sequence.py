@@ -26,7 +26,7 @@ class Case:
         fresh[1:, 1] = fresh[2:, 2] = False
         order = np.argsort(self.codes[0, begin[1] : begin[2]], kind="stable")
         run_begins = np.searchsorted(self.codes[0, begin[1] : begin[2]][order], np.arange(4))
-        self.candidates = walk.Candidates(
+        self.candidates = walk.WalkCandidates(
             events, begin, events + 1, np.full(len(events), N), np.full(len(events), N), pairs,
             np.array([walk.EQUAL, walk.GREATER]), self.codes, order + begin[1], run_begins, np.array([0, -1, -1]),
             fresh,

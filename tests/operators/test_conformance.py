@@ -26,7 +26,7 @@ from trellis.language.schema import Kind
 from trellis.make import operator_class
 from trellis.operators.aggregates import value_of
 from trellis.operators.batch import PathBatch
-from trellis.operators.contract import BestRequest, ListRequest, NotComparable, Operator
+from trellis.operators.contract import BestRequest, ListRequest, NotComparable, QueryOperator
 from trellis.operators.ranks import Ranks
 from trellis.plan.choice import OPERATORS, with_algorithm
 from trellis.plan.plan import Plan
@@ -55,7 +55,7 @@ def ways_of(plan: Plan) -> dict[tuple[str, str], Plan]:
     return found
 
 
-def operators_of(drawn: Case) -> Iterator[Operator]:
+def operators_of(drawn: Case) -> Iterator[QueryOperator]:
     """Yield the operators that take a query and its events, the default one first."""
     trends = detect(drawn)
     for (name, _), plan in ways_of(trends.plan).items():
@@ -63,7 +63,7 @@ def operators_of(drawn: Case) -> Iterator[Operator]:
             yield operator_class(name)(plan, trends.operator.events, 2)
 
 
-def label(operator: Operator) -> str:
+def label(operator: QueryOperator) -> str:
     return f"{operator.plan.operator.name} by {operator.plan.operator.method}"
 
 
@@ -98,15 +98,15 @@ def same(batch: PathBatch) -> PathBatch:
     return batch
 
 
-def listed(operator: Operator, ranges: list[tuple[int, int, int]], **how: Any) -> list[PathBatch]:
+def listed(operator: QueryOperator, ranges: list[tuple[int, int, int]], **how: Any) -> list[PathBatch]:
     return list(operator.list(ListRequest(ranges, same, **how)))
 
 
-def whole(operator: Operator) -> list[tuple[int, int, int]]:
+def whole(operator: QueryOperator) -> list[tuple[int, int, int]]:
     return [(group, 0, count) for group, count in enumerate(operator.counts)]
 
 
-def in_order(operator: Operator, rows: list[Row]) -> list[Row]:
+def in_order(operator: QueryOperator, rows: list[Row]) -> list[Row]:
     """Return rows as they came; those of named algorithms, which have an order of their own, by group and rank."""
     return sorted(rows) if operator.plan.operator.name == NAMED else rows
 
@@ -114,7 +114,7 @@ def in_order(operator: Operator, rows: list[Row]) -> list[Row]:
 # --- The contract -----------------------------------------------------------------------------------------------
 
 
-def check_listing(operator: Operator, wanted: list[Row], data: st.DataObject) -> None:
+def check_listing(operator: QueryOperator, wanted: list[Row], data: st.DataObject) -> None:
     """`list` in ranges, on threads, with positions only and compact is `list` as a whole."""
     counts = operator.counts
     assert in_order(operator, rows_of(listed(operator, whole(operator)))) == wanted
@@ -134,7 +134,7 @@ def check_listing(operator: Operator, wanted: list[Row], data: st.DataObject) ->
         assert expanded(compact) == [(*row[:3], ()) for row in some]
 
 
-def check_ranks(operator: Operator, wanted: list[Row]) -> None:
+def check_ranks(operator: QueryOperator, wanted: list[Row]) -> None:
     """`at` and `at_each` give what `list` gives at these ranks."""
     every_other = {
         group: [row for row in wanted if row[0] == group][::2] for group, count in enumerate(operator.counts) if count
@@ -145,7 +145,7 @@ def check_ranks(operator: Operator, wanted: list[Row]) -> None:
     assert rows_of(list(operator.at_each(chosen))) == [row for rows in every_other.values() for row in rows]
 
 
-def check_best(operator: Operator, per_group: bool) -> None:
+def check_best(operator: QueryOperator, per_group: bool) -> None:
     """`best` has what comes first when all are sorted."""
     plan = top_plan(operator.plan, 2, "length")
     plan = replace(plan, bound=replace(plan.bound, per_window=per_group))
@@ -161,7 +161,7 @@ def _table(batches: Any) -> list[dict[str, Any]]:
     return [row for batch in batches for row in batch.to_pylist()]
 
 
-def check_aggregates(operator: Operator, wanted: list[Row]) -> None:
+def check_aggregates(operator: QueryOperator, wanted: list[Row]) -> None:
     """`aggregate` is what the list gives."""
     bound = operator.plan.bound
     names = [v.name for v in bound.variables if not v.absent]
@@ -191,7 +191,7 @@ def check_aggregates(operator: Operator, wanted: list[Row]) -> None:
         assert shown == expect
 
 
-def check_copies(operator: Operator, wanted: list[Row]) -> None:
+def check_copies(operator: QueryOperator, wanted: list[Row]) -> None:
     """A pickle answers alike; a variant is of the same kind."""
     fresh = operator_class(operator.plan.operator.name)(operator.plan, operator.events, 1)
     for one in (fresh, operator):
@@ -202,13 +202,13 @@ def check_copies(operator: Operator, wanted: list[Row]) -> None:
     assert type(operator.variant(operator.plan, operator.events)) is type(operator)
 
 
-def check_words(operator: Operator) -> None:
+def check_words(operator: QueryOperator) -> None:
     said = operator.describe()
     assert said
     assert all(isinstance(name, str) and isinstance(text, str) for name, text in said.items())
 
 
-def refuses(operator: Operator) -> bool:
+def refuses(operator: QueryOperator) -> bool:
     """Return whether a named algorithm says that it cannot list these events, as `anchor` does without an index."""
     try:
         listed(operator, whole(operator))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trellis.errors import UsageError
-from trellis.plan.automaton import Automaton, Either, Every, Gap, Leaf, Remainder
+from trellis.plan.automaton import Alternation, Automaton, Guard, Interleaving, Leaf, Remainder
 
 MOST_SEQUENCES = 1000
 Names = frozenset[str] | None  # None: any name
@@ -66,11 +66,11 @@ def step_sequences_of(automaton: Automaton, types: Mapping[str, str | None]) -> 
     return joined
 
 
-def _expand(item: Leaf | Either | Every, types: Mapping[str, str | None]) -> list[StepSequence]:
+def _expand(item: Leaf | Alternation | Interleaving, types: Mapping[str, str | None]) -> list[StepSequence]:
     if isinstance(item, Leaf):
         return [StepSequence(((_names(types[item.variable]),),), kleene=item.kleene)]
     arms = [_one_after_another(arm, types) for arm in item.arms]
-    return _alternatives(arms) if isinstance(item, Either) else _in_any_order(arms)
+    return _alternatives(arms) if isinstance(item, Alternation) else _in_any_order(arms)
 
 
 def _names(type_: str | None) -> Names:
@@ -134,7 +134,7 @@ def _one_after_another(rest: Remainder, types: Mapping[str, str | None]) -> list
     joined: list[StepSequence] | None = None
     absent: frozenset[str] = frozenset()
     for item in rest:
-        if isinstance(item, Gap):
+        if isinstance(item, Guard):
             if joined is None:
                 raise _not_at_edge()
             absent |= frozenset(str(types[name]) for name in item.absent)

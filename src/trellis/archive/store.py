@@ -250,10 +250,10 @@ def remove_unnamed(directory: Path, manifest: Manifest) -> None:
     remove_own(directory, {MANIFEST, *manifest.files})
 
 
-def remove_own(directory: Path, spared: Collection[str] = ()) -> None:
-    """Remove the files that have names of an archive, but for some of them, and nothing else."""
+def remove_own(directory: Path, names: Collection[str] = ()) -> None:
+    """Remove the files that have names of an archive, but for `names`, and nothing else."""
     for path in directory.iterdir():
-        if path.name not in spared and OWN.fullmatch(path.name) and not path.is_symlink():
+        if path.name not in names and OWN.fullmatch(path.name) and not path.is_symlink():
             _remove(path)
 
 

@@ -75,7 +75,7 @@ def _joined(output: Output, states: list[Any]) -> Any:
 
 
 def value_of(output: Output, state: Any) -> Any:
-    """Return what an output shows of its state: an int, a float, a Fraction of decimals, an attribute's value."""
+    """Return the value of an output from its state: an int, a float, a Fraction of decimals, an attribute's value."""
     if output.function == "AVG":
         return state.mean()
     if output.function == "SUM":

@@ -114,8 +114,8 @@ class PathBatch:
     @cached_property
     def lengths(self) -> Ints:
         """The number of events of each result, shared ones included."""
-        told = np.diff(self.offsets)
-        return (told if self.shared is None else told + self.shared).astype(np.int64)
+        own = np.diff(self.offsets)
+        return (own if self.shared is None else own + self.shared).astype(np.int64)
 
     @cached_property
     def firsts(self) -> Small:
@@ -168,14 +168,14 @@ class PathBatch:
             return batches[0]
         sizes = np.cumsum([0, *(len(one.positions) for one in batches)])
         shifted = [one.ends.astype(np.int64) + shift for one, shift in zip(batches, sizes[:-1], strict=True)]
-        told = [one.variables for one in batches if one.variables is not None]
+        variables = [one.variables for one in batches if one.variables is not None]
 
         def labels() -> Labels:
             return _joined([one.ranks for one in batches], np.int64), _joined([one.groups for one in batches], np.int64)
 
         return PathBatch.of_ends(
             _joined([one.positions for one in batches], np.int32), _joined(shifted, np.int64), labels,
-            np.concatenate(told) if told else None,
+            np.concatenate(variables) if variables else None,
         )  # fmt: skip
 
     def on(self, events: Ints, variables: Ints, first_group: int = 0) -> PathBatch:
@@ -237,9 +237,9 @@ class PathBatch:
         offsets, lengths = self.offsets.astype(np.int64), self.lengths
         place = np.arange(len(self.positions)) - np.repeat(offsets[:-1], lengths)
         new = place >= np.repeat(shared, lengths)
-        told = np.append(0, np.cumsum(lengths - shared)).astype(np.int32)
+        ends = np.append(0, np.cumsum(lengths - shared)).astype(np.int32)
         variables = None if self.variables is None else self.variables[new]
-        return PathBatch(self.positions[new], told, lambda: (self.ranks, self.groups), variables, shared)
+        return PathBatch(self.positions[new], ends, lambda: (self.ranks, self.groups), variables, shared)
 
 
 def rank_labels(runs: Sequence[tuple[int, int, int]]) -> Labels:

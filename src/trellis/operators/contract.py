@@ -5,7 +5,7 @@ in Spark's Python workers and in streams. `trellis.make` makes the one that the 
 
 The results of each group (a window of a partition) have *ranks* 0, 1, ... in the order of their events: by the first
 event in which two results differ, a result before its own extensions, and where all events are the same by variables.
-All answers agree on this order, so a rank is an address: `at` gives what `list` gives there, on any machine.
+All answers agree on this order, so a rank names a result: `at` gives what `list` gives there, on any machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Counts = list[int]
 
 @dataclass(frozen=True)
 class ListRequest(Generic[T]):
-    """Which results are to be listed, and how.
+    """A request to list results: which, and how.
 
     Attributes
     ----------
@@ -60,13 +60,13 @@ class ListRequest(Generic[T]):
         return sum(end - begin for _, begin, end in self.ranges)
 
     def made(self, batch: PathBatch) -> T:
-        """Return what is made of a batch, in the form that is asked for."""
+        """Make of a batch what the request wants, in the form that it asks for."""
         return self.make(batch.compacted() if self.compact else batch)
 
 
 @dataclass(frozen=True)
 class BestRequest(Generic[T]):
-    """Which results can be in the result of an ORDER BY.
+    """A request for results that may be among the first of an ORDER BY.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class NotComparable(Exception):
     """A condition cannot be decided by comparing two codes, on the events at hand: another operator must be taken."""
 
 
-class Operator(ABC):
+class QueryOperator(ABC):
     """Answers questions about the results of one slice.
 
     Constructing one does no work beyond what decides whether it can run at all (`NotComparable`); the rest is done
@@ -155,7 +155,7 @@ class Operator(ABC):
 
     @abstractmethod
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """Yield what is made of the results with given ranks, without the results before them.
+        """List the results with given ranks, without those before them, as the request makes them.
 
         Batches come in the order of the ranges and ranks, however many threads list, and whoever stops early leaves no
         thread behind. A batch names a bounded number of events (or one result) and is never empty; so memory does not
@@ -163,7 +163,7 @@ class Operator(ABC):
         """
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
-        """Yield what is made of the results that can be in the result of ORDER BY, in the order (group, rank).
+        """List the results that may be in the result of ORDER BY, in the order (group, rank).
 
         Those that are in it are among them; an operator that can search the best ones gives no others.
         """
@@ -173,7 +173,7 @@ class Operator(ABC):
     # --- Copies -----------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def variant(self, plan: Plan, events: Slice) -> Operator:
+    def variant(self, plan: Plan, events: Slice) -> QueryOperator:
         """Return the same kind of operator for the same results with other output.
 
         `plan` differs in what is returned, aggregated or ordered by, and `events` in its columns. What is already
@@ -188,9 +188,9 @@ class Operator(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, str]:
-        """Return what answers rest on, with numbers, for `explain`: a few names with a text each."""
+        """Return facts for `explain`, with numbers: a few names with a text each."""
 
 
-def state_of(thing: Any, *kept: str) -> dict[str, Any]:
+def state_of(thing: Any, *names: str) -> dict[str, Any]:
     """Return the attributes of an object that a pickle keeps, as far as they are known."""
-    return {name: value for name, value in vars(thing).items() if name in kept}
+    return {name: value for name, value in vars(thing).items() if name in names}

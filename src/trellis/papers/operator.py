@@ -16,7 +16,7 @@ from trellis.kernels.best.ranks import rank_order
 from trellis.kernels.unrank import ranks as kernel
 from trellis.operators.batch import PathBatch, RankRange
 from trellis.operators.contract import BestRequest, ListRequest
-from trellis.operators.trends.direct import Direct
+from trellis.operators.trends.direct import DirectEdges
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.operator import TrendOperator, batch_values
 from trellis.operators.trends.structure import TrendStructure
@@ -119,7 +119,7 @@ class NamedOperator(TrendOperator):
         return whole.take(order).pieces(batch_values(self.events))
 
 
-def _constructed(plan: Plan, events: Slice, direct: Direct | None, construction: str, threads: int) -> EventGraph:
+def _constructed(plan: Plan, events: Slice, direct: DirectEdges | None, construction: str, threads: int) -> EventGraph:
     from trellis.papers.abi.event_graph import constructed_graph
 
     return constructed_graph(plan, events, construction, threads)

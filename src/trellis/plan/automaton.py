@@ -1,4 +1,4 @@
-"""The automaton of a pattern: its states, and which variable leads from one to the next.
+"""The automaton of a pattern: its positions, and the steps and guards between them.
 
 It is the only form in which a pattern leaves the plan. A state is what remains to be matched. Reading an event as a
 variable leads to what remains after it (a partial derivative of the pattern), so SEQ, OR, AND and Kleene variables need
@@ -21,18 +21,18 @@ MOST_STATES = 4096  # of other patterns, which have hardly more than variables
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class Guard:
     """A NOT: no event that fits one of `absent` between the last events of the variables `after` and what comes next.
 
-    Of `after` those count that have events; without any, the gap begins where the window does.
+    Of `after` those count that have events; without any, the guard begins where the window does.
     """
 
     absent: tuple[str, ...]
     after: tuple[str, ...]
 
 
-def _absent(gaps: tuple[Gap, ...]) -> tuple[str, ...]:
-    return tuple(name for gap in gaps for name in gap.absent)
+def _absent(guards: tuple[Guard, ...]) -> tuple[str, ...]:
+    return tuple(name for guard in guards for name in guard.absent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,32 +40,32 @@ class Transition:
     """From `source` to `target` by an event bound to `variable`.
 
     The event must be later than the last events of the variables `after`, as far as they have any; arms of an AND may
-    take events of the same time. It closes `gaps`.
+    take events of the same time. It closes `guards`.
     """
 
     source: int
     variable: str
     target: int
-    gaps: tuple[Gap, ...] = ()
+    guards: tuple[Guard, ...] = ()
     after: tuple[str, ...] = ()
 
     @property
     def absent(self) -> tuple[str, ...]:
         """The variables that must not occur in between."""
-        return _absent(self.gaps)
+        return _absent(self.guards)
 
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """A match may end in `state`; `gaps` stay open to the end of the window."""
+    """A match may end in `state`; `guards` stay open to the end of the window."""
 
     state: int
-    gaps: tuple[Gap, ...] = ()
+    guards: tuple[Guard, ...] = ()
 
     @property
     def absent(self) -> tuple[str, ...]:
         """The variables that must not follow."""
-        return _absent(self.gaps)
+        return _absent(self.guards)
 
 
 # --- What remains of a pattern ----------------------------------------------------------------------------------
@@ -82,22 +82,22 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
+class Alternation:
     """An OR: one of its arms remains."""
 
     arms: tuple[Remainder, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Every:
+class Interleaving:
     """An AND: all of its arms remain, in any order of their events."""
 
     arms: tuple[Remainder, ...]
 
 
-Item: TypeAlias = "Leaf | Gap | Either | Every"
+Item: TypeAlias = "Leaf | Guard | Alternation | Interleaving"
 Remainder: TypeAlias = "tuple[Item, ...]"  # one after another
-_Step = tuple[Leaf, tuple[Gap, ...], Remainder]  # the variable, the gaps before it, what remains
+_Step = tuple[Leaf, tuple[Guard, ...], Remainder]  # the variable, the guards before it, what remains
 
 
 def _compiled(pattern: s.Pattern, after: tuple[str, ...] = ()) -> Remainder:
@@ -106,11 +106,11 @@ def _compiled(pattern: s.Pattern, after: tuple[str, ...] = ()) -> Remainder:
         case s.Single(var=var) | s.Kleene(var=var):
             return (Leaf(var, isinstance(pattern, s.Kleene), after),)
         case s.Absent(events=events):
-            return (Gap(tuple(event.var for event in events), after),)
+            return (Guard(tuple(event.var for event in events), after),)
         case s.Or(arms=arms):
-            return (Either(tuple(_compiled(arm, after) for arm in arms)),)
+            return (Alternation(tuple(_compiled(arm, after) for arm in arms)),)
         case s.And(arms=arms):
-            return (Every(tuple(_compiled(arm, after) for arm in arms)),)
+            return (Interleaving(tuple(_compiled(arm, after) for arm in arms)),)
         case s.Seq(parts=parts):
             found: Remainder = ()
             for part in parts:
@@ -137,9 +137,9 @@ def _steps(rest: Remainder) -> list[_Step]:
     if not rest:
         return []
     head, tail = rest[0], rest[1:]
-    steps = [(leaf, gaps, after + tail) for leaf, gaps, after in _head_steps(head)]
+    steps = [(leaf, guards, after + tail) for leaf, guards, after in _head_steps(head)]
     for skipped in _head_endings(head):
-        steps += [(leaf, skipped + gaps, after) for leaf, gaps, after in _steps(tail)]
+        steps += [(leaf, skipped + guards, after) for leaf, guards, after in _steps(tail)]
     return steps
 
 
@@ -147,15 +147,15 @@ def _head_steps(head: Item) -> list[_Step]:
     match head:
         case Leaf(kleene=kleene):
             return [(head, (), (replace(head, taken=True),) if kleene else ())]
-        case Either(arms=arms):
+        case Alternation(arms=arms):
             return [step for arm in arms for step in _steps(arm)]
-        case Every(arms=arms):
+        case Interleaving(arms=arms):
             return [
-                (leaf, gaps, _joined((*arms[:i], after, *arms[i + 1 :])))
+                (leaf, guards, _joined((*arms[:i], after, *arms[i + 1 :])))
                 for i, arm in enumerate(arms)
-                for leaf, gaps, after in _steps(arm)
+                for leaf, guards, after in _steps(arm)
             ]
-        case Gap():
+        case Guard():
             return []
 
 
@@ -163,39 +163,39 @@ def _joined(arms: tuple[Remainder, ...]) -> Remainder:
     left = tuple(arm for arm in arms if arm)
     if not left:
         return ()
-    return left[0] if len(left) == 1 else (Every(left),)
+    return left[0] if len(left) == 1 else (Interleaving(left),)
 
 
-def _endings(rest: Remainder) -> list[tuple[Gap, ...]]:
-    """Return, for each way in which nothing more is needed, the gaps that stay open."""
+def _endings(rest: Remainder) -> list[tuple[Guard, ...]]:
+    """Return, for each way in which nothing more is needed, the guards that stay open."""
     ways = product(*(_head_endings(head) for head in rest))
     return list(dict.fromkeys(sum(way, ()) for way in ways))
 
 
-def _head_endings(head: Item) -> list[tuple[Gap, ...]]:
+def _head_endings(head: Item) -> list[tuple[Guard, ...]]:
     match head:
         case Leaf(taken=taken):
             return [()] if taken else []
-        case Gap():
+        case Guard():
             return [(head,)]
-        case Either(arms=arms):
+        case Alternation(arms=arms):
             return [way for arm in arms for way in _endings(arm)]
-        case Every(arms=arms):
+        case Interleaving(arms=arms):
             return list(dict.fromkeys(sum(way, ()) for way in product(*(_endings(arm) for arm in arms))))
 
 
-def leaves_and_gaps(rest: Remainder) -> Iterator[Leaf | Gap]:
+def leaves_and_guards(rest: Remainder) -> Iterator[Leaf | Guard]:
     """Yield the variables and the NOTs of what remains."""
     for item in rest:
-        if isinstance(item, Leaf | Gap):
+        if isinstance(item, Leaf | Guard):
             yield item
         else:
             for arm in item.arms:
-                yield from leaves_and_gaps(arm)
+                yield from leaves_and_guards(arm)
 
 
-class PatternStates:
-    """The states of a pattern, numbered from 0 as they are reached: each is what remains to be matched."""
+class LazyAutomaton:
+    """The automaton of a pattern, whose states are made and numbered as they are reached."""
 
     def __init__(self, root: Remainder) -> None:
         self._rests, self._numbers = [root], {root: 0}
@@ -206,29 +206,29 @@ class PatternStates:
         return len(self._rests)
 
     def _transitions(self, state: int) -> tuple[Transition, ...]:
-        """Return what leads on from a state."""
+        """Return the transitions that leave a state."""
         found = []
-        for leaf, gaps, rest in _steps(self._rests[state]):
+        for leaf, guards, rest in _steps(self._rests[state]):
             if rest not in self._numbers:
                 self._numbers[rest] = len(self._rests)
                 self._rests.append(rest)
             after = (leaf.variable,) if leaf.taken else leaf.after
-            found.append(Transition(state, leaf.variable, self._numbers[rest], gaps, after))
+            found.append(Transition(state, leaf.variable, self._numbers[rest], guards, after))
         return tuple(dict.fromkeys(found))
 
     def _endings(self, state: int) -> tuple[Acceptance, ...]:
         """Return the ways in which a match may end in a state."""
-        return tuple(Acceptance(state, gaps) for gaps in _endings(self._rests[state]))
+        return tuple(Acceptance(state, guards) for guards in _endings(self._rests[state]))
 
     def _open(self, state: int) -> frozenset[str]:
         """Return the variables that may still take an event."""
-        return frozenset(item.variable for item in leaves_and_gaps(self._rests[state]) if isinstance(item, Leaf))
+        return frozenset(item.variable for item in leaves_and_guards(self._rests[state]) if isinstance(item, Leaf))
 
     def _timed(self, state: int) -> frozenset[str]:
         """Return the variables for whose last events the rest of a match still asks when they were."""
         return frozenset(
             name
-            for item in leaves_and_gaps(self._rests[state])
+            for item in leaves_and_guards(self._rests[state])
             for name in ((item.variable,) if isinstance(item, Leaf) and item.taken else item.after)
         )
 
@@ -246,7 +246,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class PositionLinks:
-    """Which positions may follow one another, by their numbers, and what NOT forbids between them.
+    """The steps between positions, by their numbers, and what NOT forbids between them.
 
     Attributes
     ----------
@@ -267,14 +267,14 @@ class PositionLinks:
 
 @dataclass(frozen=True, slots=True)
 class Automaton:
-    """The states of a pattern, numbered from 0, the initial one.
+    """The automaton of a pattern; its states are numbered from 0, the initial one.
 
     Attributes
     ----------
     positions
         The variables in the order of the pattern, each once.
     states, transitions, accepting
-        How many states there are, and what leads from one to the next and ends a match.
+        The number of states, the transitions between them, and how a match may end.
     complete
         Whether all states are there; False where they are too many.
     concurrent
@@ -282,7 +282,7 @@ class Automaton:
     repeated
         Whether a variable stands at several places of the pattern.
     root
-        What remains at the beginning, from which `PatternStates` finds states beyond those that are here.
+        The whole pattern as a remainder, from which `LazyAutomaton` finds states beyond those that are here.
     """
 
     positions: tuple[Position, ...]
@@ -315,7 +315,10 @@ class Automaton:
         return PositionLinks(dict(sorted(steps.items())), tuple(sorted(firsts)), tuple(sorted(lasts)), *before, *after)
 
     def chain(self) -> tuple[tuple[str, ...], ...] | None:
-        """Return what NOT forbids before each position and after the last; None if these are not single events."""
+        """Return the variables that NOT forbids around each position; None unless these are single events in a row.
+
+        They are those before each position, and last those after the last position.
+        """
         links = self.links()
         if links is None or any(position.kleene for position in self.positions):
             return None
@@ -327,18 +330,18 @@ class Automaton:
 def build_automaton(pattern: s.Pattern) -> Automaton:
     """Return the automaton of a pattern."""
     root = _compiled(pattern)
-    leaves = [Position(item.variable, item.kleene) for item in leaves_and_gaps(root) if isinstance(item, Leaf)]
+    leaves = [Position(item.variable, item.kleene) for item in leaves_and_guards(root) if isinstance(item, Leaf)]
     positions = tuple(dict.fromkeys(leaves))
     concurrent = any(isinstance(node, s.And) for node in s.walk(pattern))
-    states, most = PatternStates(root), MAX_STATES if concurrent else MOST_STATES
+    lazy, most = LazyAutomaton(root), MAX_STATES if concurrent else MOST_STATES
     transitions: list[Transition] = []
     accepting: list[Acceptance] = []
     state = 0
-    while state < len(states) <= most:
-        transitions += states.transitions(state)
-        accepting += states.endings(state)
+    while state < len(lazy) <= most:
+        transitions += lazy.transitions(state)
+        accepting += lazy.endings(state)
         state += 1
     return Automaton(
-        positions, min(len(states), most), tuple(transitions), tuple(accepting), len(states) <= most, concurrent,
+        positions, min(len(lazy), most), tuple(transitions), tuple(accepting), len(lazy) <= most, concurrent,
         len(positions) < len(leaves), root,
     )  # fmt: skip

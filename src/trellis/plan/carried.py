@@ -1,4 +1,4 @@
-"""What a match of several variables has to remember besides its last event, and what that costs: for `explain`."""
+"""The registers of a match of several variables, besides its last event, and their cost: for `explain`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _index(conditions: tuple[Condition, ...]) -> str:
 
 
 def _carried(plan: Plan) -> list[str]:
-    """Return what has to be known of a match so far, and for what."""
+    """Return the events that a match so far carries along, each with its condition."""
     bound = plan.bound
     absent = {v.name for v in bound.variables if v.absent}
     found = []

@@ -94,7 +94,7 @@ def _window_data(bound: BoundQuery) -> dict[str, Any]:
 
 
 def _stream_data(bound: BoundQuery) -> list[str]:
-    """Return what a stream of events holds for the query; nothing if it cannot stand over one."""
+    """Describe the state that a stream holds for the query; nothing if it cannot be a standing query."""
     if bound.window.kind is WindowKind.WHOLE:
         return []
     if bound.window.kind is WindowKind.SLIDING:

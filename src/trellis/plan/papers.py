@@ -10,14 +10,14 @@ EVERY_REPORT = frozenset(Report)
 
 
 @dataclass(frozen=True)
-class Named:
+class PaperAlgorithm:
     """A named algorithm.
 
     Attributes
     ----------
     module
-        The module under `trellis.papers` that has `extract(stage)`, and where it has something to tell,
-        `explain(stage)`, which gives facts for `trellis explain`.
+        The module under `trellis.papers` that has `extract(given)`, and where it has more to say,
+        `explain(given)`, which gives facts for `trellis explain`.
     about
         A sentence that says how it works.
     reports
@@ -33,9 +33,13 @@ class Named:
 
 
 ABI = {
-    "dfs": Named("abi.dfs", "walks the graph depth first from every start vertex; it stores one path at a time"),
-    "bfs": Named("abi.bfs", "extends all partial trends by one event a round, breadth first, and stores them all"),
-    "anchor": Named(
+    "dfs": PaperAlgorithm(
+        "abi.dfs", "walks the graph depth first from every start vertex; it stores one path at a time"
+    ),
+    "bfs": PaperAlgorithm(
+        "abi.bfs", "extends all partial trends by one event per round, breadth first, and stores them all"
+    ),
+    "anchor": PaperAlgorithm(
         "abi.anchor",
         "finds the sub-sequences between anchor vertices breadth first, then joins them depth first, on threads",
         uses=frozenset({"anchors"}),
@@ -44,29 +48,31 @@ ABI = {
 
 COMPLETE = frozenset({Report.UNEXTENDABLE, Report.MAXIMAL})
 
-CET: dict[str, Named] = {
-    "baseline": Named(
+CET: dict[str, PaperAlgorithm] = {
+    "baseline": PaperAlgorithm(
         "cet.baseline",
         "keeps all trends so far and holds each new event against every one of them: the CET paper's Algorithm 1",
         reports=frozenset({Report.MAXIMAL}),
     ),
-    "flattened": Named(
+    "flattened": PaperAlgorithm(
         "cet.flattened",
         "finds all sequences of each length from 1 to the longest, one length after another, and leaves out the others",
         reports=COMPLETE,
     ),
-    "sase": Named(
+    "sase": PaperAlgorithm(
         "cet.sase",
         "keeps events with pointers to those before them, and walks these depth first when a window ends",
         reports=COMPLETE,
     ),
-    "m-cet": Named("cet.m_cet", "walks the graph depth first; it stores the current trend only", reports=COMPLETE),
-    "t-cet": Named(
+    "m-cet": PaperAlgorithm(
+        "cet.m_cet", "walks the graph depth first; it stores the current trend only", reports=COMPLETE
+    ),
+    "t-cet": PaperAlgorithm(
         "cet.t_cet",
         "extends the partial trends of every event by its successors, breadth first, and stores them all",
         reports=COMPLETE,
     ),
-    "h-cet": Named(
+    "h-cet": PaperAlgorithm(
         "cet.h_cet",
         "stores the partial trends of graphlets, which windows share, and joins them depth first; the optimizer "
         "chooses the graphlets by the memory limit",

@@ -53,7 +53,7 @@ class Relation:
 
     @property
     def kind(self) -> str | None:
-        """What kind of index serves: `key`, `inequality`, `range`, `two inequalities`; None where edges are needed."""
+        """The kind of index: `key`, `inequality`, `range`, `two inequalities`; None where edges are needed."""
         plain = [len(order) == 1 and order[0].function != "!=" for order in self.orders]
         if self.rest or len(plain) > 2 or (len(plain) == 2 and not all(plain)):
             return None

@@ -1,4 +1,4 @@
-"""What is set of a named algorithm: plain numbers and names that travel with the plan."""
+"""The settings of a named algorithm: plain numbers and names that are part of the plan."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trellis.limits import DEFAULT_MAX_TRENDS
 
 @dataclass(frozen=True, slots=True)
 class AlgorithmSettings:
-    """How a named algorithm is to work.
+    """The settings of a named algorithm.
 
     Attributes
     ----------

@@ -14,7 +14,7 @@ AUTO = "auto"
 
 @dataclass(frozen=True, slots=True)
 class OperatorSpec:
-    """Which operator finds the results of a plan; chosen once, by `trellis.plan.choice`.
+    """The operator that finds the results of a plan; chosen once, by `trellis.plan.choice`.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class OperatorSpec:
 
     @property
     def cost(self) -> str:
-        """What counting costs, in a sentence."""
+        """The cost of counting, in a sentence."""
         return self.how.get("counting", "")
 
     def ways(self) -> Iterator[OperatorSpec]:

@@ -106,7 +106,7 @@ def test_fixed_sequences_have_a_column_for_each_variable() -> None:
     "text",
     ["PATTERN SEQ(E a, E+ b[], E c)", "PATTERN SEQ(E a, E+ b[], E c) WHERE a.x < c.x"],
 )
-def test_more_results_than_can_be_listed_are_counted_and_addressed(text: str) -> None:
+def test_more_results_than_can_be_listed_are_counted_and_unranked(text: str) -> None:
     size = 100
     table = pa.table({"t": list(range(size)), "id": list(range(size)), "x": list(range(size))})
     trends = trellis.query(text).detect(table, time="t", event_id="id")

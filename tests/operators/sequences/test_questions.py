@@ -88,7 +88,7 @@ def test_a_constant_goes_over_an_equality() -> None:
     assert [condition.variables for condition in sequence.inferred] == [("T1",)]
 
 
-def test_twenty_variables_are_counted_and_addressed() -> None:
+def test_twenty_variables_are_counted_and_unranked() -> None:
     text = "PATTERN " + ";".join(f"v{i}" for i in range(20)) + " WHERE v0.price < 100.0 AND v0.ts < v9.ts"
     trends = detect(text)
     assert trends.count() == comb(N, 20)

@@ -13,7 +13,7 @@ import trellis
 from tests.profiles import examples
 from trellis.kernels.best.nodes import WORD, widths, words_of
 from trellis.kernels.list.aggregates import sum_integers
-from trellis.operators.trends.keys import Rounded
+from trellis.operators.trends.keys import Rounding
 from trellis.operators.trends.search import _number, _words
 
 WHOLE = st.one_of(st.integers(-(2**127), 2**127 - 1), st.integers(-5, 5), st.sampled_from([2**64, -(2**64), 2**126]))
@@ -46,7 +46,7 @@ def test_whole_numbers_are_words(drawn: list[tuple[int, int]]) -> None:
     st.integers(-(2**90), 2**90), st.integers(-1100, 1000), st.integers(1, 9), st.sampled_from([1, -1]), st.booleans()
 )
 def test_the_numbers_that_are_rounded_to_one_value(number: int, power: int, count: int, sign: int, mean: bool) -> None:
-    rounded = Rounded(slice(0, 2), Fraction(2) ** power, 91, sign, mean)
+    rounded = Rounding(slice(0, 2), Fraction(2) ** power, 91, sign, mean)
     shown = rounded.shown(number, count)
     worst, beyond = rounded.worst(shown, count)
     assert rounded.shown(worst, count) == shown

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.operators.trends.direct_cases import Stage, make_key, make_stage, make_values, other_side
 from tests.profiles import examples
 from trellis.kernels.maximal import inequality as kernel
-from trellis.operators.trends.direct import Direct, Method
+from trellis.operators.trends.direct import DirectEdges, Method
 
 NO_CAP = 1 << 40
 SEEDS = st.integers(0, 2**32)
@@ -20,7 +20,7 @@ EXAMPLES = examples(200)
 
 
 def found(stage: Stage, *expected: Method) -> list[list[int]]:
-    direct = Direct(stage.slice(), stage.adjacency())
+    direct = DirectEdges(stage.slice(), stage.adjacency())
     assert direct.method in expected
     edges = direct.edges(NO_CAP)
     assert edges is not None
@@ -47,7 +47,7 @@ def with_inequality(rng: np.random.Generator, stage: Stage) -> Stage:
 def test_one_inequality_on_any_sides(seed: int, most: int) -> None:
     rng = np.random.default_rng(seed)
     stage = with_inequality(rng, make_stage(rng, most))
-    assert found(stage, Method.HALVES) == stage.reduced()
+    assert found(stage, Method.BISECTION) == stage.reduced()
 
 
 @EXAMPLES
@@ -57,9 +57,9 @@ def test_a_key_that_is_another_one_on_the_other_side(seed: int, most: int) -> No
     stage = make_stage(rng, most)
     stage.key = (make_key(rng, len(stage)), make_key(rng, len(stage)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Direct, "_returns_pay", True)
+        patch.setattr(DirectEdges, "_returns_pay", True)
         # By chance the keys of few events can be the same on both sides.
-        assert found(stage, Method.RETURNS, Method.HALVES) == stage.reduced()
+        assert found(stage, Method.RETURNS, Method.BISECTION) == stage.reduced()
 
 
 @EXAMPLES
@@ -109,7 +109,7 @@ def test_more_events_than_one_stretch(shape: str, span: int | None) -> None:
     if span is not None:
         slice_ = stage.slice()
         assert len(kernel.tiles(slice_.bounds, slice_.until)) > 1
-    assert found(stage, Method.HALVES) == stage.reduced()
+    assert found(stage, Method.BISECTION) == stage.reduced()
 
 
 def test_the_cap_is_told_before_all_edges_are_found() -> None:
@@ -118,7 +118,7 @@ def test_the_cap_is_told_before_all_edges_are_found() -> None:
     value = np.concatenate([np.arange(n // 2)[::-1], np.arange(n // 2)[::-1] + n])
     stage = Stage(np.arange(n), np.array([0, n]), None, everything, everything, everything)
     stage.orders = [(value, [(">", value)])]
-    direct = Direct(stage.slice(), stage.adjacency())
+    direct = DirectEdges(stage.slice(), stage.adjacency())
     assert direct.exceeds(n * n // 4 - 1)
     assert not direct.exceeds(n * n // 4)
     assert direct.edges(n * n // 4 - 1) is None

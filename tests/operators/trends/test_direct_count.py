@@ -18,7 +18,7 @@ from tests.profiles import examples
 from trellis.events.slice import Groups, Slice
 from trellis.operators.exact import Residues
 from trellis.operators.trends import count, direct_count
-from trellis.operators.trends.direct import Direct
+from trellis.operators.trends.direct import DirectEdges
 from trellis.operators.trends.direct_count import DirectCounter
 from trellis.operators.trends.tasks import TrendTasks
 
@@ -47,7 +47,7 @@ def no_graph() -> None:
 
 
 def counter_of(stage: Stage, events: Slice, threads: int = 1, at_most: float = inf) -> DirectCounter:
-    direct = Direct(events, stage.adjacency())
+    direct = DirectEdges(events, stage.adjacency())
     return DirectCounter(direct, tasks_of(events), no_graph, lambda: at_most, threads)  # type: ignore[arg-type]
 
 
@@ -138,7 +138,7 @@ def test_two_falling_runs_are_counted_without_their_edges() -> None:
 
 def test_few_edges_are_better_listed() -> None:
     stage = whole(np.random.default_rng(1).permutation(5000))
-    assert not direct_count.is_better(Direct(stage.slice(), stage.adjacency()))
+    assert not direct_count.is_better(DirectEdges(stage.slice(), stage.adjacency()))
 
 
 def test_columns_that_the_query_does_not_name_are_summed() -> None:

@@ -19,16 +19,16 @@ from trellis.events.adjacency import encode
 from trellis.language.parser import parse
 from trellis.language.syntax import Report, Select
 from trellis.operators.trends import graph as module
-from trellis.operators.trends.direct import Direct, Method, find_direct
+from trellis.operators.trends.direct import DirectEdges, Method, find_direct
 
 SCHEMA = {"time": "int64", "id": "int64", "x": "int64", "y": "double", "k": "string", "m": "string"}
 CONDITIONS = {
-    "s[i].x > s[i-1].x": Method.HALVES,
-    "s[i].x <= s[i-1].x": Method.HALVES,
-    "s[i].x >= 0.5 * s[i-1].x": Method.HALVES,
-    "s[i].y < s[i-1].x AND s[i].y < s[i-1].y": Method.HALVES,
-    "s[i].k = s[i-1].k": Method.HALVES,
-    "s[i].k = s[i-1].k AND s[i].x > 1.5 * s[i-1].x": Method.HALVES,
+    "s[i].x > s[i-1].x": Method.BISECTION,
+    "s[i].x <= s[i-1].x": Method.BISECTION,
+    "s[i].x >= 0.5 * s[i-1].x": Method.BISECTION,
+    "s[i].y < s[i-1].x AND s[i].y < s[i-1].y": Method.BISECTION,
+    "s[i].k = s[i-1].k": Method.BISECTION,
+    "s[i].k = s[i-1].k AND s[i].x > 1.5 * s[i-1].x": Method.BISECTION,
     "s[i].k = s[i-1].m": Method.RETURNS,
     "s[i].k != s[i-1].k": Method.TURNS,
     "s[i].x != s[i-1].x AND s[i].k = s[i-1].k": Method.TURNS,
@@ -78,7 +78,7 @@ def method_of(condition: str, rows: list[dict[str, Any]]) -> Method:
     table = pa.Table.from_pylist(rows)
     operator = trellis.query(f"PATTERN E+ s[] WHERE {condition}").detect(table, event_id="id").operator
     adjacency = encode(operator.plan.adjacent, operator.events.columns, operator.events.usable)
-    return Direct(operator.events, adjacency).method
+    return DirectEdges(operator.events, adjacency).method
 
 
 def maximal(drawn: Case) -> Case:
@@ -117,7 +117,7 @@ def test_each_way_equals_reachability(condition: str, within: str, monkeypatch: 
     table = table_of(300, 5)
     text = f"PATTERN E+ s[] WHERE {condition} REPORT maximal{within}"
     edges = listed(text, table)
-    monkeypatch.setattr(Direct, "_choose", lambda self: Method.REACH)
+    monkeypatch.setattr(DirectEdges, "_choose", lambda self: Method.REACH)
     assert listed(text, table) == edges
     monkeypatch.setattr(module, "REACH_BYTES", 1000)  # a few columns at a time
     assert listed(text, table) == edges
@@ -141,7 +141,7 @@ def test_too_many_direct_edges_are_refused(condition: str, monkeypatch: pytest.M
 
 
 def test_the_way_is_told_beforehand() -> None:
-    def direct_of(text: str) -> Direct | None:
+    def direct_of(text: str) -> DirectEdges | None:
         operator = trellis.query(text).detect(table_of(9, 1), event_id="id").operator
         return find_direct(operator.plan, operator.events)
 

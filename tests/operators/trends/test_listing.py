@@ -16,7 +16,7 @@ from trellis.operators.batch import PathBatch
 from trellis.operators.trends import listing
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.listing import Listing, TraversalInput
-from trellis.operators.trends.stretches import Stretches
+from trellis.operators.trends.task_ranges import TaskRanges
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
 Path = tuple[int, ...]
@@ -114,7 +114,7 @@ class Case:
         return paths_of(self.graph, self.ok, self.tasks, task, self.least, self.most, 8_000)
 
     @property
-    def ground(self) -> TraversalInput:
+    def traversal(self) -> TraversalInput:
         n = len(self.ok)
         no_groups = Groups(*(np.zeros(0, np.int64) for _ in range(3)))
         events = Slice({}, pa.nulls(n), np.arange(n), self.ok, np.array([0, n]), no_groups, np.full(n, n))
@@ -173,12 +173,12 @@ def test_every_row_of_random_ranges(compact: bool, monkeypatch: pytest.MonkeyPat
             monkeypatch.setattr(listing, "BLOCK_VALUES", rng.choice([0, 64, 500, 5000, 1 << 18]))
             monkeypatch.setattr(listing, "FIRST_ROWS", rng.choice([1, 10, 300]))
             monkeypatch.setattr(listing, "LARGE_ROWS", rng.choice([1, 50, 1000]))
-            stretches = Stretches(case.tasks, case.sizes, ranges)
+            ranges = TaskRanges(case.tasks, case.sizes, ranges)
             values, threads = rng.choice([1, 50, 700, 1 << 18]), rng.choice([1, 1, 2, 3])
-            batches = list(Listing(case.ground, stretches, lambda b: b, values, threads, compact))
+            batches = list(Listing(case.traversal, ranges, lambda b: b, values, threads, compact))
             assert rows_of(batches) == wanted
             assert all(len(batch.positions) <= max(values, len(case.ok)) for batch in batches)
-            rows, restricted = rows + len(wanted), restricted + case.ground.restricted
+            rows, restricted = rows + len(wanted), restricted + case.traversal.restricted
     assert rows > 60_000
     assert restricted > 20
 
@@ -187,9 +187,9 @@ def test_the_compact_form_holds_nothing_twice() -> None:
     """Of what the row before has, in the same task and batch, nothing is told again."""
     for rng, case in cases(40, 5000):
         ranges = case.ranges(rng)
-        stretches = Stretches(case.tasks, case.sizes, ranges)
+        ranges = TaskRanges(case.tasks, case.sizes, ranges)
         values = rng.choice([100, 1 << 18])
-        for batch in Listing(case.ground, stretches, lambda b: b, values, 1, True):
+        for batch in Listing(case.traversal, ranges, lambda b: b, values, 1, True):
             told = rows_of([batch])
             assert batch.shared is not None
             assert batch.shared[0] == 0
@@ -226,8 +226,8 @@ class Diamonds(Case):
 def test_ranks_that_fit_no_word(first: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "FIRST_ROWS", 700)
     case = Diamonds()
-    stretches = Stretches(case.tasks, [2**LAYERS], [(0, first, first + 5000)])
-    found = rows_of(list(Listing(case.ground, stretches, lambda b: b, 1 << 15, threads)))
+    ranges = TaskRanges(case.tasks, [2**LAYERS], [(0, first, first + 5000)])
+    found = rows_of(list(Listing(case.traversal, ranges, lambda b: b, 1 << 15, threads)))
     ranks = range(first, first + 5000)
     assert [rank for _, rank, _ in found] == [rank if rank < 2**63 else -1 for rank in ranks]
     assert [path for _, _, path in found] == [tuple(case.path(0, rank).tolist()) for rank in ranks]
@@ -235,9 +235,9 @@ def test_ranks_that_fit_no_word(first: int, threads: int, monkeypatch: pytest.Mo
 
 def test_more_than_anyone_lists_begins_at_once() -> None:
     case = Diamonds()
-    stretches = Stretches(case.tasks, [2**LAYERS], [(0, 5, 2**LAYERS)])
+    ranges = TaskRanges(case.tasks, [2**LAYERS], [(0, 5, 2**LAYERS)])
     for threads in (1, 2):
-        batches: Any = iter(Listing(case.ground, stretches, lambda b: b, 1 << 16, threads))
+        batches: Any = iter(Listing(case.traversal, ranges, lambda b: b, 1 << 16, threads))
         found = rows_of([next(batches) for _ in range(20)])
         batches.close()
         assert [rank for _, rank, _ in found] == list(range(5, 5 + len(found)))

@@ -20,7 +20,7 @@ from trellis.errors import UsageError
 from trellis.events.prepare import PreparedEvents, prepare, with_columns
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.make import make_operator
-from trellis.operators.contract import BestRequest, ListRequest, Operator
+from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
@@ -54,18 +54,18 @@ class LocalResults(Results):
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
         self._prepare: Callable[[], PreparedEvents] = partial(prepare, plan, table, self.options.on_bad_rows)
-        self._make_operator: Callable[[], Operator] = self._first_operator
+        self._make_operator: Callable[[], QueryOperator] = self._first_operator
 
     @cached_property
     def _prepared(self) -> PreparedEvents:
         """The events, checked, sorted and cut into groups."""
         return self._prepare()
 
-    def _first_operator(self) -> Operator:
+    def _first_operator(self) -> QueryOperator:
         return make_operator(self.plan, self._prepared.events, _usable_threads(None))
 
     @cached_property
-    def operator(self) -> Operator:
+    def operator(self) -> QueryOperator:
         """The operator that answers, over all events."""
         return self._make_operator()
 
@@ -200,7 +200,7 @@ class LocalResults(Results):
 
     def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> ResultTable:
         """Return the result with a rank, without those before it: see `Results.trend`."""
-        from trellis.operators.trends.address import check_rank  # late, as in `sample`: counting goes without
+        from trellis.operators.trends.unrank import check_rank  # late, as in `sample`: counting goes without
 
         filled, rows = self._filled
         group = int(filled[named_group(self.plan.bound, rows, window, partition)])
@@ -209,7 +209,7 @@ class LocalResults(Results):
 
     def sample(self, number: int, seed: int = 0) -> ResultTable:
         """Return results drawn without replacement: see `Results.sample`."""
-        from trellis.operators.trends.address import sampled_ranks
+        from trellis.operators.trends.unrank import sampled_ranks
 
         chosen = sampled_ranks(self._counts, number, seed)
         with ThreadPoolExecutor(self.operator.threads) as pool:

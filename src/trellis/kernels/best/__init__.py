@@ -13,7 +13,7 @@ suffixes, slots : int64 (room, words + 3), (room, words + 2)
     The suffixes found so far, and the entries of heaps.
 events, paths : int32 (room,), int64 (room, words + 3)
     The paths found, one after another, and their values, ends, tasks and whether they are among the best.
-found, stack : int32 (events,), int64 (events,)
+successors, stack : int32 (events,), int64 (events,)
     Scratch for the successors of an event, and for the nodes of a path.
 order, bucket : int64 (tasks,)
     The tasks in the order they are looked at, and the bucket that each competes in.

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-from trellis.kernels.event_graph.edges import edges_of_rows
+from trellis.kernels.event_graph.edges import EdgeLists, edges_of_rows
 
 HIGH, LOW, LEAST, GREATEST = 0, 1, 2, 3  # kinds of words
 WORD = 62  # bits of a word
@@ -29,17 +29,10 @@ EACH, FIRST, LAST = range(3)  # what an event gives: anywhere, besides as the fi
 MAY_END, PLACE = range(2)  # columns of states, behind the words that a path gives which ends there
 
 
-class Listed(NamedTuple):
-    """Successors as lists; where there are too many, `trellis.kernels.event_graph.edges.EdgeCodes` finds them."""
-
-    offsets: np.ndarray
-    successors: np.ndarray
-
-
-class Shape(NamedTuple):
+class PathValues(NamedTuple):
     """The events of paths, the words that they are compared by, and the automaton of what they have met.
 
-    `events`, `gives` (anywhere, first, last: a row of words an event), kinds and signs of the words, `nth` (place in
+    `events`, `gives` (anywhere, first, last: a row of words per event), kinds and signs of the words, `nth` (place in
     the path, word) with what an event gives there, then the automaton: steps, first states of each stream, `ending`.
     """
 
@@ -184,11 +177,11 @@ def begin(table, at, other, row, x, shape):
 
 def is_listed(links):
     """Whether successors are listed, by the type of the links."""
-    return isinstance(links, types.BaseNamedTuple) and links.instance_class is Listed
+    return isinstance(links, types.BaseNamedTuple) and links.instance_class is EdgeLists
 
 
-def find_successors(x, hi, links, found):
-    """Write the successors of an event before `hi` into `found`, in time order; return how many they are."""
+def find_successors(x, hi, links, successors):
+    """Write the successors of an event before `hi` into `successors`, in time order; return how many they are."""
     raise NotImplementedError
 
 
@@ -198,24 +191,24 @@ def most_successors(x, hi, links):
 
 
 @overload(find_successors)
-def _find_successors(x, hi, links, found):
+def _find_successors(x, hi, links, successors):
     if is_listed(links):
 
-        def listed(x, hi, links, found):
+        def listed(x, hi, links, successors):
             number = 0
             for i in range(links.offsets[x], links.offsets[x + 1]):
                 if links.successors[i] >= hi:
                     break
-                found[number] = links.successors[i]
+                successors[number] = links.successors[i]
                 number += 1
             return number
 
         return listed
 
-    def sought(x, hi, links, found):
-        total = edges_of_rows(x, x + 1, links, np.empty(1, np.int64), found)
+    def sought(x, hi, links, successors):
+        total = edges_of_rows(x, x + 1, links, np.empty(1, np.int64), successors)
         number = 0
-        while number < total and found[number] < hi:
+        while number < total and successors[number] < hi:
             number += 1
         return number
 

@@ -87,23 +87,23 @@ def _fill_counts(task, tasks, links, shape, counts):
 
 
 @njit(cache=True, nogil=True)
-def _counts_before(x, node, task, tasks, links, shape, counts, found, total):
+def _counts_before(x, node, task, tasks, links, shape, counts, successors, total):
     """Add to `total` the paths that come behind a node and before those that go on to the event `x`."""
     lo = tasks.lo[task]
     last, state = event_of(node, lo, shape), state_of(node, shape)
     if may_end(last, state, task, tasks, shape):
         total = saturating_sum(total, np.uint64(1))
-    for i in range(find_successors(last, tasks.hi[task], links, found)):
-        if found[i] >= x:
+    for i in range(find_successors(last, tasks.hi[task], links, successors)):
+        if successors[i] >= x:
             break
-        z = next_node(state, found[i], lo, shape)
+        z = next_node(state, successors[i], lo, shape)
         if z >= 0:
             total = saturating_sum(total, counts[z])
     return total
 
 
 @njit(cache=True, nogil=True)
-def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, counts, found):
+def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, counts, successors):
     """Return the ranks of paths within their groups; -1 where one does not fit 63 bits.
 
     Parameters
@@ -117,7 +117,7 @@ def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, count
     """
     ranks = np.empty(begins.shape[0], np.int64)
     # Of the path at hand: how many paths come before those that share its events so far, and its nodes.
-    ahead, nodes = np.zeros(found.shape[0] + 2, np.uint64), np.zeros(found.shape[0] + 1, np.int64)
+    ahead, nodes = np.zeros(successors.shape[0] + 2, np.uint64), np.zeros(successors.shape[0] + 1, np.int64)
     before = np.uint64(0)
     for task in range(tasks.lo.shape[0]):
         if task == 0 or group[task] != group[task - 1]:
@@ -135,7 +135,9 @@ def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, count
             for d in range(shared, length):
                 x = events[begins[p] + d]
                 if d > 0:
-                    ahead[d + 1] = _counts_before(x, nodes[d - 1], task, tasks, links, shape, counts, found, ahead[d])
+                    ahead[d + 1] = _counts_before(
+                        x, nodes[d - 1], task, tasks, links, shape, counts, successors, ahead[d]
+                    )
                     nodes[d] = next_node(state_of(nodes[d - 1], shape), x, tasks.lo[task], shape)
                     continue
                 while cursor < x:

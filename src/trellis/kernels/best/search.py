@@ -98,7 +98,7 @@ def _fill_suffixes(task, tasks, links, shape, best):
 def best_of_tasks(tasks, links, shape, best):
     """Return the value of the best path of each task, and behind it whether it has any."""
     width = shape.kinds.shape[0]
-    found = np.zeros((tasks.lo.shape[0], width + 1), np.int64)
+    totals = np.zeros((tasks.lo.shape[0], width + 1), np.int64)
     here = np.zeros((1, width), np.int64)
     ready = -1
     for task in range(tasks.lo.shape[0]):
@@ -110,10 +110,10 @@ def best_of_tasks(tasks, links, shape, best):
             if node < 0 or best[node, width + FOLLOW] == NOWHERE:
                 continue
             begin(here, 0, best, node, x, shape)
-            if not found[task, width] or order_of(here, 0, found, task, shape.signs) > 0:
-                copy(found, task, here, 0, width)
-                found[task, width] = 1
-    return found
+            if not totals[task, width] or order_of(here, 0, totals, task, shape.signs) > 0:
+                copy(totals, task, here, 0, width)
+                totals[task, width] = 1
+    return totals
 
 
 # --- Heaps ------------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def _drop(slots, at, size, signs):
 
 
 @njit(cache=True, nogil=True)
-def _fill(node, task, tasks, links, shape, best, most, found, slots, at):
+def _fill(node, task, tasks, links, shape, best, most, successors, slots, at):
     """Make the heap of the `most` first ways to go on from a node; return how many there are."""
     width = shape.kinds.shape[0]
     lo = tasks.lo[task]
@@ -194,8 +194,8 @@ def _fill(node, task, tasks, links, shape, best, most, found, slots, at):
         begin_at_end(slots, at, x, state, shape)
         slots[at, width + NODE], slots[at, width + SUFFIX] = END, -1
         size = _offer(slots, at, 0, most, shape.signs)
-    for i in range(find_successors(x, tasks.hi[task], links, found)):
-        z = next_node(state, found[i], lo, shape)
+    for i in range(find_successors(x, tasks.hi[task], links, successors)):
+        z = next_node(state, successors[i], lo, shape)
         if z >= 0 and best[z, width + FOLLOW] != NOWHERE:
             copy(slots, at + size, best, z, width)
             slots[at + size, width + NODE], slots[at + size, width + SUFFIX] = z, -1
@@ -220,7 +220,7 @@ def _fill_starts(task, tasks, shape, best, most, slots, at):
 
 
 @njit(cache=True, nogil=True)
-def _best_step(node, task, tasks, links, shape, best, found):
+def _best_step(node, task, tasks, links, shape, best, successors):
     """Return where the best suffix of a node goes on to, where no pass has kept it."""
     width = shape.kinds.shape[0]
     lo = tasks.lo[task]
@@ -230,8 +230,8 @@ def _best_step(node, task, tasks, links, shape, best, found):
     if may_end(x, state, task, tasks, shape):
         begin_at_end(here, 0, x, state, shape)
         chosen = np.int64(END)
-    for i in range(find_successors(x, tasks.hi[task], links, found)):
-        z = next_node(state, found[i], lo, shape)
+    for i in range(find_successors(x, tasks.hi[task], links, successors)):
+        z = next_node(state, successors[i], lo, shape)
         if z < 0 or best[z, width + FOLLOW] == NOWHERE:
             continue
         if chosen == NOWHERE or order_of(best, z, here, 0, shape.signs) > 0:
@@ -260,38 +260,38 @@ def _later(paths, i, j, signs):
 
 
 @njit(cache=True, nogil=True)
-def _keep(path, kept, size, paths, signs):
-    """Put a path into the heap of those kept, the last of them on top: in the place of that one if it is full.
+def _keep(path, heap, size, paths, signs):
+    """Put a path into the heap of the best paths, the last of them on top: in the place of that one if it is full.
 
     Return how many are kept, or -1 if the path comes behind all of them.
     """
     wanted = signs.shape[0] + WANTED
     paths[path, wanted] = 1
-    if size < kept.shape[0]:
+    if size < heap.shape[0]:
         i = size
-        kept[i] = path
-        while i > 0 and _later(paths, kept[i], kept[(i - 1) >> 1], signs):
-            kept[i], kept[(i - 1) >> 1] = kept[(i - 1) >> 1], kept[i]
+        heap[i] = path
+        while i > 0 and _later(paths, heap[i], heap[(i - 1) >> 1], signs):
+            heap[i], heap[(i - 1) >> 1] = heap[(i - 1) >> 1], heap[i]
             i = (i - 1) >> 1
         return size + 1
-    if not _later(paths, kept[0], path, signs):
+    if not _later(paths, heap[0], path, signs):
         return -1
-    paths[kept[0], wanted] = 0
-    kept[0] = path
+    paths[heap[0], wanted] = 0
+    heap[0] = path
     i = 0
     while 2 * i + 1 < size:
         child = 2 * i + 1
-        if child + 1 < size and _later(paths, kept[child + 1], kept[child], signs):
+        if child + 1 < size and _later(paths, heap[child + 1], heap[child], signs):
             child += 1
-        if not _later(paths, kept[child], kept[i], signs):
+        if not _later(paths, heap[child], heap[i], signs):
             break
-        kept[i], kept[child] = kept[child], kept[i]
+        heap[i], heap[child] = heap[child], heap[i]
         i = child
     return size
 
 
 @njit(cache=True, nogil=True)
-def _write_path(node, suffix, task, tasks, links, shape, best, found, suffixes, events, used):
+def _write_path(node, suffix, task, tasks, links, shape, best, successors, suffixes, events, used):
     """Write the events of a node and of one of its suffixes (-1: the first) from `used` on; return their end."""
     width = shape.kinds.shape[0]
     while node != END:
@@ -301,7 +301,7 @@ def _write_path(node, suffix, task, tasks, links, shape, best, found, suffixes, 
             node, suffix = suffixes[suffix, width + BEHIND], suffixes[suffix, width + OF_BEHIND]
         else:
             if best[node, width + FOLLOW] == UNKNOWN:
-                best[node, width + FOLLOW] = _best_step(node, task, tasks, links, shape, best, found)
+                best[node, width + FOLLOW] = _best_step(node, task, tasks, links, shape, best, successors)
             node = best[node, width + FOLLOW]
     return used
 
@@ -316,7 +316,7 @@ def _slots_needed(since, end, task, tasks, links, limit, events):
 
 
 @njit(cache=True, nogil=True)
-def _advance(start, suffix, task, tasks, links, shape, best, limit, found, heaps, suffixes, slots, stack, state):
+def _advance(start, suffix, task, tasks, links, shape, best, limit, successors, heaps, suffixes, slots, stack, state):
     """Find the suffix of a start that comes next behind a certain one (-1: the first), if there is one.
 
     The start asks the node behind, and so on down the path; then each puts the answer in the place of what was on top
@@ -325,12 +325,12 @@ def _advance(start, suffix, task, tasks, links, shape, best, limit, found, heaps
     width = shape.kinds.shape[0]
     behind, of_behind, following = width + BEHIND, width + OF_BEHIND, width + FOLLOWING
     depth = 0
-    node, asker = start, -1
+    node, above = start, -1
     while True:
         if suffix < 0:
             if heaps[node, FIRST_SUFFIX] < 0:
                 at, new = state[SLOTS], state[SUFFIXES]
-                size = _fill(node, task, tasks, links, shape, best, limit, found, slots, at)
+                size = _fill(node, task, tasks, links, shape, best, limit, successors, slots, at)
                 copy(suffixes, new, best, node, width)
                 suffixes[new, behind], suffixes[new, of_behind] = slots[at, width + NODE], -1
                 suffixes[new, following] = -1
@@ -339,16 +339,16 @@ def _advance(start, suffix, task, tasks, links, shape, best, limit, found, heaps
                 state[SLOTS] += size + 1
                 state[SUFFIXES] += 1
             suffix = heaps[node, FIRST_SUFFIX]
-            if asker >= 0:
-                suffixes[asker, of_behind] = suffix
+            if above >= 0:
+                suffixes[above, of_behind] = suffix
         if suffixes[suffix, following] >= 0 or heaps[node, HEAP_SIZE] == 0:
             break
         stack[depth] = node
         depth += 1
-        asker = heaps[node, LAST_SUFFIX]
-        if suffixes[asker, behind] == END:
+        above = heaps[node, LAST_SUFFIX]
+        if suffixes[above, behind] == END:
             break
-        node, suffix = suffixes[asker, behind], suffixes[asker, of_behind]
+        node, suffix = suffixes[above, behind], suffixes[above, of_behind]
     for d in range(depth - 1, -1, -1):
         node = stack[d]
         at, last = heaps[node, HEAP], heaps[node, LAST_SUFFIX]
@@ -376,17 +376,17 @@ def _advance(start, suffix, task, tasks, links, shape, best, limit, found, heaps
 class SearchRoom(NamedTuple):
     """Room of the search for the best paths; see the page of the package for shapes.
 
-    `best` and `heaps` have room for the nodes of the largest task, `found` and `stack` for as many events, `kept` for
-    the paths that are wanted of each bucket. `suffixes`, `slots`, `events` and `paths` grow. In the end `events` has
-    the paths one after another and `paths` their values, ends and tasks, and whether they are among the best of their
-    buckets (others were until better ones came).
+    `best` and `heaps` have room for the nodes of the largest task, `successors` and `stack` for as many events, `top`
+    for the paths that are wanted of each bucket. `suffixes`, `slots`, `events` and `paths` grow. In the end `events`
+    has the paths one after another and `paths` their values, ends and tasks, and whether they are among the best of
+    their buckets (others were until better ones came).
     """
 
     best: np.ndarray
-    found: np.ndarray
+    successors: np.ndarray
     heaps: np.ndarray
     stack: np.ndarray
-    kept: np.ndarray
+    top: np.ndarray
     suffixes: np.ndarray
     slots: np.ndarray
     events: np.ndarray
@@ -395,7 +395,7 @@ class SearchRoom(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def best_paths(state, order, bucket, tasks, links, shape, given, room):
-    """Find the best paths of each bucket of tasks, as many as `room.kept` has room for.
+    """Find the best paths of each bucket of tasks, as many as `room.top` has room for.
 
     Parameters
     ----------
@@ -411,10 +411,10 @@ def best_paths(state, order, bucket, tasks, links, shape, given, room):
     room : SearchRoom
         What is worked on.
     """
-    best, found, heaps, stack, kept = room.best, room.found, room.heaps, room.stack, room.kept
+    best, successors, heaps, stack, top = room.best, room.successors, room.heaps, room.stack, room.top
     suffixes, slots, events, paths = room.suffixes, room.slots, room.events, room.paths
     width, signs = shape.kinds.shape[0], shape.signs
-    limit = kept.shape[0]
+    limit = top.shape[0]
     while True:
         if state[ROOT_SIZE] == 0:
             state[TURN] += 1
@@ -449,13 +449,13 @@ def best_paths(state, order, bucket, tasks, links, shape, given, room):
                 return MORE_PATHS
             copy(paths, path, slots, root, width)
             paths[path, width + TASK] = task
-            keeping = _keep(path, kept, state[KEEPING], paths, signs)
+            keeping = _keep(path, top, state[KEEPING], paths, signs)
             if keeping < 0:
                 state[ROOT_SIZE] = 0
                 continue
             state[KEEPING] = keeping
             state[USED] = _write_path(
-                node, suffix, task, tasks, links, shape, best, found, suffixes, events, state[USED]
+                node, suffix, task, tasks, links, shape, best, successors, suffixes, events, state[USED]
             )
             paths[path, width + PATH_END] = state[USED]
             state[PATHS] += 1
@@ -468,7 +468,7 @@ def best_paths(state, order, bucket, tasks, links, shape, given, room):
         state[NEEDED] = state[SLOTS] + _slots_needed(since, end, task, tasks, links, limit, events)
         if state[NEEDED] > slots.shape[0]:
             return MORE_SLOTS
-        _advance(node, suffix, task, tasks, links, shape, best, limit, found, heaps, suffixes, slots, stack, state)
+        _advance(node, suffix, task, tasks, links, shape, best, limit, successors, heaps, suffixes, slots, stack, state)
         suffix = suffixes[heaps[node, FIRST_SUFFIX] if suffix < 0 else suffix, width + FOLLOWING]
         if suffix >= 0:
             begin(slots, root, suffixes, suffix, event_of(node, lo, shape), shape)
@@ -501,7 +501,7 @@ class BetweenRoom(NamedTuple):
 
     Attributes
     ----------
-    best, found, events, paths
+    best, successors, events, paths
         As in `SearchRoom`.
     waiting : int64 (room,)
         Nodes to go to, those of the deepest place of the path last and in reverse; grows.
@@ -512,7 +512,7 @@ class BetweenRoom(NamedTuple):
     """
 
     best: np.ndarray
-    found: np.ndarray
+    successors: np.ndarray
     marks: np.ndarray
     sofar: np.ndarray
     waiting: np.ndarray
@@ -536,7 +536,7 @@ def paths_between(state, order, bucket, tasks, links, shape, given, bounds, room
         What is worked on.
     """
     low, high, limit, taken = bounds.low, bounds.high, bounds.limit, bounds.taken
-    best, found, marks, sofar, waiting = room.best, room.found, room.marks, room.sofar, room.waiting
+    best, successors, marks, sofar, waiting = room.best, room.successors, room.marks, room.sofar, room.waiting
     events, paths = room.events, room.paths
     width, kinds, signs = shape.kinds.shape[0], shape.kinds, shape.signs
     here = np.empty((1, width), np.int64)
@@ -602,8 +602,8 @@ def paths_between(state, order, bucket, tasks, links, shape, given, bounds, room
                 state[PATHS] += 1
                 taken[group] += 1
         state[DEPTH] += 1
-        for i in range(find_successors(x, hi, links, found) - 1, -1, -1):
-            z = next_node(place, found[i], lo, shape)
+        for i in range(find_successors(x, hi, links, successors) - 1, -1, -1):
+            z = next_node(place, successors[i], lo, shape)
             if z >= 0 and best[z, width + FOLLOW] != NOWHERE:
                 copy(here, 0, best, z, width)
                 join(here, 0, sofar, depth, kinds)

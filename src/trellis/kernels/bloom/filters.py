@@ -60,7 +60,7 @@ def positions(hashes, k, m):
 
 @njit(cache=True, nogil=True)
 def add_items(items, table, first, size, slices):
-    """Set the bits of items, rows of `table` and the first of them at position `first`; one below 0 is no item."""
+    """Set the bits of items, rows of `table` and the first of them at position `first`; one below 0 is not an item."""
     k = table.shape[1]
     for i in range(items.shape[0]):
         if items[i] < 0:

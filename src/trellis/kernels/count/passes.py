@@ -6,8 +6,8 @@ if `every`), and ends at an event without successor in it that is not before `fi
 
 How successors are found is the shape of the relation:
 
-- `Edges`: they are listed.
-- `Keys`: the attribute index of equalities; the successors of x are the later events of one vertex.
+- `EdgeLists`: they are listed.
+- `KeyVertices`: the attribute index of equalities; the successors of x are the later events of one vertex.
 - `Tails`: the attribute index; the successors of x are the later events of the attribute vertices from `first[x]` to
   the end of a segment. A Fenwick tree for each segment adds from its end.
 - `Ranges`: the attribute index; vertices `[first, last)`, several such ranges that do not overlap. A segment tree.
@@ -26,6 +26,7 @@ from numba import njit, types
 from numba.extending import overload
 
 from trellis.kernels.count.algebra import add, gather, settle, step
+from trellis.kernels.event_graph.edges import EdgeLists
 
 FEW = 24  # events whose pairs are simply tried
 SERVE, CROSS, MERGE = range(3)  # what divide and conquer has to do
@@ -33,7 +34,7 @@ ABREAST = 8  # tasks that go through the events together; written out, so that t
 SETTLE = 32  # values that are gathered before they are settled
 
 
-class Events(NamedTuple):
+class EventNeighbours(NamedTuple):
     """Of each event the first of a later time, its first successor and last predecessor, and whether it is usable."""
 
     later: np.ndarray
@@ -42,7 +43,7 @@ class Events(NamedTuple):
     usable: np.ndarray
 
 
-class Tasks(NamedTuple):
+class PassTasks(NamedTuple):
     """Ranges of events, and the part of the index that serves each: the events from `part` to `part_end`.
 
     `offset` is added to an event to find it in the index; the part has `width` vertices.
@@ -59,14 +60,7 @@ class Tasks(NamedTuple):
     every: bool
 
 
-class Edges(NamedTuple):
-    """Successors as lists, in time order."""
-
-    offsets: np.ndarray
-    successors: np.ndarray
-
-
-class Keys(NamedTuple):
+class KeyVertices(NamedTuple):
     """The vertices of events, and the one vertex of their successors; -1: none."""
 
     place: np.ndarray
@@ -390,7 +384,13 @@ def _merge(order, codes, lo, spare, a, middle, b):
     order[k : k + middle - a - i] = spare[i : middle - a]
 
 
-_PASSES = {Edges: _pass_edges, Keys: _pass_keys, Tails: _pass_tails, Ranges: _pass_ranges, Pairs: _pass_pairs}
+_PASSES = {
+    EdgeLists: _pass_edges,
+    KeyVertices: _pass_keys,
+    Tails: _pass_tails,
+    Ranges: _pass_ranges,
+    Pairs: _pass_pairs,
+}
 
 
 @overload(one_pass)
@@ -439,7 +439,7 @@ def count(algebra, shape, events, tasks):
 
 @njit(cache=True, nogil=True)
 def count_abreast(algebra, shape, events, tasks):
-    """Return what `count` does for tasks of the shape `Tails`, `ABREAST` tasks of one part at a time.
+    """Count as `count` does, for tasks of the shape `Tails`, `ABREAST` tasks of one part at a time.
 
     The tasks of a part follow one another with rising `lo` and `hi`; each node of the tree is a row of columns, one for
     each task.
@@ -583,7 +583,7 @@ def weigh(algebra, shape, events, tasks, weights):
 
 @njit(cache=True, nogil=True)
 def weigh_lengths(algebra, shape, events, tasks, weights, shortest, longest):
-    """Return what `weigh` does, over the paths of `shortest` to `longest` events only."""
+    """Weigh as `weigh` does, over the paths of `shortest` to `longest` events only."""
     kinds = weights.shape[0]
     totals = np.full((1 + kinds, tasks.lo.shape[0]), algebra.zero)
     largest = _largest(tasks)

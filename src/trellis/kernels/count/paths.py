@@ -64,8 +64,8 @@ def may_start(x, lo, single, every, ok, latest):
 
 
 @njit(cache=True, nogil=True)
-def members(graph, shortest, longest, found):
-    """Set `found` for the events of each task that lie on a path of length `shortest` to `longest`.
+def members(graph, shortest, longest, on_path):
+    """Set `on_path` for the events of each task that lie on a path of length `shortest` to `longest`.
 
     `reached[x, j]`: x can be the event number j + 1 of a path; `left[x, j]`: j + 1 events, x included, can follow to an
     end. Lengths beyond what the bounds tell apart are kept in the last place.
@@ -108,4 +108,4 @@ def members(graph, shortest, longest, found):
                 if reached[here, j]:
                     for k in range(places):
                         if left[here, k] and shortest <= j + k + 1 <= longest:
-                            found[lo[task] + here] = True
+                            on_path[lo[task] + here] = True

@@ -8,7 +8,7 @@ Arrays
 ------
 degrees : int64 (rows,)
     The number of successors of each event.
-read, kept : int64 (events,)
+read, direct : int64 (events,)
     Of a graph that is being reduced: the next edge of each event to look at, and how many are known to be direct.
 reach : uint64 (rows, words)
     A bit for each column that an event reaches.
@@ -25,7 +25,8 @@ flags : uint8 (vertices,), visited : int64 (vertices,), number_of : int64 (verti
 above, below, differ_next, differ_prev : int64 (conditions, events)
     Codes of conditions: see `edges.EdgeCodes`.
 carried, every
-    Conditions on the first event of a match (`positions.Carried`), and whether matches need not be unextendable.
+    Conditions on the first event of a match (`positions.AnchorConditions`), and whether all matches count, not only
+    unextendable ones.
 out_events, out_positions, out_offsets, out_targets
     The graph that is written: vertices with their events and positions, and successors as above.
 offset, event_offset, arrivals, base : int64 (parts,), (parts,), (vertices,), (parts,)

@@ -17,6 +17,16 @@ from trellis.kernels.arrays import first_at_least
 ANY, NEXT, CONTIGUOUS = 0, 1, 2  # selection policies
 
 
+class EdgeLists(NamedTuple):
+    """The successors of each event as lists, in time order; where there are too many, `EdgeCodes` finds them.
+
+    Those of event `x` are `successors[offsets[x]:offsets[x + 1]]`.
+    """
+
+    offsets: np.ndarray
+    successors: np.ndarray
+
+
 class EdgeCodes(NamedTuple):
     """The conditions on pairs of events, as codes of the events.
 
@@ -196,31 +206,31 @@ def latest_predecessors(offsets, successors):
 
 
 @njit(cache=True, nogil=True)
-def reduce_columns(row, column, end, offsets, successors, read, kept, reach):
+def reduce_columns(row, column, end, offsets, successors, read, direct, reach):
     """Drop the edges into the events from `column` to `end` that have a detour; return how many words were joined.
 
     The columns of a partition are taken from the first to the last, and all events from `row` on that have an edge into
-    them. `kept[x]` edges of `x` are known to have no detour and are moved to the front of its row; the others begin at
-    `read[x]`. `reach` has a row an event from `row` on and a bit a column.
+    them. `direct[x]` edges of `x` have no detour and are moved to the front of its row; the others begin at
+    `read[x]`. `reach` has a row per event from `row` on and a bit per column.
     """
     words = reach.shape[1]
     joined = 0
     for x in range(end - 1, row - 1, -1):
         own = reach[x - row]
         own[:] = 0
-        for i in range(offsets[x], offsets[x] + kept[x]):
+        for i in range(offsets[x], offsets[x] + direct[x]):
             other = reach[successors[i] - row]
             for word in range(words):
                 own[word] |= other[word]
-        joined += kept[x] * words
+        joined += direct[x] * words
         while read[x] < offsets[x + 1] and successors[read[x]] < end:
             y = np.int64(successors[read[x]])
             read[x] += 1
             place = y - column
             if (own[place >> 6] >> np.uint64(place & 63)) & np.uint64(1):
                 continue
-            successors[offsets[x] + kept[x]] = y
-            kept[x] += 1
+            successors[offsets[x] + direct[x]] = y
+            direct[x] += 1
             other = reach[y - row]
             for word in range(words):
                 own[word] |= other[word]
@@ -230,11 +240,11 @@ def reduce_columns(row, column, end, offsets, successors, read, kept, reach):
 
 
 @njit(cache=True, nogil=True)
-def pack_rows(offsets, kept, successors):
-    """Move the first `kept[x]` edges of every event together, in place; return how many there are."""
+def pack_rows(offsets, direct, successors):
+    """Move the first `direct[x]` edges of every event together, in place; return how many there are."""
     write = 0
-    for x in range(kept.shape[0]):
-        for i in range(offsets[x], offsets[x] + kept[x]):
+    for x in range(direct.shape[0]):
+        for i in range(offsets[x], offsets[x] + direct[x]):
             successors[write] = successors[i]
             write += 1
     return write

@@ -41,7 +41,7 @@ def join_edges(events, positions, first_step, step_target, rows, successors, ver
     return total
 
 
-class Graph(NamedTuple):
+class VertexGraph(NamedTuple):
     """The vertices in the order (event, position), whether matches may begin and end there, and their successors.
 
     `inner` are the vertices at which none may begin.
@@ -70,14 +70,14 @@ class MatchRanges(NamedTuple):
     latest: np.ndarray
 
 
-class Carried(NamedTuple):
+class AnchorConditions(NamedTuple):
     """Conditions on an event and the first one of the match, as codes of the events.
 
-    Condition `j` of a kind is asked of position `asked[kind, j]`. Of `keys` the former code must equal the latter, of
+    Condition `j` of a kind is asked of position `at[kind, j]`. Of `keys` the former code must equal the latter, of
     `above` it must be greater than that of `below`, of `differ` they must be different; -1 or the lowest number: never.
     """
 
-    asked: np.ndarray
+    at: np.ndarray
     keys: np.ndarray
     above: np.ndarray
     below: np.ndarray
@@ -87,15 +87,15 @@ class Carried(NamedTuple):
 @njit(cache=True, nogil=True)
 def _allows(carried, position, event, anchor):
     """Return whether an event may be at a position of a match that begins with the event `anchor`."""
-    keys, above, below, differ, asked = carried.keys, carried.above, carried.below, carried.differ, carried.asked
+    keys, above, below, differ, at = carried.keys, carried.above, carried.below, carried.differ, carried.at
     for j in range(keys.shape[0]):
-        if asked[0, j] == position and (keys[j, 0, event] < 0 or keys[j, 0, event] != keys[j, 1, anchor]):
+        if at[0, j] == position and (keys[j, 0, event] < 0 or keys[j, 0, event] != keys[j, 1, anchor]):
             return False
     for j in range(above.shape[0]):
-        if asked[1, j] == position and not above[j, event] > below[j, anchor]:
+        if at[1, j] == position and not above[j, event] > below[j, anchor]:
             return False
     for j in range(differ.shape[0]):
-        if asked[2, j] == position:
+        if at[2, j] == position:
             code, other = differ[j, 0, event], differ[j, 1, anchor]
             if code < 0 or other < 0 or code == other:
                 return False

@@ -1,6 +1,6 @@
 """The largest clique of a graph whose rows are bit sets, by branch and bound, and by the GraphCEP paper's Algorithm 1.
 
-A vertex is a bit; `rows[v]` are the neighbours of `v`. A search is told a size that is known and looks for larger ones
+A vertex is a bit; `rows[v]` are the neighbours of `v`. A search is given a size that is known and looks for larger ones
 only; it ends as soon as it finds one of the size that cannot be exceeded.
 
 Two bounds keep it small. A vertex with too few neighbours is peeled off before the search begins, and again those that
@@ -163,7 +163,7 @@ def search(rows, chosen, known, most, inside, shared, steps):
 
 @counted
 def search_as_published(rows, chosen, known, most, steps):
-    """Return what `search` does, by the paper's Algorithm 1: bounds are the degree and the number of candidates.
+    """Search as `search` does, by the paper's Algorithm 1: bounds are the degree and the number of candidates.
 
     In its favour, candidates are those that know the whole clique, and a clique must be larger than the known one.
     """

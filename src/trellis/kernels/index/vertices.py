@@ -341,7 +341,7 @@ def neighbours_of_keys(parts, later, shape, nearest, latest):
     """Lower `nearest` to the first successor, and raise `latest` to the last predecessor, of each event of the parts.
 
     For successors that share one vertex: two scans, with the first event so far of each vertex, and then the last one
-    that it follows. `shape` is `trellis.kernels.count.passes.Keys`; see `latest_of_ranges`.
+    that it follows. `shape` is `trellis.kernels.count.passes.KeyVertices`; see `latest_of_ranges`.
     """
     begin, end, offset, width = parts.begin, parts.end, parts.offset, parts.width
     place, first = shape.place, shape.first

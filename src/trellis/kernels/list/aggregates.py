@@ -12,7 +12,7 @@ NEAR = 2.0**-48  # how near a tie is taken for one
 
 @njit(cache=True, nogil=True)
 def sum_integers(ends, values, valid):
-    """Return sums of int64 values a row, which rows have any, and the first row that overflows (or -1)."""
+    """Return the sums of int64 values per row, which rows have any, and the first row that overflows (or -1)."""
     sums = np.zeros(ends.shape[0], np.int64)
     found = np.zeros(ends.shape[0], np.bool_)
     begin = 0
@@ -102,7 +102,7 @@ def _mean(partials, n, count):
 
 @njit(cache=True, nogil=True)
 def fold_floats(ends, values, valid, mean):
-    """Return sums (or means) of float64 values a row, rounded once, and how many values each row has.
+    """Return the sums (or means) of float64 values per row, rounded once, and how many values each row has.
 
     The last array tells which rows are beyond doubles: very large or small values, and means next to a tie.
     """

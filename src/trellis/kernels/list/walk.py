@@ -43,7 +43,7 @@ class WalkRanges(NamedTuple):
 
 
 class WalkState(NamedTuple):
-    """Where a walk stands; what it needs to go on.
+    """The state of a walk: all that it needs to go on.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class WalkRows(NamedTuple):
 
 
 def _shared_of(blocks):
-    """Return what the rows of blocks share, or None: Numba then knows which of both it is."""
+    """Return the shared lengths of blocks, or None without blocks, so that Numba knows the type of either."""
     return None if blocks is None else blocks.shared
 
 
@@ -238,7 +238,7 @@ def fill(walk, ranges, graph, blocks, limits, marks, rows):
     ranges : WalkRanges
         What is listed; with `limits` or `marks` every first rank is 0.
     graph : TaskGraph
-        What is walked over.
+        The traversal input: tasks and their edges.
     blocks : PathBlocks or None
         Room for what makes a task ready; without it nothing can be skipped.
     limits : LengthLimits or None

@@ -158,7 +158,7 @@ def _lay_out(base, nodes, begin, count, first, above, below, flows):
 
 @njit(cache=True, nogil=True)
 def lay_out(pieces, first, after, above, below):
-    """Return what flows between the events of each piece: nodes, where those of a piece begin, and rows.
+    """Return the flows between the events of each piece: nodes, where those of a piece begin, and rows.
 
     Parameters
     ----------

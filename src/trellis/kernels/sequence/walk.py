@@ -1,7 +1,7 @@
 """Fixed sequences: leaving out what can be in no match, and a walk that counts and lists the rest.
 
 A candidate is an event that may fill a variable. Candidates of one variable stand together in the order of their
-events, and are named by their place among all candidates. What is asked of two variables is told by codes of both.
+events, and are named by their place among all candidates. Conditions on two variables are compared by codes of both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from trellis.kernels.arrays import first_at_least_in
 EQUAL, GREATER, DIFFERENT = range(3)  # the code of the later variable is ... that of the earlier
 
 
-class Candidates(NamedTuple):
+class WalkCandidates(NamedTuple):
     """The candidates of all variables, and what is asked of them.
 
     Attributes
@@ -60,7 +60,7 @@ class Tasks(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Where a walk stands: lists of candidates for each depth and variable, `at` which of them, and the rest."""
+    """The state of a walk: lists of candidates for each depth and variable, `at` which of them, and the rest."""
 
     low: np.ndarray
     high: np.ndarray

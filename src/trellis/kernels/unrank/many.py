@@ -30,7 +30,7 @@ HALF, SIGN = np.uint64(32), np.uint64(63)
 LOW = (1 << 32) - 1
 
 
-class Tree(NamedTuple):
+class TimeTree(NamedTuple):
     """The nodes on the way to the current event: the one of level h stands from `begin[h]` on and holds `held[h]`.
 
     `members` are the events by vertex, `vertices` their vertices, `sums` of the numbers of paths from there to the end,
@@ -87,7 +87,7 @@ def _make_tree(order, place, size):
     for h in range(top + 1):
         begin[h + 1] = begin[h] + np.uint64(min(1 << h, n) + 1)
     room = begin[top + 1]
-    tree = Tree(
+    tree = TimeTree(
         begin, held, np.empty(room, np.int32), np.empty(room, np.int32),
         np.empty((max(begin[top], ONE), size), np.int64), np.empty(room, np.int32),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from numba import njit
 
 from trellis.kernels.arrays import first_at_least, saturating_sum
 
-ASTRAY = -2  # of what is no path of the graph
+ASTRAY = -2  # of what is not a path of the graph
 
 
 @njit(cache=True, nogil=True)
@@ -58,7 +58,7 @@ def _edge(x, y, offsets, successors):
 
 @njit(cache=True, nogil=True)
 def ranks_of_paths(lo, hi, positions, path_ends, offsets, successors, starts, ends, heads, before):
-    """Return the rank of each path in its window; -1 where it does not fit, `ASTRAY` for what is no complete path."""
+    """Return the rank of each path in its window; -1 where it does not fit, `ASTRAY` where a path is not complete."""
     ranks = np.empty(path_ends.shape[0], np.int64)
     base = offsets[lo]
     begin = 0

@@ -1,4 +1,4 @@
-"""What conditions ask of the events of a match, and how much of a match must be remembered for them.
+"""Conditions on the events of a match, and the registers that remember what they ask about.
 
 A condition that names several variables holds if it is true for every combination of their events (and of consecutive
 events, where it speaks of those). What a match so far must remember of a variable is its first, its last or its k-th
@@ -55,8 +55,8 @@ class Conjunct:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """What is remembered of the events of a variable, by their representatives; None where it is not needed."""
+class Register:
+    """The remembered events of a variable, as their representatives; None where they are not needed."""
 
     first: int | None = None
     last: int | None = None
@@ -67,7 +67,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What is to be remembered of a variable; `nth` is the greatest k."""
+    """The parts of the register of a variable that are needed; `nth` is the greatest k."""
 
     first: bool = False
     last: bool = False
@@ -123,7 +123,7 @@ class Conditions:
                 yield one
 
     def needs(self, open_: frozenset[str], bound: frozenset[str]) -> dict[str, Needs]:
-        """Return what must be remembered of the variables that have an event."""
+        """Return the parts of the registers that are needed, of the variables that have an event."""
         key = (open_, bound)
         if key not in self._needs:
             found: dict[str, Needs] = {}
@@ -133,59 +133,59 @@ class Conditions:
             self._needs[key] = found
         return self._needs[key]
 
-    def remembered(self, before: Memory | None, var: str, event: int) -> Memory:
-        """Return what is known of a variable after one more event; what is not needed is dropped by `kept`."""
+    def remembered(self, before: Register | None, var: str, event: int) -> Register:
+        """Return the register of a variable after one more event; `trim` drops what is not needed."""
         event = int(self._alike[var][event])
         if before is None:
-            return Memory(event, event, (event,), (event,), ())
+            return Register(event, event, (event,), (event,), ())
         each = None if before.each is None else tuple(sorted({*before.each, event}))
         pairs = None
         if before.pairs is not None and before.last is not None:
             pairs = tuple(sorted({*before.pairs, (before.last, event)}))
         nth = None if before.nth is None else (*before.nth, event)
-        return Memory(before.first, event, nth, each, pairs)
+        return Register(before.first, event, nth, each, pairs)
 
     # --- What is asked ----------------------------------------------------------------------------------------
 
-    def may_take(self, var: str, memories: Mapping[str, Memory], bound: frozenset[str], asked: Mask) -> Mask:
-        """Return which of the events `asked` meet the conditions that are decided when `var` takes them next."""
+    def may_take(self, var: str, registers: Mapping[str, Register], bound: frozenset[str], candidates: Mask) -> Mask:
+        """Return which of the events `candidates` meet the conditions that are decided when `var` takes them next."""
         for one in self.conjuncts:
             if one.late or one.absent is not None or var not in one.variables or not one.variables - {var} <= bound:
                 continue
-            for fixed in self._choices(one, memories, bound, var):
-                asked = asked & self._row(one, fixed, asked)
-        return asked
+            for fixed in self._choices(one, registers, bound, var):
+                candidates = candidates & self._row(one, fixed, candidates)
+        return candidates
 
-    def holds(self, one: Conjunct, memories: Mapping[str, Memory]) -> bool:
+    def holds(self, one: Conjunct, registers: Mapping[str, Register]) -> bool:
         """Return whether a conjunct is true of all that is remembered."""
-        bound = frozenset(memories)
-        return all(self._true(one, fixed) for fixed in self._choices(one, memories, bound, None))
+        bound = frozenset(registers)
+        return all(self._true(one, fixed) for fixed in self._choices(one, registers, bound, None))
 
-    def forbidden(self, var: str, memories: Mapping[str, Memory], usable: Mask) -> Mask:
-        """Return the events that a NOT of `var` forbids, if they fall into its gap."""
-        bound = frozenset(memories)
+    def forbidden(self, var: str, registers: Mapping[str, Register], usable: Mask) -> Mask:
+        """Return the events that a NOT of `var` forbids, if they fall between the times of its guard."""
+        bound = frozenset(registers)
         for one in self.conjuncts:
             if one.absent == var and one.variables <= bound:
-                for fixed in self._choices(one, memories, bound, None):
+                for fixed in self._choices(one, registers, bound, None):
                     usable = usable & self._row(one, fixed, usable)
         return usable
 
     def _choices(
-        self, one: Conjunct, memories: Mapping[str, Memory], bound: frozenset[str], newest: str | None
+        self, one: Conjunct, registers: Mapping[str, Register], bound: frozenset[str], newest: str | None
     ) -> Iterator[dict[Reference, int | None]]:
         """Yield the combinations of remembered events; references to the new event of `newest` are left out."""
         ways: list[list[dict[Reference, int | None]]] = []
         for var in sorted(one.variables):
-            memory = memories.get(var)
+            register = registers.get(var)
             if var == newest:
-                ways.append(_with_new(one, var, memory if var in bound else None))
+                ways.append(_with_new(one, var, register if var in bound else None))
             else:
-                assert memory is not None
-                ways.append(_of_memory(one, var, memory))
+                assert register is not None
+                ways.append(_of_register(one, var, register))
         for combination in product(*ways):
             yield {reference: event for way in combination for reference, event in way.items()}
 
-    def _row(self, one: Conjunct, fixed: Mapping[Reference, int | None], asked: Mask) -> Mask:
+    def _row(self, one: Conjunct, fixed: Mapping[Reference, int | None], candidates: Mask) -> Mask:
         """Return where a conjunct is true with the events `fixed`, the others being each event in turn."""
         key = (one.number, tuple(fixed.items()))
         row = self._rows.get(key)
@@ -193,7 +193,7 @@ class Conditions:
             try:
                 row = is_true(evaluate(one.condition.value, lambda c: self._column(c, fixed, None), self.size))
             except OverflowInCondition:
-                rows = np.flatnonzero(asked)
+                rows = np.flatnonzero(candidates)
                 row = np.zeros(self.size, np.bool_)
                 row[rows] = is_true(evaluate(one.condition.value, lambda c: self._column(c, fixed, rows), len(rows)))
                 return row
@@ -221,14 +221,14 @@ class Conditions:
         return values if rows is None else values.take(pa.array(rows))
 
 
-def kept(memory: Memory, needs: Needs) -> Memory:
-    """Return what is still needed of a memory."""
-    return Memory(
-        memory.first if needs.first else None,
-        memory.last if needs.last or needs.pairs else None,
-        memory.nth[: needs.nth] if needs.nth and memory.nth is not None else None,
-        memory.each if needs.each else None,
-        memory.pairs if needs.pairs else None,
+def trim(register: Register, needs: Needs) -> Register:
+    """Return a register without what is not needed any more."""
+    return Register(
+        register.first if needs.first else None,
+        register.last if needs.last or needs.pairs else None,
+        register.nth[: needs.nth] if needs.nth and register.nth is not None else None,
+        register.each if needs.each else None,
+        register.pairs if needs.pairs else None,
     )
 
 
@@ -247,39 +247,39 @@ def _joined(needs: Needs, one: Conjunct, var: str, open_: frozenset[str]) -> Nee
     )
 
 
-def _with_new(one: Conjunct, var: str, memory: Memory | None) -> list[dict[Reference, int | None]]:
+def _with_new(one: Conjunct, var: str, register: Register | None) -> list[dict[Reference, int | None]]:
     """Return how the references to a variable that takes an event are fixed; those that are not are the new event."""
     fixed: dict[Reference, int | None] = {}
     for reference in one.of(var):
         which = reference[1]
-        if which is Which.FIRST and memory is not None:
-            fixed[reference] = memory.first
-        if which is Which.EARLIER and memory is not None:
-            fixed[reference] = memory.last
-    if memory is None and one.moves(var) & {Which.EARLIER, Which.LATER}:
+        if which is Which.FIRST and register is not None:
+            fixed[reference] = register.first
+        if which is Which.EARLIER and register is not None:
+            fixed[reference] = register.last
+    if register is None and one.moves(var) & {Which.EARLIER, Which.LATER}:
         return []  # one event has no neighbour
     return [fixed]
 
 
-def _of_memory(one: Conjunct, var: str, memory: Memory) -> list[dict[Reference, int | None]]:
+def _of_register(one: Conjunct, var: str, register: Register) -> list[dict[Reference, int | None]]:
     """Return the ways in which the references to a variable are fixed by what is remembered."""
     own, moves = one.of(var), one.moves(var)
     moving: list[dict[Which, int]] = [{}]
     if moves & {Which.EARLIER, Which.LATER}:
-        moving = [{Which.EARLIER: a, Which.LATER: b} for a, b in memory.pairs or ()]
+        moving = [{Which.EARLIER: a, Which.LATER: b} for a, b in register.pairs or ()]
     elif moves:
-        moving = [{Which.EACH: event} for event in memory.each or ()]
+        moving = [{Which.EACH: event} for event in register.each or ()]
     found = []
     for at in moving:
         fixed: dict[Reference, int | None] = {}
         for reference in own:
             _, which, nth = reference
             if which is Which.FIRST:
-                fixed[reference] = memory.first
+                fixed[reference] = register.first
             elif which is Which.LAST:
-                fixed[reference] = memory.last
+                fixed[reference] = register.last
             elif which is Which.NTH:
-                known = memory.nth or ()
+                known = register.nth or ()
                 fixed[reference] = known[(nth or 1) - 1] if (nth or 1) <= len(known) else None
             else:
                 fixed[reference] = at[which]

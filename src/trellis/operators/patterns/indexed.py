@@ -1,4 +1,4 @@
-"""Counting and addressing on attribute indexes, one for each step between positions, without edges.
+"""Counting and unranking on attribute indexes, one for each step between positions, without edges.
 
 A vertex is an event together with how it was arrived at: as the first event of a match, or by a step. So it has one
 place, in the index of that step, and its successors are ranges in the indexes of the steps that lead on from its
@@ -43,7 +43,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class _Arrival:
-    """How an event came to be at a position, by a step or as the first; `ends` and `goes_on`: what it may do next."""
+    """The way an event came to a position, by a step or as the first; `ends` and `goes_on` say what may come next."""
 
     position: int
     source: int | None
@@ -122,7 +122,7 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     masks = [usable[a.position] if a.source is None else steps[a.source, a.position].takes for a in arrivals]
     flat = np.flatnonzero(np.stack(masks, axis=1).ravel())
     of_event, arrival = flat // len(arrivals), flat % len(arrivals)
-    laid_out = _VertexLayout(graph, arrivals, of_event, arrival, len(events))
+    laid_out = _ArrivalVertices(graph, arrivals, of_event, arrival, len(events))
     index = laid_out.index(steps, events, len(lo), every)
     begins = laid_out.begins
     first, behind = begins[lo], begins[hi]  # of the vertices of an event those that begin a match come first
@@ -166,7 +166,7 @@ def _step(
     if index is None or isinstance(index.shape, passes.Pairs):
         return None
     shape = index.shape
-    if isinstance(shape, passes.Keys):
+    if isinstance(shape, passes.KeyVertices):
         place, first = shape.place, shape.first
         none = first < 0
         return _Step(
@@ -202,7 +202,7 @@ def _is_in_order(graph: PositionGraph, usable: list[Flags]) -> bool:
     return True
 
 
-class _VertexLayout:
+class _ArrivalVertices:
     """Events and how they were arrived at, in that order."""
 
     def __init__(
@@ -253,7 +253,7 @@ class _VertexLayout:
     def _ranges_from(self, steps: dict[tuple[int, int], _Step], position: int) -> int:
         return sum(len(step.ranges) for (source, _), step in steps.items() if source == position)
 
-    def _known(self, steps: dict[tuple[int, int], _Step], events: Slice, every: bool) -> passes.Events:
+    def _known(self, steps: dict[tuple[int, int], _Step], events: Slice, every: bool) -> passes.EventNeighbours:
         """Return where paths may begin and end, as the first successor and the last predecessor that tell it."""
         size = len(self)
         later = self.begins[later_times(events.times, events.bounds)[self.events]]
@@ -268,7 +268,7 @@ class _VertexLayout:
             if arrival.source is None:
                 before = again.index.events.latest[at] if again is not None and not every else np.full(len(at), -1)
                 latest[here] = np.where(before < 0, -1, self.begins[before])
-        return passes.Events(later, nearest, latest, np.ones(size, np.bool_))
+        return passes.EventNeighbours(later, nearest, latest, np.ones(size, np.bool_))
 
 
 def _no_parts(events: Slice, tasks: int) -> Parts:

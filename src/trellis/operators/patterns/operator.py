@@ -1,6 +1,6 @@
 """The operator for patterns of several variables.
 
-Where conditions look at neighbours only, results are counted and addressed on the attribute indexes of the steps
+Where conditions look at neighbours only, results are counted and unranked on the attribute indexes of the steps
 between variables (`trellis.operators.patterns.indexed`). For the rest the results of some groups at a time become paths
 of a graph whose vertices are events bound to variables, and that graph is what the trend operator counts, aggregates
 and lists. What comes out are events again, with their variables.
@@ -21,7 +21,7 @@ from trellis.language.bound import Column, NamedOutput, Output, OutputKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
 from trellis.operators.batch import PathBatch
-from trellis.operators.contract import Counts, ListRequest, Operator, state_of
+from trellis.operators.contract import Counts, ListRequest, QueryOperator, state_of
 from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
 from trellis.operators.patterns.structure import PatternStructure
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class PatternOperator(Operator):
+class PatternOperator(QueryOperator):
     """Matches of any pattern.
 
     Parameters
     ----------
     plan, events, threads
-        See `Operator`.
+        See `QueryOperator`.
     structure
         What was built before for the same matches; by default it is built when it is needed.
     """
@@ -63,8 +63,8 @@ class PatternOperator(Operator):
         return self.structure.indexed
 
     @property
-    def _addressed(self) -> IndexedPositions | None:
-        """The indexes, if results are found on them by their ranks."""
+    def _unranking(self) -> IndexedPositions | None:
+        """The indexes, if results are unranked on them."""
         indexed = None if self.plan.bound.having else self.indexed
         return indexed if indexed is not None and indexed.in_order else None
 
@@ -115,16 +115,16 @@ class PatternOperator(Operator):
 
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the results of a group with given ranks, of any size, in rising order."""
-        indexed = self._addressed
+        indexed = self._unranking
         return self.structure.part(group, group + 1).at(group, ranks) if indexed is None else indexed.at(group, ranks)
 
     def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
         """Yield the results of groups with given ranks, in rising order; in bounded batches where there is an index."""
-        indexed = self._addressed
+        indexed = self._unranking
         return super().at_each(chosen) if indexed is None else indexed.at_each(chosen)
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """Yield what is made of the results with given ranks; some groups at a time, whose paths are held."""
+        """List the results with given ranks; some groups at a time, whose paths are held."""
         waiting = [one for one in request.ranges if one[1] < one[2]]
         for part in self.structure.parts(sorted({group for group, _, _ in waiting})):
             own = [one for one in waiting if part.first <= one[0] < part.last]

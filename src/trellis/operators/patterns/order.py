@@ -1,8 +1,8 @@
 """Results in their order where the same events may be bound to different variables.
 
-Results are ordered by their events first and by their variables only where all events are the same, so the paths of a
-network are not in their order vertex by vertex: what is walked are events, with all vertices that a sequence of events
-can have reached, and the ways to bind them are told apart when the sequence is complete.
+Results are ordered by their events first and by their variables only where all events are the same, so the paths of an
+event graph are not in their order vertex by vertex: a walk goes over events, with all vertices that a sequence of
+events can have reached, and the ways to bind them are told apart when the sequence is complete.
 """
 
 from __future__ import annotations

@@ -89,10 +89,10 @@ def find_paths(plan: Plan, events: Slice, variables: Variables, first: int, last
 def _of_group(plan: Plan, events: Slice, variables: Variables, group: int) -> Paths:
     lo, hi = int(events.groups.lo[group]), int(events.groups.hi[group])
     search = MatchSearch(plan, events, variables, lo, hi)
-    network = search.run()
+    graph = search.run()
     if events.begins is not None:
-        network.starts = [node for node in network.starts if events.begins[lo + network.events[node]]]
-    one = reported(network, search.times, plan.bound.report)
+        graph.starts = [node for node in graph.starts if events.begins[lo + graph.events[node]]]
+    one = reported(graph, search.times, plan.bound.report)
     return Paths(
         one.events + lo, one.variables, one.offsets, one.successors, np.array([0, len(one.events)]),
         np.array(one.ambiguous),

@@ -40,7 +40,7 @@ class _PositionVertices:
 
 
 class NotSeparable(Exception):
-    """A condition on the first event cannot be told by comparing two values, on the events at hand."""
+    """A condition on the first event is not a comparison of two values, on the events at hand."""
 
 
 class PositionPaths:
@@ -76,12 +76,12 @@ class PositionPaths:
         vertices = self._vertices()
         events, positions = vertices.events, vertices.positions
         may_begin, may_end = (np.isin(positions, ends) for ends in (self.graph.firsts, self.graph.lasts))
-        worlds, group = self._anchored_worlds(events, may_begin) if self.graph.anchored else self._plain_worlds(events)
-        graph = kernel.Graph(
+        ranges, group = self._anchored_ranges(events, may_begin) if self.graph.anchored else self._plain_ranges(events)
+        graph = kernel.VertexGraph(
             events, positions, self.slice.times[events], may_begin, may_end, vertices.offsets, vertices.targets,
             np.flatnonzero(~may_begin),
         )  # fmt: skip
-        given = (graph, worlds, self._carried(), self.plan.bound.report is Report.ANY)
+        given = (graph, ranges, self._carried(), self.plan.bound.report is Report.ANY)
         scratch = np.zeros(len(events), np.uint8), np.empty(len(events), np.int64)
         sizes = kernel.measure(*given, *scratch)
         begins, edges = np.append(0, np.cumsum(sizes[:, 0])), int(sizes[:, 1].sum())
@@ -94,14 +94,14 @@ class PositionPaths:
         ends = np.searchsorted(group, np.arange(len(self.lo) + 1))
         return Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
 
-    def _plain_worlds(self, events: Ints) -> tuple[kernel.MatchRanges, Ints]:
-        """Return a world for each window, and these."""
+    def _plain_ranges(self, events: Ints) -> tuple[kernel.MatchRanges, Ints]:
+        """Return a range of vertices for each window, and these."""
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         none = np.full(len(lo), -1)
         return kernel.MatchRanges(lo, hi, none, self._first_times(), self._last_times()), np.arange(len(lo))
 
-    def _anchored_worlds(self, events: Ints, may_begin: NDArray[np.bool_]) -> tuple[kernel.MatchRanges, Ints]:
-        """Return a world for each event that may begin a result in each window, and its window."""
+    def _anchored_ranges(self, events: Ints, may_begin: NDArray[np.bool_]) -> tuple[kernel.MatchRanges, Ints]:
+        """Return a range of vertices for each event that may begin a result in each window, and its window."""
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         earliest = self._first_times()
         firsts = np.flatnonzero(may_begin if self.slice.begins is None else may_begin & self.slice.begins[events])
@@ -116,7 +116,7 @@ class PositionPaths:
         latest = self._last_times(self.lo[group], ends)
         return kernel.MatchRanges(only, last, only, earliest[group], latest), group
 
-    def _carried(self) -> kernel.Carried:
+    def _carried(self) -> kernel.AnchorConditions:
         """Return the conditions on the first event and each of a position as codes that are compared."""
         size = len(self.rows)
         keys: list[np.ndarray] = []
@@ -140,7 +140,7 @@ class PositionPaths:
         table = np.full((3, max(map(len, asked), default=0) + 1), -1)
         for kind, places in enumerate(asked):
             table[kind, : len(places)] = places
-        return kernel.Carried(
+        return kernel.AnchorConditions(
             table, _stack(keys, (0, 2, size)), _stack(above, (0, size)), _stack(below, (0, size)),
             _stack(differ, (0, 2, size)),
         )  # fmt: skip
@@ -190,8 +190,8 @@ class PositionPaths:
         bounds = np.searchsorted(events, self.slice.bounds)
         until = np.searchsorted(events, self.slice.until[events])
         size = len(events)
-        worlds = replace(self.slice, bounds=bounds, until=until, times=np.empty(size), usable=np.empty(size, np.bool_))
-        return reduced(worlds, offsets, targets)
+        parts = replace(self.slice, bounds=bounds, until=until, times=np.empty(size), usable=np.empty(size, np.bool_))
+        return reduced(parts, offsets, targets)
 
     # --- NOT at the edges -------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Which matches REPORT gives, as a network of its own in which every path from a start to an end is one of them.
+"""The matches that REPORT gives, as a graph of its own in which every path from a start to an end is one of them.
 
 A longer match that would make one no result is followed beside it: with each node of a match go the nodes that the
 longer ones have reached with the same event, bound to the same variable. Where what a node depends on is only its
@@ -43,12 +43,12 @@ class ReportedPaths:
     ambiguous: bool
 
 
-def reported(network: MatchGraph, times: list[Any], mode: Report) -> ReportedPaths:
-    """Return the matches of a network that a mode reports."""
+def reported(graph: MatchGraph, times: list[Any], mode: Report) -> ReportedPaths:
+    """Return the matches of a graph that a mode reports."""
     if mode is Report.ANY:
-        return _paths(network, network.starts, network.accepting, network.successors, list(range(len(network))))
-    pairs = _unextendable(network, times) if mode is Report.UNEXTENDABLE else _maximal(network)
-    return _paths(network, *pairs)
+        return _paths(graph, graph.starts, graph.accepting, graph.successors, list(range(len(graph))))
+    pairs = _unextendable(graph, times) if mode is Report.UNEXTENDABLE else _maximal(graph)
+    return _paths(graph, *pairs)
 
 
 # --- Longer matches ---------------------------------------------------------------------------------------------
@@ -57,16 +57,16 @@ def reported(network: MatchGraph, times: list[Any], mode: Report) -> ReportedPat
 class _Steps:
     """Successors by (event, variable): a node has at most one for each."""
 
-    def __init__(self, network: MatchGraph) -> None:
-        self._network = network
+    def __init__(self, graph: MatchGraph) -> None:
+        self._graph = graph
         self._known: dict[int, dict[tuple[int, int], int]] = {}
 
     def __call__(self, node: int) -> dict[tuple[int, int], int]:
         """Return the successors of a node by their events and variables."""
         found = self._known.get(node)
         if found is None:
-            network = self._network
-            found = {(network.events[n], network.variables[n]): n for n in network.successors[node]}
+            graph = self._graph
+            found = {(graph.events[n], graph.variables[n]): n for n in graph.successors[node]}
             self._known[node] = found
         return found
 
@@ -74,53 +74,53 @@ class _Steps:
 _Product = tuple[list[int], list[bool], list[list[int]], list[int]]
 
 
-def _unextendable(network: MatchGraph, times: list[Any]) -> _Product:
+def _unextendable(graph: MatchGraph, times: list[Any]) -> _Product:
     """Follow with each match those that have more before its first event."""
-    number = len(network)
-    preceded, followed, reaching = [False] * number, [False] * number, list(network.accepting)
-    for node in _latest_first(network):
-        for after in network.successors[node]:
+    number = len(graph)
+    preceded, followed, reaching = [False] * number, [False] * number, list(graph.accepting)
+    for node in _latest_first(graph):
+        for after in graph.successors[node]:
             reaching[node] = reaching[node] or reaching[after]
-            if times[network.events[node]] < times[network.events[after]]:
+            if times[graph.events[node]] < times[graph.events[after]]:
                 preceded[after] = True
                 followed[node] = followed[node] or reaching[after]
     at: dict[tuple[int, int], list[int]] = {}
     for node in range(number):
         if preceded[node]:
-            at.setdefault((network.events[node], network.variables[node]), []).append(node)
-    steps = _Steps(network)
+            at.setdefault((graph.events[node], graph.variables[node]), []).append(node)
+    steps = _Steps(graph)
 
     def begin(node: int) -> frozenset[int]:
-        return frozenset(at.get((network.events[node], network.variables[node]), ()))
+        return frozenset(at.get((graph.events[node], graph.variables[node]), ()))
 
     def step(node: int, longer: frozenset[int], key: tuple[int, int], after: int) -> frozenset[int]:
         return frozenset(steps(other)[key] for other in longer if key in steps(other))
 
     def is_result(node: int, longer: frozenset[int]) -> bool:
-        return network.accepting[node] and not followed[node] and not any(network.accepting[n] for n in longer)
+        return graph.accepting[node] and not followed[node] and not any(graph.accepting[n] for n in longer)
 
-    return _product(network, begin, step, is_result)
+    return _product(graph, begin, step, is_result)
 
 
-def _maximal(network: MatchGraph) -> _Product:
+def _maximal(graph: MatchGraph) -> _Product:
     """Follow with each match those that have more events anywhere."""
-    number = len(network)
+    number = len(graph)
     before = [0] * number  # the predecessors of a node, as bits
     beyond = [0] * number  # what can be reached from it
-    reaching = list(network.accepting)
+    reaching = list(graph.accepting)
     followed = [False] * number
-    for node in _latest_first(network):
-        for after in network.successors[node]:
+    for node in _latest_first(graph):
+        for after in graph.successors[node]:
             before[after] |= 1 << node
             beyond[node] |= beyond[after] | 1 << after
             followed[node] = followed[node] or reaching[after]
         reaching[node] = reaching[node] or followed[node]
     at: dict[tuple[int, int], list[int]] = {}
     for node in range(number):
-        at.setdefault((network.events[node], network.variables[node]), []).append(node)
+        at.setdefault((graph.events[node], graph.variables[node]), []).append(node)
 
     def begin(node: int) -> frozenset[int]:
-        return frozenset(n for n in at[network.events[node], network.variables[node]] if before[n])
+        return frozenset(n for n in at[graph.events[node], graph.variables[node]] if before[n])
 
     def step(node: int, longer: frozenset[int], key: tuple[int, int], after: int) -> frozenset[int]:
         near = beyond[node]
@@ -129,16 +129,16 @@ def _maximal(network: MatchGraph) -> _Product:
         return frozenset(n for n in at[key] if before[n] & near)
 
     def is_result(node: int, longer: frozenset[int]) -> bool:
-        return network.accepting[node] and not followed[node] and not any(reaching[n] for n in longer)
+        return graph.accepting[node] and not followed[node] and not any(reaching[n] for n in longer)
 
-    return _product(network, begin, step, is_result)
-
-
-def _latest_first(network: MatchGraph) -> list[int]:
-    return sorted(range(len(network)), key=lambda node: -network.events[node])
+    return _product(graph, begin, step, is_result)
 
 
-def _product(network: MatchGraph, begin: Any, step: Any, is_result: Any) -> _Product:
+def _latest_first(graph: MatchGraph) -> list[int]:
+    return sorted(range(len(graph)), key=lambda node: -graph.events[node])
+
+
+def _product(graph: MatchGraph, begin: Any, step: Any, is_result: Any) -> _Product:
     """Return the nodes of matches with what follows them: starts, results, successors, and the nodes themselves."""
     numbers: dict[tuple[int, frozenset[int]], int] = {}
     nodes: list[int] = []
@@ -158,12 +158,12 @@ def _product(network: MatchGraph, begin: Any, step: Any, is_result: Any) -> _Pro
             waiting.append(key)
         return numbers[key]
 
-    starts = [one for node in network.starts if (one := number(node, begin(node))) is not None]
+    starts = [one for node in graph.starts if (one := number(node, begin(node))) is not None]
     while waiting:
         node, longer = waiting.pop()
         own = numbers[node, longer]
-        for after in network.successors[node]:
-            key = (network.events[after], network.variables[after])
+        for after in graph.successors[node]:
+            key = (graph.events[after], graph.variables[after])
             one = number(after, step(node, longer, key, after))
             if one is not None:
                 successors[own].append(one)
@@ -174,10 +174,10 @@ def _product(network: MatchGraph, begin: Any, step: Any, is_result: Any) -> _Pro
 
 
 def _paths(
-    network: MatchGraph, starts: list[int], results: list[bool], successors: list[list[int]], nodes: list[int]
+    graph: MatchGraph, starts: list[int], results: list[bool], successors: list[list[int]], nodes: list[int]
 ) -> ReportedPaths:
     """Leave out what leads to no result, and tell vertices that end or begin a result from those that do not."""
-    order = sorted(range(len(nodes)), key=lambda n: (network.events[nodes[n]], network.variables[nodes[n]], n))
+    order = sorted(range(len(nodes)), key=lambda n: (graph.events[nodes[n]], graph.variables[nodes[n]], n))
     alive = list(results)
     for one in reversed(order):
         alive[one] = alive[one] or any(alive[n] for n in successors[one])
@@ -201,23 +201,23 @@ def _paths(
                     places[one, begins, ends] = len(vertices)
                     vertices.append((one, begins, ends))
     offsets, found = [0], []
-    ambiguous = _same_event(network, nodes, [one for one in starts if alive[one]])
+    ambiguous = _same_event(graph, nodes, [one for one in starts if alive[one]])
     for one, _, ends in vertices:
         if not ends:
             living = [n for n in successors[one] if alive[n]]
-            ambiguous = ambiguous or _same_event(network, nodes, living)
+            ambiguous = ambiguous or _same_event(graph, nodes, living)
             row = [places[n, False, e] for n in living for e in (True, False) if (n, False, e) in places]
             found += sorted(row)
         offsets.append(len(found))
     return ReportedPaths(
-        np.array([network.events[nodes[one]] for one, _, _ in vertices], np.int64),
-        np.array([network.variables[nodes[one]] for one, _, _ in vertices], np.int64),
+        np.array([graph.events[nodes[one]] for one, _, _ in vertices], np.int64),
+        np.array([graph.variables[nodes[one]] for one, _, _ in vertices], np.int64),
         np.array(offsets, np.int64),
         np.array(found, np.int32),
         ambiguous,
     )
 
 
-def _same_event(network: MatchGraph, nodes: list[int], some: list[int]) -> bool:
-    events = [network.events[nodes[one]] for one in some]
+def _same_event(graph: MatchGraph, nodes: list[int], some: list[int]) -> bool:
+    events = [graph.events[nodes[one]] for one in some]
     return len(set(events)) < len(events)

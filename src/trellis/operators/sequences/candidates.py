@@ -189,7 +189,7 @@ class SequenceCandidates:
     # --- For the walk -----------------------------------------------------------------------------------------
 
     @cached_property
-    def candidates(self) -> kernel.Candidates:
+    def candidates(self) -> kernel.WalkCandidates:
         """The candidates as the kernels take them."""
         events = np.concatenate(self.of_variable)
         begin = np.concatenate([[0], np.cumsum([len(one) for one in self.of_variable])]).astype(np.int64)
@@ -218,7 +218,7 @@ class SequenceCandidates:
             pairs[v, w, 1] = c + 1
             fresh[v + 1 :, w] = False
         kinds = np.array([condition.kind for condition in chosen], np.int64)
-        return kernel.Candidates(
+        return kernel.WalkCandidates(
             events, begin, self.later[events], self.until[events], self._bounds(), pairs, kinds, codes,
             np.concatenate(runs), np.concatenate(begins), run_at, fresh,
         )  # fmt: skip

@@ -25,10 +25,10 @@ from trellis.events.slice import Slice
 from trellis.language.bound import Output
 from trellis.operators.aggregates import Aggregates, Sum
 from trellis.operators.batch import PathBatch, RankRange, rank_labels
-from trellis.operators.contract import Counts, ListRequest, Operator, state_of
+from trellis.operators.contract import Counts, ListRequest, QueryOperator, state_of
 from trellis.operators.exact import SMALL, reconstruct
 from trellis.operators.sequences.candidates import SequenceCandidates
-from trellis.operators.sequences.structure import ADDRESSABLE, SequenceStructure, TreeStructure
+from trellis.operators.sequences.structure import RANK_LIMIT, SequenceStructure, TreeStructure
 from trellis.operators.sequences.tree import drawn
 from trellis.operators.sequences.walk import NONE
 from trellis.operators.weights import weigh
@@ -43,13 +43,13 @@ T = TypeVar("T")
 Pieces = list[tuple[int, int, int]]  # of a batch: a group, the first rank, and how many matches
 
 
-class SequenceOperator(Operator):
+class SequenceOperator(QueryOperator):
     """Matches of a fixed sequence, by a walk over candidates.
 
     Parameters
     ----------
     plan, events, threads
-        See `Operator`.
+        See `QueryOperator`.
     structure
         What was built before for the same matches.
 
@@ -185,17 +185,17 @@ class SequenceOperator(Operator):
         for i, rank in enumerate(ranks):
             task = bisect_right(ends, rank, first[group], first[group + 1])
             inner = rank - (ends[task - 1] if task > first[group] else 0)
-            if structure.task_counts[task] >= ADDRESSABLE:
+            if structure.task_counts[task] >= RANK_LIMIT:
                 raise TrellisError(
                     f"{structure.task_counts[task]:,} results begin at one event: too many to find one by its rank",
                     "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
                 )
-            structure.walker.locate(task, inner, row)
+            structure.walker.unrank(task, inner, row)
             table[:, i] = row
         return PathBatch.of_table(table, partial(rank_labels, [(group, rank, 1) for rank in ranks]))
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """Yield what is made of the matches with given ranks, in bounded batches, in order."""
+        """List the matches with given ranks, in bounded batches, in order."""
         _ = self.structure.rank_ends, self.structure.walker.candidates
 
         def work(pieces: Pieces) -> T:
@@ -213,7 +213,7 @@ class SequenceOperator(Operator):
             yield from (future.result() for future in waiting)
 
     def _pieces(self, ranges: Sequence[RankRange]) -> Iterator[Pieces]:
-        """Yield what makes a batch each."""
+        """Yield the pieces of each batch."""
         some: Pieces = []
         room = BATCH_ROWS
         for group, begin, end in ranges:
@@ -250,7 +250,7 @@ class TreeOperator(SequenceOperator):
         return TreeStructure(self.plan, self.events, self.threads)
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """Yield what is made of the matches with given ranks, those of a window or tile at a time, on one thread."""
+        """List the matches with given ranks, those of a window or tile at a time, on one thread."""
         wanted: dict[int, Pieces] = {}
         for one in request.ranges:
             wanted.setdefault(one[0], []).append(one)

@@ -22,7 +22,7 @@ from trellis.plan.choice import CONDENSED
 from trellis.plan.plan import Plan
 
 EXACT = 2.0**53
-ADDRESSABLE = 1 << 63  # matches that begin at one event, at most, for one of them to be found by its rank
+RANK_LIMIT = 1 << 63  # matches that begin at one event, at most, for one of them to be found by its rank
 
 Ints = NDArray[np.int64]
 
@@ -117,7 +117,7 @@ class SequenceStructure:
 
     @cached_property
     def walker(self) -> Walker:
-        """What counts and lists."""
+        """The walker that counts and lists."""
         return Walker(self.leaves, self.tasks, self.threads)
 
     @cached_property
@@ -137,12 +137,12 @@ class SequenceStructure:
     @cached_property
     def counts(self) -> list[int]:
         """The exact number of matches of each group."""
-        return self.walked_counts() if self._known_counts is None else self._known_counts
+        return self.counts_by_walk() if self._known_counts is None else self._known_counts
 
-    def walked_counts(self) -> list[int]:
-        """Return the counts that a walk finds."""
+    def counts_by_walk(self) -> list[int]:
+        """Return the counts that a walk gives."""
         counts, tasks = self.task_counts, self.tasks
-        if sum(counts) < ADDRESSABLE:
+        if sum(counts) < RANK_LIMIT:
             sums = np.zeros(len(self.events.groups), np.int64)
             np.add.at(sums, tasks.group, np.array(counts, np.int64))
             return sums.tolist()
@@ -205,7 +205,7 @@ class TreeStructure(SequenceStructure):
         for i, (number, tile) in enumerate(zip(tree.counts(), tree.tiles, strict=True)):
             totals[self.group_of(i, tile[0])] += number
         if max(totals, default=0.0) >= EXACT:
-            return self.walked_counts()
+            return self.counts_by_walk()
         return [int(number) for number in totals]
 
 

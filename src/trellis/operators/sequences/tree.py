@@ -80,7 +80,7 @@ class TreeNode:
 
 
 @dataclass
-class _Rows:
+class _PartialMatches:
     """Partial matches by first event: a row of `table` for each variable, with places among its candidates."""
 
     table: Ints
@@ -91,12 +91,12 @@ class _Rows:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def taken(self, rows: Ints) -> _Rows:
-        return _Rows(self.table[:, rows], self.starts[rows], self.ends[rows], self.weights[rows])
+    def taken(self, rows: Ints) -> _PartialMatches:
+        return _PartialMatches(self.table[:, rows], self.starts[rows], self.ends[rows], self.weights[rows])
 
 
 @dataclass(frozen=True)
-class _Sides:
+class _JoinSides:
     """The two sides of a join as the kernels take them."""
 
     kinds: Ints
@@ -206,7 +206,7 @@ class TreePlan:
             events = np.stack([self.leaves.of_variable[v][rows.table[v]] for v in range(self.leaves.number)])
             yield events[:, np.lexsort(events[::-1])].astype(np.int32)
 
-    def _run(self, node: TreeNode, tile: tuple[int, int, int], limits: Ints, counting: bool) -> _Rows:
+    def _run(self, node: TreeNode, tile: tuple[int, int, int], limits: Ints, counting: bool) -> _PartialMatches:
         """Return the rows of a node; where only their number counts, those that no node above can tell apart as one."""
         if node.left is None:
             lo, hi, first_end = tile
@@ -214,15 +214,17 @@ class TreePlan:
         rows, _ = self._joined(node, tile, limits, counting)
         return self._merged(node, rows) if counting else rows
 
-    def _leaf(self, node: TreeNode, lo: int, hi: int) -> _Rows:
+    def _leaf(self, node: TreeNode, lo: int, hi: int) -> _PartialMatches:
         events = self.leaves.of_variable[node.first]
         begin, end = np.searchsorted(events, [lo, hi])
         node.rows += int(end - begin)
         node.tiles += 1
         here = events[begin:end]
-        return _Rows(np.arange(begin, end).reshape(1, -1), here, here, np.ones(len(here)))
+        return _PartialMatches(np.arange(begin, end).reshape(1, -1), here, here, np.ones(len(here)))
 
-    def _joined(self, node: TreeNode, tile: tuple[int, int, int], limits: Ints, counting: bool) -> tuple[_Rows, float]:
+    def _joined(
+        self, node: TreeNode, tile: tuple[int, int, int], limits: Ints, counting: bool
+    ) -> tuple[_PartialMatches, float]:
         """Join the children of a node; return the rows (of the root, if they are not only counted) and their weight."""
         assert node.left is not None
         assert node.right is not None
@@ -261,13 +263,13 @@ class TreePlan:
         node.tests += tests
         node.condensed += groups is not None
         a, b = (side[: 0 if only_number else found] for side in out)
-        rows = _Rows(
+        rows = _PartialMatches(
             np.concatenate([left.table[:, a], right.table[:, b]]), left.starts[a], right.ends[b],
             left.weights[a] * right.weights[b],
         )  # fmt: skip
         return rows.taken(np.argsort(rows.starts, kind="stable")), weight
 
-    def _sides(self, node: TreeNode, left: _Rows, right: _Rows) -> tuple[_Sides, Ints]:
+    def _sides(self, node: TreeNode, left: _PartialMatches, right: _PartialMatches) -> tuple[_JoinSides, Ints]:
         """Return the codes that the conditions of a node compare, and which rows of the left have a partner by key."""
         assert node.left is not None
         cut = node.left.last
@@ -288,12 +290,12 @@ class TreePlan:
             order = np.argsort(codes[1][0], kind="stable")
             by_code = np.searchsorted(codes[1][0][order], np.arange(len(known) + 1))
         kinds = np.array([c.kind for c in own], np.int64)
-        return _Sides(kinds, codes[0], codes[1], by_code, order), kept
+        return _JoinSides(kinds, codes[0], codes[1], by_code, order), kept
 
     # --- Groups -----------------------------------------------------------------------------------------------
 
     def _groups(
-        self, node: TreeNode, sides: _Sides, left: _Rows, right: _Rows, after: Ints, until: Ints
+        self, node: TreeNode, sides: _JoinSides, left: _PartialMatches, right: _PartialMatches, after: Ints, until: Ints
     ) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints, Ints], Ints] | None:
         """Return the groups of both sides, or None where it does not pay to make them."""
         assert node.left is not None
@@ -315,9 +317,9 @@ class TreePlan:
             by_code = np.searchsorted(found[1][0][0], np.arange(len(sides.by_code)))
         return found[0], found[1], by_code
 
-    def _merged(self, node: TreeNode, rows: _Rows) -> _Rows:
+    def _merged(self, node: TreeNode, rows: _PartialMatches) -> _PartialMatches:
         """Return one row for all that agree in first and last event and in what conditions above ask."""
-        if self.way == PLAIN or node.last - node.first < 2:  # two events are told by the first and the last
+        if self.way == PLAIN or node.last - node.first < 2:  # two events are the first and the last
             return rows
         columns = [rows.starts, rows.ends]
         for condition, v in self._outer(node):
@@ -340,7 +342,7 @@ def _repeats(codes: Ints) -> bool:
     return len(_identified(some)[2]) < FEWER * some.shape[1]
 
 
-def _expected_pairs(sides: _Sides) -> float:
+def _expected_pairs(sides: _JoinSides) -> float:
     """Guess how many pairs of groups there are, from some rows of each side."""
     left, right = (codes[:, :: max(1, codes.shape[1] // SAMPLE)] for codes in (sides.left, sides.right))
     expected = 1.0

@@ -62,7 +62,7 @@ class Walker:
         self._walks = local()
 
     @cached_property
-    def candidates(self) -> kernel.Candidates:
+    def candidates(self) -> kernel.WalkCandidates:
         """The candidates as the kernels take them."""
         return self.leaves.candidates
 
@@ -93,7 +93,7 @@ class Walker:
 
     @cached_property
     def _star(self) -> tuple[Any, ...] | None:
-        """What a sweep needs; None if more is asked than one value of the first event, always in one direction."""
+        """The arguments of a sweep; None unless one value of the first event is compared, always in one direction."""
         leaves, tasks, candidates = self.leaves, self.tasks, self.candidates
         number, conditions = leaves.number, leaves.conditions
         if not 3 <= number <= MOST_SWEPT or any(forbidden is not None for forbidden in leaves.forbidden):
@@ -139,7 +139,7 @@ class Walker:
 
         return self._on_threads(work)
 
-    def locate(self, task: int, rank: int, row: Ints) -> None:
+    def unrank(self, task: int, rank: int, row: Ints) -> None:
         """Write the events of the match of a task that has a rank."""
         kernel.unrank_match(
             self.candidates, self.tasks.given(), task, np.uint64(rank), self.leaves.cut, self._walk(),
@@ -160,7 +160,7 @@ class Walker:
             return np.concatenate(list(pool.map(lambda cut: work(self.tasks.given(*cut)), pairwise(cuts))))
 
     def _walk(self) -> kernel.Walk:
-        """Return what a walk of this thread works on."""
+        """Return the state of the walk of this thread."""
         if not hasattr(self._walks, "walk"):
             number, size = self.leaves.number, len(self.candidates.events)
             pool = np.empty(size + (number - 1) * self._reach[0] + 1, np.int64)

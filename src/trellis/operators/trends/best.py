@@ -15,7 +15,7 @@ from trellis.language.bound import BoundQuery, Ordering, OutputKind
 from trellis.limits import is_extreme
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.keys import Flags, OrderKeys, make_keys
-from trellis.operators.trends.search import BestSearch, Lanes, Links, Space, in_rank_order, longest_path
+from trellis.operators.trends.search import BestSearch, Links, SearchRuns, Space, in_rank_order, longest_path
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 
 MOST_NODES = 1 << 24  # of one task, about 1 GB
@@ -50,11 +50,11 @@ class BestTrends:
         It cannot where values do not add up, or where it would take too much memory.
         """
         states = 0
-        for orderings, required in _stages(self.orderings):
+        for orderings, required in _rounds(self.orderings):
             search = self._search(orderings, self.events.usable, required * [self.events.usable])
             if search is None:
                 return None
-            states = max(states, len(search.states))
+            states = max(states, len(search.automaton))
         links, tasks = self.space.links, self.space.tasks
         return 0 if links.lazy else int((links.offsets[tasks.hi] - links.offsets[tasks.lo]).sum()) * states
 
@@ -145,7 +145,7 @@ class BestTrends:
         counting = BestSearch(self.space, OrderKeys(), self.events.usable)
         counts = np.empty(counting.size, np.uint64) if links.counts is None else links.counts()
         ranks = ranks_of(
-            counting.tasks(Lanes(wanted, 0 * wanted, wanted)), tasks.group[wanted],
+            counting.tasks(SearchRuns(wanted, 0 * wanted, wanted)), tasks.group[wanted],
             np.searchsorted(of_task, np.append(wanted, len(tasks))), paths.positions, paths.offsets[:-1], paths.ends,
             links.arrays, counting.shape, counts, self.space.successors(),
         )  # fmt: skip
@@ -153,7 +153,7 @@ class BestTrends:
         return list(ranked.pieces(values))
 
 
-def _stages(orderings: Sequence[Ordering]) -> Iterator[tuple[Sequence[Ordering], int]]:
+def _rounds(orderings: Sequence[Ordering]) -> Iterator[tuple[Sequence[Ordering], int]]:
     """Yield the keys that are searched by one after another, and how many sets of events are required then."""
     required = 0
     while len(orderings) > 1 and is_extreme(orderings[0].output):

@@ -17,6 +17,7 @@ from trellis.events.slice import Slice
 from trellis.kernels.count import passes, paths
 from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
 from trellis.kernels.count.passes import ABREAST
+from trellis.kernels.event_graph.edges import EdgeLists
 from trellis.operators.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
@@ -32,17 +33,17 @@ class SuccessorRelation(Protocol):
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """How successors are found."""
+        """The arrays by which successors are found."""
 
     @property
-    def events(self) -> passes.Events:
-        """What is known of each event."""
+    def events(self) -> passes.EventNeighbours:
+        """The neighbours of each event, and whether it is usable."""
 
     @property
     def one_segment(self) -> bool:
         """Whether the shape is `Tails`, with the vertices of a part in one segment."""
 
-    def tasks(self, tasks: TrendTasks) -> passes.Tasks:
+    def tasks(self, tasks: TrendTasks) -> passes.PassTasks:
         """Return tasks as the passes take them."""
 
 
@@ -52,15 +53,15 @@ class GraphRelation:
     one_segment = False
 
     def __init__(self, events: Slice, graph: EventGraph) -> None:
-        self.shape = passes.Edges(graph.offsets, graph.successors)
+        self.shape = EdgeLists(graph.offsets, graph.successors)
         none = np.empty(0, np.int64)
         nearest = passes.first_successors(graph.offsets, graph.successors)
-        self.events = passes.Events(none, nearest, graph.latest, events.usable)
+        self.events = passes.EventNeighbours(none, nearest, graph.latest, events.usable)
 
-    def tasks(self, tasks: TrendTasks) -> passes.Tasks:
+    def tasks(self, tasks: TrendTasks) -> passes.PassTasks:
         """Return tasks as the passes take them; there is no index to find parts of."""
         none = np.empty(0, np.int64)
-        return passes.Tasks(tasks.lo, tasks.hi, tasks.first_end, none, none, none, none, tasks.single, tasks.every)
+        return passes.PassTasks(tasks.lo, tasks.hi, tasks.first_end, none, none, none, none, tasks.single, tasks.every)
 
 
 class Counter:
@@ -80,7 +81,7 @@ class Counter:
         """Whether HAVING leaves out any length."""
         return self.least > 1 or self.most < NO_BOUND
 
-    def _arguments(self, tasks: TrendTasks) -> tuple[tuple[object, ...], passes.Events, passes.Tasks]:
+    def _arguments(self, tasks: TrendTasks) -> tuple[tuple[object, ...], passes.EventNeighbours, passes.PassTasks]:
         return (self.relation.shape, self.relation.events, self.relation.tasks(tasks))
 
     def approximate(self) -> NDArray[np.float64]:
@@ -101,7 +102,7 @@ class Counter:
         )
         return totals
 
-    def _on_threads(self, tasks: TrendTasks, count: Callable[[passes.Tasks], np.ndarray]) -> np.ndarray:
+    def _on_threads(self, tasks: TrendTasks, count: Callable[[passes.PassTasks], np.ndarray]) -> np.ndarray:
         """Count tasks, runs of equal size at once where they are worth it."""
         sizes = np.cumsum(tasks.hi - tasks.lo)
         if self.threads < 2 or len(tasks) < 2 * self.threads or sizes[-1] < WORTH_THREADS:
@@ -145,7 +146,7 @@ class Counter:
         return int((self.tasks.hi - self.tasks.lo).min()) >= MANY
 
     def _counts_in_blocks(self) -> list[int]:
-        """Return what `counts` does; a pass gives floats, which tell how many primes are needed, and three residues."""
+        """Count as `counts` does, in blocks: floats decide how many primes it takes, and a pass gives residues."""
         from trellis.kernels.count.large import BLOCK, PRIMES, count_large  # little work needs it
 
         arguments, tables = self._arguments(self.tasks), {}

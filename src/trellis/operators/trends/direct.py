@@ -16,19 +16,19 @@ from trellis.kernels.maximal import conjunction, difference, equality
 from trellis.kernels.maximal import inequality as kernel
 from trellis.kernels.maximal.bisection import rank_codes
 from trellis.language.syntax import Report, Select
-from trellis.operators.trends.strands import Flags, Places, Strands, arrange, runs_of
+from trellis.operators.trends.key_partitions import Flags, KeyPartitions, Places, arrange, runs_of
 from trellis.plan.plan import Plan
 
 Edges = tuple[Ints, NDArray[np.int32]]
 FEW = 1 << 20
-LANE = 4  # what one lane of a return to a key takes, in words of reachability
+STEP = 4  # what one step of a return to a key takes, in words of reachability
 NONE = np.empty(0, np.int32)
 
 
 class Method(StrEnum):
-    """How direct successors are found."""
+    """The method that finds direct successors."""
 
-    HALVES = "halving in time"
+    BISECTION = "time bisection"
     RETURNS = "earliest return to each key"
     TURNS = "first other values"
     SCAN = "scan with a front"
@@ -36,7 +36,7 @@ class Method(StrEnum):
 
 
 COMPLEXITY = {
-    Method.HALVES: "n log n + direct edges; counts alone never take more than n log^2 n",
+    Method.BISECTION: "n log n + direct edges; counts alone never take more than n log^2 n",
     Method.RETURNS: "n * keys + direct edges",
     Method.TURNS: "n + direct edges",
     Method.SCAN: "every pair of events that share a window; memory only for direct edges",
@@ -44,7 +44,7 @@ COMPLEXITY = {
 }
 
 
-class Direct:
+class DirectEdges:
     """The direct successors of the events of a slice under skip-till-any.
 
     `method` follows from the conditions and the values at hand, in time linear in the events: a condition need not be
@@ -83,7 +83,7 @@ class Direct:
             following, followed = self._differ[0]
             return Method.TURNS if (following == followed)[self._whole].all() else Method.REACH
         if len(self._inequalities) < 2:
-            return Method.HALVES
+            return Method.BISECTION
         return Method.SCAN if self._not_transitive < 2 else Method.REACH
 
     @property
@@ -112,8 +112,8 @@ class Direct:
     # --- Arrays for the kernels -----------------------------------------------------------------------------------
 
     @cached_property
-    def strands(self) -> Strands:
-        """The events by world and key."""
+    def key_partitions(self) -> KeyPartitions:
+        """The events by partition and key."""
         adjacency = self.adjacency
         if adjacency.key_next is None or adjacency.key_prev is None:
             return arrange(self.events, None)
@@ -121,16 +121,16 @@ class Direct:
 
     @cached_property
     def codes(self) -> tuple[Places, Places]:
-        """The one inequality as codes of 32 bits, in the order of the strands; without a condition, one that holds."""
+        """The one inequality as codes of 32 bits, by key partition; without a condition, one that holds."""
         n = len(self.events)
         return self._ranked(
             *(self._inequalities[0] if self._inequalities else (np.ones(n, np.int64), np.zeros(n, np.int64)))
         )
 
     def _ranked(self, above: Ints, below: Ints) -> tuple[Places, Places]:
-        """Return codes of 32 bits that compare as the given ones do, in the order of the strands."""
+        """Return codes of 32 bits that compare as the given ones do, in the order of the key partitions."""
         ranked = rank_codes(*_sorted(above, below, self._takes, self._gives), above, below)
-        return ranked[0][self.strands.order], ranked[1][self.strands.order]
+        return ranked[0][self.key_partitions.order], ranked[1][self.key_partitions.order]
 
     @cached_property
     def _keys(self) -> tuple[Ints, Ints, Ints]:
@@ -142,7 +142,7 @@ class Direct:
         return key_next, key_prev, np.full(max(key_next.max(initial=-1), key_prev.max(initial=-1)) + 1, -1)
 
     @cached_property
-    def _stretches(self) -> Ints:
+    def _tiles(self) -> Ints:
         return kernel.tiles(self.events.bounds, self.events.until)
 
     @cached_property
@@ -165,16 +165,16 @@ class Direct:
         _, after = runs_of(later_times(events.times, events.bounds))
         begins, ends = self._runs_of_key(after, events.until)
         words = int((events.until - np.arange(len(events))).max(initial=0)) // 64
-        lanes = equality.steps(self._stretches, *self._keys[1:])
-        return lanes * LANE <= max(FEW, int((ends - begins).sum()) * (words + LANE))
+        steps = equality.steps(self._tiles, *self._keys[1:])
+        return steps * STEP <= max(FEW, int((ends - begins).sum()) * (words + STEP))
 
     # --- Edges ----------------------------------------------------------------------------------------------------
 
     def exceeds(self, cap: int) -> bool:
-        """Return whether halving finds more direct edges than `cap`; it stops there."""
+        """Return whether time bisection finds more direct edges than `cap`; it stops there."""
         if self._degrees is not None:
             return int(self._degrees.sum()) > cap
-        degrees = np.zeros(len(self.strands.order), np.int64)
+        degrees = np.zeros(len(self.key_partitions.order), np.int64)
         if self._halve(degrees, NONE, cap) > cap:
             return True
         self._degrees = degrees
@@ -185,20 +185,18 @@ class Direct:
 
         Not for `Method.REACH`, which starts from all edges.
         """
-        if self.method is Method.HALVES:
-            return self._by_halves(cap)
+        if self.method is Method.BISECTION:
+            return self._by_bisection(cap)
         if self.method is Method.RETURNS:
             return self._by_returns(cap)
         return self._by_turns(cap) if self.method is Method.TURNS else self._by_scan(cap)
 
     def _halve(self, cursor: Ints, successors: NDArray[np.int32], cap: int) -> int:
-        strands = self.strands
-        rows = kernel.tiles(strands.bounds, strands.limit)
-        return kernel.direct_edges(
-            rows, strands.first, strands.after, *self.codes, strands.limit, cursor, successors, cap
-        )
+        parts = self.key_partitions
+        rows = kernel.tiles(parts.bounds, parts.limit)
+        return kernel.direct_edges(rows, parts.first, parts.after, *self.codes, parts.limit, cursor, successors, cap)
 
-    def _by_halves(self, cap: int) -> Edges | None:
+    def _by_bisection(self, cap: int) -> Edges | None:
         if self.exceeds(cap):
             return None
         assert self._degrees is not None
@@ -212,24 +210,24 @@ class Direct:
         return offsets, successors
 
     def _by_turns(self, cap: int) -> Edges | None:
-        strands = self.strands
+        parts = self.key_partitions
         values = np.where(self._takes, *self._differ[0])
         seen = np.full(values.max(initial=-1) + 1, -1)
-        takes, gives = self._takes[strands.order], self._gives[strands.order]
+        takes, gives = self._takes[parts.order], self._gives[parts.order]
 
         def write(cursor: Ints, successors: NDArray[np.int32]) -> None:
             difference.differing_edges(
-                strands.bounds, strands.first, strands.after, strands.limit, values[strands.order], takes, gives, seen,
+                parts.bounds, parts.first, parts.after, parts.limit, values[parts.order], takes, gives, seen,
                 cursor, successors,
             )  # fmt: skip
 
-        degrees = np.zeros(len(strands.order), np.int64)
+        degrees = np.zeros(len(parts.order), np.int64)
         write(degrees, NONE)
         return None if degrees.sum() > cap else self._filled(degrees, write)
 
     def _filled(self, degrees: Ints, write: Callable[[Ints, NDArray[np.int32]], None]) -> Edges:
-        """Write the edges to where they belong; the kernels speak of places in the order of the strands."""
-        order = self.strands.order
+        """Write the edges to where they belong; the kernels speak of places in the order of the key partitions."""
+        order = self.key_partitions.order
         offsets = _offsets(len(self.events), order, degrees)
         successors = np.empty(offsets[-1], np.int32)
         if len(successors):
@@ -238,22 +236,22 @@ class Direct:
         return offsets, successors
 
     def _by_scan(self, cap: int) -> Edges | None:
-        strands = self.strands
+        parts = self.key_partitions
         ranked = [self._ranked(above, below) for above, below in self._inequalities]
         above, below = (np.stack(codes) for codes in zip(*ranked, strict=True))
-        degrees = np.zeros(len(strands.order), np.int64)
+        degrees = np.zeros(len(parts.order), np.int64)
         found = conjunction.scanned_edges(
-            strands.bounds, strands.after, strands.limit, above, below, not self._not_transitive, degrees, cap
+            parts.bounds, parts.after, parts.limit, above, below, not self._not_transitive, degrees, cap
         )
         if len(found) > cap:
             return None
-        offsets = _offsets(len(self.events), strands.order, degrees)
-        return offsets, kernel.placed_rows(strands.order, degrees, found, offsets)
+        offsets = _offsets(len(self.events), parts.order, degrees)
+        return offsets, kernel.placed_rows(parts.order, degrees, found, offsets)
 
     def _by_returns(self, cap: int) -> Edges | None:
         events = self.events
         first, after = runs_of(later_times(events.times, events.bounds))
-        back = equality.returns(self._stretches, first, after, *self._keys)
+        back = equality.returns(self._tiles, first, after, *self._keys)
         begins, ends = self._runs_of_key(after, back)
         offsets = np.concatenate([[0], np.cumsum(ends - begins)])
         if offsets[-1] > cap:
@@ -263,11 +261,11 @@ class Direct:
         return offsets, successors
 
 
-def find_direct(plan: Plan, events: Slice) -> Direct | None:
-    """Return what is needed to find direct successors, or None where a plan has nothing to do with them."""
+def find_direct(plan: Plan, events: Slice) -> DirectEdges | None:
+    """Return the direct successors of a slice, still to be found, or None where a plan does not ask for them."""
     if plan.bound.report is not Report.MAXIMAL or plan.bound.select is not Select.ANY:
         return None
-    return Direct(events, encode(plan.adjacent, events.columns, events.usable))
+    return DirectEdges(events, encode(plan.adjacent, events.columns, events.usable))
 
 
 def _inequalities(order: Order) -> Iterator[tuple[Ints, Ints]]:

@@ -20,14 +20,14 @@ from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report
 from trellis.operators.exact import LARGE, SMALL, Residues, primes_for, reconstruct
 from trellis.operators.trends.count import Counter, Weights
-from trellis.operators.trends.direct import Direct, Method
+from trellis.operators.trends.direct import DirectEdges, Method
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import build_index
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 from trellis.plan.plan import Plan
 
 WORTH = 32  # direct edges an event up to which a graph is as good
-LANES = 16  # columns that are counted together
+COLUMNS = 16  # columns that are counted together
 ROWS = 1 << 25  # of 12 bytes, that lay out what flows where: so many are kept, or laid out together
 Layout = tuple[Ints, Ints, NDArray[np.int32]]
 
@@ -37,9 +37,9 @@ def can_count(plan: Plan) -> bool:
     return plan.bound.window.kind is not WindowKind.SPAN and length_bounds(plan.bound.having) == (1, NO_BOUND)
 
 
-def is_better(direct: Direct) -> bool:
+def is_better(direct: DirectEdges) -> bool:
     """Return whether there are so many direct edges that counting is better done without them."""
-    return direct.method is Method.HALVES and direct.exceeds(WORTH * len(direct.events) + (1 << 20))
+    return direct.method is Method.BISECTION and direct.exceeds(WORTH * len(direct.events) + (1 << 20))
 
 
 def most_trends(plan: Plan, events: Slice, tasks: TrendTasks) -> float:
@@ -55,11 +55,11 @@ def most_trends(plan: Plan, events: Slice, tasks: TrendTasks) -> float:
 class DirectCounter(Counter):
     """Counts the maximal trends of windows under one inequality in n log^2 n, without edges and without HAVING.
 
-    Memory is 12 n log n bytes, and up to 400 an event. `at_most` tells what no window has more trends than, or inf.
+    Memory is 12 n log n bytes, and up to 400 per event. `at_most` tells what no window has more trends than, or inf.
     """
 
     def __init__(
-        self, direct: Direct, tasks: TrendTasks, graph: Callable[[], EventGraph], at_most: Callable[[], float],
+        self, direct: DirectEdges, tasks: TrendTasks, graph: Callable[[], EventGraph], at_most: Callable[[], float],
         threads: int = 1, events: Slice | None = None,
     ) -> None:  # fmt: skip
         """Sum over columns of `events`, by default of those that the direct successors were found among."""
@@ -73,7 +73,7 @@ class DirectCounter(Counter):
         """Return the exact number of trends of each group: in one pass, if `at_most` says that this is enough."""
         most = self._at_most()
         bits = int(np.frexp(most)[1]) + 1
-        if not np.isfinite(most) or bits > LANES * (LARGE - 1):
+        if not np.isfinite(most) or bits > COLUMNS * (LARGE - 1):
             return super().counts()
         return self.sums(np.arange(self.groups), None, bits)[0]
 
@@ -109,7 +109,7 @@ class DirectCounter(Counter):
         """Return the residues modulo each prime, several primes counted together."""
         none = np.zeros((0, len(self.events)), np.uint64)
         kinds = 0 if weights is None else len(weights(primes[0]))
-        lanes = max(1, LANES // (1 + kinds))
+        together = max(1, COLUMNS // (1 + kinds))
 
         def tables(some: list[int]) -> Iterator[tuple[int, Residues]]:
             table = np.stack([none if weights is None else weights(p) for p in some])
@@ -117,22 +117,20 @@ class DirectCounter(Counter):
             self._count(kernel.RESIDUE, tasks, totals, np.repeat(np.array(some, np.uint64), 1 + kinds), table)
             return zip(some, np.split(totals.T, len(some)), strict=True)
 
-        together = [primes[i : i + lanes] for i in range(0, len(primes), lanes)]
+        batches = [primes[i : i + together] for i in range(0, len(primes), together)]
         with ThreadPoolExecutor(self.threads) as pool:
-            return dict(pair for pairs in pool.map(tables, together) for pair in pairs)
+            return dict(pair for pairs in pool.map(tables, batches) for pair in pairs)
 
     def _count(
         self, kind: int, tasks: TrendTasks, totals: np.ndarray, primes: np.ndarray | None = None,
         weights: np.ndarray | None = None,
     ) -> np.ndarray:  # fmt: skip
-        """Count into `totals`, a row a task."""
-        strands, (above, below) = self.direct.strands, self.direct.codes
+        """Count into `totals`, a row per task."""
+        parts, (above, below) = self.direct.key_partitions, self.direct.codes
         primes = np.ones(1, np.uint64) if primes is None else primes
         weights = np.zeros((1, 0, 0), np.uint64) if weights is None else weights
         for pieces, layout in self._laid_out(tasks):
-            kernel.count_direct(
-                kind, pieces, strands.first, above, below, strands.order, *layout, primes, weights, totals
-            )
+            kernel.count_direct(kind, pieces, parts.first, above, below, parts.order, *layout, primes, weights, totals)
         return totals
 
     # --- What is counted together ---------------------------------------------------------------------------------
@@ -152,12 +150,12 @@ class DirectCounter(Counter):
         return [(pieces, self._layout(pieces) if keep else None) for pieces in batches]
 
     def _layout(self, pieces: Ints) -> Layout:
-        strands = self.direct.strands
-        return kernel.lay_out(pieces, strands.first, strands.after, *self.direct.codes)
+        parts = self.direct.key_partitions
+        return kernel.lay_out(pieces, parts.first, parts.after, *self.direct.codes)
 
     def _pieces(self, tasks: TrendTasks) -> Ints:
-        """Return rows (begin, end, task): what each task has of each strand, as places."""
-        order, bounds = self.direct.strands.order, self.direct.strands.bounds
+        """Return rows (begin, end, task): what each task has of each key partition, as places."""
+        order, bounds = self.direct.key_partitions.order, self.direct.key_partitions.bounds
         number = np.arange(len(tasks))
         if self.direct.adjacency.key_next is None:
             rows = np.stack([np.searchsorted(order, tasks.lo), np.searchsorted(order, tasks.hi), number], axis=1)
@@ -168,8 +166,8 @@ class DirectCounter(Counter):
         for lo, hi, task in zip(tasks.lo.tolist(), tasks.hi.tolist(), number.tolist(), strict=True):
             places = np.sort(place[lo:hi])
             places = places[np.searchsorted(places, 0) :]
-            strand = np.searchsorted(bounds, places, side="right")
-            begins = np.flatnonzero(np.diff(strand, prepend=-1))
+            which = np.searchsorted(bounds, places, side="right")
+            begins = np.flatnonzero(np.diff(which, prepend=-1))
             sizes = np.diff(np.append(begins, len(places)))
             found.append(np.stack([places[begins], places[begins] + sizes, np.full(len(begins), task)], axis=1))
         return np.concatenate(found)

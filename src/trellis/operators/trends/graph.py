@@ -17,7 +17,7 @@ from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
-    from trellis.operators.trends.direct import Direct, Edges
+    from trellis.operators.trends.direct import DirectEdges, Edges
 
 MAX_EDGES = 500_000_000
 REACH_BYTES = 1 << 28
@@ -38,7 +38,7 @@ class EventGraph:
     latest: Ints
 
 
-def build_graph(plan: Plan, events: Slice, direct: Direct | None = None) -> EventGraph:
+def build_graph(plan: Plan, events: Slice, direct: DirectEdges | None = None) -> EventGraph:
     """Return the graph whose paths are the trends of a plan of one Kleene variable.
 
     Under REPORT maximal edges with a detour are left out (the transitive reduction); `direct` is what is already known
@@ -59,7 +59,7 @@ def build_graph(plan: Plan, events: Slice, direct: Direct | None = None) -> Even
     return EventGraph(offsets, successors, kernel.latest_predecessors(offsets, successors))
 
 
-def _direct_edges(events: Slice, direct: Direct) -> Edges:
+def _direct_edges(events: Slice, direct: DirectEdges) -> Edges:
     from trellis.operators.trends.direct import Method
 
     if direct.method is Method.REACH:
@@ -141,7 +141,7 @@ def _filtered_edges(
 
 
 def reduced(events: Slice, offsets: Ints, successors: NDArray[np.int32]) -> Edges:
-    """Leave out edges with a detour, world by world, for some columns of reachability at a time."""
+    """Leave out edges with a detour, partition by partition, for some columns of reachability at a time."""
     read, kept = offsets[:-1].copy(), np.zeros(len(events), np.int64)
     joined = 0
     for begin, end in zip(events.bounds[:-1], events.bounds[1:], strict=True):

@@ -30,7 +30,7 @@ from trellis.plan.plan import Plan
 
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-Shape = passes.Keys | passes.Tails | passes.Ranges | passes.Pairs
+Shape = passes.KeyVertices | passes.Tails | passes.Ranges | passes.Pairs
 LEAST = 512  # events of a part at least, where tasks overlap
 WORTH_THREADS = 1 << 18  # events of all parts from which two threads work
 LARGE = 1 << 22  # events of one part from which its vertices are laid out by two threads, which takes more memory
@@ -54,9 +54,9 @@ class Parts:
         """How many events stand in the index, those of several parts as often."""
         return int((self.end - self.begin).sum())
 
-    def as_tasks(self) -> passes.Tasks:
+    def as_tasks(self) -> passes.PassTasks:
         """Each part as a task of its own."""
-        return passes.Tasks(
+        return passes.PassTasks(
             self.begin, self.end, self.begin, self.begin, self.end, self.offset, self.width, False, True
         )
 
@@ -82,14 +82,14 @@ class AttributeIndex:
     kind: str
     keyed: bool
     shape: Shape
-    events: passes.Events
+    events: passes.EventNeighbours
     parts: Parts
 
-    def tasks(self, tasks: TrendTasks) -> passes.Tasks:
+    def tasks(self, tasks: TrendTasks) -> passes.PassTasks:
         """Return tasks, all or some of those that the index was built for, as the passes take them."""
         part = self.parts.of_task[tasks.number]
         parts = self.parts
-        return passes.Tasks(
+        return passes.PassTasks(
             tasks.lo, tasks.hi, tasks.first_end, parts.begin[part], parts.end[part], parts.offset[part],
             parts.width[part], tasks.single, tasks.every,
         )  # fmt: skip
@@ -165,7 +165,7 @@ def index_adjacency(
         known = _with_neighbours(events, mirrored, shape, parts, target, single)
     else:
         none = np.empty(0, np.int64)
-        known = passes.Events(none, none, none, events.usable)
+        known = passes.EventNeighbours(none, none, none, events.usable)
     return AttributeIndex(kind, keyed, shape, known, parts)
 
 
@@ -175,7 +175,7 @@ def can_index(plan: Plan) -> bool:
 
 
 def _relation(adjacency: Adjacency) -> _Relation | None:
-    """Return what may follow what, as codes, or None where an index cannot tell."""
+    """Return the relation of successors as codes, or None where an index cannot express it."""
     if adjacency.residual or len(adjacency.orders) > 2:
         return None
     orders = [cuts for order in adjacency.orders if (cuts := _cuts(order)) is not None]
@@ -222,14 +222,14 @@ def _or_missing(codes: Ints, missing: Flags) -> Ints:
 
 def _with_neighbours(
     events: Slice, mirrored: _Relation | None, shape: Shape, parts: Parts, target: Small, single: bool
-) -> passes.Events:
+) -> passes.EventNeighbours:
     """Find the first successor and the last predecessor of every event."""
     n = len(events)
     later = later_times(events.times, events.bounds)
     nearest, latest = np.full(n, n, np.int64), np.full(n, -1, np.int64)
-    known = passes.Events(later, nearest, latest, events.usable)
+    known = passes.EventNeighbours(later, nearest, latest, events.usable)
     arrays = vertices.IndexParts(parts.begin, parts.end, parts.offset, parts.width)
-    if isinstance(shape, passes.Keys):
+    if isinstance(shape, passes.KeyVertices):
         vertices.neighbours_of_keys(arrays, later, shape, nearest, latest)
         return known
     if isinstance(shape, passes.Tails) and not single and len(parts) == len(parts.of_task):
@@ -248,7 +248,7 @@ def _with_neighbours(
 
 @dataclass(frozen=True)
 class _Relation:
-    """What may follow what, as codes; an event that lacks a value or key neither gives nor takes."""
+    """The relation of successors as codes; an event that lacks a value or key neither gives nor takes."""
 
     gives: Flags
     takes: Flags
@@ -262,7 +262,7 @@ class _Relation:
 
     @property
     def kind(self) -> str:
-        """What the conditions are, as `AttributeIndex` says."""
+        """The kind of the conditions, as in `AttributeIndex`."""
         if len(self.orders) == 2:
             return "two inequalities"
         if not self.orders:
@@ -286,11 +286,11 @@ def _turned(codes: Ints, known: Flags) -> Ints:
 class _Layout:
     """The parts of the index, and what is laid out in them."""
 
-    def __init__(self, relation: _Relation, lo: Ints, hi: Ints, world_end: Ints, threads: int = 1) -> None:
-        self.n, self.threads = len(world_end), threads
+    def __init__(self, relation: _Relation, lo: Ints, hi: Ints, partition_end: Ints, threads: int = 1) -> None:
+        self.n, self.threads = len(partition_end), threads
         self.relation = relation
         order = np.lexsort((hi, lo))
-        of_sorted, self.begin, self.end, self.offset = vertices.make_parts(lo[order], hi[order], world_end, LEAST)
+        of_sorted, self.begin, self.end, self.offset = vertices.make_parts(lo[order], hi[order], partition_end, LEAST)
         self.of_task = np.empty(len(order), np.int64)
         self.of_task[order] = of_sorted
         self.total = int((self.end - self.begin).sum())
@@ -348,7 +348,7 @@ class _Layout:
         self, cuts: _Cuts, values: Small, entries: Small, place: Small, at_cut: Small, own: Small, own_end: Small,
         target: Small, target_end: Small,
     ) -> tuple[Shape, Ints, Small]:  # fmt: skip
-        """Return what `shape` does for one part without a key, with two threads that each look up half of it."""
+        """Lay out one part without a key as `shape` does, with two threads that each look up half of it."""
         shift = int(self.offset[0])
         sorted_value, sorted_cut = self._both(vertices.looked_up, (values, entries), (cuts.value, cuts.cuts[0]))
         number, _ = self._both(
@@ -364,18 +364,18 @@ class _Layout:
         return passes.Tails(place, at_cut, target_end, own, own_end), np.array([number]), target
 
     def _both(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
-        """Return what a function gives for two things, at once where they are large."""
+        """Return the results of a function for two arguments, at once where they are large."""
         if self.threads < 2 or self.total < WORTH_THREADS:
             return list(map(function, *arguments))
         with ThreadPoolExecutor(2) as pool:
             return list(pool.map(function, *arguments))
 
-    def _by_key(self) -> tuple[passes.Keys, Ints, Small]:
+    def _by_key(self) -> tuple[passes.KeyVertices, Ints, Small]:
         """A vertex for each key; without keys one for all."""
         place, first = self.own, self.target
         if not self.relation.keyed:
             place, first = (self._copied(flags) for flags in (self.relation.takes, self.relation.gives))
-        return passes.Keys(place, first), self.number, first
+        return passes.KeyVertices(place, first), self.number, first
 
     def _copied(self, flags: Flags) -> Small:
         """Return 0 where a flag is set and -1 elsewhere, for each event of each part."""
@@ -416,7 +416,7 @@ def _mirrored_nearest(events: Slice, mirrored: _Relation, parts: Parts) -> Ints:
     layout = _Layout(mirrored, n - parts.end[::-1], n - parts.begin[::-1], partition_ends(bounds, n))
     shape, width, _ = layout.shape()
     nearest = np.full(n, n, np.int64)
-    known = passes.Events(later, nearest, nearest, events.usable[::-1].copy())
+    known = passes.EventNeighbours(later, nearest, nearest, events.usable[::-1].copy())
     turned = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
     passes.nearest_successors(Shortest(), shape, known, turned.as_tasks(), nearest)
     return nearest

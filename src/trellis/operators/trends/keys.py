@@ -40,13 +40,13 @@ class OrderWord:
 
     @property
     def neutral(self) -> int:
-        """What a trend without events has."""
+        """The value of a trend without events."""
         return {nodes.LEAST: nodes.NONE, nodes.GREATEST: -1}.get(self.kind, 0)
 
 
 @dataclass(frozen=True)
-class Rounded:
-    """What the last words are shown as: a double, `unit` times their number, for a mean by the number of values.
+class Rounding:
+    """The rounding of the last words to a double: `unit` times their number, for a mean by the number of values.
 
     Numbers have at most `size` bits.
     """
@@ -58,7 +58,7 @@ class Rounded:
     mean: bool
 
     def shown(self, number: int, count: int) -> float:
-        """Return what a number is shown as, times the sign, so that more is better."""
+        """Return the double that a number is shown as, times the sign, so that more is better."""
         try:
             value = number * self.unit.numerator / (self.unit.denominator * (count if self.mean else 1))
         except OverflowError:
@@ -99,7 +99,7 @@ class OrderKeys:
     words: tuple[OrderWord, ...] = ()
     flags: tuple[Flags, ...] = ()
     counted: Flags | None = None
-    rounded: Rounded | None = None
+    rounded: Rounding | None = None
 
     @property
     def extreme(self) -> bool:
@@ -226,7 +226,7 @@ class _Maker:
 
     def _round(self, words: int, unit: Fraction, size: int, sign: int, mean: bool) -> None:
         last = len(self.keys.words)
-        self.keys = replace(self.keys, rounded=Rounded(slice(last - words, last), unit, size, sign, mean))
+        self.keys = replace(self.keys, rounded=Rounding(slice(last - words, last), unit, size, sign, mean))
 
     def _weigh(self, column: pa.Array) -> Weight | None:
         """Return the weights of a column of numbers, or None if some are infinite."""

@@ -1,9 +1,9 @@
-"""Listing ranges of ranks in batches, in order, on any number of threads; memory does not grow with the trends.
+"""Listing rank ranges in batches, in order, on any number of threads; memory does not grow with the trends.
 
-The results wanted are *stretches*: for each task the ranks from one on. They are cut into *parts* of about one batch
-each. A *lane* is a walk that lists one part after another; there is one lane more than threads, and no more batches
-than lanes wait to be taken. Each lane takes memory for its place in the graph, and where it goes over small
-tasks, also for what makes those ready: 40 bytes an event of the largest one, and the blocks. What makes a large task
+The results wanted are *rank ranges*, each of one task. They are cut into *parts* of about one batch
+each. A *list worker* is a walk that lists one part after another; there is one more than threads, and no more batches
+than workers wait to be taken. Each worker takes memory for its place in the graph, and where it goes over small
+tasks, also for what makes those ready: 40 bytes per event of the largest one, and the blocks. What makes a large task
 ready is shared.
 """
 
@@ -33,21 +33,21 @@ from trellis.kernels.list.walk import WalkRanges, WalkRows, WalkState
 from trellis.kernels.list.wide import SPARE
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
-from trellis.operators.trends.stretches import BEYOND, CLIPPED, Stretches
+from trellis.operators.trends.task_ranges import BEYOND, CLIPPED, TaskRanges
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
 BLOCK_VALUES = 1 << 19  # of all blocks of a task: they are to stay in a cache
 FIRST_ROWS = 1 << 14  # of a part, before it is known how long trends are
 LARGE_ROWS = 1 << 16  # of a task that several threads share
 PATIENCE = 10.0  # seconds in which a thread that is dismissed ends its step, or is left alone
-AHEAD = 1  # lanes more than threads, so that none waits for a batch to be taken
+AHEAD = 1  # list workers more than threads, so that none waits for a batch to be taken
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class TraversalInput:
-    """What is walked over: tasks of a graph, the lengths that HAVING allows, and a way to a path by group and rank."""
+    """The input of a walk: tasks of a graph, lengths that HAVING allows, and a function that unranks a path."""
 
     events: Slice
     tasks: TrendTasks
@@ -82,7 +82,7 @@ class _Buffers:
         self.shared = _room(rows) if compact else None
 
     def taken(self, rows: int, used: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32] | None]:
-        """Return what was written; short results do not hold long buffers."""
+        """Return the arrays as far as they are written; short results do not hold long buffers."""
         parts = (self.values[:used], self.ends[: rows + 1], None if self.shared is None else self.shared[:rows])
         if 2 * used < len(self.values):
             return parts[0].copy(), parts[1].copy(), None if parts[2] is None else parts[2].copy()
@@ -97,14 +97,14 @@ def _room(number: int) -> NDArray[np.int32]:
 
 
 class Listing(Generic[T]):
-    """Stretches, listed batch by batch in their order; `make` turns a batch into what is wanted of it.
+    """Rank ranges, listed batch by batch in their order; `make` turns a batch into what is wanted of it.
 
     Parameters
     ----------
-    ground
-        What is walked over.
-    stretches
-        What is listed.
+    traversal
+        The traversal input.
+    ranges
+        The rank ranges that are listed.
     make
         Gets each batch, on the thread that listed it.
     values
@@ -112,25 +112,25 @@ class Listing(Generic[T]):
     threads
         How many threads list; lengths that HAVING restricts are listed by one.
     compact
-        Whether each trend is only told as far as it differs from the one before it.
+        Whether each trend is only written as far as it differs from the one before it.
     """
 
     def __init__(
-        self, ground: TraversalInput, stretches: Stretches, make: Callable[[PathBatch], T], values: int,
+        self, traversal: TraversalInput, ranges: TaskRanges, make: Callable[[PathBatch], T], values: int,
         threads: int = 1, compact: bool = False,
     ) -> None:  # fmt: skip
-        self.ground, self.stretches, self.make, self.compact = ground, stretches, make, compact
-        few = not len(stretches) or stretches.rows(0, 0, len(stretches)) <= FIRST_ROWS
-        self._threads = 1 if few or ground.restricted else threads
-        spans = ground.tasks.hi[stretches.tasks] - ground.tasks.lo[stretches.tasks]
+        self.traversal, self.ranges, self.make, self.compact = traversal, ranges, make, compact
+        few = not len(ranges) or ranges.rows(0, 0, len(ranges)) <= FIRST_ROWS
+        self._threads = 1 if few or traversal.restricted else threads
+        spans = traversal.tasks.hi[ranges.tasks] - traversal.tasks.lo[ranges.tasks]
         self.deepest = int(spans.max(initial=0))
         most = values // 2 if compact else values
         self.room = max(most, self.deepest)  # values of a batch at most; parts are cut to have fewer
         self.values = max(most * 2 // 3, self.deepest)
         if self._threads == 1:
             self.room = self.values
-        self.graph = ground.arrays
-        self.ranges = WalkRanges(stretches.tasks, stretches.first.clipped, stretches.size.clipped)
+        self.graph = traversal.arrays
+        self.walk_ranges = WalkRanges(ranges.tasks, ranges.first.clipped, ranges.size.clipped)
         self._wanted = FIRST_ROWS if self._threads > 1 else NO_BOUND  # rows of a part
         self._lock = Lock()
         self._shared: _Ready | None = None
@@ -140,73 +140,73 @@ class Listing(Generic[T]):
         return self._alone() if self._threads == 1 else self._together()
 
     def _alone(self) -> Iterator[T]:
-        lane = _Lane(self)
+        worker = _ListWorker(self)
         for part in self._parts():
-            lane.open(part)
-            while lane.rest:
-                yield lane.step()
+            worker.open(part)
+            while worker.rest:
+                yield worker.step()
 
     def _together(self) -> Iterator[T]:
         """List on other threads, and on this one while it would wait."""
         parts = self._parts()
         with _crew(self._threads - 1) as waiting:
-            running: deque[_Lane] = deque()
+            running: deque[_ListWorker] = deque()
             for part in islice(parts, self._threads + AHEAD):
-                running.append(_Lane(self))
+                running.append(_ListWorker(self))
                 running[-1].open(part)
                 running[-1].enter(waiting)
             while running:
-                lane = running.popleft()
-                made: T = lane.taken(waiting)
-                self._wanted = lane.rows_of_a_batch
-                if lane.rest:
-                    running.appendleft(lane)
-                    lane.enter(waiting)
+                worker = running.popleft()
+                made: T = worker.taken(waiting)
+                self._wanted = worker.rows_of_a_batch
+                if worker.rest:
+                    running.appendleft(worker)
+                    worker.enter(waiting)
                 elif (following := next(parts, None)) is not None:
-                    running.append(lane)
-                    lane.open(following)
-                    lane.enter(waiting)
+                    running.append(worker)
+                    worker.open(following)
+                    worker.enter(waiting)
                 yield made
 
     def _parts(self) -> Iterator[_Part]:
-        """Cut the stretches into parts."""
-        stretches, count = self.stretches, len(self.stretches)
+        """Cut the rank ranges into parts."""
+        ranges, count = self.ranges, len(self.ranges)
         borders = np.append(np.flatnonzero(self._apart), count)
         at, begin = 0, 0
         while at < count:
             stop = at + 1 if self._apart[at] else int(borders[np.searchsorted(borders, at)])
-            rows = min(self._wanted, stretches.rows(at, begin, stop))
+            rows = min(self._wanted, ranges.rows(at, begin, stop))
             yield _Part(at, begin, rows)
-            at, begin = stretches.after(at, begin, rows)
+            at, begin = ranges.after(at, begin, rows)
 
     @cached_property
     def _apart(self) -> NDArray[np.bool_]:
-        """Which stretches are not listed together with those around: several threads share them, or they are far."""
+        """Which rank ranges are not listed together with those around: several threads share them, or they are far."""
         large = LARGE_ROWS if self._threads > 1 else CLIPPED
-        return (self.stretches.size.clipped >= large) | (self.stretches.first.clipped >= self._far)
+        return (self.ranges.size.clipped >= large) | (self.ranges.first.clipped >= self._far)
 
     @property
     def _far(self) -> int:
-        return 1 if self.ground.restricted else BEYOND
+        return 1 if self.traversal.restricted else BEYOND
 
-    def is_far(self, stretch: int, begin: int) -> bool:
-        """Return whether a walk cannot skip to a row of a stretch."""
-        return self.stretches.first[stretch] + begin >= self._far
+    def is_far(self, which: int, begin: int) -> bool:
+        """Return whether a walk cannot skip to a row of a rank range."""
+        return self.ranges.first[which] + begin >= self._far
 
-    def shared(self, stretch: int) -> _Ready | None:
-        """Return what makes the task of a stretch ready, if it is shared by the lanes that come to it."""
-        if self._threads == 1 or not self._apart[stretch]:
+    def shared(self, which: int) -> _Ready | None:
+        """Return the blocks of the task of a rank range, if the workers that come to it share them."""
+        if self._threads == 1 or not self._apart[which]:
             return None
         with self._lock:
-            if self._shared is None or self._shared.task != self.stretches.tasks[stretch]:
-                self._shared = _Ready(self, stretch)
+            if self._shared is None or self._shared.task != self.ranges.tasks[which]:
+                self._shared = _Ready(self, which)
             return self._shared
 
 
 @contextmanager
-def _crew(number: int) -> Iterator[SimpleQueue[_Lane | None]]:
-    """Give a queue of lanes, from which so many threads take the first one and let it do a step."""
-    waiting: SimpleQueue[_Lane | None] = SimpleQueue()
+def _crew(number: int) -> Iterator[SimpleQueue[_ListWorker | None]]:
+    """Give a queue of workers, from which so many threads take the first one and let it do a step."""
+    waiting: SimpleQueue[_ListWorker | None] = SimpleQueue()
     threads = [Thread(target=_work, args=(waiting,), name=f"trellis-listing-{i}", daemon=True) for i in range(number)]
     dismissed = finalize(threads[0], _dismiss, waiting, threads)  # at the end of the process, if not before
     for thread in threads:
@@ -217,12 +217,12 @@ def _crew(number: int) -> Iterator[SimpleQueue[_Lane | None]]:
         dismissed()
 
 
-def _work(waiting: SimpleQueue[_Lane | None]) -> None:
-    for lane in iter(waiting.get, None):
-        lane.run()
+def _work(waiting: SimpleQueue[_ListWorker | None]) -> None:
+    for worker in iter(waiting.get, None):
+        worker.run()
 
 
-def _dismiss(waiting: SimpleQueue[_Lane | None], threads: list[Thread]) -> None:
+def _dismiss(waiting: SimpleQueue[_ListWorker | None], threads: list[Thread]) -> None:
     """Let nothing more begin, and wait for what has begun, but not forever.
 
     A signal that ends the process may leave a lock taken that a thread waits for.
@@ -238,47 +238,47 @@ def _dismiss(waiting: SimpleQueue[_Lane | None], threads: list[Thread]) -> None:
 
 @dataclass(frozen=True)
 class _Part:
-    """Some rows, from a row of a stretch on."""
+    """Some rows, from a row of a rank range on."""
 
-    stretch: int
+    which: int
     begin: int
     rows: int
 
 
 class _Ready:
-    """Room for what makes a task ready; if one is given, it is made ready here, else by whoever walks on to it."""
+    """The blocks or limits of a task; if one is given, they are made here, else by the walk that comes to it."""
 
-    def __init__(self, listing: Listing[Any], stretch: int | None = None) -> None:
+    def __init__(self, listing: Listing[Any], which: int | None = None) -> None:
         self._listing = listing
-        ground, sizes = listing.ground, listing.stretches.size.clipped
-        events, wanted = listing.deepest, int(sizes.max() if stretch is None else sizes[stretch])
-        self._told = np.array([-1, 0])
+        traversal, sizes = listing.traversal, listing.ranges.size.clipped
+        events, wanted = listing.deepest, int(sizes.max() if which is None else sizes[which])
+        self._ready_task = np.array([-1, 0])
         self._blocks: PathBlocks | None = None
         self._limits: LengthLimits | None = None
-        if ground.restricted:
+        if traversal.restricted:
             sets = np.empty(events, np.uint64), np.empty(events, np.int64)
-            self._limits = LengthLimits(self._told, ground.least, ground.most, *sets)
+            self._limits = LengthLimits(self._ready_task, traversal.least, traversal.most, *sets)
             return
         room = min(BLOCK_VALUES, wanted) + SPARE
         values, lengths = np.zeros(room, np.int32), np.zeros(room, np.int32)
         compactly = np.zeros(room, np.int32) if listing.compact else None
         counts, table = np.empty(events, np.uint64), np.empty((events, 4), np.int64)
-        self._blocks = PathBlocks(self._told, counts, table, values, lengths, compactly)
-        if stretch is not None:
-            make_ready(listing.graph, listing.stretches.tasks[stretch], sizes[stretch], self._blocks, compactly)
+        self._blocks = PathBlocks(self._ready_task, counts, table, values, lengths, compactly)
+        if which is not None:
+            make_ready(listing.graph, listing.ranges.tasks[which], sizes[which], self._blocks, compactly)
 
     @property
     def task(self) -> int:
         """The task that is ready."""
-        return int(self._told[TASK])
+        return int(self._ready_task[TASK])
 
     def fill(self, walk: WalkState, buffers: _Buffers) -> None:
         """Write the next paths of a walk."""
         rows = WalkRows(buffers.values, buffers.ends, buffers.shared)
-        kernel.fill(walk, self._listing.ranges, self._listing.graph, self._blocks, self._limits, None, rows)
+        kernel.fill(walk, self._listing.walk_ranges, self._listing.graph, self._blocks, self._limits, None, rows)
 
 
-class _Lane:
+class _ListWorker:
     """A walk that lists one part after another."""
 
     def __init__(self, listing: Listing[Any]) -> None:
@@ -286,7 +286,7 @@ class _Lane:
         self._state, self._numbers = np.zeros(kernel.STATE_SIZE, np.int64), np.zeros(2, np.uint64)
         nodes = np.zeros(listing.deepest + SPARE, np.int32)
         self._walk = WalkState(self._state, self._numbers, nodes, np.zeros(listing.deepest + 1, np.int64))
-        self._place = (-1, 0)  # the stretch and its row that come next
+        self._place = (-1, 0)  # the rank range and its row that come next
         self._own: _Ready | None = None
         self._buffers: _Buffers | None = None
         self._busy = Lock()
@@ -296,28 +296,28 @@ class _Lane:
         self.rows_of_a_batch = FIRST_ROWS  # or as many as fill one, once it is known how long trends are
 
     def open(self, part: _Part) -> None:
-        """Go to a part; where it lies further on in the same stretch, from where the walk stands."""
+        """Go to a part; where it lies further on in the same rank range, from where the walk stands."""
         listing, state, numbers = self._listing, self._state, self._numbers
-        stretch, begin = self._place
-        if stretch == part.stretch and state[kernel.READY] and begin <= part.begin:
+        which, begin = self._place
+        if which == part.which and state[kernel.READY] and begin <= part.begin:
             numbers[kernel.SKIP] += np.uint64(part.begin - begin)
         else:
             self._begin(part)
-        numbers[kernel.LEFT] = min(listing.stretches.size[part.stretch] - part.begin, BEYOND)
+        numbers[kernel.LEFT] = min(listing.ranges.size[part.which] - part.begin, BEYOND)
         self.rest = state[kernel.REST] = part.rows
-        self._place = (part.stretch, part.begin)
+        self._place = (part.which, part.begin)
 
     def _begin(self, part: _Part) -> None:
         listing, state, numbers = self._listing, self._state, self._numbers
-        stretches, ground = listing.stretches, listing.ground
-        state[kernel.RANGE], state[kernel.READY], state[kernel.DEPTH] = part.stretch, 1, 0
-        state[kernel.CURSOR] = ground.tasks.lo[stretches.tasks[part.stretch]]
+        ranges, traversal = listing.ranges, listing.traversal
+        state[kernel.RANGE], state[kernel.READY], state[kernel.DEPTH] = part.which, 1, 0
+        state[kernel.CURSOR] = traversal.tasks.lo[ranges.tasks[part.which]]
         numbers[kernel.SKIP] = 0
-        if listing.is_far(part.stretch, part.begin):
-            path = ground.path(int(stretches.groups[part.stretch]), stretches.rank[part.stretch] + part.begin)
-            kernel.stand_on(path, self._walk, ground.graph.offsets, ground.graph.successors)
+        if listing.is_far(part.which, part.begin):
+            path = traversal.path(int(ranges.groups[part.which]), ranges.rank[part.which] + part.begin)
+            kernel.stand_on(path, self._walk, traversal.graph.offsets, traversal.graph.successors)
         else:
-            numbers[kernel.SKIP] = stretches.first[part.stretch] + part.begin
+            numbers[kernel.SKIP] = ranges.first[part.which] + part.begin
 
     def step(self) -> Any:
         """List a batch and return what is made of it."""
@@ -328,9 +328,9 @@ class _Lane:
         if not rows:
             raise AssertionError("there are fewer trends than were counted")
         positions, offsets, shared = buffers.taken(rows, used)
-        labels = partial(listing.stretches.told, *self._place, rows)
+        labels = partial(listing.ranges.labels, *self._place, rows)
         batch = PathBatch(positions, offsets, labels, shared=shared)
-        self._place = listing.stretches.after(*self._place, rows)
+        self._place = listing.ranges.after(*self._place, rows)
         self.rest -= rows
         self.rows_of_a_batch = max(1, rows * listing.values // used)
         return listing.make(batch)
@@ -340,30 +340,30 @@ class _Lane:
         values = min(self._listing.room, self.rest * self._listing.deepest)
         return _Buffers(values, rows, self._listing.compact)
 
-    def enter(self, waiting: SimpleQueue[_Lane | None]) -> None:
+    def enter(self, waiting: SimpleQueue[_ListWorker | None]) -> None:
         """Wait for a thread that does a step; buffers come from the thread that gives them back, so they stay warm."""
         self._busy.acquire()
         self._buffers = self._new_buffers()
         waiting.put(self)
 
     def run(self) -> None:
-        """Do a step; what comes of it is kept."""
+        """Do a step and keep its result."""
         try:
             self._made = self.step()
         except Exception as mistake:  # it is raised where the batch is taken
             self._mistake = mistake
         self._busy.release()
 
-    def taken(self, waiting: SimpleQueue[_Lane | None]) -> Any:
-        """Return what came of a step; until it is done, let other lanes do theirs."""
+    def taken(self, waiting: SimpleQueue[_ListWorker | None]) -> Any:
+        """Return the result of a step; until it is done, let other workers do theirs."""
         while self._busy.locked():
             try:
-                lane = waiting.get_nowait()
+                worker = waiting.get_nowait()
             except Empty:
                 with self._busy:
                     break
-            if lane is not None:
-                lane.run()
+            if worker is not None:
+                worker.run()
         if self._mistake is not None:
             raise self._mistake
         made, self._made = self._made, None

@@ -16,7 +16,7 @@ from trellis.digits import bytes_text
 from trellis.errors import TrellisError
 from trellis.events.slice import Slice
 from trellis.limits import can_be_searched, warn_of_all
-from trellis.operators.contract import BestRequest, Counts, ListRequest, Operator, state_of
+from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator, state_of
 from trellis.operators.trends.count import Counter
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
     from trellis.operators.batch import PathBatch
     from trellis.operators.ranks import Ranks
-    from trellis.operators.trends.address import AddressBook
-    from trellis.operators.trends.direct import Direct
+    from trellis.operators.trends.direct import DirectEdges
+    from trellis.operators.trends.unrank import SliceUnranker
 
 BATCH_VALUES = 1 << 18  # events that the trends of a batch name
 BARE_VALUES = 3 << 19  # the same, where nothing but positions comes out
@@ -42,16 +42,16 @@ PAIRS_WORTH = 1 << 15  # pairs of events that are tested in the time in which on
 T = TypeVar("T")
 
 
-class TrendOperator(Operator):
+class TrendOperator(QueryOperator):
     """Trends of one Kleene variable whose events are asked about their neighbours only.
 
-    They are counted and addressed on the attribute index where there is one, else on the event graph; they are listed
+    They are counted and unranked on the attribute index where there is one, else on the event graph; they are listed
     on the graph, unless it has too many edges and the trends wanted are few.
 
     Parameters
     ----------
     plan, events, threads
-        See `Operator`.
+        See `QueryOperator`.
     structure
         What was built before for the same trends; by default it is built when it is needed.
     """
@@ -83,7 +83,7 @@ class TrendOperator(Operator):
         return self.structure.graph
 
     @property
-    def direct(self) -> Direct | None:
+    def direct(self) -> DirectEdges | None:
         """The direct successors, where trends are to be maximal."""
         return self.structure.direct
 
@@ -94,7 +94,7 @@ class TrendOperator(Operator):
 
     @property
     def tasks(self) -> TrendTasks:
-        """What is counted and walked together."""
+        """The tasks: windows, or the trends of a span that begin at one event."""
         return self.structure.tasks
 
     @cached_property
@@ -114,27 +114,27 @@ class TrendOperator(Operator):
         return aggregate(self.plan, self.counter)
 
     @cached_property
-    def addresses(self) -> AddressBook:
+    def unranker(self) -> SliceUnranker:
         """The trends by rank."""
-        from trellis.operators.trends.address import AddressBook
+        from trellis.operators.trends.unrank import SliceUnranker
 
-        return AddressBook(
+        return SliceUnranker(
             self.events, self.tasks, self.index, lambda: self.graph, self.plan.bound.having,
             lambda: self.structure.task_sizes, self.threads,
         )  # fmt: skip
 
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the trends of a group with given ranks, of any size, in rising order."""
-        return self.addresses.at(group, ranks)
+        return self.unranker.at(group, ranks)
 
     def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
         """Yield the trends of groups with given ranks, in rising order, in bounded batches."""
-        return self.addresses.at_each(chosen, batch_values(self.events))
+        return self.unranker.at_each(chosen, batch_values(self.events))
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """Yield what is made of the trends with given ranks, in bounded batches; threads list parts of any task."""
+        """List the trends with given ranks, in bounded batches; threads list parts of any task."""
         from trellis.operators.trends.listing import Listing, TraversalInput
-        from trellis.operators.trends.stretches import Stretches
+        from trellis.operators.trends.task_ranges import TaskRanges
 
         few = request.rows <= MOST_PICKED and not request.compact
         if few and self._picks_sooner(request.rows):
@@ -146,13 +146,13 @@ class TrendOperator(Operator):
                 raise
             return self._picked(request)
         least, most = length_bounds(self.plan.bound.having)
-        ground = TraversalInput(self.events, self.tasks, graph, least, most, self._path)
-        stretches = Stretches(self.tasks, self.structure.task_sizes, request.ranges)
+        traversal = TraversalInput(self.events, self.tasks, graph, least, most, self._path)
+        ranges = TaskRanges(self.tasks, self.structure.task_sizes, request.ranges)
         values = self._values(request.positions_only)
-        return iter(Listing(ground, stretches, request.make, values, request.threads, request.compact))
+        return iter(Listing(traversal, ranges, request.make, values, request.threads, request.compact))
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
-        """Yield what is made of the best trends alone, where they can be searched and that is quicker; else of all."""
+        """List the best trends alone, where they can be searched and that is quicker; else all."""
         found = self._search_best(request)
         if found is not None:
             return map(request.make, found)

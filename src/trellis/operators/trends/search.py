@@ -13,7 +13,7 @@ from trellis.events.slice import Ints
 from trellis.kernels.best import nodes
 from trellis.kernels.best import search as kernel
 from trellis.kernels.best.ranks import rank_order
-from trellis.kernels.event_graph.edges import EdgeCodes
+from trellis.kernels.event_graph.edges import EdgeCodes, EdgeLists
 from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
@@ -24,7 +24,7 @@ Suffixes = Callable[[Ints, Ints, int], tuple[Ints, Flags]]
 SuffixCounts = Callable[[], NDArray[np.uint64]]
 
 
-# --- Paths, links, states ---------------------------------------------------------------------------------------
+# --- Paths, links, automaton ------------------------------------------------------------------------------------
 
 
 def paths_of_tasks(events: NDArray[np.int32], ends: Ints, tasks: Ints) -> PathBatch:
@@ -39,12 +39,11 @@ def in_rank_order(paths: PathBatch) -> PathBatch:
 
 @dataclass(frozen=True)
 class Links:
-    """How events follow one another, in the form of `trellis.kernels.best.nodes`.
+    """The edges between events, in the form of `trellis.kernels.best.nodes`.
 
-    Where there are too many edges to list (`codes`), the search needs to
-    be told, for all events of its one task, the value of the best suffix and which events have any (`suffixes`, from
-    what each event gives, what it gives at the end of a trend, and whether more or less is better: 1, -1), and the
-    number of suffixes up to 2**64 - 1 (`counts`).
+    Where there are too many edges to list (`codes`), the search needs, for all events of its one task, the value
+    of the best suffix and which events have any (`suffixes`, from what each event gives, what it gives at the end of a
+    trend, and whether more or less is better: 1, -1), and the number of suffixes up to 2**64 - 1 (`counts`).
     """
 
     offsets: Ints
@@ -61,9 +60,9 @@ class Links:
         return self.codes is not None
 
     @property
-    def arrays(self) -> nodes.Listed | EdgeCodes:
-        """What the kernels take."""
-        return nodes.Listed(self.offsets, self.successors) if self.codes is None else self.codes
+    def arrays(self) -> EdgeLists | EdgeCodes:
+        """The successors as the kernels take them."""
+        return EdgeLists(self.offsets, self.successors) if self.codes is None else self.codes
 
 
 def links_of(graph: EventGraph) -> Links:
@@ -76,8 +75,8 @@ def links_of(graph: EventGraph) -> Links:
 
 
 @dataclass(frozen=True)
-class States:
-    """What a path may do by what it has met, in the form of `kernels.best.nodes`; `met` are the flags of a state."""
+class PathAutomaton:
+    """The automaton of what a path has met, in the form of `kernels.best.nodes`; `met` are the flags of a state."""
 
     kind: Ints
     step: Ints
@@ -90,11 +89,11 @@ class States:
         return len(self.step)
 
 
-def make_states(
+def path_automaton(
     n: int, least: int, most: int, nth: int = 0, flags: Sequence[Flags] = (), required: Sequence[Flags] = (),
     counted: Flags | None = None, counts: int = 0,
-) -> States:  # fmt: skip
-    """Return the states of paths of `n` events.
+) -> PathAutomaton:  # fmt: skip
+    """Return the automaton of paths of `n` events.
 
     Parameters
     ----------
@@ -103,7 +102,7 @@ def make_states(
     least, most
         The lengths that a path may have.
     nth
-        The last place in a path that has to be told from later ones; 0 for none.
+        The last place in a path that differs from later ones; 0 for none.
     flags, required
         Sets of events: whether one was met is remembered; of those that are required one must have been at the end.
     counted, counts
@@ -129,12 +128,12 @@ def make_states(
         step[:, k] = state(np.minimum(place + 1, deepest), met | seen, left - one)
         first[:, k] = state(np.int64(1), seen, np.arange(counts + 1) - one)
     may_end = (place >= least) & (place <= most) & (met & needed == needed) & (left == 0)
-    return States(kind, step, first, may_end, place, met)
+    return PathAutomaton(kind, step, first, may_end, place, met)
 
 
 @dataclass(frozen=True)
 class Space:
-    """Where is searched: links, tasks, and the lengths that trends may have, of which none is above `longest`."""
+    """The space of a search: links, tasks, and the lengths of trends, of which none is above `longest`."""
 
     links: Links
     tasks: TrendTasks
@@ -147,9 +146,9 @@ class Space:
         """The number of events of the largest task."""
         return int((self.tasks.hi - self.tasks.lo).max(initial=0))
 
-    def events(self, ok: Flags, states: States) -> Ints:
-        """Return what the kernels know of events, of which those that are `ok` may be used."""
-        return np.stack([self.links.nearest, self.links.latest, ok, states.kind], axis=1).astype(np.int64)
+    def events(self, ok: Flags, automaton: PathAutomaton) -> Ints:
+        """Return the table of events for the kernels; those that are `ok` may be used."""
+        return np.stack([self.links.nearest, self.links.latest, ok, automaton.kind], axis=1).astype(np.int64)
 
     def successors(self) -> NDArray[np.int32]:
         """Return room for the successors of an event."""
@@ -160,8 +159,8 @@ class Space:
 
 
 @dataclass(frozen=True)
-class Lanes:
-    """What a search goes through: tasks, each once for every stream; in a bucket are those that are searched together.
+class SearchRuns:
+    """The runs of a search: each task once for every stream; the runs of a bucket are searched together.
 
     `number` is that of the task among all.
     """
@@ -183,7 +182,7 @@ class BestSearch:
         self.signs = np.array([w.sign for w in self.words], np.int64)
         self.streams = 1 if keys.counted is None else space.longest + 1
         nth = max((w.nth[0] for w in self.words if w.nth is not None), default=0)
-        self.states = make_states(
+        self.automaton = path_automaton(
             len(ok), space.least, space.most, nth, keys.flags, required, keys.counted, self.streams - 1
         )
         self.shape = self._shape()
@@ -191,12 +190,12 @@ class BestSearch:
     @property
     def size(self) -> int:
         """How many nodes the largest task has."""
-        return self.space.widest * len(self.states)
+        return self.space.widest * len(self.automaton)
 
     @property
     def served(self) -> bool:
         """Whether the links serve the search: without a list of edges, for one task, one state and one sum alone."""
-        simple = len(self.states) == len(self.words) == 1 and self.words[0].kind == nodes.HIGH
+        simple = len(self.automaton) == len(self.words) == 1 and self.words[0].kind == nodes.HIGH
         return not self.space.links.lazy or (simple and len(self.space.tasks) == 1)
 
     def best(self, tasks: Ints, bucket: Ints, limit: int) -> PathBatch | None:
@@ -225,25 +224,25 @@ class BestSearch:
     def candidates(self, tasks: Ints, bucket: Ints, limit: int) -> BestCandidates | None:
         """Return the best paths of each bucket by their words alone: of each stream, where there are several."""
         each = np.tile(np.arange(self.streams), len(tasks))
-        lanes = Lanes(np.repeat(tasks, self.streams), each, np.repeat(bucket, self.streams))
+        runs = SearchRuns(np.repeat(tasks, self.streams), each, np.repeat(bucket, self.streams))
         apart = self.streams > 1
-        if apart and len(lanes) * limit > MOST_MEANS:
+        if apart and len(runs) * limit > MOST_MEANS:
             return None
-        room, order = self.room(), np.arange(len(lanes))
+        room, order = self.room(), np.arange(len(runs))
         best: Ints | None = None
-        if not apart and len(lanes) > lanes.bucket[-1] + 1:
-            best = kernel.best_of_tasks(self.tasks(lanes), self.space.links.arrays, self.shape, room)
-            order = _promising(best, self.signs, lanes.bucket, limit)
-        events, paths = self._enumerate(lanes, order, order if apart else lanes.bucket, limit, room)
+        if not apart and len(runs) > runs.bucket[-1] + 1:
+            best = kernel.best_of_tasks(self.tasks(runs), self.space.links.arrays, self.shape, room)
+            order = _promising(best, self.signs, runs.bucket, limit)
+        events, paths = self._enumerate(runs, order, order if apart else runs.bucket, limit, room)
         words = len(self.words)
-        lane = paths[:, words + kernel.TASK]
-        found = paths_of_tasks(events, paths[:, words + kernel.PATH_END], lanes.number[lane])
+        run = paths[:, words + kernel.TASK]
+        found = paths_of_tasks(events, paths[:, words + kernel.PATH_END], runs.number[run])
         rows = np.flatnonzero(paths[:, words + kernel.WANTED])
         kept = room if len(tasks) == 1 else None
-        return BestCandidates(self, lanes, found.take(rows), lane[rows], paths[rows, :words], best, kept)
+        return BestCandidates(self, runs, found.take(rows), run[rows], paths[rows, :words], best, kept)
 
     def _enumerate(
-        self, lanes: Lanes, order: Ints, bucket: Ints, limit: int, room: Ints
+        self, runs: SearchRuns, order: Ints, bucket: Ints, limit: int, room: Ints
     ) -> tuple[NDArray[np.int32], Ints]:
         """Return events and paths as `trellis.kernels.best.search.best_paths` writes them."""
         state = np.zeros(kernel.STATE_SIZE, np.int64)
@@ -260,38 +259,38 @@ class BestSearch:
             suffixes, slots, events, paths = growing.values()
             given = kernel.SearchRoom(room, self.space.successors(), heaps, stack, kept, suffixes, slots, events, paths)
             asked = kernel.best_paths(
-                state, order, bucket, self.tasks(lanes), self.space.links.arrays, self.shape, self.space.links.lazy,
+                state, order, bucket, self.tasks(runs), self.space.links.arrays, self.shape, self.space.links.lazy,
                 given,
             )  # fmt: skip
             if asked == kernel.DONE:
                 return events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
             growing[asked] = _larger(growing[asked], int(state[kernel.NEEDED]))
 
-    def _tied(self, found: BestCandidates, ties: dict[int, tuple[int, int]]) -> PathBatch:
+    def _tied(self, candidates: BestCandidates, ties: dict[int, tuple[int, int]]) -> PathBatch:
         """Return the first paths in rank order that are shown as good as the last one of a bucket: so many as miss."""
-        lanes, apart = found.lanes, self.streams > 1
-        missing = np.zeros(lanes.bucket[-1] + 1, np.int64)
+        runs, apart = candidates.runs, self.streams > 1
+        missing = np.zeros(runs.bucket[-1] + 1, np.int64)
         missing[list(ties)] = [number for _, number in ties.values()]
-        part = np.arange(len(lanes)) if apart else lanes.bucket
-        limit = missing[lanes.bucket] if apart else missing
+        part = np.arange(len(runs)) if apart else runs.bucket
+        limit = missing[runs.bucket] if apart else missing
         low, high = (np.zeros((len(limit), len(self.signs)), np.int64) for _ in range(2))
-        for place in np.flatnonzero(missing[lanes.bucket]).tolist() if apart else ties:
-            last, _ = ties[int(lanes.bucket[place]) if apart else place]
-            bounds = found.bounds(last, int(lanes.stream[place]) if apart else 0)
+        for place in np.flatnonzero(missing[runs.bucket]).tolist() if apart else ties:
+            last, _ = ties[int(runs.bucket[place]) if apart else place]
+            bounds = candidates.bounds(last, int(runs.stream[place]) if apart else 0)
             if bounds is None:
                 limit[place] = 0
             else:
                 low[place], high[place] = bounds
         order = np.flatnonzero(limit[part])
-        if found.best is not None:
-            order = order[_no_worse(found.best[order], low[part[order]], self.signs)]
-        paths, lane = self._walk(lanes, order, part, low, high, limit, found.room)
-        return paths.take(_first_of_buckets(paths, lanes.bucket[lane], missing)) if apart else paths
+        if candidates.best is not None:
+            order = order[_no_worse(candidates.best[order], low[part[order]], self.signs)]
+        paths, run = self._walk(runs, order, part, low, high, limit, candidates.room)
+        return paths.take(_first_of_buckets(paths, runs.bucket[run], missing)) if apart else paths
 
     def _walk(
-        self, lanes: Lanes, order: Ints, part: Ints, low: Ints, high: Ints, limit: Ints, known: Ints | None
+        self, runs: SearchRuns, order: Ints, part: Ints, low: Ints, high: Ints, limit: Ints, known: Ints | None
     ) -> tuple[PathBatch, Ints]:
-        """Return paths as `trellis.kernels.best.paths_between` lists them, and their lanes."""
+        """Return paths as `trellis.kernels.best.paths_between` lists them, and their runs."""
         state = np.zeros(kernel.STATE_SIZE, np.int64)
         state[[kernel.TURN, kernel.READY]] = -1
         widest, words = self.space.widest, len(self.words)
@@ -308,23 +307,23 @@ class BestSearch:
             waiting, events, paths = growing.values()
             given = kernel.BetweenRoom(room, self.space.successors(), marks, sofar, waiting, events, paths)
             asked = kernel.paths_between(
-                state, order, part, self.tasks(lanes), self.space.links.arrays, self.shape, known is not None, bounds,
+                state, order, part, self.tasks(runs), self.space.links.arrays, self.shape, known is not None, bounds,
                 given,
             )  # fmt: skip
             if asked == kernel.DONE:
                 break
             growing[asked] = _larger(growing[asked], int(state[kernel.NEEDED]))
         events, paths = events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
-        lane = paths[:, words + kernel.TASK]
-        return paths_of_tasks(events, paths[:, words + kernel.PATH_END], lanes.number[lane]), lane
+        run = paths[:, words + kernel.TASK]
+        return paths_of_tasks(events, paths[:, words + kernel.PATH_END], runs.number[run]), run
 
     # --- What the kernels take
 
-    def tasks(self, lanes: Lanes) -> nodes.Tasks:
+    def tasks(self, runs: SearchRuns) -> nodes.SearchTasks:
         """Return tasks as the kernels take them."""
-        tasks, at = self.space.tasks, lanes.number
-        return nodes.Tasks(
-            tasks.lo[at], tasks.hi[at], tasks.first_end[at], lanes.stream, at, bool(tasks.single), bool(tasks.every)
+        tasks, at = self.space.tasks, runs.number
+        return nodes.SearchTasks(
+            tasks.lo[at], tasks.hi[at], tasks.first_end[at], runs.stream, at, bool(tasks.single), bool(tasks.every)
         )
 
     def room(self) -> Ints:
@@ -336,20 +335,20 @@ class BestSearch:
         values, some = suffixes(each, last, int(self.signs[0]))
         return np.stack([values, np.where(some, kernel.UNKNOWN, kernel.NOWHERE)], axis=1)
 
-    def _shape(self) -> nodes.Shape:
-        words, states = self.words, self.states
+    def _shape(self) -> nodes.PathValues:
+        words, automaton = self.words, self.automaton
         nth = [(i, *w.nth) for i, w in enumerate(words) if w.nth is not None]
-        ending = [np.full(len(states), w.neutral) if w.flag is None else states.met >> w.flag & 1 for w in words]
-        return nodes.Shape(
-            self.space.events(self.ok, states),
+        ending = [np.full(len(automaton), w.neutral) if w.flag is None else automaton.met >> w.flag & 1 for w in words]
+        return nodes.PathValues(
+            self.space.events(self.ok, automaton),
             np.stack([self._given([getattr(w, part) for w in words]) for part in ("each", "first", "last")]),
             np.array([w.kind for w in words], np.int64),
             self.signs,
             np.array([(place, word) for word, place, _ in nth], np.int64).reshape(-1, 2),
             np.array([codes for _, _, codes in nth], np.int64).reshape(-1, len(self.ok)),
-            states.step,
-            states.first,
-            np.stack([*ending, states.may_end, states.place], axis=1).astype(np.int64),
+            automaton.step,
+            automaton.first,
+            np.stack([*ending, automaton.may_end, automaton.place], axis=1).astype(np.int64),
         )
 
     def _given(self, columns: Sequence[Ints | None]) -> Ints:
@@ -363,8 +362,8 @@ def longest_path(space: Space, ok: Flags) -> int:
     keys = OrderKeys((OrderWord(nodes.HIGH, 1, each=np.ones(len(ok), np.int64)),))
     search = BestSearch(Space(space.links, space.tasks, 1, NO_BOUND, space.widest), keys, ok)
     every = np.arange(len(space.tasks))
-    lanes = Lanes(every, 0 * every, every)
-    lengths = kernel.best_of_tasks(search.tasks(lanes), space.links.arrays, search.shape, search.room())[:, 0]
+    runs = SearchRuns(every, 0 * every, every)
+    lengths = kernel.best_of_tasks(search.tasks(runs), space.links.arrays, search.shape, search.room())[:, 0]
     return int(lengths.max(initial=0))
 
 
@@ -403,22 +402,22 @@ def _first_of_buckets(paths: PathBatch, bucket: Ints, numbers: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class BestCandidates:
-    """The best paths by words: the lane that each was found in, and its words.
+    """The best paths by words: the run that each was found in, and its words.
 
-    The best of all lanes is there where it was looked for, the best suffixes where there is but one task.
+    The best of all runs is there where it was looked for, the best suffixes where there is but one task.
     """
 
     search: BestSearch = field(repr=False)
-    lanes: Lanes
+    runs: SearchRuns
     paths: PathBatch
-    lane: Ints
+    run: Ints
     words: Ints
     best: Ints | None
     room: Ints | None
 
     def by_bucket(self) -> list[tuple[int, Ints]]:
         """Return the paths of each bucket."""
-        bucket = self.lanes.bucket[self.lane]
+        bucket = self.runs.bucket[self.run]
         order = np.argsort(bucket, kind="stable")
         parts, begins = np.unique(bucket[order], return_index=True)
         return list(zip(parts.tolist(), np.split(order, begins)[1:], strict=True))
@@ -440,12 +439,12 @@ class BestCandidates:
         return rows[better], int(rows[last])
 
     def _shown(self, rows: Ints) -> list[NDArray[Any]]:
-        """Return what paths are compared by, the most important first; more is better."""
+        """Return the numbers that paths are compared by, the most important first; more is better."""
         rounded = self.search.keys.rounded
         signed = self.words[rows] * self.search.signs
         if rounded is None:
             return list(signed.T)
-        counts = self.lanes.stream[self.lane[rows]]
+        counts = self.runs.stream[self.run[rows]]
         known = counts > 0 if rounded.mean else np.ones(len(rows), np.bool_)
         numbers = self.words[rows, rounded.words].tolist()
         shown = [
@@ -460,7 +459,7 @@ class BestCandidates:
         None if no path of the stream can be shown as equal: with and without a mean.
         """
         rounded, low, high = self.search.keys.rounded, self.words[last].copy(), self.words[last].copy()
-        count = int(self.lanes.stream[self.lane[last]])
+        count = int(self.runs.stream[self.run[last]])
         if rounded is None or (rounded.mean and count == 0 == stream):
             high[-1] += self.search.signs[-1]
             return low, high

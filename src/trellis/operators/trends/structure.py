@@ -17,9 +17,9 @@ from trellis.plan.plan import Plan
 
 # Counting has to start fast: what else can be asked is imported where it is, since its kernels take their time.
 if TYPE_CHECKING:
-    from trellis.operators.trends.direct import Direct
+    from trellis.operators.trends.direct import DirectEdges
 
-BuildGraph = Callable[[Plan, Slice, "Direct | None"], EventGraph]
+BuildGraph = Callable[[Plan, Slice, "DirectEdges | None"], EventGraph]
 
 
 class TrendStructure:
@@ -54,7 +54,7 @@ class TrendStructure:
         return "graph" in vars(self)
 
     @cached_property
-    def direct(self) -> Direct | None:
+    def direct(self) -> DirectEdges | None:
         """The direct successors, where trends are to be maximal."""
         if self.plan.bound.report is not Report.MAXIMAL:
             return None
@@ -70,7 +70,7 @@ class TrendStructure:
 
     @cached_property
     def tasks(self) -> TrendTasks:
-        """What is counted and walked together."""
+        """The tasks: windows, or the trends of a span that begin at one event."""
         tasks = make_tasks(self.plan, self.events)
         if not tasks.single:
             return tasks
@@ -79,7 +79,7 @@ class TrendStructure:
         return tasks if self.events.begins is None else tasks.chosen(self.events.begins[tasks.lo])
 
     def counter(self, events: Slice) -> Counter:
-        """Return what counts without listing, and sums over columns of `events`."""
+        """Return the counter, which counts without listing, and sums over columns of `events`."""
         if events is self.events:
             return self._own_counter
         return self._direct_counter(events) or self._plain_counter(events)

@@ -1,4 +1,4 @@
-"""What is counted and walked together: a window, or all trends of a span that begin at one event."""
+"""Tasks, each counted and listed as a whole: a window, or all trends of a span that begin at one event."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
 from trellis.make import make_operator
-from trellis.operators.contract import BestRequest, ListRequest, Operator
+from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan
 from trellis.results.arrange import arrange, hidden_names, possible_ranges
 from trellis.results.named import lead_rows
@@ -64,12 +64,12 @@ class Work:
             for operator in self.operators(batches):
                 yield from map(for_spark, self.answer(operator))
 
-    def operators(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Operator]:
+    def operators(self, batches: Iterable[pa.RecordBatch]) -> Iterator[QueryOperator]:
         """Yield the operators over the groups of a task, some groups at a time."""
         for table in whole_groups(batches, self.boundary, self.memory):
             yield make_operator(self.plan, make_slice(self.plan, table, self.length))
 
-    def answer(self, operator: Operator) -> Iterator[pa.RecordBatch]:
+    def answer(self, operator: QueryOperator) -> Iterator[pa.RecordBatch]:
         """Yield the answer for the groups of an operator."""
         return ANSWERS[self.what](self, operator, RowMaker(self.plan, operator.events))
 
@@ -209,19 +209,19 @@ def _refuse_repeated(ids: pa.Array, bounds: Ints, windows: tuple[Ints, Ints] | N
 # --- What is asked of a slice -----------------------------------------------------------------------------------
 
 
-def _count(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _count(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     yield from count_rows(maker, operator.counts).to_batches()
 
 
-def _total(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _total(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     yield pa.RecordBatch.from_arrays([pa.array([digits_of(sum(operator.counts))])], names=["total"])
 
 
-def _aggregate(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _aggregate(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     yield from aggregate_rows(work.plan, maker, operator.aggregate()).to_batches()
 
 
-def _list(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _list(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     """List the groups; LIMIT PER WINDOW is applied here, what goes over groups by Spark.
 
     Under ORDER BY and LIMIT a group gives its own best results alone, where these can be searched.
@@ -255,7 +255,7 @@ def _without_group(bound: BoundQuery, batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
 
 
-def _explode(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _explode(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     """List the groups with one row an event."""
     bound = work.plan.bound
     for count in operator.counts:
@@ -265,7 +265,7 @@ def _explode(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.Rec
     yield from (plain.exploded(batch) for batch in (arrange(bound, rows) if bound.order_by else rows))
 
 
-def _pick(work: Work, operator: Operator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+def _pick(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     """Give the trends with certain ranks, with the places that they have in the result."""
     groups = np.arange(len(operator.events.groups))
     lead = pa.Table.from_arrays(maker.lead(groups), schema=pa.schema(lead_schema(work.plan.bound)))

@@ -25,7 +25,7 @@ from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing, result_size
 from trellis.make import make_operator
 from trellis.operators.batch import RankRange
-from trellis.operators.contract import ListRequest, Operator
+from trellis.operators.contract import ListRequest, QueryOperator
 from trellis.plan.plan import Plan
 from trellis.results.arrange import possible_ranges
 from trellis.results.rows import RowMaker
@@ -118,7 +118,7 @@ class _State:
             ranges = possible_ranges(bound, operator.counts)
             yield from operator.list(ListRequest(ranges, RowMaker(plan, operator.events).batch))
 
-    def _save(self, operator: Operator) -> str | None:
+    def _save(self, operator: QueryOperator) -> str | None:
         """Save the operator of a slice, and return the name of the file; None where files cannot be private."""
         self.sink.check()
         operator.prepare()
@@ -151,8 +151,8 @@ class WriteRanges:
 
 
 @lru_cache(maxsize=2)
-def _loaded(file: str) -> Operator:
-    operator: Operator = load(Path(file))
+def _loaded(file: str) -> QueryOperator:
+    operator: QueryOperator = load(Path(file))
     return operator
 
 

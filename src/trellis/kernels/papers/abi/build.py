@@ -197,10 +197,10 @@ def merge_distinct(a, b):
 
 
 @njit(cache=True, nogil=True)
-def find_vertices(cuts, values, begin, end, found):
+def find_vertices(cuts, values, begin, end, vertices):
     """Find for each of some values the vertex that holds it: how many cuts are not above it; -1 for a value below 0."""
     for i in range(begin, end):
-        found[i] = first_at_least(cuts, 0, cuts.shape[0], values[i] + 1) if values[i] >= 0 else NONE
+        vertices[i] = first_at_least(cuts, 0, cuts.shape[0], values[i] + 1) if values[i] >= 0 else NONE
 
 
 @njit(cache=True, nogil=True)

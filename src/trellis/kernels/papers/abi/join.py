@@ -16,7 +16,7 @@ from trellis.kernels.arrays import first_at_least, grown
 
 @njit(cache=True, nogil=True)
 def measure(lo, hi, offsets, successors, anchored_here, ends_here):
-    """Return what begins at each event of a window, in a row each.
+    """Return the numbers of sub-sequences and trends that begin at each event of a window, in a row each.
 
     Rows: partial sub-sequences, whole ones, references of the whole ones, trends, references of those, and trends that
     go on from here over an anchored event.
@@ -169,7 +169,7 @@ def join_subs(rank, rows, starts, weight, sub_ends, values, joints, runs, lo, de
     next_start = np.int64(0)
     entering, seeking = np.int64(-1), True
     left = rank
-    told = False
+    is_written = False
     if rows:
         entering = _sub_at(weight, 0, starts, left)
         left -= weight[entering]
@@ -180,7 +180,7 @@ def join_subs(rank, rows, starts, weight, sub_ends, values, joints, runs, lo, de
             size = sub_ends[entering] - begin
             at = length[depth]
             last = values[begin + size - 1] - lo
-            if joints[last] == joints[last + 1] and not seeking:  # nothing goes on from it: it is told at once
+            if joints[last] == joints[last + 1] and not seeking:  # nothing goes on from it: it is written at once
                 if used + at + size > out.shape[0]:
                     out = grown(out, used, 2 * (used + at + size))
                 for i in range(at):
@@ -205,11 +205,11 @@ def join_subs(rank, rows, starts, weight, sub_ends, values, joints, runs, lo, de
             run[depth - 1] = joints[last]
             place[depth - 1] = runs[joints[last], 0] if joints[last] < joints[last + 1] else 0
             entering = np.int64(-1)
-            told = False
+            is_written = False
             if seeking:
                 if ends_here[last]:
-                    told = left > 0
-                    seeking = told
+                    is_written = left > 0
+                    seeking = is_written
                     left -= 1
                 k = joints[last]
                 while seeking and k < joints[last + 1]:
@@ -229,7 +229,7 @@ def join_subs(rank, rows, starts, weight, sub_ends, values, joints, runs, lo, de
             next_start += 1
             continue
         last = path[length[depth] - 1] - lo
-        if not told and ends_here[last]:
+        if not is_written and ends_here[last]:
             if used + length[depth] > out.shape[0]:
                 out = grown(out, used, 2 * (used + length[depth]))
             for i in range(length[depth]):
@@ -237,7 +237,7 @@ def join_subs(rank, rows, starts, weight, sub_ends, values, joints, runs, lo, de
             used += length[depth]
             out_ends[found] = used
             found += 1
-        told = True
+        is_written = True
         k = run[depth - 1]
         while k < joints[last + 1] and place[depth - 1] >= runs[k, 1]:
             k += 1

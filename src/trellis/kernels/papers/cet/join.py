@@ -18,7 +18,7 @@ FRESH = -1
 
 
 class JoinWalk(NamedTuple):
-    """Where a walk over stored trends stands.
+    """The state of a walk over stored trends.
 
     Attributes
     ----------

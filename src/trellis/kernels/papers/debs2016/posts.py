@@ -1,6 +1,6 @@
 """DEBS 2016, query 1: the posts with the largest scores, event by event, over lines of posts and of comments.
 
-Every item, a post or a comment, is worth 10 and loses 1 a day for ten days. So items lose their n-th points in the
+Every item, a post or a comment, is worth 10 and loses 1 per day for ten days. So items lose their n-th points in the
 order in which they came, and ten cursors over the log of arrivals replace a timetable of time-outs.
 """
 
@@ -66,7 +66,7 @@ from trellis.kernels.papers.debs2016.top import (
 # A post, beside the columns of `top`: its author, its name in the store of names, its live commenters.
 AUTHOR, NAME, NAME_SIZE, COMMENTERS, POST_COLUMNS = (OWN_COLUMNS + i for i in range(5))
 AT, OF_POST, BY, ITEM_COLUMNS = 0, 1, 2, 3  # an item: its time, the slot of its post, the user, if that is a commenter
-NOBODY = -(2**63)  # of an item whose user is no commenter: the post itself, or a comment of the author's
+NOBODY = -(2**63)  # of an item whose user is not a commenter: the post itself, or a comment of the author's
 GONE = np.int64(-1)  # in place of the slot of a post that has died
 
 # The single numbers, after those of `top`.

@@ -18,8 +18,8 @@ from tests.profiles import examples
 from tests.strategies import Case, case
 from trellis.errors import TrellisError, UsageError
 from trellis.operators.ranks import Ranks
-from trellis.operators.trends import address
-from trellis.operators.trends.address import sampled_ranks, shares
+from trellis.operators.trends import unrank
+from trellis.operators.trends.unrank import sampled_ranks, shares
 
 
 @examples(250)
@@ -105,7 +105,7 @@ def test_samples_are_uniform_over_groups_and_without_replacement() -> None:
     "condition", ["x > s[i-1].x", "x != s[i-1].x", "k = s[i-1].k", "x >= s[i-1].x AND s[i].w > s[i-1].w"]
 )
 def test_a_sample_has_the_rows_of_the_list(monkeypatch: pytest.MonkeyPatch, condition: str) -> None:
-    monkeypatch.setattr(address, "FEW", 5)
+    monkeypatch.setattr(unrank, "FEW", 5)
     rng = np.random.default_rng(2)
     n = 14
     columns = {"x": np.sort(rng.integers(0, 9, n)), "k": rng.integers(0, 2, n), "w": rng.integers(0, 30, n)}
@@ -127,28 +127,28 @@ def test_every_trend_is_sampled_as_often() -> None:
     assert all(55 < drawn[rank] < 140 for rank in range(31))  # 97 each, give or take 8
 
 
-def test_what_makes_a_window_addressable_is_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_unranking_a_window_needs_is_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     query = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 4 SLIDE 4")
     trends = query.detect(rising(12), event_id="id")
-    book = trends.operator.addresses
+    unranker = trends.operator.unranker
     for window in (0, 4, 0, 8, 4):
         trends.trend(0, window=window)
-    assert list(book._kept) == [0, 2, 1]
-    kept = book._kept[1]
-    monkeypatch.setattr(address, "KEPT_BYTES", 2 * kept.nbytes)
+    assert list(unranker._unrankers) == [0, 2, 1]
+    kept = unranker._unrankers[1]
+    monkeypatch.setattr(unrank, "KEPT_BYTES", 2 * kept.nbytes)
     trends.sample(3, seed=4)
     assert trends.trend(1, window=4).to_pylist()[0]["events"] == [4, 5, 7]
-    assert book._kept[1] is kept
-    monkeypatch.setattr(address, "KEPT_BYTES", 0)
+    assert unranker._unrankers[1] is kept
+    monkeypatch.setattr(unrank, "KEPT_BYTES", 0)
     other = query.detect(rising(12), event_id="id")
     other.trend(0, window=0)
     other.trend(0, window=4)
-    assert list(other.operator.addresses._kept) == [1]
+    assert list(other.operator.unranker._unrankers) == [1]
 
 
 @pytest.mark.parametrize("tail", ["", "HAVING LENGTH >= 3"])
 def test_too_much_memory_is_refused_kindly(monkeypatch: pytest.MonkeyPatch, tail: str) -> None:
-    monkeypatch.setattr(address, "MOST_BYTES", 1 << 12)
+    monkeypatch.setattr(unrank, "MOST_BYTES", 1 << 12)
     trends = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x {tail}").detect(rising(600), event_id="id")
     with pytest.raises(TrellisError, match=r"trends from 600 events on are needed, which take 0\.\d GiB"):
         trends.trend(0)

@@ -15,8 +15,7 @@ from tests.profiles import examples
 from trellis.kernels.unrank import by_index
 from trellis.kernels.unrank.by_index import IndexWindow
 from trellis.operators.ranks import Ranks
-from trellis.operators.trends import address
-from trellis.operators.trends.address import IndexAddresses, Paths
+from trellis.operators.trends.unrank import IndexUnranker, Paths
 
 
 def follows(window: IndexWindow, x: int, y: int) -> bool:
@@ -76,13 +75,13 @@ def random_window(seed: int, ranges: int) -> IndexWindow:
 def test_all_ranks_of_a_window(ranges: int, seed: int) -> None:
     window = random_window(seed, ranges)
     wanted = all_paths(window)
-    addresses = IndexAddresses(window, len(wanted))
+    unranker = IndexUnranker(window, len(wanted))
     ranks = Ranks.of(range(len(wanted)))
-    assert lists(addresses.one_by_one(ranks)) == wanted
-    assert lists(addresses.together(ranks)) == wanted
+    assert lists(unranker.one_by_one(ranks)) == wanted
+    assert lists(unranker.together(ranks)) == wanted
     some = np.random.default_rng(seed).random(len(wanted)) < 0.3
     picked = [path for path, chosen in zip(wanted, some, strict=True) if chosen]
-    assert lists(addresses.together(Ranks(ranks.words[some]))) == picked
+    assert lists(unranker.together(Ranks(ranks.words[some]))) == picked
 
 
 @examples(60)
@@ -91,17 +90,17 @@ def test_any_number_of_limbs_and_threads(seed: int, threads: int) -> None:
     window = random_window(seed, 2)
     wanted = all_paths(window)
     with patch.object(address, "LIMBS", ()):
-        addresses = IndexAddresses(window, len(wanted) << 700, threads)
+        unranker = IndexUnranker(window, len(wanted) << 700, threads)
     ranks = Ranks.of(range(len(wanted)))
-    assert lists(addresses.trends(ranks)) == wanted
-    assert lists(addresses.together(ranks)) == wanted
+    assert lists(unranker.trends(ranks)) == wanted
+    assert lists(unranker.together(ranks)) == wanted
 
 
 def test_a_rank_that_is_too_high_has_no_trend() -> None:
     window = random_window(3, 1)
     wanted = all_paths(window)
-    addresses = IndexAddresses(window, len(wanted))
-    assert lists(addresses.trends(Ranks.of([0, len(wanted), len(wanted) + 5]))) == [wanted[0], [], []]
+    unranker = IndexUnranker(window, len(wanted))
+    assert lists(unranker.trends(Ranks.of([0, len(wanted), len(wanted) + 5]))) == [wanted[0], [], []]
 
 
 def rising(n: int) -> IndexWindow:
@@ -127,11 +126,11 @@ def members(rank: int, n: int) -> list[int]:
 def test_numbers_of_any_size(n: int, ranges: int) -> None:
     window, nothing = rising(n), (np.zeros(n, np.int32),) * (ranges - 1)
     window = window._replace(firsts=(*window.firsts, *nothing), lasts=(*window.lasts, *nothing))
-    addresses = IndexAddresses(window, 2**n - 1)
+    unranker = IndexUnranker(window, 2**n - 1)
     ranks = sorted({0, 1, 2**n - 2, 2**n // 2, *(2**n // 7 * i for i in range(1, 7))})
     wanted = [members(rank, n) for rank in ranks]
-    assert lists(addresses.trends(Ranks.of(ranks))) == wanted
-    assert lists(addresses.together(Ranks.of(ranks))) == wanted
+    assert lists(unranker.trends(Ranks.of(ranks))) == wanted
+    assert lists(unranker.together(Ranks.of(ranks))) == wanted
 
 
 def test_events_that_no_trend_reaches_may_have_more_paths_than_there_are_trends() -> None:
@@ -140,7 +139,7 @@ def test_events_that_no_trend_reaches_may_have_more_paths_than_there_are_trends(
     first = window.firsts[0].copy()
     first[0] = n - 2  # only the last two may follow the first
     window = window._replace(firsts=(first,), starts=np.arange(n) == 0)
-    assert lists(IndexAddresses(window, 4).trends(Ranks.of(range(5)))) == [
+    assert lists(IndexUnranker(window, 4).trends(Ranks.of(range(5)))) == [
         [0], [0, n - 2], [0, n - 2, n - 1], [0, n - 1], [],
     ]  # fmt: skip
 
@@ -163,10 +162,10 @@ def test_blocks_are_passed_over() -> None:
                 heaviest[price[y]] += begins[y]
         begins[x] = 1 + heaviest[first[x] :].sum()
     total = int(begins.sum())
-    addresses = IndexAddresses(window, total)
+    unranker = IndexUnranker(window, total)
     ranks = sorted(int(total * f) for f in rng.random(300))
-    paths = lists(addresses.trends(Ranks.of(ranks)))
-    assert lists(addresses.together(Ranks.of(ranks))) == paths
+    paths = lists(unranker.trends(Ranks.of(ranks)))
+    assert lists(unranker.together(Ranks.of(ranks))) == paths
     before = np.concatenate([[0], np.cumsum(begins)])
     for rank, path in zip(ranks, paths, strict=True):  # the rank of a path, added up from what comes before it
         found = before[path[0]]

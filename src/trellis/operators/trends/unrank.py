@@ -1,4 +1,4 @@
-"""Trends by their rank, without those before them: on the attribute index, or on the graph where edges are needed."""
+"""Unranking trends, without those before them: on the attribute index, or on the graph where edges are needed."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Paths = tuple[Small, Ints]  # events one after another, and where each path ends
 LIMBS = (1, 2, 3, 4, 6, 8)  # numbers of limbs that loops are compiled for
-MOST_BYTES = 4 << 30  # of what makes one task addressable
-KEPT_BYTES = 1 << 28  # of all tasks that stay addressable, beside the last one
+MOST_BYTES = 4 << 30  # of what unranking one task needs
+KEPT_BYTES = 1 << 28  # of all tasks that stay ready to be unranked, beside the last one
 MOST_VALUES = (1 << 31) - 1
 RANKS_TOGETHER = 1 << 20
 FEW = 1000  # ranks that are found one by one
@@ -43,8 +43,8 @@ FEW = 1000  # ranks that are found one by one
 # --- One task ---------------------------------------------------------------------------------------------------
 
 
-class Addresses(Protocol):
-    """The trends of one task, addressable by rank."""
+class TaskUnranker(Protocol):
+    """Unranks the trends of one task."""
 
     @property
     def nbytes(self) -> int:
@@ -74,9 +74,9 @@ def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindo
 
 
 def _ranges(
-    shape: passes.Keys | passes.Tails | passes.Ranges, here: slice
+    shape: passes.KeyVertices | passes.Tails | passes.Ranges, here: slice
 ) -> tuple[tuple[Small, ...], tuple[Small, ...]]:
-    if isinstance(shape, passes.Keys):
+    if isinstance(shape, passes.KeyVertices):
         first = shape.first[here]
         return (np.maximum(first, 0),), (first + 1,)
     if isinstance(shape, passes.Tails):
@@ -86,11 +86,11 @@ def _ranges(
     return tuple(first for first, _ in some), tuple(last for _, last in some)
 
 
-class IndexAddresses:
-    """The trends of a task by the ranges of the attribute index: n log n time to make ready.
+class IndexUnranker:
+    """Unranks the trends of a task by the ranges of the attribute index: n log n time to make ready.
 
-    It holds 8 bytes a limb and event and some 30 more, and twice that while it is made; a limb has 61 bits. Finding
-    many ranks at once takes as much again for each thread, besides 60 bytes and 40 a limb for each rank, and some 20
+    It holds 8 bytes per limb and event and some 30 more, and twice that while it is made; a limb has 61 bits. Finding
+    many ranks at once takes as much again for each thread, besides 60 bytes and 40 per limb for each rank, and some 20
     for each event of the trends.
     """
 
@@ -150,10 +150,10 @@ def _limbs(largest: int, bits: int) -> tuple[int, tuple[int, ...]]:
     return room, (0,) * room if room in LIMBS else ()
 
 
-class GraphAddresses:
-    """The trends of a task by the edges of the graph: 8 bytes for each 32 bits of their number, each event and length.
+class GraphUnranker:
+    """Unranks the trends of a task by the edges of the graph.
 
-    Lengths count where HAVING restricts them.
+    It holds 8 bytes for each 32 bits of their number, each event and length. Lengths count where HAVING restricts them.
     """
 
     def __init__(
@@ -198,8 +198,8 @@ def _refuse_too_large(events: int, needed: int) -> None:
 # --- All tasks of a slice ---------------------------------------------------------------------------------------
 
 
-class AddressBook:
-    """The trends of a slice by group and rank; what makes a task addressable is kept, up to a bound."""
+class SliceUnranker:
+    """Unranks the trends of a slice, by group and rank; what a task needs for it is kept, up to a bound."""
 
     def __init__(
         self, events: Slice, tasks: TrendTasks, index: AttributeIndex | None, graph: Callable[[], EventGraph],
@@ -210,7 +210,7 @@ class AddressBook:
         self.index = index if length_bounds(having) == (1, NO_BOUND) else None
         self._graph, self._sizes = graph, sizes
         self._ends = lru_cache(maxsize=1)(self._task_ends)
-        self._kept: OrderedDict[int, Addresses] = OrderedDict()
+        self._unrankers: OrderedDict[int, TaskUnranker] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
@@ -246,23 +246,23 @@ class AddressBook:
         first, behind = np.searchsorted(self.tasks.group, [group, group + 1]).tolist()
         return first, list(accumulate(self._sizes()[first:behind]))
 
-    def _of_task(self, task: int) -> Addresses:
+    def _of_task(self, task: int) -> TaskUnranker:
         with self._lock:
-            if task in self._kept:
-                self._kept.move_to_end(task)
+            if task in self._unrankers:
+                self._unrankers.move_to_end(task)
             else:
-                self._kept[task] = self._make(task)
-                self._bytes += self._kept[task].nbytes
-                while len(self._kept) > 1 and self._bytes > KEPT_BYTES:
-                    self._bytes -= self._kept.popitem(last=False)[1].nbytes
-            return self._kept[task]
+                self._unrankers[task] = self._make(task)
+                self._bytes += self._unrankers[task].nbytes
+                while len(self._unrankers) > 1 and self._bytes > KEPT_BYTES:
+                    self._bytes -= self._unrankers.popitem(last=False)[1].nbytes
+            return self._unrankers[task]
 
-    def _make(self, task: int) -> Addresses:
+    def _make(self, task: int) -> TaskUnranker:
         total = self._sizes()[task]
         window = None if self.index is None else window_of(self.index, self.tasks, task)
         if window is not None:
-            return IndexAddresses(window, total, self.threads)
-        return GraphAddresses(self.events, self._graph(), self.tasks, task, total.bit_length(), self.having)
+            return IndexUnranker(window, total, self.threads)
+        return GraphUnranker(self.events, self._graph(), self.tasks, task, total.bit_length(), self.having)
 
 
 def shares(ranks: Ranks, ends: Sequence[int]) -> Iterator[tuple[int, Ranks]]:
@@ -285,7 +285,7 @@ def sampled_ranks(counts: Sequence[int], number: int, seed: int) -> dict[int, Ra
 
 
 def check_rank(rank: int, count: int) -> None:
-    """Refuse what is no rank, and a rank that no trend of a group of this size has."""
+    """Refuse what is not a rank, and a rank that no trend of a group of this size has."""
     if isinstance(rank, bool) or not isinstance(rank, int | np.integer):
         raise UsageError(f"a rank is a whole number, not a {type(rank).__name__}")
     if not 0 <= rank < count:

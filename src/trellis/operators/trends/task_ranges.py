@@ -1,4 +1,4 @@
-"""The ranks that are to be listed, task by task."""
+"""Rank ranges that are to be listed, task by task."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ClippedNumbers:
         return self._large.get(which) or int(self.clipped[which])
 
 
-class Stretches:
+class TaskRanges:
     """Ranks of tasks that are listed one after another: `size[i]` of task `tasks[i]`, from rank `first[i]` on.
 
     The first of them has rank `rank[i]` in its group `groups[i]`. None is empty.
@@ -38,7 +38,7 @@ class Stretches:
     def __init__(self, tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[RankRange]) -> None:
         """Take the number of trends of each task, and the ranks wanted of groups."""
         small = sum(sizes) < BEYOND and all(end < BEYOND for _, _, end in ranges)
-        found = (_small_stretches if small else _stretches)(tasks, sizes, ranges)
+        found = (_small_ranges if small else _ranges)(tasks, sizes, ranges)
         self.tasks = np.asarray(found[0], np.int64)
         self.groups = tasks.group[self.tasks]
         self.first, self.size, self.rank = map(ClippedNumbers, found[1:])
@@ -48,39 +48,39 @@ class Stretches:
 
     @cached_property
     def _before(self) -> Ints:
-        """The number of rows before each stretch; exact between those that are not larger than `CLIPPED`."""
+        """The number of rows before each rank range; exact between those that are not larger than `CLIPPED`."""
         return np.concatenate([[0], np.cumsum(np.minimum(self.size.clipped, CLIPPED).astype(np.int64))])
 
-    def rows(self, stretch: int, begin: int, stop: int) -> int:
-        """Return how many rows there are from row `begin` of a stretch up to another stretch."""
-        return self.size[stretch] - begin + int(self._before[stop] - self._before[stretch + 1])
+    def rows(self, which: int, begin: int, stop: int) -> int:
+        """Return how many rows there are from row `begin` of a rank range up to another one."""
+        return self.size[which] - begin + int(self._before[stop] - self._before[which + 1])
 
-    def after(self, stretch: int, begin: int, rows: int) -> tuple[int, int]:
-        """Return the stretch and its row that come some rows after a row of a stretch."""
-        rest = self.size[stretch] - begin
+    def after(self, which: int, begin: int, rows: int) -> tuple[int, int]:
+        """Return the rank range and its row that come some rows after a row of a rank range."""
+        rest = self.size[which] - begin
         if rows < rest:
-            return stretch, begin + rows
-        place = int(self._before[stretch + 1]) + rows - rest
+            return which, begin + rows
+        place = int(self._before[which + 1]) + rows - rest
         found = int(np.searchsorted(self._before, place, side="right")) - 1
         return found, place - int(self._before[found])
 
-    def told(self, stretch: int, begin: int, rows: int) -> tuple[Ints, Ints]:
-        """Return the ranks and the groups of some rows from a row of a stretch on."""
-        last, _ = self.after(stretch, begin, rows - 1)
+    def labels(self, which: int, begin: int, rows: int) -> tuple[Ints, Ints]:
+        """Return the ranks and the groups of some rows from a row of a rank range on."""
+        last, _ = self.after(which, begin, rows - 1)
         lengths = np.array([rows])
-        if last > stretch:
-            borders = self._before[stretch + 1 : last + 1]
-            first = self.size[stretch] - begin
+        if last > which:
+            borders = self._before[which + 1 : last + 1]
+            first = self.size[which] - begin
             lengths = np.concatenate([[first], np.diff(borders), [rows - first - (borders[-1] - borders[0])]])
-        ranks = self.rank.clipped[stretch : last + 1].copy()
-        ranks[0] = min(self.rank[stretch] + begin, BEYOND)
+        ranks = self.rank.clipped[which : last + 1].copy()
+        ranks[0] = min(self.rank[which] + begin, BEYOND)
         ranks = np.repeat(ranks, lengths) + _counting(lengths).astype(np.uint64)
         shown = np.where(ranks < BEYOND, ranks, np.uint64(2**64 - 1)).view(np.int64)
-        return shown, np.repeat(self.groups[stretch : last + 1], lengths)
+        return shown, np.repeat(self.groups[which : last + 1], lengths)
 
 
-def _stretches(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[RankRange]) -> tuple[list[int], ...]:
-    """Return task, first rank, size and rank in the group of each stretch."""
+def _ranges(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[RankRange]) -> tuple[list[int], ...]:
+    """Return task, first rank, size and rank in the group of each rank range."""
     found: list[tuple[int, int, int, int]] = []
     for group, begin, end in ranges:
         task, before = int(np.searchsorted(tasks.group, group)), 0
@@ -92,8 +92,8 @@ def _stretches(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[RankRan
     return tuple([row[i] for row in found] for i in range(4))
 
 
-def _small_stretches(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[RankRange]) -> tuple[Ints, ...]:
-    """Do what `_stretches` does, where all numbers fit 64 bits, for all tasks at once."""
+def _small_ranges(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[RankRange]) -> tuple[Ints, ...]:
+    """Do what `_ranges` does, where all numbers fit 64 bits, for all tasks at once."""
     groups, begins, ends = np.array(ranges, np.int64).reshape(-1, 3).T
     which = np.searchsorted(groups, tasks.group)
     mine = np.flatnonzero(which < len(groups))
