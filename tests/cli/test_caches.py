@@ -18,6 +18,7 @@ from trellis.errors import DataError
 PYTHON = "".join(map(str, sys.version_info[:2]))
 COMPILE = """
 import numpy as np
+from trellis.kernels.graph import neighbours as gas
 
 out = np.zeros(1, np.int64)
 gas.h_index(np.array([3, 3, 3]), np.array([0, 3]), out)
@@ -164,3 +165,17 @@ def test_where_no_cache_can_be_made_there_is_none(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("HOME", str(tmp_path / "nowhere"))
     assert caches.cache_directory("numba") is None
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_an_index_of_a_version_with_other_classes_is_passed_over(tmp_path: Path) -> None:
+    """After an upgrade in place Numba finds indexes that name classes that are gone."""
+    compiled = tmp_path / "compiled"
+    places = {"NUMBA_CACHE_DIR": str(compiled), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert run_in(tmp_path, sys.executable, "-c", COMPILE, **places).out == "3\n"
+    for file in compiled.rglob("*.nbi"):
+        with file.open("rb") as index:
+            version = pickle.load(index)
+        gone = b"\x80\x04\x8c\x1ctrellis.kernels.graph.cliques\x94\x8c\x07NotHere\x94\x93\x94."
+        file.write_bytes(pickle.dumps(version) + gone)
+    done = run_in(tmp_path, sys.executable, "-c", COMPILE, **places)
+    assert (done.out, done.err) == ("3\n", "")

@@ -37,3 +37,7 @@ Numba compiles each case by itself.
 from trellis.caches import trust_compiled
 
 trust_compiled(__file__)
+
+from trellis.kernels.stale import pass_over_stale_indexes  # noqa: E402 (Numba is imported when it is known where)
+
+pass_over_stale_indexes()
