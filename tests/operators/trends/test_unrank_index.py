@@ -15,6 +15,7 @@ from tests.profiles import examples
 from trellis.kernels.unrank import by_index
 from trellis.kernels.unrank.by_index import IndexWindow
 from trellis.operators.ranks import Ranks
+from trellis.operators.trends import unrank
 from trellis.operators.trends.unrank import IndexUnranker, Paths
 
 
@@ -89,7 +90,7 @@ def test_all_ranks_of_a_window(ranges: int, seed: int) -> None:
 def test_any_number_of_limbs_and_threads(seed: int, threads: int) -> None:
     window = random_window(seed, 2)
     wanted = all_paths(window)
-    with patch.object(address, "LIMBS", ()):
+    with patch.object(unrank, "LIMBS", ()):
         unranker = IndexUnranker(window, len(wanted) << 700, threads)
     ranks = Ranks.of(range(len(wanted)))
     assert lists(unranker.trends(ranks)) == wanted

@@ -47,7 +47,7 @@ class PathValues(NamedTuple):
     ending: np.ndarray
 
 
-class Tasks(NamedTuple):
+class SearchTasks(NamedTuple):
     """Ranges of events as in `trellis.kernels.count.paths`; those of one `base` differ in stream and first states."""
 
     lo: np.ndarray

@@ -51,7 +51,7 @@ class WalkCandidates(NamedTuple):
     fresh: np.ndarray
 
 
-class Tasks(NamedTuple):
+class SequenceTasks(NamedTuple):
     """First candidates, the event behind the last that may be in a match with each, and the first that may end one."""
 
     first: np.ndarray
