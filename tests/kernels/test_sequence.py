@@ -32,7 +32,7 @@ class Case:
             fresh,
         )  # fmt: skip
         first = np.arange(sizes[0])
-        self.tasks = walk.Tasks(first, np.minimum(events[first] + 9, N), events[first] + 2)
+        self.tasks = walk.SequenceTasks(first, np.minimum(events[first] + 9, N), events[first] + 2)
         place = [{int(e): begin[v] + i for i, e in enumerate(one)} for v, one in enumerate(self.of_variable)]
         self.places = place
         self.matches = [

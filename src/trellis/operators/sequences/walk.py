@@ -49,9 +49,9 @@ class MatchTasks:
     def __len__(self) -> int:
         return len(self.first)
 
-    def given(self, begin: int = 0, end: int | None = None) -> kernel.Tasks:
+    def given(self, begin: int = 0, end: int | None = None) -> kernel.SequenceTasks:
         """Return some of them as the kernels take them."""
-        return kernel.Tasks(self.first[begin:end], self.limit[begin:end], self.least[begin:end])
+        return kernel.SequenceTasks(self.first[begin:end], self.limit[begin:end], self.least[begin:end])
 
 
 class Walker:
@@ -72,7 +72,7 @@ class Walker:
             assert self._star is not None
             return sweep(*self._star, zero, modulus)
 
-        def work(tasks: kernel.Tasks) -> NDArray[Any]:
+        def work(tasks: kernel.SequenceTasks) -> NDArray[Any]:
             scratch = self._scratch(type(zero))
             return kernel.count(self.candidates, tasks, self.leaves.cut, zero, modulus, self._walk(), scratch)
 
@@ -123,7 +123,7 @@ class Walker:
     def weigh(self, weights: NDArray[np.uint64], prime: int) -> NDArray[np.uint64]:
         """Return for each task the sum of the weights of the candidates over all matches, modulo a prime."""
 
-        def work(tasks: kernel.Tasks) -> NDArray[np.uint64]:
+        def work(tasks: kernel.SequenceTasks) -> NDArray[np.uint64]:
             scratch = self._scratch(np.uint64), self._scratch(np.uint64)
             walk = self._walk()
             return kernel.weigh(self.candidates, tasks, self.leaves.cut, np.uint64(prime), weights, walk, *scratch)
@@ -133,7 +133,7 @@ class Walker:
     def least(self, values: Ints) -> Ints:
         """Return for each task the least value of a candidate on any match; `NONE` where there is none."""
 
-        def work(tasks: kernel.Tasks) -> Ints:
+        def work(tasks: kernel.SequenceTasks) -> Ints:
             scratch = self._scratch(np.int64)
             return kernel.least(self.candidates, tasks, self.leaves.cut, values, NONE, self._walk(), scratch)
 
@@ -150,7 +150,7 @@ class Walker:
         """Write matches from a task on, without the first `skip`, as columns `[begin, end)` of a table."""
         kernel.fill(self.candidates, self.tasks.given(), task, skip, self._walk(), table, begin, end)
 
-    def _on_threads(self, work: Callable[[kernel.Tasks], NDArray[Any]]) -> NDArray[Any]:
+    def _on_threads(self, work: Callable[[kernel.SequenceTasks], NDArray[Any]]) -> NDArray[Any]:
         """Do something for all tasks, runs of equal size at once where they are worth it."""
         _ = self.candidates, self._reach  # once, not by each thread
         if self.threads < 2 or len(self.tasks) < WORTH_THREADS:
