@@ -356,7 +356,7 @@ def _print_end(stream: Stream, shown: o.OutputOptions, seconds: float) -> None:
         from trellis.language.printer import to_query_text
 
         about = {
-            "query": [to_query_text(one.bound.syntax) for one in stream.standing], "events": totals.events,
+            "query": [to_query_text(one.bound.syntax) for one in stream.queries], "events": totals.events,
             "windows": totals.windows, "unlisted": totals.unlisted, "results": str(totals.results),
             "late": totals.late, "bad": totals.bad, "repeated": totals.repeated,
             "batches": totals.batches, "seconds": round(seconds, 3), "output": stream.options.out,

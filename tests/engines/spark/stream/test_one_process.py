@@ -28,7 +28,7 @@ from tests.engines.spark.stream.test_stream import (
     write_files,
 )
 from tests.engines.spark.stream.test_stream import run as finish
-from trellis.engines.spark.stream.files import Filing
+from trellis.engines.spark.stream.files import FileWriter
 from trellis.errors import DataError, UsageError
 from trellis.streams.lock import StreamLock, check_free, is_unused
 from trellis.streams.stream_output import RESULTS, WINDOWS, StreamOutput, committed_files, read_committed
@@ -130,7 +130,7 @@ def test_part_files_are_on_the_disk_before_the_log_names_them(tmp_path: Path, mo
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "replace", swapped)
-    filing = Filing({"q": str(tmp_path)}, "parquet")
+    filing = FileWriter({"q": str(tmp_path)}, "parquet")
     rows = pa.table({"x": [1, 2]}).to_batches()
     names = {kind: [filing.write(kind, "q", "000000003", rows)[0]] for kind in (RESULTS, WINDOWS)}
     output.commit("000000003", names, {RESULTS: 2, WINDOWS: 2})

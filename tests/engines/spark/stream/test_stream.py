@@ -28,7 +28,7 @@ from tests.streams.test_bucket import in_any_order
 from trellis.cli.stream import live_table
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
-from trellis.engines.spark.stream.files import Filing
+from trellis.engines.spark.stream.files import FileWriter
 from trellis.engines.spark.stream.running import Options, Stream
 from trellis.engines.spark.stream.stateful import WindowStateProcessor
 from trellis.errors import DataError, TrellisError, UsageError
@@ -121,11 +121,11 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(
     table = events(160)
     write_files(nearly_sorted(table, 3), tmp_path / "in", 3)
     monkeypatch.setattr(
-        "trellis.engines.spark.stream.running.Filing", partial(Filing, large=2_000)
+        "trellis.engines.spark.stream.running.FileWriter", partial(FileWriter, large=2_000)
     )  # so that some are large
     queries = {"rising": RISING, "span": SPAN, "counted": COUNTED, "sequence": SEQUENCE}
     stream = run(stream_of(spark, tmp_path, queries))
-    assert len(stream.families) == 2  # those with the partition [g] share, and so do those without
+    assert len(stream.groups) == 2  # those with the partition [g] share, and so do those without
     for name, text in queries.items():
         assert found(tmp_path / "out" / name) == batch(text, table), name
     assert stream.totals.events == table.num_rows
@@ -153,7 +153,7 @@ def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypa
         OutputTable(RESULTS, "r", tables[1]),
     ]
     places = {name: str(tmp_path) for name in ("", "q", "r")}
-    given = WindowStateProcessor(None, Filing(places, "parquet", large=1_500))._given(iter(outs))  # type: ignore[arg-type]
+    given = WindowStateProcessor(None, FileWriter(places, "parquet", large=1_500))._given(iter(outs))  # type: ignore[arg-type]
     rows = [frame.iloc[0] for frame in given]
     assert [(row.kind, row["query"], row["rows"], bool(row["name"])) for row in rows] == [
         (RESULTS, "q", 300, True), (WINDOWS, "q", 100, False), (RESULTS, "r", 100, False),
@@ -335,7 +335,7 @@ SCRIPT = """
 from functools import partial
 from trellis.cli.main import main
 from trellis.engines.spark.stream import running as streaming
-streaming.Filing = partial(streaming.Filing, large=2_000)
+streaming.FileWriter = partial(streaming.FileWriter, large=2_000)
 main()
 """
 

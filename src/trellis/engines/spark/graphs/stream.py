@@ -101,7 +101,7 @@ class GraphStream:
             columns = [rows.column(name).alias(column_name(i)) for i, name in enumerate(names)]
             marked = rows.frame.select(*columns, moment).withWatermark(MOMENT, f"{delay} milliseconds").drop(MOMENT)
         self._names, self._events = tuple(names), marked
-        self.outlet = StreamOutput(out)
+        self.output = StreamOutput(out)
         self.checkpoint = Path(checkpoint)
         self.available_now = available_now
         self.totals = GraphTotals()
@@ -112,7 +112,7 @@ class GraphStream:
     def _about(self) -> dict[str, Any]:
         columns = {fld.name: fld.dataType.simpleString() for fld in self._events.schema.fields}
         return {"operator": self.job.name, "names": list(self._names), "columns": columns,
-                "out": str(self.outlet.directory.absolute())}  # fmt: skip
+                "out": str(self.output.directory.absolute())}  # fmt: skip
 
     def _known_numbers(self) -> tuple[int, ...]:
         """Return the numbers of the instances: those that the checkpoint has state of, or new ones."""
@@ -155,12 +155,12 @@ class GraphStream:
             if about.exists():
                 known = json.loads(about.read_text(encoding="utf-8"))
                 self._numbers = self._known_numbers()  # another process may have begun meanwhile
-                self.outlet.check_known(self.checkpoint, known.get("output"))
+                self.output.check_known(self.checkpoint, known.get("output"))
             else:
-                self.outlet.check_new()
-            self._alone.take(self.outlet.log.directory, f"the output {self.outlet.directory}")
-            kept = {**self._about(), "numbers": self._numbers, "output": self.outlet.prepare([RESULTS])}
-            check_checkpoint(self.checkpoint / "spark", self.outlet.last_batch())
+                self.output.check_new()
+            self._alone.take(self.output.log.directory, f"the output {self.output.directory}")
+            kept = {**self._about(), "numbers": self._numbers, "output": self.output.prepare([RESULTS])}
+            check_checkpoint(self.checkpoint / "spark", self.output.last_batch())
             write_whole(about, json.dumps(kept, indent=2))
         except BaseException:
             self._alone.release()
@@ -200,7 +200,7 @@ class GraphStream:
                 state = rows if state is None else state.unionByName(rows)
             assert state is not None
             found = state.repartition("instance").mapInArrow(Flush(self.job, self._numbers), FOUND)
-            self.outlet.take_back()
+            self.output.take_back()
             self._write(found, FLUSH)
 
     # --- The merger -----------------------------------------------------------------------------------------------
@@ -213,8 +213,8 @@ class GraphStream:
                 check_files(self.checkpoint / "spark", int(batch))
         taken, late, bad = (sum(table[name].to_pylist()) for name in ("taken", "late", "bad"))
         if taken and batch != FLUSH:
-            self.outlet.take_back()
-        if not self.outlet.has(batch):
+            self.output.take_back()
+        if not self.output.has(batch):
             self.totals.results += self._commit(table, batch)
         self.totals.batches += 1
         self.totals.events += taken
@@ -232,16 +232,16 @@ class GraphStream:
         combine = merging.combine
         kept = b"" if combine is None else to_bytes(combine.state(), f"the combination {type(combine).__name__}")
         name = f"part-{batch}-0-{uuid.uuid4().hex}.parquet"
-        pq.write_table(merged.replace_schema_metadata({MERGER: kept}), self.outlet.directory / name)
-        sync_file(self.outlet.directory / name)
-        self.outlet.commit(batch, {RESULTS: [name]}, {RESULTS: merged.num_rows})
+        pq.write_table(merged.replace_schema_metadata({MERGER: kept}), self.output.directory / name)
+        sync_file(self.output.directory / name)
+        self.output.commit(batch, {RESULTS: [name]}, {RESULTS: merged.num_rows})
         return merged.num_rows
 
     def _restore(self, merging: MergeRun) -> None:
         """Go on merging from where the last batch left off."""
         if merging.combine is None:
             return
-        last = self.outlet.log.newest()
+        last = self.output.log.newest()
         if last is not None:
-            kept = pq.read_schema(self.outlet.directory / last["files"][RESULTS][0]).metadata[MERGER]
+            kept = pq.read_schema(self.output.directory / last["files"][RESULTS][0]).metadata[MERGER]
             merging.combine.restore(from_bytes(kept))

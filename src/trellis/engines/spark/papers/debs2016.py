@@ -70,7 +70,7 @@ class LineStream:
         refuse_connect(session, "a query of the challenge over directories that keep growing", "")
         self.session, self.query, self.options, self.delay = session, query, dict(options), delay
         self.files_a_batch = files_a_batch
-        self.outlet = StreamOutput(out)
+        self.output = StreamOutput(out)
         self.checkpoint = Path(checkpoint)
         engine = self._new()
         self.directories = {name: os.path.abspath(directories[name]) for name in engine.sources}
@@ -122,7 +122,7 @@ class LineStream:
         engine = self._load(batches[-1]) if batches else self._new()
         for source in range(len(engine.sources)):
             engine.close(source)
-        self.outlet.take_back()
+        self.output.take_back()
         self._write(FLUSH, engine)
         return engine
 
@@ -138,12 +138,12 @@ class LineStream:
                         "Name another checkpoint and another output.",
                     )
             if known:
-                self.outlet.check_known(self.checkpoint, known.get("output"))
+                self.output.check_known(self.checkpoint, known.get("output"))
             else:
-                self.outlet.check_new()
-            self._alone.take(self.outlet.log.directory, f"the output {self.outlet.directory}")
-            write_whole(self.checkpoint / ABOUT, json.dumps({**about, "output": self.outlet.prepare([RESULTS])}))
-            check_checkpoint(self.checkpoint / SPARK, self.outlet.last_batch())
+                self.output.check_new()
+            self._alone.take(self.output.log.directory, f"the output {self.output.directory}")
+            write_whole(self.checkpoint / ABOUT, json.dumps({**about, "output": self.output.prepare([RESULTS])}))
+            check_checkpoint(self.checkpoint / SPARK, self.output.last_batch())
         except BaseException:
             self._alone.release()
             raise
@@ -151,7 +151,7 @@ class LineStream:
     def _about(self) -> dict[str, Any]:
         return {
             "query": self.query, "options": self.options, "directories": self.directories,
-            "out": os.path.abspath(self.outlet.directory),
+            "out": os.path.abspath(self.output.directory),
         }  # fmt: skip
 
     def _known(self) -> dict[str, Any]:
@@ -184,11 +184,11 @@ class LineStream:
 
     def _take(self, frame: DataFrame, number: int) -> None:
         batch = batch_name(number)
-        if self.outlet.has(batch):  # it was written, and the process ended before Spark took note of it
+        if self.output.has(batch):  # it was written, and the process ended before Spark took note of it
             return
         engine = self._before(number)
         self._engine = None  # until the batch is done
-        self.outlet.take_back()
+        self.output.take_back()
         rows = frame.toArrow()
         with in_task():
             check_files(self.checkpoint / SPARK, number)
@@ -216,13 +216,13 @@ class LineStream:
     def _write(self, batch: str, engine: LineEngine) -> None:
         """Write the lines that are decided, the state behind them, and that they count."""
         name = f"part-{batch}-0.txt"
-        with (self.outlet.directory / name).open("wb") as file:
+        with (self.output.directory / name).open("wb") as file:
             engine.run(file.write)
             file.flush()
             os.fsync(file.fileno())
         if batch != FLUSH:
             self._save(batch, engine)
-        self.outlet.commit(batch, {RESULTS: [name]}, {RESULTS: engine.lines})
+        self.output.commit(batch, {RESULTS: [name]}, {RESULTS: engine.lines})
         for old in (self.checkpoint / STATES).glob("*.npz") if batch != FLUSH else ():
             if old.stem < batch_name(int(batch) - 1):
                 old.unlink()

@@ -24,7 +24,7 @@ class Checkpoint:
     queries: dict[str, str] = field(default_factory=dict)  # the directory of each query's output, by its key
     out: str = ""
     format: str = ""
-    buckets: dict[str, list[int]] = field(default_factory=dict)  # of each family
+    buckets: dict[str, list[int]] = field(default_factory=dict)  # of each group
     outputs: dict[str, str] = field(default_factory=dict)  # what each query's output is known by, by its key
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Files that the tasks of a stream write into its outlets, under names that no other attempt has."""
+"""Files that the tasks of a stream write into its outputs, under names that no other attempt has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BATCH = "streaming.sql.batchId"  # what Spark calls the number of a batch among 
 
 
 @dataclass(frozen=True)
-class Filing:
+class FileWriter:
     """Where the results of queries go, by name, and how; those of `large` bytes or more are written where found."""
 
     places: Mapping[str, str]
@@ -33,7 +33,7 @@ class Filing:
     raw_csv: bool = False
 
     def write(self, kind: str, query: str, batch: str, batches: Iterable[pa.RecordBatch]) -> tuple[str, int]:
-        """Write a file, and return its name and its rows. It counts when the log of the outlet names it."""
+        """Write a file, and return its name and its rows. It counts when the log of the output names it."""
         batches = iter(batches)
         first = next(batches)
         schema = pa.schema([fld.with_type(spark_type(fld.type)) for fld in first.schema])
@@ -76,7 +76,7 @@ def up_to(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBat
 
 
 def batch_number() -> str:
-    """Return the batch that this task is of, as an outlet names it."""
+    """Return the batch that this task is of, as an output names it."""
     context = TaskContext.get()
     number = None if context is None else context.getLocalProperty(BATCH)
     assert number is not None, "the task is of no batch of a stream"

@@ -1,7 +1,7 @@
 """Runs standing queries: one Spark query for those that share their events, with its state, its outputs and their log.
 
 A checkpoint directory holds `trellis.json`, which tells the queries and the events that it is for, a directory for each
-family of queries, with the checkpoint of Spark, and `lock`, which the process holds that runs the stream.
+group of queries, with the checkpoint of Spark, and `lock`, which the process holds that runs the stream.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trellis.engines.spark.session.failures import in_driver, in_task, mistake_i
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.frames import described_events
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
-from trellis.engines.spark.stream.files import Filing
+from trellis.engines.spark.stream.files import FileWriter
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import FOUND, PAGES, TAKEN, Settings, found_in, rows_of, schema_of_kind
 from trellis.engines.spark.stream.tasks import TABLES, StateFlusher, WriteFound, page_name
@@ -80,15 +80,15 @@ def detect_stream(
         raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
     events, schema = described_events(EventSource.of(frame), None, run.time, run.type, run.event_id)
     (one,) = standing_queries({"query": query}, schema, run)
-    family = QueryGroup((one,))
+    group = QueryGroup((one,))
     keys = bucket_keys(events.sparkSession)
     settings = _settings(one, watermark, len(keys), table in (LATE, BAD), max_ahead, keys)
-    found = found_in(family, events, settings)
+    found = found_in(group, events, settings)
     if table in TABLES:
-        return rows_of(found, schema_of_kind(family, table, "query"), table, "query")
+        return rows_of(found, schema_of_kind(group, table, "query"), table, "query")
     columns = to_arrow_schema(events.schema)
     if table == REPEATED:
-        return rows_of(found, pa.schema([columns.field(name) for name in family.columns]), table, "query")
+        return rows_of(found, pa.schema([columns.field(name) for name in group.columns]), table, "query")
     return rows_of(found, columns, table, "")
 
 
@@ -116,7 +116,7 @@ def bucket_keys(session: SparkSession) -> list[int]:
     return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
 
 
-def _families(standing: Sequence[StandingQuery]) -> dict[str, QueryGroup]:
+def _query_groups(standing: Sequence[StandingQuery]) -> dict[str, QueryGroup]:
     """Return the queries that share events together, by a name that depends on what they share."""
     found: dict[str, list[StandingQuery]] = {}
     for one in standing:
@@ -173,16 +173,16 @@ class Stream:
         self._alone = StreamLock()
         with in_driver():
             self.events, schema = described_events(EventSource.of(frame), session, run.time, run.type, run.event_id)
-            self.standing = standing_queries(queries, schema, run)
+            self.queries = standing_queries(queries, schema, run)
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
         self.checkpoint = Checkpoint.at(options.checkpoint)
         self._known = set(self.checkpoint.queries)
-        self.standing = named_as_before(self.standing, self.checkpoint.queries)
-        self.checkpoint.check(self.standing, columns)
+        self.queries = named_as_before(self.queries, self.checkpoint.queries)
+        self.checkpoint.check(self.queries, columns)
         self.checkpoint.check_output(options.out, options.format)
         self.checkpoint.columns |= columns
-        self.families = _families(self.standing)
-        self.outlets = {one.name: StreamOutput(self._directory(one)) for one in self.standing}
+        self.groups = _query_groups(self.queries)
+        self.outputs = {one.name: StreamOutput(self._directory(one)) for one in self.queries}
         self.running: dict[str, Any] = {}
         self._events: dict[str, int] = {}
 
@@ -190,7 +190,7 @@ class Stream:
         """Return where a query writes: where it always did; else the output itself, or a directory of its own there."""
         known = self.checkpoint.queries.get(one.key)
         if known is None:
-            alone = len(self.standing) == 1 and not self.checkpoint.queries
+            alone = len(self.queries) == 1 and not self.checkpoint.queries
             known = self.checkpoint.queries[one.key] = "" if alone else one.name
         return Path(self.options.out) / known
 
@@ -198,17 +198,17 @@ class Stream:
         """Start to read, hold and write."""
         self._take_places()
         with in_driver():
-            for name in self.families:
+            for name in self.groups:
                 if name not in self.checkpoint.buckets:
                     self.checkpoint.buckets[name] = bucket_keys(self.session)
             self.checkpoint.save()
             self._known = set(self.checkpoint.queries)
-            for name, family in self.families.items():
-                self.running[name] = self._start(name, family)
+            for name, group in self.groups.items():
+                self.running[name] = self._start(name, group)
 
-    def _filing(self, outlets: Mapping[str, StreamOutput]) -> Filing:
+    def _file_writer(self, outputs: Mapping[str, StreamOutput]) -> FileWriter:
         """Return where and how tasks write."""
-        return Filing(_places(outlets), self.options.format, raw_csv=self.options.raw_csv)
+        return FileWriter(_places(outputs), self.options.format, raw_csv=self.options.raw_csv)
 
     def _take_places(self) -> None:
         """Lock the checkpoint and the outputs, see that they belong together, and make the outputs ready."""
@@ -219,58 +219,58 @@ class Stream:
                 raise UsageError(
                     f"another process has changed the checkpoint {checkpoint.directory} meanwhile", "Start again."
                 )
-            for one in self.standing:
-                outlet = self.outlets[one.name]
+            for one in self.queries:
+                output = self.outputs[one.name]
                 if one.key in self._known:
-                    outlet.check_known(checkpoint.directory, checkpoint.outputs.get(one.key))
+                    output.check_known(checkpoint.directory, checkpoint.outputs.get(one.key))
                 else:
-                    outlet.check_new()
+                    output.check_new()
             kinds = [*TABLES, *((LATE, BAD, REPEATED) if self.options.keep_late else ())]
-            for one in self.standing:
-                outlet = self.outlets[one.name]
-                self._alone.take(outlet.log.directory, f"the output {outlet.directory}")
-                checkpoint.outputs[one.key] = outlet.prepare(kinds)
-            for name, family in self.families.items():
-                for one in family.queries:
-                    check_checkpoint(checkpoint.directory / name, self.outlets[one.name].last_batch())
+            for one in self.queries:
+                output = self.outputs[one.name]
+                self._alone.take(output.log.directory, f"the output {output.directory}")
+                checkpoint.outputs[one.key] = output.prepare(kinds)
+            for name, group in self.groups.items():
+                for one in group.queries:
+                    check_checkpoint(checkpoint.directory / name, self.outputs[one.name].last_batch())
         except BaseException:
             self._alone.release()
             raise
 
-    def _start(self, name: str, family: QueryGroup) -> Any:
+    def _start(self, name: str, group: QueryGroup) -> Any:
         keys, options = self.checkpoint.buckets[name], self.options
-        one = family.queries[0]
+        one = group.queries[0]
         settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
-        outlets = {each.name: self.outlets[each.name] for each in family.queries}
-        found = found_in(family, self.events, settings, self._filing(outlets))
+        outputs = {each.name: self.outputs[each.name] for each in group.queries}
+        found = found_in(group, self.events, settings, self._file_writer(outputs))
         writer = found.writeStream.foreachBatch(
-            lambda frame, batch: self._write(frame, batch_name(batch), outlets, name)
+            lambda frame, batch: self._write(frame, batch_name(batch), outputs, name)
         )
         writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(name)
         return (writer.trigger(availableNow=True) if options.available_now else writer).start()
 
-    def _write(self, frame: DataFrame, batch: str, outlets: Mapping[str, StreamOutput], family: str) -> None:
+    def _write(self, frame: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:
         """Have the tasks write what was decided in a batch, and put it into the logs."""
-        work = WriteFound(self._filing(outlets), batch, self.options.keep_late)
+        work = WriteFound(self._file_writer(outputs), batch, self.options.keep_late)
         files = reports_in(frame.mapInArrow(work, from_arrow_schema(REPORT)).toArrow())
         if batch != FLUSH:
             with in_task():
-                check_files(self.checkpoint.directory / family, int(batch), self.options.file_columns)
+                check_files(self.checkpoint.directory / group, int(batch), self.options.file_columns)
         taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
         files = [file for file in files if file["kind"] != TAKEN]
-        for name, outlet in outlets.items():
+        for name, output in outputs.items():
             if taken:
-                outlet.take_back()
-            own = [file for file in files if (file["query"] or next(iter(outlets))) == name]
+                output.take_back()
+            own = [file for file in files if (file["query"] or next(iter(outputs))) == name]
             names = {kind: [file["name"] for file in own if file["kind"] == kind and file["name"]] for kind in FOLDERS}
-            if outlet.has(batch):  # it was written, and the process ended before Spark took note of it
-                outlet.discard(names)
+            if output.has(batch):  # it was written, and the process ended before Spark took note of it
+                output.discard(names)
             elif own:
                 numbers = {kind: sum(file["rows"] for file in own if file["kind"] == kind) for kind in FOLDERS}
-                outlet.commit(batch, names, numbers)
+                output.commit(batch, names, numbers)
         with self._lock:
             self.totals.batches += 1
-            self._events[family] = self._events.get(family, 0) + taken
+            self._events[group] = self._events.get(group, 0) + taken
             self.totals.events = max(self._events.values())
             for file in files:
                 kind = file["kind"]
@@ -313,14 +313,14 @@ class Stream:
         if not self._alone.is_held:
             self._take_places()
         try:
-            for name, family in self.families.items():
+            for name, group in self.groups.items():
                 if any((self.checkpoint.directory / name / "commits").glob("[0-9]*")):  # else nothing ever came
                     with in_driver():
-                        self._flush(str(self.checkpoint.directory / name), family, name)
+                        self._flush(str(self.checkpoint.directory / name), group, name)
         finally:
             self._alone.release()
 
-    def _flush(self, checkpoint: str, family: QueryGroup, name: str) -> None:
+    def _flush(self, checkpoint: str, group: QueryGroup, name: str) -> None:
         bucket = f.col("key.bucket").alias("bucket")
         state: DataFrame | None = None
         for variable, column in (("chunks", "list_element.blob"), ("note", "value.text"), ("ranks", "value.text")):
@@ -332,8 +332,8 @@ class Stream:
             page = f.format_string(page_name("%d", "%d"), f.col("user_map_key.space"), f.col("user_map_key.page"))
             value = f.col("user_map_value.counters").cast("binary").alias("value")
             state = state.unionByName(self._variable(checkpoint, PAGES).select(bucket, page.alias("variable"), value))
-        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(StateFlusher(family), FOUND)
-        self._write(found, FLUSH, {one.name: self.outlets[one.name] for one in family.queries}, name)
+        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(StateFlusher(group), FOUND)
+        self._write(found, FLUSH, {one.name: self.outputs[one.name] for one in group.queries}, name)
 
     def _variable(self, checkpoint: str, name: str) -> DataFrame:
         """Return a variable of the state of a checkpoint."""
@@ -359,22 +359,22 @@ class Stream:
         return None
 
     def _guards_the_watermark(self) -> bool:
-        schema = self.standing[0].bound.schema
+        schema = self.queries[0].bound.schema
         return self.options.max_ahead is not None and schema is not None and schema.time_type.temporal
 
     def states(self) -> list[State]:
-        """Return how the families stand after their last batches."""
+        """Return how the groups stand after their last batches."""
         found = []
-        for name, family in self.families.items():
+        for name, group in self.groups.items():
             recent = [dict(one) for one in self.running[name].recentProgress]
             last = recent[-1] if recent else {}
-            found.append(_state(family, last, [one for one in recent if one["numInputRows"]]))
+            found.append(_state(group, last, [one for one in recent if one["numInputRows"]]))
         return found
 
 
 @dataclass(frozen=True)
 class State:
-    """How a family of queries stands."""
+    """How a group of queries stands."""
 
     queries: tuple[str, ...]
     events_a_second: float
@@ -383,13 +383,13 @@ class State:
     state_bytes: int
 
 
-def _state(family: QueryGroup, last: Mapping[str, Any], filled: Sequence[Mapping[str, Any]]) -> State:
-    names = tuple(one.name for one in family.queries)
+def _state(group: QueryGroup, last: Mapping[str, Any], filled: Sequence[Mapping[str, Any]]) -> State:
+    names = tuple(one.name for one in group.queries)
     moments = last.get("eventTime") or {}
     size = state_bytes(last)
     speed = float(filled[-1].get("processedRowsPerSecond") or 0.0) if filled else 0.0
     watermark, newest = moments.get("watermark"), (filled[-1].get("eventTime") or {}).get("max") if filled else None
-    return State(names, speed, _shown(family, watermark), _open_windows(family, watermark, newest), size)
+    return State(names, speed, _shown(group, watermark), _open_windows(group, watermark, newest), size)
 
 
 def state_bytes(progress: Mapping[str, Any]) -> int:
@@ -408,22 +408,22 @@ def _millis(text: str | None) -> int | None:
     return round((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(milliseconds=1))
 
 
-def _shown(family: QueryGroup, watermark: str | None) -> str:
+def _shown(group: QueryGroup, watermark: str | None) -> str:
     millis = _millis(watermark)
     if millis is None:
         return "-"
-    schema = family.queries[0].bound.schema
+    schema = group.queries[0].bound.schema
     assert schema is not None
     return str(watermark)[:19].replace("T", " ") if schema.time_type.temporal else f"{millis:,}"
 
 
-def _open_windows(family: QueryGroup, watermark: str | None, newest: str | None) -> int:
+def _open_windows(group: QueryGroup, watermark: str | None, newest: str | None) -> int:
     """Return how many windows have begun and are not decided, of all queries that have windows."""
     now, latest = _millis(watermark), _millis(newest)
     if latest is None:
         return 0
     total = 0
-    for calendar in (Calendar(one.bound) for one in family.queries):
+    for calendar in (Calendar(one.bound) for one in group.queries):
         if calendar.sliding:
             last = calendar.line.at(latest) // calendar.slide
             first = calendar.decided(now) + 1 if now is not None else last - calendar.size // calendar.slide + 1
@@ -431,7 +431,7 @@ def _open_windows(family: QueryGroup, watermark: str | None, newest: str | None)
     return total
 
 
-def _places(outlets: Mapping[str, StreamOutput]) -> dict[str, str]:
+def _places(outputs: Mapping[str, StreamOutput]) -> dict[str, str]:
     """Return the directories of queries; late and bad events, which are of no query, go where the first one writes."""
-    places = {name: str(outlet.directory.absolute()) for name, outlet in outlets.items()}
+    places = {name: str(output.directory.absolute()) for name, output in outputs.items()}
     return {"": next(iter(places.values())), **places}

@@ -41,7 +41,7 @@ def check_checkpoint(checkpoint: Path, written: int | None) -> None:
 
 
 def _damage(checkpoint: Path, written: int) -> str | None:
-    """Return what is wrong with the logs of a checkpoint, if something is."""
+    """Find what is wrong with the logs of a checkpoint; return a sentence, or None."""
     known = max(_numbers(checkpoint / "offsets"), default=-1)
     done = max(_numbers(checkpoint / "commits"), default=-1)
     if known < max(written, done):

@@ -28,7 +28,7 @@ from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.split.compile import time_column
 from trellis.engines.spark.split.rows import output_names
 from trellis.engines.spark.split.split import partition_value
-from trellis.engines.spark.stream.files import FILE_BYTES, Filing, batch_number, up_to
+from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter, batch_number, up_to
 from trellis.language.schema import Kind, Type
 from trellis.streams.bucket import Bucket, OutputTable, QueryGroup, packed, unpacked
 from trellis.streams.calendar import Number
@@ -72,23 +72,23 @@ class Settings:
     ahead: int | None = None
 
 
-def found_in(family: QueryGroup, frame: DataFrame, settings: Settings, filing: Filing | None = None) -> DataFrame:
-    """Return decided results over a streaming frame of events, packed, or already in files if `filing` is given.
+def found_in(group: QueryGroup, frame: DataFrame, settings: Settings, writer: FileWriter | None = None) -> DataFrame:
+    """Return decided results over a streaming frame of events, packed, or already in files if `writer` is given.
 
     See `FOUND`: `rows` are in the file `name`, or, where that is empty, in `payload`.
     """
     set_up(frame.sparkSession)
     events = EventFrame(frame)
-    schema = family.queries[0].bound.schema
+    schema = group.queries[0].bound.schema
     assert schema is not None
     names = list(events.types)
     columns = [events.column(name).alias(f"c{i}") for i, name in enumerate(names)]
     moment = moment_of(events.column(schema.time), schema.time_type, settings.ahead)
-    rows = events.frame.select(*columns, _bucket(family, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
+    rows = events.frame.select(*columns, _bucket(group, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
     rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds").drop(MOMENT)
-    pieces = rows.mapInArrow(EventPacker(family, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
+    pieces = rows.mapInArrow(EventPacker(group, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
     return pieces.groupBy(BUCKET).transformWithStateInPandas(
-        WindowStateProcessor(family, filing), FOUND, "append", "eventTime"
+        WindowStateProcessor(group, writer), FOUND, "append", "eventTime"
     )
 
 
@@ -119,9 +119,9 @@ def moment_of(column: Column, time: Type, ahead: int | None) -> Column:
     return f.when(f.abs(whole) < f.lit(FARTHEST), f.timestamp_millis(whole.cast("bigint")))
 
 
-def _bucket(family: QueryGroup, events: EventFrame, buckets: tuple[int, ...]) -> Column:
+def _bucket(group: QueryGroup, events: EventFrame, buckets: tuple[int, ...]) -> Column:
     """Return the bucket of an event: equal partitions, or those aggregated together, are in the same."""
-    kept = [(name, type_) for name, type_ in family.queries[0].bound.partition if name in family.together]
+    kept = [(name, type_) for name, type_ in group.queries[0].bound.partition if name in group.together]
     if not kept:
         return f.lit(buckets[0])
     hashed = f.xxhash64(*(partition_value(events.column(name), type_.kind) for name, type_ in kept))
@@ -139,7 +139,7 @@ class EventPacker:
     `names` are the user's, in the order of the columns before the bucket; bad events go through the `first` bucket.
     """
 
-    family: QueryGroup
+    group: QueryGroup
     names: tuple[str, ...]
     first: int
     keep_late: bool
@@ -160,15 +160,15 @@ class EventPacker:
     def _pieces(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         bucket = table[BUCKET].to_numpy()
         events = table.drop_columns([BUCKET]).rename_columns(list(self.names))
-        good = self.family.readable(events)
+        good = self.group.readable(events)
         if not good.all():
             bad = events.filter(pa.array(~good))
             yield _piece(self.first, BAD, None, bad, bad.num_rows)
             events, bucket = events.filter(pa.array(good)), bucket[good]
-        times = self.family.line.numbers(events, self.family.time)
-        wanted = self.family.wanted(events)
+        times = self.group.line.numbers(events, self.group.time)
+        wanted = self.group.wanted(events)
         if not self.keep_late:
-            events = events.select(self.family.columns)
+            events = events.select(self.group.columns)
         for number in np.unique(bucket).tolist():
             here = bucket == number
             kept = events.filter(pa.array(here & wanted))
@@ -247,8 +247,8 @@ def _text(state: Any) -> str | None:
 class WindowStateProcessor(StatefulProcessor):
     """Holds the events of buckets, and gives what is decided as soon as the watermark says so."""
 
-    def __init__(self, family: QueryGroup, filing: Filing | None = None) -> None:
-        self.family, self.filing = family, filing
+    def __init__(self, group: QueryGroup, writer: FileWriter | None = None) -> None:
+        self.group, self.writer = group, writer
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Take hold of the state."""
@@ -259,7 +259,7 @@ class WindowStateProcessor(StatefulProcessor):
         """Hold new events; a timer gives the results that were decided before."""
         watermark = watermark_of(timerValues)
         with in_task():
-            bucket, total = Bucket(self.family, self._store), 0
+            bucket, total = Bucket(self.group, self._store), 0
             for row in (row for frame in rows for row in frame.itertuples(index=False)):
                 table, total = unpacked(row.blob), total + int(row.total)
                 if row.kind == BAD:
@@ -276,7 +276,7 @@ class WindowStateProcessor(StatefulProcessor):
         """Give the results that the watermark has decided."""
         watermark = watermark_of(timerValues)
         with in_task():
-            bucket = Bucket(self.family, self._store)
+            bucket = Bucket(self.group, self._store)
             if watermark is not None and bucket.next_watermark is not None and bucket.next_watermark <= watermark:
                 yield from self._given(bucket.close(watermark))
             bucket.finish()
@@ -284,19 +284,19 @@ class WindowStateProcessor(StatefulProcessor):
 
     def _given(self, outs: Iterator[OutputTable]) -> Iterator[pd.DataFrame]:
         """Give small results as rows, and large ones to files: through the JVM they would take longer than to find."""
-        if self.filing is None:
+        if self.writer is None:
             yield from map(_row, outs)
             return
         for (kind, query), group in groupby(outs, lambda out: (out.kind, out.query)):
             batches = (batch for out in group for batch in out.table.to_batches())
             while True:
-                few = list(up_to(batches, self.filing.large))
+                few = list(up_to(batches, self.writer.large))
                 if not few:
                     break
-                if sum(batch.nbytes for batch in few) < self.filing.large:
+                if sum(batch.nbytes for batch in few) < self.writer.large:
                     yield _row(OutputTable(kind, query, pa.Table.from_batches(few)))
                     break
-                name, rows = self.filing.write(kind, query, batch_number(), chain(few, up_to(batches, FILE_BYTES)))
+                name, rows = self.writer.write(kind, query, batch_number(), chain(few, up_to(batches, FILE_BYTES)))
                 yield _frame(kind, query, rows, name)
 
     def _wait_for(self, bucket: Bucket) -> None:
@@ -350,7 +350,7 @@ def rows_of(found: DataFrame, schema: pa.Schema, kind: str, query: str) -> DataF
     return chosen.mapInArrow(ResultUnpacker(), from_arrow_schema(inside)).toDF(*schema.names)
 
 
-def schema_of_kind(family: QueryGroup, kind: str, query: str) -> pa.Schema:
+def schema_of_kind(group: QueryGroup, kind: str, query: str) -> pa.Schema:
     """Return the schema of the results, or of the windows, of a query."""
-    (one,) = [one for one in family.queries if one.name == query]
+    (one,) = [one for one in group.queries if one.name == query]
     return {RESULTS: one.schema, WINDOWS: windows_schema(one.bound)}[kind]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from trellis.engines.spark.batch.sink import report
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import group_begins, whole_groups
-from trellis.engines.spark.stream.files import FILE_BYTES, Filing
+from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter
 from trellis.engines.spark.stream.stateful import PAGES, TAKEN, go_on_at_interrupts
 from trellis.streams.bucket import Bucket, QueryGroup, packed, unpacked
 from trellis.streams.calendar import END
@@ -32,7 +32,7 @@ FOUND_ARROW = pa.schema(
 class WriteFound:
     """Writes decided results, in tasks, and reports the files and how many rows there are of each kind."""
 
-    filing: Filing
+    writer: FileWriter
     batch: str
     keep_late: bool
 
@@ -46,7 +46,7 @@ class WriteFound:
                     *(batch.column(n).to_pylist() for n in FOUND_ARROW.names), strict=True
                 ):
                     if name or kind == TAKEN:
-                        yield _told(kind, query, name, rows)
+                        yield _report(kind, query, name, rows)
                         continue
                     tables = held.setdefault((kind, query), [])
                     tables.append(unpacked(payload))
@@ -59,12 +59,12 @@ class WriteFound:
         table = pa.concat_tables(tables, promote_options="permissive")
         name, rows = "", table.num_rows
         if rows and (kind in TABLES or self.keep_late):
-            name, rows = self.filing.write(kind, query, self.batch, table.to_batches())
+            name, rows = self.writer.write(kind, query, self.batch, table.to_batches())
         unlisted = pc.sum(pc.invert(table["listed"])).as_py() or 0 if kind == WINDOWS else 0
-        return _told(kind, query, name, rows, unlisted)
+        return _report(kind, query, name, rows, unlisted)
 
 
-def _told(kind: str, query: str, name: str, rows: int, unlisted: int = 0) -> pa.RecordBatch:
+def _report(kind: str, query: str, name: str, rows: int, unlisted: int = 0) -> pa.RecordBatch:
     return report({"kind": kind, "query": query, "name": name, "rows": rows, "unlisted": unlisted})
 
 
@@ -72,7 +72,7 @@ def _told(kind: str, query: str, name: str, rows: int, unlisted: int = 0) -> pa.
 class StateFlusher:
     """Gives the results that the end of the input decides, from the rows of the state, those of a bucket together."""
 
-    family: QueryGroup
+    group: QueryGroup
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take `bucket`, `variable` and `value` of the state."""
@@ -80,7 +80,7 @@ class StateFlusher:
             for table in whole_groups(batches, ["bucket"]):
                 begins = [*group_begins(table, ["bucket"]).tolist(), table.num_rows]
                 for begin, end in pairwise(begins):
-                    bucket = Bucket(self.family, _Read(table.slice(begin, end - begin)))
+                    bucket = Bucket(self.group, _Read(table.slice(begin, end - begin)))
                     for out in bucket.close(END):
                         columns = [[out.kind], [out.query], [out.table.num_rows], [""], [packed(out.table)]]
                         yield pa.RecordBatch.from_arrays(
