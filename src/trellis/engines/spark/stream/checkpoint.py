@@ -43,7 +43,7 @@ class Checkpoint:
         except (ValueError, TypeError):
             raise DataError(f"{about} cannot be read", "It is damaged, or of another version of Trellis.") from None
 
-    def check(self, standing: Iterable[StandingQuery], columns: Mapping[str, str]) -> None:
+    def check(self, queries: Iterable[StandingQuery], columns: Mapping[str, str]) -> None:
         """Refuse a checkpoint of other events or of other queries."""
         for name, type_ in self.columns.items():
             found = columns.get(name)
@@ -54,7 +54,7 @@ class Checkpoint:
                     f"and {now}",
                     "Name a new checkpoint and a new output, or give the events the types that they had (--schema).",
                 )
-        if self.queries and not any(one.key in self.queries for one in standing):
+        if self.queries and not any(one.key in self.queries for one in queries):
             known = ", ".join(key.partition(":")[0] for key in self.queries)
             raise UsageError(
                 f"the checkpoint {self.directory} is of other queries: {known}",
@@ -80,17 +80,17 @@ class Checkpoint:
         write_whole(self.directory / ABOUT, json.dumps(about, indent=2))
 
 
-def named_as_before(standing: Sequence[StandingQuery], stored: Iterable[str]) -> list[StandingQuery]:
+def named_as_before(queries: Sequence[StandingQuery], stored: Iterable[str]) -> list[StandingQuery]:
     """Return queries under the names that they have in a checkpoint, others under names that are free there."""
     known = {key.partition(":")[2]: key.partition(":")[0] for key in stored}
     names: dict[int, str] = {}
-    for i, one in enumerate(standing):
+    for i, one in enumerate(queries):
         name = known.get(one.key.partition(":")[2])
         if name is not None and name not in names.values():
             names[i] = name
-    for i, one in enumerate(standing):
+    for i, one in enumerate(queries):
         name, number = one.name, 2
         while i not in names and name.casefold() in {one.casefold() for one in (*names.values(), *known.values())}:
             name, number = f"{one.name}-{number}", number + 1
         names.setdefault(i, name)
-    return [replace(one, name=names[i]) for i, one in enumerate(standing)]
+    return [replace(one, name=names[i]) for i, one in enumerate(queries)]

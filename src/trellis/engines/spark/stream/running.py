@@ -29,7 +29,7 @@ from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import FileWriter
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import FOUND, PAGES, TAKEN, Settings, found_in, rows_of, schema_of_kind
-from trellis.engines.spark.stream.tasks import TABLES, StateFlusher, WriteFound, page_name
+from trellis.engines.spark.stream.tasks import TABLES, StateFlusher, WriteDecided, page_name
 from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
 from trellis.language.schema import Schema
@@ -116,10 +116,10 @@ def bucket_keys(session: SparkSession) -> list[int]:
     return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
 
 
-def _query_groups(standing: Sequence[StandingQuery]) -> dict[str, QueryGroup]:
+def _query_groups(queries: Sequence[StandingQuery]) -> dict[str, QueryGroup]:
     """Return the queries that share events together, by a name that depends on what they share."""
     found: dict[str, list[StandingQuery]] = {}
-    for one in standing:
+    for one in queries:
         text = json.dumps(shared_columns(one), sort_keys=True)
         found.setdefault(hashlib.sha256(text.encode()).hexdigest()[:12], []).append(one)
     return {name: QueryGroup(tuple(some)) for name, some in found.items()}
@@ -251,7 +251,7 @@ class Stream:
 
     def _write(self, frame: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:
         """Have the tasks write what was decided in a batch, and put it into the logs."""
-        work = WriteFound(self._file_writer(outputs), batch, self.options.keep_late)
+        work = WriteDecided(self._file_writer(outputs), batch, self.options.keep_late)
         files = reports_in(frame.mapInArrow(work, from_arrow_schema(REPORT)).toArrow())
         if batch != FLUSH:
             with in_task():

@@ -343,10 +343,10 @@ class ResultUnpacker:
                 yield from map(for_spark, unpacked(payload).to_batches())
 
 
-def rows_of(found: DataFrame, schema: pa.Schema, kind: str, query: str) -> DataFrame:
+def rows_of(decided: DataFrame, schema: pa.Schema, kind: str, query: str) -> DataFrame:
     """Return decided results as rows, of one kind and query."""
     inside = pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
-    chosen = found.where((f.col("kind") == kind) & (f.col("query") == query)).select("payload")
+    chosen = decided.where((f.col("kind") == kind) & (f.col("query") == query)).select("payload")
     return chosen.mapInArrow(ResultUnpacker(), from_arrow_schema(inside)).toDF(*schema.names)
 
 

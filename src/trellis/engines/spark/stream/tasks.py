@@ -29,7 +29,7 @@ FOUND_ARROW = pa.schema(
 
 
 @dataclass(frozen=True)
-class WriteFound:
+class WriteDecided:
     """Writes decided results, in tasks, and reports the files and how many rows there are of each kind."""
 
     writer: FileWriter
