@@ -175,7 +175,7 @@ def test_an_index_of_a_version_with_other_classes_is_passed_over(tmp_path: Path)
     for file in compiled.rglob("*.nbi"):
         with file.open("rb") as index:
             version = pickle.load(index)
-        gone = b"\x80\x04\x8c\x1ctrellis.kernels.graph.cliques\x94\x8c\x07NotHere\x94\x93\x94."
+        gone = b"\x80\x04\x8c\x1dtrellis.kernels.graph.cliques\x94\x8c\x07NotHere\x94\x93\x94."
         file.write_bytes(pickle.dumps(version) + gone)
     done = run_in(tmp_path, sys.executable, "-c", COMPILE, **places)
     assert (done.out, done.err) == ("3\n", "")

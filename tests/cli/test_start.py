@@ -11,7 +11,14 @@ import pytest
 from tests.cli.cases import RISING, Done, assert_mistake, run_process
 
 NOT_USED = {"pyspark", "py4j", "pandas", "polars", "plotly", "matplotlib"}
-KERNELS = {"arrays", "count", "event_graph", "events", "index"}  # packages that a count on the index may import
+KERNELS = {
+    "arrays",
+    "count",
+    "event_graph",
+    "events",
+    "index",
+    "stale",
+}  # packages that a count on the index may import
 WINDOWS = "PATTERN stock+ s[] WHERE [id] WITHIN 60 min SLIDE 10 min AGGREGATE AVG(s.price)"
 
 

@@ -315,7 +315,7 @@ def test_a_column_of_several_types_that_no_condition_names() -> None:
         with pytest.raises(BindError, match=r"`.*\.z` is of type dense_union<.*>, which a result cannot hold"):
             detected(f"PATTERN E+ s[] {tail}", table)
     with pytest.raises(UsageError, match="numbered by all their columns, but `z` has no order"):
-        trellis.query("PATTERN E+ s[]").detect(table.drop_columns(["id"]))
+        trellis.query("PATTERN E+ s[]").detect(table.drop_columns(["id"])).count()
 
 
 def read_lines(folder: Path, rows: list[dict[str, Any]]) -> Any:

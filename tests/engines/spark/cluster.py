@@ -75,7 +75,11 @@ def _caches() -> dict[Path, Path]:
     """Where Numba keeps what it has compiled of each package of kernels that this process has imported."""
     modules = [module for name, module in list(sys.modules.items()) if name.startswith("trellis.kernels.")]
     compiled = [value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)]
-    return {Path(inspect.getfile(kernel.py_func)).parent: Path(kernel.stats.cache_path) for kernel in compiled}
+    return {
+        Path(inspect.getfile(kernel.py_func)).parent: Path(kernel.stats.cache_path)
+        for kernel in compiled
+        if kernel.stats.cache_path
+    }
 
 
 def _end_with_parent() -> None:

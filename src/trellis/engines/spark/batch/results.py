@@ -50,7 +50,7 @@ from trellis.engines.spark.batch.sink import REPORT, Sink, WriteRows, WrittenFil
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.sources.frames import EventFrame, input_files
 from trellis.engines.spark.split.rows import output_names, partition_name
-from trellis.engines.spark.split.split import Split, copies, windows_at_once
+from trellis.engines.spark.split.split import Split, check_numbering, copies, windows_at_once
 from trellis.errors import UsageError
 from trellis.events.clock import Clock
 from trellis.io.outputs import claimed
@@ -95,6 +95,7 @@ class SparkResults(Results):
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
         self._events = EventFrame(frame)
+        check_numbering(self._events, plan.bound)
         self._known: dict[str, SourceFacts] = {}  # variants of these results share it
 
     @cached_property

@@ -335,15 +335,20 @@ def _double_bound(number: Column, windows: DoubleWindows, offset: int) -> Column
     return f.when(simple, counted * power if windows.exponent > 0 else counted / power).otherwise(exact)
 
 
+def check_numbering(events: EventFrame, bound: BoundQuery) -> None:
+    """Refuse events without ids that cannot be numbered, since a column has no order."""
+    if bound.schema is not None and bound.schema.event_id is None:
+        for name, type_ in events.types.items():
+            if from_spark(type_).kind is Kind.OTHER:
+                raise unordered(name)
+
+
 def with_positions(events: EventFrame, bound: BoundQuery) -> DataFrame:
     """Number the events in the order (time, table, other columns), from 0: a global sort."""
     schema = bound.schema
     assert schema is not None
     names = [schema.time, TYPE] if schema.tables[0].type is not None else [schema.time]
     names += [n for n in events.types if n not in names]
-    for name in names:
-        if from_spark(events.types[name]).kind is Kind.OTHER:
-            raise unordered(name)
     order = [f.asc_nulls_first(_ordered(events.column(n), events.types[n])) for n in names]
     return events.frame.withColumn(ID, f.row_number().over(Over.orderBy(*order)).cast("bigint") - 1)
 
