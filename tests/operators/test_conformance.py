@@ -157,8 +157,8 @@ def check_best(operator: QueryOperator, per_group: bool) -> None:
         assert _table(arrange(plan.bound, best)) == _table(arrange(plan.bound, iter(every)))
 
 
-def _table(batches: Any) -> list[dict[str, Any]]:
-    return [row for batch in batches for row in batch.to_pylist()]
+def _table(batches: Any) -> list[str]:
+    return [repr(row) for batch in batches for row in batch.to_pylist()]  # as texts: NaN equals NaN there
 
 
 def check_aggregates(operator: QueryOperator, wanted: list[Row]) -> None:

@@ -195,7 +195,7 @@ def _refuses_what_is_not_its_own(spark: SparkSession, folder: Path) -> None:
     with pytest.raises(UsageError, match="cannot go on as csv"):
         stream_of(spark, folder, {"rising": RISING}, format="csv")
     renamed = stream_of(spark, folder, {"other": RISING, "rising": RISING + " RETURN t"})
-    assert [one.name for one in renamed.standing] == ["rising", "rising-2"]
+    assert [one.name for one in renamed.queries] == ["rising", "rising-2"]
     with pytest.raises(UsageError, match="is no checkpoint"):
         stream_of(spark, folder, {"rising": RISING}, checkpoint="in")
     with pytest.raises(UsageError, match="is the output of another stream"):
