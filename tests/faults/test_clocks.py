@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.cases import COMMAND, Done
+from tests.engines.spark.cluster import QUICKLY
 from tests.engines.spark.stream.test_stream import RISING, SECOND, batch, events, found, nearly_sorted
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -38,7 +39,7 @@ def stream_at(days: int, folder: Path, *more: str) -> Done:
         pytest.skip("faketime is not installed")
     clock = [fake, "-m", "-f", f"{days:+}d"] if days else []
     given = ("--out", "out", "--checkpoint", "cp", "--watermark", "3 s", "--event-id", "id", "--files-a-batch", "1")
-    conf = ("--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.driver.memory=1g")
+    conf = ("--master", "local[2]", "--conf", "spark.sql.shuffle.partitions=2", *QUICKLY)
     command = [*clock, *COMMAND, "stream", RISING, "in", *given, *conf, "--available-now", *more]
     kept = {"FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"}
     done = subprocess.run(command, cwd=folder, env=os.environ | kept, capture_output=True, text=True, timeout=900)

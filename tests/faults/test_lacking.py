@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -15,12 +16,16 @@ import pytest
 
 from tests.cli.cases import Done, assert_mistake, names_in, run_process, start
 from tests.cli.test_process import wait_for
-from tests.engines.spark.stream.test_stream import RISING, events, write_files
+from tests.engines.spark.cluster import QUICKLY
+from tests.engines.spark.stream.test_stream import RISING, batch, events, found, write_files
 from tests.faults.killing import command_of, descendants
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 SPARK_HOME = Path(pyspark.__file__).parent
-SMALL = ("--conf", "spark.driver.memory=480m", "--conf", "spark.sql.shuffle.partitions=2", "--master", "local[2]")
+SMALL = (
+    "--conf", "spark.driver.memory=480m", "--conf", "spark.sql.shuffle.partitions=2", "--master", "local[2]",
+    *QUICKLY,
+)  # fmt: skip
 HUGE = 300_000_000  # characters: more than the heap has room for
 
 
@@ -89,7 +94,7 @@ def test_a_spark_without_rocksdb(without_rocksdb: Path, tmp_path: Path) -> None:
     """A stream is refused; all else needs none."""
     write_files(events(40), tmp_path / "in", 1)
     places = ("--out", tmp_path / "out", "--checkpoint", tmp_path / "cp", "--watermark", "3 s", "--available-now")
-    given = (tmp_path / "in", "--event-id", "id", "--master", "local[2]")
+    given = (tmp_path / "in", "--event-id", "id", *SMALL)
     done = run_process("stream", RISING, *given, *places, SPARK_HOME=str(without_rocksdb))
     assert_mistake(done, "streams keep their state in RocksDB, and this Spark has none")
     assert done.err.count("\n") == 2, done.err
@@ -105,9 +110,26 @@ def test_a_condition_on_decimals_leaves_spark_quiet(tmp_path: Path) -> None:
     table = pa.table({"ts": [1, 2, 3], "id": [1, 2, 3], "d": pa.array(prices, pa.decimal128(10, 2))})
     pq.write_table(table, tmp_path / "decimals.parquet")
     query = "PATTERN E+ s[] WHERE s.d > 1.7 AND s.d + s.d < 100.0 AND s[i].d > s[i-1].d AND s.d * 2 > 1.5"
-    asked = ("count", query, tmp_path / "decimals.parquet", "--event-id", "id", "--quiet", "--master", "local[2]")
+    asked = ("count", query, tmp_path / "decimals.parquet", "--event-id", "id", "--quiet", *SMALL)
     for environment in ({}, {"TRELLIS_DEBUG": "1"}):
         done = run_process(*asked, **environment)
         assert (done.code, done.out) == (0, "1\n"), done
         lines = [line for line in done.err.splitlines() if "WARN" not in line]
         assert not lines, done.err
+
+
+@pytest.mark.timeout(900)
+def test_workers_that_start_slowly_do_not_end_a_stream(tmp_path: Path) -> None:
+    """Spark waits ten seconds for the Python that tells it the state of a stream, which a busy machine may exceed."""
+    table = events(40)
+    write_files(table, tmp_path / "in", 2)
+    python, asked = tmp_path / "python", tmp_path / "asked"
+    slow = f'case "$*" in *driver_worker*) echo >> {asked}; [ $(wc -l < {asked}) -gt 2 ] || sleep 11;; esac'
+    python.write_text(f'#!/bin/sh\n{slow}\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    places = ("--out", tmp_path / "out", "--checkpoint", tmp_path / "cp", "--watermark", "99 s", "--files-a-batch", "1")
+    more = ("--available-now", "--flush", "--conf", f"spark.pyspark.python={python}")
+    done = run_process("stream", RISING, tmp_path / "in", "--event-id", "id", *places, *more, *SMALL)
+    assert done.code == 0, done.err
+    assert len(asked.read_text()) > 2
+    assert found(tmp_path / "out") == batch(RISING, table)

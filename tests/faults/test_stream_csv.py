@@ -11,6 +11,7 @@ import pytest
 
 import trellis
 from tests.cli.cases import run_local, run_process
+from tests.engines.spark.cluster import QUICKLY
 from trellis.io.spreadsheets import GUARD
 from trellis.streams.stream_output import committed_files, read_committed
 
@@ -28,7 +29,7 @@ def test_csv_of_a_stream(tmp_path: Path, raw: tuple[str, ...], texts: list[str],
     pq.write_table(table, tmp_path / "in" / "events.parquet")
     out = tmp_path / "out"
     places = ("--out", out, "--checkpoint", tmp_path / "cp", "--watermark", "1 s", "--available-now", "--flush")
-    asked = ("--event-id", "id", "--format", "csv", "--master", "local[2]")
+    asked = ("--event-id", "id", "--format", "csv", "--master", "local[2]", *QUICKLY)
     done = run_process("stream", QUERY, tmp_path / "in", *asked, *places, *raw)
     assert done.code == 0, done.err
     rows = fields(out)
@@ -36,7 +37,7 @@ def test_csv_of_a_stream(tmp_path: Path, raw: tuple[str, ...], texts: list[str],
     assert {row["x"] for row in rows} == {"-1.5"}  # numbers stay as they are
     wanted = trellis.query(QUERY).detect(table, time="ts", event_id="id").to_arrow()
     assert sorted(read_committed(out)["=k"].to_pylist()) == sorted(wanted["=k"].to_pylist()) == sorted(texts)
-    again = ("count", "PATTERN R+ r[] WHERE r.`=k` = '=1+1'", out, "--time", "start_time", "--event-id", "x", "--quiet")
+    again = ("count", "PATTERN R+ r[] WHERE r.`=k` = '=1+1'", out, "--time", "start_time", "--quiet")
     assert run_local(*again).out == "1\n"  # what was written is read as events by a query
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from tests.engines.spark.cluster import QUICKLY
 from tests.engines.spark.stream.test_stream import SPAN, batch, events, found, nearly_sorted, write_files
 from trellis.streams.stream_output import committed_files
 
@@ -40,8 +41,7 @@ def command(folder: Path, queries: dict[str, str], *more: str) -> list[str]:
         (folder / f"{name}.tq").write_text(text)
     files = [f"{name}.tq" for name in queries]
     given = ("--out", "out", "--checkpoint", "cp", "--watermark", "3 s", "--event-id", "id", "--files-a-batch", "1")
-    java = "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # it lives for some seconds
-    conf = ("--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.driver.memory=1g", "--conf", java)
+    conf = ("--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.driver.memory=1g", *QUICKLY)
     return [sys.executable, "-m", "trellis.cli.main", "stream", *files, "in", *given, *conf, *more]
 
 

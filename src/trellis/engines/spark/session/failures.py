@@ -25,6 +25,7 @@ from trellis.errors import (
 from trellis.memory import exhausted
 
 _MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
+_TOO_SLOW = "Python worker failed to connect back"
 _BEGUN = re.compile(r"Current State: INITIALIZING")  # Spark has read nothing yet but its own logs
 _DAMAGED = re.compile(
     r"Failed to read log file \S+|Checkpoint location \S+ is in an inconsistent state|CONCURRENT_STREAM_LOG_UPDATE|"
@@ -99,10 +100,15 @@ def _ended_with(code: int) -> TrellisError:
     )
 
 
+def is_too_busy(problem: BaseException) -> bool:
+    """Tell whether Spark gave up because a worker took longer to start than it waits; no setting has it wait longer."""
+    return _TOO_SLOW in text_of(problem)
+
+
 def _of_the_machine(problem: BaseException) -> TrellisError | None:
     """Return the error of a job that failed for the machine, or for the checkpoint or the state of a stream."""
     said = text_of(problem)
-    if "Python worker failed to connect back" in said:
+    if _TOO_SLOW in said:
         return TrellisError(
             "a Python worker of Spark's did not start within the ten seconds that Spark waits: the machine is too busy",
             "Run it again when less runs there; a stream goes on where it was.",
