@@ -79,7 +79,7 @@ def _as_json(rows: Any) -> str:
 
 def _print(request: RunRequest, summary: Summary, counted: Any, aggregated: Any) -> None:
     console = out()
-    console.print(f"{summary.query}\nover {request.events.described}, engine {request.engine.engine}", style="bold")
+    console.print(f"{summary.query}\nover {request.events.described}, engine {request.where.engine}", style="bold")
     if len(counted.column_names) > 2:  # a query with neither windows nor partition has only the total
         _print_some(counted, "with results")
     if aggregated is not None:

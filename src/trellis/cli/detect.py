@@ -101,7 +101,7 @@ def _output_and_summary(
 
 def _print(request: RunRequest, summary: Summary, rows: Any, aggregated: bool) -> None:
     console = out()
-    console.print(f"{summary.query}\nover {request.events.described}, engine {request.engine.engine}", style="bold")
+    console.print(f"{summary.query}\nover {request.events.described}, engine {request.where.engine}", style="bold")
     if rows.num_rows:
         print_rows(console, rows.slice(0, ROWS))
         shown = min(rows.num_rows, ROWS)

@@ -28,15 +28,18 @@ def explain(
 ) -> None:
     """Explain a query: its pattern, conditions, windows and output; with events, its operator and exact counts too."""
     parsed = read_query(query)
-    check_methods(methods.methods, engine.engine)
     if events.given:
+        from trellis.cli.events import check_given
         from trellis.cli.running import RunRequest
 
         request = RunRequest(parsed, events, engine, meaning.params, meaning.report_mode, methods=methods.methods)
+        check_given(events)
+        check_methods(methods.methods, str(request.where.engine))
         data = _with_events(request, progress and not json)
     else:
         from trellis.plan.explain import explain_data
 
+        check_methods(methods.methods, str(engine.engine or o.EngineChoice.SPARK))
         plan = with_methods(parsed.plan(None, meaning.params, meaning.report_mode), methods.methods)
         data = explain_data(plan) | algorithm_facts(plan)
     _print(data, json)
@@ -45,11 +48,9 @@ def explain(
 def _with_events(request: RunRequest, progress: bool) -> dict[str, Any]:
     """Return the plan for the events, and what is known of them."""
     from trellis.cli.costs import listing_costs
-    from trellis.cli.events import check_given
     from trellis.cli.running import detected, engine_and_events
     from trellis.plan.explain import explain_data
 
-    check_given(request.events)
     request.query.plan(None, request.params, request.report_mode)  # a mistake in the query is reported first
     with shown_progress(progress) as step, engine_and_events(request, step) as (spark, data):
         step("preparing the events")

@@ -112,8 +112,12 @@ ReportMode = Annotated[
     Report | None, typer.Option("--report-mode", help="Which trends are results; overrides REPORT of the query.")
 ]
 EngineName = Annotated[
-    EngineChoice,
-    typer.Option("--engine", help="Run on Spark, or in this process.", rich_help_panel=_RUN),
+    EngineChoice | None,
+    typer.Option(
+        "--engine",
+        help="Run on Spark, or in this process; without it, in this process if the files are less than 64 MB together.",
+        rich_help_panel=_RUN,
+    ),
 ]
 Algorithm = Annotated[
     str,
@@ -325,9 +329,9 @@ class MethodOptions:
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """The options about where to run."""
+    """The options about where to run; without `engine` the events decide (`trellis.cli.engine.chosen_engine`)."""
 
-    engine: EngineName = EngineChoice.SPARK
+    engine: EngineName = None
     master: Master = None
     conf: Conf = None
 
