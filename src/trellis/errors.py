@@ -7,6 +7,7 @@ exits with code 2.
 from __future__ import annotations
 
 import difflib
+import os
 import unicodedata
 from collections.abc import Iterable
 
@@ -31,6 +32,12 @@ class TrellisError(Exception):
 
     def __str__(self) -> str:
         return self.what if self.hint is None else f"{self.what}\n{self.hint}"
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows: the message alone; with `TRELLIS_DEBUG` its own traceback."""
+        if os.environ.get("TRELLIS_DEBUG", "") not in ("", "0"):
+            raise NotImplementedError("the notebook shows the whole traceback")
+        return [f"{type(self).__name__}: {self}"]
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.args, self.__dict__)
@@ -121,6 +128,10 @@ class ReservedError(BindError):
 
 class UsageError(TrellisError):
     """An option or argument is wrong."""
+
+
+class OutOfRange(UsageError, IndexError):
+    """There is no result at the position that was asked for."""
 
 
 class DataError(TrellisError):

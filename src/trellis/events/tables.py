@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from trellis.errors import DataError, UsageError
 from trellis.events.columns.types import from_arrow
+from trellis.events.source import is_pandas_frame
 from trellis.events.times import parse_times
 from trellis.language.schema import TYPE, UNKNOWN, Kind, Schema, Table, Type, choose_time
 
@@ -43,7 +44,7 @@ def _as_table(data: Any) -> pa.Table:
         table = pa.Table.from_batches([data])
     elif isinstance(data, pa.RecordBatchReader):
         table = data.read_all()
-    elif type(data).__module__.startswith("pandas") and hasattr(data, "columns"):
+    elif is_pandas_frame(data):
         table = _from_pandas(data)
     elif type(data).__module__.startswith("polars") and type(data).__name__ == "DataFrame":
         table = data.to_arrow()
@@ -113,7 +114,7 @@ def with_common_types(schema: Schema) -> Schema:
     seen: dict[str, Type] = {}
     for name, type_ in ((n, t) for table in schema.tables for n, t in table.columns.items()):
         before = seen.get(name, UNKNOWN)
-        if before.kind is Kind.UNKNOWN:
+        if before.kind is Kind.UNKNOWN or (before.naive and type_ == before and not type_.naive):
             seen[name] = type_
         elif type_.kind is not Kind.UNKNOWN and (before != type_ or _other_name(before) != _other_name(type_)):
             raise DataError(

@@ -26,6 +26,7 @@ from trellis.language.schema import (
     Schema,
     Type,
     decimal,
+    moment_type,
 )
 from trellis.language.times import parse_timestamp
 
@@ -342,7 +343,7 @@ def _merged(a: Type, b: Type) -> Type:
     if a.numeric and b.numeric:
         return _promoted(a, b)
     if a.temporal and b.temporal:
-        return TIMESTAMP
+        return moment_type(a, b)
     return a if b.kind is Kind.UNKNOWN else b
 
 
@@ -386,9 +387,9 @@ def _computed(op: str, a: Type, b: Type) -> Type | None:
     if op == "-" and a.temporal and b.temporal:
         return DURATION
     if op in "+-" and a.temporal and b.kind is Kind.DURATION:
-        return TIMESTAMP
+        return moment_type(a)
     if op == "+" and a.kind is Kind.DURATION and b.temporal:
-        return TIMESTAMP
+        return moment_type(b)
     if a.kind is Kind.DURATION and b.kind is Kind.DURATION:
         return {"+": DURATION, "-": DURATION, "%": DURATION, "/": DOUBLE}.get(op)
     if op == "*" and set(kinds) == {Kind.DURATION, Kind.INTEGER}:
