@@ -145,7 +145,9 @@ def test_a_query_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     for given in (file, str(file), "rising.tq"):
         assert str(trellis.query(given)) == str(trellis.query(RISING))
-    assert message(lambda: trellis.query("risign.tq")) == "there is not a query file risign.tq\nDid you mean `rising.tq`?"
+    assert (
+        message(lambda: trellis.query("risign.tq")) == "there is not a query file risign.tq\nDid you mean `rising.tq`?"
+    )
     assert message(lambda: trellis.query(7)) == "a query is a text or the path of a file, not a int"  # type: ignore[arg-type]
 
 

@@ -17,43 +17,19 @@ if TYPE_CHECKING:
 ROWS = 20
 
 
+@o.takes_options
 def count(
     query: o.QueryText,
-    events: o.EventPaths = None,
-    tables: o.Tables = None,
-    time: o.Time = None,
-    type: o.TypeColumn = None,
-    event_id: o.EventId = None,
-    time_format: o.TimeFormat = None,
-    input_format: o.InputFormat = None,
-    on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
-    param: o.Params = None,
-    report_mode: o.ReportMode = None,
-    engine: o.EngineName = o.EngineChoice.SPARK,
-    master: o.Master = None,
-    conf: o.Conf = None,
-    output: o.Out = None,
-    format: o.Format = o.OutputFormat.PARQUET,
-    overwrite: o.Overwrite = False,
-    raw_csv: o.RawCsv = False,
-    progress: o.ShowProgress = True,
-    quiet: o.Quiet = False,
-    json: o.Json = False,
+    events: o.EventOptions,
+    meaning: o.QueryOptions,
+    engine: o.EngineOptions,
+    output: o.OutputOptions,
 ) -> None:
     """Count the results of a query for each window and partition, exactly; nothing is listed.
 
     With AGGREGATE the query's aggregates are printed too, and `--out` gets them in place of the counts.
     """
-    request = RunRequest(
-        read_query(query),
-        o.EventOptions(
-            tuple(events or ()), o.event_tables(tables), time, type, event_id, time_format, input_format, on_bad_rows
-        ),
-        o.EngineOptions(engine, master, tuple(conf or ())),
-        o.pairs("--param", param),
-        report_mode,
-    )
-    run_count(request, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
+    run_count(RunRequest(read_query(query), events, engine, meaning.params, meaning.report_mode), output)
 
 
 def run_count(request: RunRequest, output: o.OutputOptions) -> None:
@@ -103,7 +79,7 @@ def _as_json(rows: Any) -> str:
 
 def _print(request: RunRequest, summary: Summary, counted: Any, aggregated: Any) -> None:
     console = out()
-    console.print(f"{summary.query}\nover {request.events.described}, engine {request.engine.engine}", style="bold")
+    console.print(f"{summary.query}\nover {request.events.described}, engine {request.where.engine}", style="bold")
     if len(counted.column_names) > 2:  # a query with neither windows nor partition has only the total
         _print_some(counted, "with results")
     if aggregated is not None:

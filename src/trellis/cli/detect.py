@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,8 +14,6 @@ from trellis.cli.running import RunRequest, Stopwatch, listed_size, running
 from trellis.cli.show import plural, print_rows
 from trellis.cli.summary import Summary, query_text
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.methods import Methods
-from trellis.plan.spec import AUTO
 
 if TYPE_CHECKING:
     from trellis.io.outputs import OutputTarget
@@ -37,49 +36,30 @@ MaxTrends = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class ListingOptions:
+    """The options about how many results are listed."""
+
+    limit: Limit = None
+    max_trends: MaxTrends = DEFAULT_MAX_TRENDS
+
+
+@o.takes_options
 def detect(
     query: o.QueryText,
-    events: o.EventPaths = None,
-    tables: o.Tables = None,
-    time: o.Time = None,
-    type: o.TypeColumn = None,
-    event_id: o.EventId = None,
-    time_format: o.TimeFormat = None,
-    input_format: o.InputFormat = None,
-    on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
-    param: o.Params = None,
-    report_mode: o.ReportMode = None,
-    limit: Limit = None,
-    max_trends: MaxTrends = DEFAULT_MAX_TRENDS,
-    algorithm: o.Algorithm = AUTO,
-    construction: o.Construction = AUTO,
-    anchors: o.Anchors = None,
-    memory_limit: o.MemoryLimit = None,
-    optimizer: o.Optimizer = AUTO,
-    engine: o.EngineName = o.EngineChoice.SPARK,
-    master: o.Master = None,
-    conf: o.Conf = None,
-    output: o.Out = None,
-    format: o.Format = o.OutputFormat.PARQUET,
-    overwrite: o.Overwrite = False,
-    raw_csv: o.RawCsv = False,
-    progress: o.ShowProgress = True,
-    quiet: o.Quiet = False,
-    json: o.Json = False,
+    events: o.EventOptions,
+    meaning: o.QueryOptions,
+    listing: ListingOptions,
+    methods: o.MethodOptions,
+    engine: o.EngineOptions,
+    output: o.OutputOptions,
 ) -> None:
     """Find the trends of a query: print the first and a summary, and write them all into a directory."""
     request = RunRequest(
-        read_query(query, limit),
-        o.EventOptions(
-            tuple(events or ()), o.event_tables(tables), time, type, event_id, time_format, input_format, on_bad_rows
-        ),
-        o.EngineOptions(engine, master, tuple(conf or ())),
-        o.pairs("--param", param),
-        report_mode,
-        max_trends,
-        Methods(algorithm, construction, anchors, memory_limit, optimizer),
-    )
-    run_detect(request, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
+        read_query(query, listing.limit), events, engine, meaning.params, meaning.report_mode, listing.max_trends,
+        methods.methods,
+    )  # fmt: skip
+    run_detect(request, output)
 
 
 def run_detect(request: RunRequest, output: o.OutputOptions) -> None:
@@ -121,7 +101,7 @@ def _output_and_summary(
 
 def _print(request: RunRequest, summary: Summary, rows: Any, aggregated: bool) -> None:
     console = out()
-    console.print(f"{summary.query}\nover {request.events.described}, engine {request.engine.engine}", style="bold")
+    console.print(f"{summary.query}\nover {request.events.described}, engine {request.where.engine}", style="bold")
     if rows.num_rows:
         print_rows(console, rows.slice(0, ROWS))
         shown = min(rows.num_rows, ROWS)

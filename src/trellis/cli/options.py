@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
-from typing import Annotated
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from trellis.errors import UsageError
 from trellis.language.syntax import Report
+from trellis.methods import Methods
 from trellis.plan.papers import NAMED
+from trellis.plan.spec import AUTO
 
 
 class EngineChoice(StrEnum):
@@ -108,8 +112,12 @@ ReportMode = Annotated[
     Report | None, typer.Option("--report-mode", help="Which trends are results; overrides REPORT of the query.")
 ]
 EngineName = Annotated[
-    EngineChoice,
-    typer.Option("--engine", help="Run on Spark, or in this process.", rich_help_panel=_RUN),
+    EngineChoice | None,
+    typer.Option(
+        "--engine",
+        help="Run on Spark, or in this process; without it, in this process if the files are less than 64 MB together.",
+        rich_help_panel=_RUN,
+    ),
 ]
 Algorithm = Annotated[
     str,
@@ -205,26 +213,73 @@ Json = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class EventOptions:
-    """The options about the events.
+# --- Groups of options, which commands take as one --------------------------------------------------------------
 
-    Attributes
-    ----------
-    paths
-        Where they are, if they are one table.
-    tables
-        Where they are by type, if they are several.
+
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each field of its parameters that are groups of options.
+
+    A group is a dataclass whose fields are annotated as Typer wants its parameters. It is declared here, or beside the
+    one command that has it, and no command repeats what is in it.
     """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {}
+    parameters: list[Parameter] = []
+    for one in signature(command).parameters.values():
+        kind = hints[one.name]
+        if is_dataclass(kind):
+            groups[one.name] = kind
+            own = get_type_hints(kind, include_extras=True)
+            parameters += [_parameter(field.name, own[field.name], field.default) for field in fields(kind)]
+        else:
+            parameters.append(_parameter(one.name, kind, one.default))
 
-    paths: tuple[str, ...]
-    tables: dict[str, list[str]]
-    time: str | None = None
-    type: str | None = None
-    event_id: str | None = None
-    time_format: str | None = None
-    input_format: str | None = None
-    on_bad_rows: str = "error"
+    @wraps(command)
+    def run(**given: Any) -> None:
+        made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        command(**made, **given)
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _parameter(name: str, kind: Any, default: Any) -> Parameter:
+    given = Parameter.empty if default is MISSING else default
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=given, annotation=kind)
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """The options about the columns of events, and the files they are in."""
+
+    time: Time = None
+    type: TypeColumn = None
+    event_id: EventId = None
+    time_format: TimeFormat = None
+    input_format: InputFormat = None
+    on_bad_rows: OnBadRows = BadRows.ERROR
+
+
+@dataclass(frozen=True)
+class EventOptions(ColumnOptions):
+    """The options about the events: `files` of one table, or `typed_files` of one for each type."""
+
+    files: EventPaths = None
+    typed_files: Tables = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where the events are, if they are one table."""
+        return tuple(self.files or ())
+
+    @property
+    def tables(self) -> dict[str, list[str]]:
+        """Where they are by type, if they are several; a type may have several paths."""
+        found: dict[str, list[str]] = {}
+        for name, path in _split("--events", self.typed_files):
+            found.setdefault(name, []).append(path)
+        return found
 
     @property
     def given(self) -> bool:
@@ -244,12 +299,41 @@ class EventOptions:
 
 
 @dataclass(frozen=True)
-class EngineOptions:
-    """The options about where to run."""
+class QueryOptions:
+    """The options about what a query means."""
 
-    engine: EngineChoice = EngineChoice.SPARK
-    master: str | None = None
-    conf: tuple[str, ...] = ()
+    param: Params = None
+    report_mode: ReportMode = None
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The values of the query's parameters."""
+        return pairs("--param", self.param)
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """The options about how results are found."""
+
+    algorithm: Algorithm = AUTO
+    construction: Construction = AUTO
+    anchors: Anchors = None
+    memory_limit: MemoryLimit = None
+    optimizer: Optimizer = AUTO
+
+    @property
+    def methods(self) -> Methods:
+        """The algorithm, with its settings."""
+        return Methods(self.algorithm, self.construction, self.anchors, self.memory_limit, self.optimizer)
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """The options about where to run; without `engine` the events decide (`trellis.cli.engine.chosen_engine`)."""
+
+    engine: EngineName = None
+    master: Master = None
+    conf: Conf = None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -258,21 +342,40 @@ class EngineOptions:
 
 
 @dataclass(frozen=True)
-class OutputOptions:
-    """The options about the output."""
+class SparkOptions:
+    """The options about Spark, for what runs nowhere else."""
 
-    out: str | None = None
-    format: str = "parquet"
-    overwrite: bool = False
-    progress: bool = True
-    quiet: bool = False
-    json: bool = False
-    raw_csv: bool = False
+    master: Master = None
+    conf: Conf = None
+
+    @property
+    def engine_options(self) -> EngineOptions:
+        """Where to run."""
+        return EngineOptions(EngineChoice.SPARK, self.master, self.conf)
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """The options about what is printed."""
+
+    progress: ShowProgress = True
+    quiet: Quiet = False
+    json: Json = False
 
     @property
     def shows_progress(self) -> bool:
         """Whether progress is wanted, if stderr is a terminal."""
         return self.progress and not self.quiet and not self.json
+
+
+@dataclass(frozen=True)
+class OutputOptions(ShowOptions):
+    """The options about the output."""
+
+    out: Out = None
+    format: Format = OutputFormat.PARQUET
+    overwrite: Overwrite = False
+    raw_csv: RawCsv = False
 
 
 def pairs(option: str, values: Iterable[str] | None) -> dict[str, str]:
@@ -288,14 +391,6 @@ def pairs(option: str, values: Iterable[str] | None) -> dict[str, str]:
         if name in found:
             raise UsageError(f"{option} gives `{name}` twice", "Give one value.")
         found[name] = value
-    return found
-
-
-def event_tables(values: Iterable[str] | None) -> dict[str, list[str]]:
-    """Return `--events TYPE=PATH` options as paths by type; a type may have several."""
-    found: dict[str, list[str]] = {}
-    for name, path in _split("--events", values):
-        found.setdefault(name, []).append(path)
     return found
 
 

@@ -15,6 +15,9 @@ from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.io.formats import COMPRESSIBLE, EXTENSIONS, FORMATS, FileFormat, format_of, known_extensions
 from trellis.io.outputs import LIST, uncounted
 
+SMALL = 64_000_000  # bytes of files that this process reads, unless Spark is asked for
+WRITTEN_BY_SPARK = ("_SUCCESS", "_spark_metadata")
+
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Iterable[PathLike]
 
@@ -71,6 +74,24 @@ def expand(paths: Paths, input_format: str | None = None) -> list[Source]:
     sources = [_source(path, forced) for path in found.values()]
     _check_one_format(sources)
     return sources
+
+
+def are_small(tables: Iterable[list[str]], input_format: str | None = None) -> bool:
+    """Return whether the files of some tables are so few bytes that starting Spark would take longer than the work.
+
+    Directories that Spark wrote and other storage are left to Spark.
+
+    Raises
+    ------
+    DataError
+        As `expand` does.
+    """
+    tables = [[*paths] for paths in tables]
+    named = [path for paths in tables for path in paths]
+    if any("://" in path or (Path(path) / mark).exists() for path in named for mark in WRITTEN_BY_SPARK):
+        return False
+    sources = [source for paths in tables for source in expand(paths, input_format)]
+    return sum(source.path.stat().st_size for source in sources) < SMALL
 
 
 def open_source(source: Source) -> Any:
