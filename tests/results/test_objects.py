@@ -74,9 +74,9 @@ def test_an_index_that_cannot_be_ids() -> None:
 def test_naive_times_come_back_naive(zone: str | None) -> None:
     times = pd.date_range("2024-05-01 09:00", periods=3, freq="min", tz=zone)
     data = pd.DataFrame({"ts": times, "x": [1.0, 2.0, 3.0]})
-    text = "PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 1 h SLIDE 1 h RETURN s.ts, LAST(s).ts + 5 min AS later"
+    text = "PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 1 h SLIDE 1 h RETURN s.ts, MAX(s.ts)"
     row = trellis.query(text + " ORDER BY LENGTH DESC").detect(data)[0].row
-    moments = [row[n] for n in ("window_start", "start_time", "end_time", "later")] + row["s_ts"]
+    moments = [row[n] for n in ("window_start", "start_time", "end_time", "max_s_ts")] + row["s_ts"]
     assert {m.tzinfo is None for m in moments} == {zone is None}
     wanted = dt.datetime(2024, 5, 1, 9) if zone is None else times[0].to_pydatetime()
     assert row["start_time"] == wanted
@@ -109,15 +109,15 @@ def test_small_counts_are_ints() -> None:
     assert few.counts().to_polars()["count"].to_list() == [7]
     assert few.aggregate("sum(s.v)").to_pandas()["sum_s_v"].tolist() == [12]
     assert type(every.detect(table.slice(0, 100)).counts().to_pandas()["count"][0]) is int
-    assert every.detect(table).counts().to_pandas()["count"][0] is None  # its digits are in count_text
+    assert every.detect(table).counts().to_pandas()["count"][0] == 2**200 - 1
 
 
 def test_tables_show_themselves() -> None:
     data = pa.table({"ts": range(30), "x": range(30), "name": [MARKUP] * 30})
-    trends = trellis.query("PATTERN S+ s[] WHERE [name] REPORT any HAVING LENGTH <= 2").detect(data)
+    trends = trellis.query("PATTERN S+ s[] WHERE [name] HAVING LENGTH <= 2 REPORT any").detect(data)
     lines = repr(trends.head(20)).splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[-2] == "… 10 more"
+    assert lines[-1] == "… 10 more"
     assert "length" in lines[0]
     for shown in (trends, trends.head(), trends[0], trends[:3], trends.counts(), trends.sample(2)):
         html = shown._repr_html_()

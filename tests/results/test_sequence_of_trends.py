@@ -37,7 +37,7 @@ def agree(drawn: Case) -> None:
     assert plain_rows([trend.row for trend in trends[1:3]]) == wanted[1:3]
     assert plain_rows([trend.row for trend in trends[-2:]]) == wanted[-2:]
     by_place = {
-        repr((plain(trend.window and trend.window.start), plain(list(trend.partition)), trend.rank)): trend
+        repr((plain(trend.window and trend.window[0]), plain(list(trend.partition)), trend.rank)): trend
         for trend in answer.trends  # type: ignore[union-attr]
     }
     for trend in trends:

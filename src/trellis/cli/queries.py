@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trellis.api.query_files import query_text
+from trellis.cli.standard_input import NAME, query_from_input
 
 if TYPE_CHECKING:
     from trellis.api.query import Query
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 def read_query(given: str, limit: int | None = None) -> Query:
     """Return the query that an argument names or is.
 
-    The name of a file that exists is a file; anything else with a blank or the word PATTERN in it is the text itself.
+    The name of a file that exists is a file, `-` is standard input; anything else with a blank or the word PATTERN in
+    it is the text itself.
 
     Parameters
     ----------
@@ -30,7 +32,7 @@ def read_query(given: str, limit: int | None = None) -> Query:
     """
     from trellis.api.query import Query
 
-    query = Query(query_text(given))
+    query = Query(query_from_input() if given == NAME else query_text(given))
     if limit is not None:
         query.syntax = replace(query.syntax, limit=limit)
     return query

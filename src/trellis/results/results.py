@@ -162,7 +162,7 @@ class Results(ABC):
     @property
     @abstractmethod
     def _groups(self) -> tuple[list[dict[str, Any]], list[int]]:
-        """What `lead_rows` says of each window and partition that has a result, in their order, and their sizes."""
+        """The windows and partitions that have a result, in their order, as `lead_rows` has them, and their sizes."""
 
     @abstractmethod
     def _picked(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:

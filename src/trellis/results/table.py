@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from trellis.arguments import whole_number
-from trellis.results.display import html_page, html_table, text_table
+from trellis.results.display import exact_values, html_page, html_table, text_table
 
 if TYPE_CHECKING:
     import pandas
@@ -103,13 +103,23 @@ class ResultTable:
 
 
 def pandas_frame(table: pa.Table) -> pandas.DataFrame:
-    """Return an Arrow table as a pandas frame; decimals without digits behind the point, such as counts, are ints."""
+    """Return an Arrow table as a pandas frame; decimals without digits behind the point, such as counts, are ints.
+
+    A column that needs more than 64 bits, or has NULLs, holds ints of Python's, with all their digits.
+    """
+    import pandas
+
     narrow = _with_small_integers(table)
     frame = narrow.to_pandas()
     for field in narrow.schema:
-        if _is_whole(field.type):  # too large for 64 bits
-            frame[field.name] = [None if value is None else int(value) for value in narrow[field.name].to_pylist()]
+        if _is_whole(field.type):
+            frame[field.name] = pandas.Series(_whole_values(narrow, field.name), frame.index, dtype=object)
     return frame
+
+
+def _whole_values(table: pa.Table, name: str) -> list[int | None]:
+    values = exact_values(table, name)
+    return [None if value is None else int(value) for value in values]
 
 
 def _is_whole(type_: pa.DataType) -> bool:
@@ -117,9 +127,9 @@ def _is_whole(type_: pa.DataType) -> bool:
 
 
 def _with_small_integers(table: pa.Table) -> pa.Table:
-    """Return whole decimals as 64-bit integers, column by column, where all their values fit."""
+    """Return whole decimals as 64-bit integers, column by column, where none is NULL and all fit."""
     for i, field in enumerate(table.schema):
-        if _is_whole(field.type):
+        if _is_whole(field.type) and not table.column(i).null_count:
             with suppress(pa.ArrowInvalid):
                 table = table.set_column(i, field.name, table.column(i).cast(pa.int64()))
     return table
