@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trellis.engines.options import RunOptions
 from trellis.errors import UsageError, did_you_mean
+from trellis.events.labels import with_labels
 from trellis.events.source import EventSource, paths_of
 from trellis.io.sources import are_small
 from trellis.language.schema import choose_time
@@ -41,7 +43,7 @@ def detect(query: Query, data: Any, options: RunOptions, engine: str | None = No
         raise UsageError(
             f"there is no engine `{engine}`", did_you_mean(engine, ENGINES, "Engines are local and spark.")
         )
-    source = EventSource.of(data)
+    source, options = _identified(EventSource.of(data), options)
     if _runs_on_spark(source, options, engine, spark):
         from trellis.engines.spark.batch.detect import detect as detect_there
 
@@ -55,6 +57,14 @@ def detect(query: Query, data: Any, options: RunOptions, engine: str | None = No
     found = detect_here(query, source, options)
     found.inputs = source.paths
     return found
+
+
+def _identified(source: EventSource, options: RunOptions) -> tuple[EventSource, RunOptions]:
+    """Take the labels of a pandas frame as ids where no column is named."""
+    if options.event_id is not None:
+        return source, options
+    labelled, name = with_labels(source, options.time)
+    return labelled, replace(options, event_id=name)
 
 
 def _runs_on_spark(source: EventSource, options: RunOptions, engine: str | None, spark: Any) -> bool:

@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from trellis.api.query_files import query_text
 from trellis.cli import options as o
 from trellis.cli.console import Step, progress
 from trellis.cli.engine import started
 from trellis.cli.history import print_answer, print_exact, print_info
-from trellis.cli.queries import query_text
 from trellis.cli.show import plural
 from trellis.cli.stream import EVERY, asked_to_stop
 from trellis.errors import UsageError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json as json_text
 from typing import TYPE_CHECKING, Any
 
+from trellis.api.algorithms import algorithm_facts
 from trellis.cli import options as o
-from trellis.cli.algorithms import algorithm_facts
 from trellis.cli.console import out
 from trellis.cli.console import progress as shown_progress
 from trellis.cli.queries import read_query

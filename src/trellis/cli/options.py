@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from trellis.cli.standard_input import NAME, SHOWN, events_path
 from trellis.errors import UsageError
 from trellis.language.syntax import Report
 from trellis.methods import Methods
@@ -42,10 +43,14 @@ class OutputFormat(StrEnum):
 
 _EVENTS, _RUN, _OUTPUT = "Events", "How it runs", "Output"
 
-QueryText = Annotated[str, typer.Argument(metavar="QUERY", help="A file that holds the query, or its text.")]
+QueryText = Annotated[
+    str, typer.Argument(metavar="QUERY", help="A file that holds the query, its text, or - for standard input.")
+]
 EventPaths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="EVENTS", help="Files, directories or globs of Parquet, CSV, JSON lines or ORC."),
+    typer.Argument(
+        metavar="EVENTS", help="Files, directories or globs of Parquet, CSV, JSON lines or ORC; - for standard input."
+    ),
 ]
 Tables = Annotated[
     list[str] | None,
@@ -93,6 +98,15 @@ InputFormat = Annotated[
         "--input-format",
         metavar="FORMAT",
         help="parquet, csv, tsv, json or orc; without it the extensions of the files tell.",
+        rich_help_panel=_EVENTS,
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        metavar="SIGN",
+        help="What stands between the fields of CSV; without it the header tells: a comma, `;`, a tab or `|`.",
         rich_help_panel=_EVENTS,
     ),
 ]
@@ -211,6 +225,10 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=_OUTPUT),
 ]
+Wide = Annotated[
+    bool,
+    typer.Option("--wide", help="Show all columns, also where the terminal is too narrow.", rich_help_panel=_OUTPUT),
+]
 
 
 # --- Groups of options, which commands take as one --------------------------------------------------------------
@@ -267,24 +285,25 @@ class EventOptions(ColumnOptions):
 
     files: EventPaths = None
     typed_files: Tables = None
+    delimiter: Delimiter = None
 
     @property
     def paths(self) -> tuple[str, ...]:
         """Where the events are, if they are one table."""
-        return tuple(self.files or ())
+        return tuple(events_path(path, self.input_format) for path in self.files or ())
 
     @property
     def tables(self) -> dict[str, list[str]]:
         """Where they are by type, if they are several; a type may have several paths."""
         found: dict[str, list[str]] = {}
         for name, path in _split("--events", self.typed_files):
-            found.setdefault(name, []).append(path)
+            found.setdefault(name, []).append(events_path(path, self.input_format))
         return found
 
     @property
     def given(self) -> bool:
         """Whether there are any events."""
-        return bool(self.paths or self.tables)
+        return bool(self.files or self.typed_files)
 
     @property
     def named(self) -> list[str]:
@@ -294,8 +313,8 @@ class EventOptions(ColumnOptions):
     @property
     def described(self) -> str:
         """The paths, for a line of text."""
-        named = [f"{name}={path}" for name, paths in self.tables.items() for path in paths]
-        return ", ".join([*self.paths, *named])
+        named = [f"{name}={_described(path)}" for name, path in _split("--events", self.typed_files)]
+        return ", ".join([*map(_described, self.files or ()), *named])
 
 
 @dataclass(frozen=True)
@@ -372,10 +391,15 @@ class ShowOptions:
 class OutputOptions(ShowOptions):
     """The options about the output."""
 
+    wide: Wide = False
     out: Out = None
     format: Format = OutputFormat.PARQUET
     overwrite: Overwrite = False
     raw_csv: RawCsv = False
+
+
+def _described(path: str) -> str:
+    return SHOWN if path == NAME else path
 
 
 def pairs(option: str, values: Iterable[str] | None) -> dict[str, str]:

@@ -15,6 +15,11 @@ def is_spark_frame(data: Any) -> bool:
     return type(data).__module__.startswith("pyspark.")
 
 
+def is_pandas_frame(data: Any) -> bool:
+    """Return whether data is a data frame of pandas'; pandas is not imported to find out."""
+    return type(data).__module__.startswith("pandas") and hasattr(data, "columns")
+
+
 def paths_of(data: Any) -> list[str] | None:
     """Return the paths that data stands for: a path or a list of them; None for anything else."""
     if isinstance(data, str | os.PathLike):

@@ -34,11 +34,14 @@ class Source:
         One of `trellis.io.formats.FORMATS`.
     gzip
         Whether it is to be unpacked first.
+    delimiter
+        What stands between the fields of CSV, where the user says it.
     """
 
     path: Path
     format: str
     gzip: bool = False
+    delimiter: str | None = None
 
 
 def expand(paths: Paths, input_format: str | None = None) -> list[Source]:

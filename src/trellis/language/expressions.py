@@ -26,6 +26,15 @@ AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG")
 DOUBLES = "Doubles reach from 5e-324 to 1.8e308."
 FUNCTIONS = f"Functions are {', '.join(VALUE_FUNCTIONS)}, CASE, CAST, FIRST, LAST, NEXT, COUNT, SUM, MIN, MAX and AVG."
 
+_BEFORE = "`s[i-1].x` is the event before `s[i].x`: write `s[i].x > s[i-1].x`."
+_CAST = "Values are compared as the events have them, and not converted; convert the column in the events."
+ELSEWHERE = {
+    "PREV": _BEFORE, "PREVIOUS": _BEFORE, "LAG": _BEFORE,
+    "LEAD": "`NEXT(s).x` is that of the event behind `s.x`.",
+    **dict.fromkeys(("INT", "INTEGER", "BIGINT", "LONG", "FLOAT", "DOUBLE", "STRING", "STR", "CAST"), _CAST),
+}  # fmt: skip
+"""What to write for functions that other languages have."""
+
 
 @v_args(meta=True)
 class ExpressionBuilder(PatternBuilder):
@@ -213,7 +222,7 @@ class ExpressionBuilder(PatternBuilder):
             return self._aggregate(function, self._only(function, arguments, meta), at(meta))
         if function not in VALUE_FUNCTIONS:
             known = [*VALUE_FUNCTIONS, *PICKS, *AGGREGATES]
-            hint = did_you_mean(name_of(c[0]), known, FUNCTIONS)
+            hint = ELSEWHERE.get(function) or did_you_mean(name_of(c[0]), known, FUNCTIONS)
             self.fail(f"there is no function `{c[0]}`", span_of(c[0]), hint)
         if function in SCALARS:
             self._check_number(function, len(arguments), meta)

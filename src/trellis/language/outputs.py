@@ -14,7 +14,7 @@ from trellis.language.bound import (
     Value,
     Variable,
 )
-from trellis.language.schema import DOUBLE, INTEGER, TIMESTAMP, UNKNOWN, Kind, Schema, Type, decimal
+from trellis.language.schema import DOUBLE, INTEGER, UNKNOWN, Kind, Schema, Type, decimal, moment_type
 from trellis.language.values import Scope, bind_column, bind_value, comparable
 
 COUNT_TYPE = "decimal(38,0)"
@@ -133,7 +133,7 @@ def _result(function: str, arguments: tuple[Output, ...]) -> Type:
     if any(t.kind is Kind.DECIMAL for t in types):
         scales = [t.scale for t in types]
         return decimal(sum(scales) if function == "*" else max(scales))
-    return TIMESTAMP if types[0].temporal else types[0]
+    return moment_type(*types) if types[0].temporal else types[0]
 
 
 def bind_aggregate(item: s.Item, scope: Scope) -> Output:

@@ -27,6 +27,7 @@ from trellis.language.schema import (
     Schema,
     Type,
     decimal,
+    moment_type,
 )
 from trellis.language.times import parse_timestamp
 
@@ -92,7 +93,14 @@ class Scope:
             if node.name in self.variables:
                 hint = f"Write `{node.name}.attribute`."
                 self.fail(f"`{node.name}` is a variable; a condition compares its attributes", node, hint)
+            columns = {name for table in self.schema.tables for name in table.columns} if self.schema else set()
+            if node.name in columns:
+                owners = [name for name, variable in self.variables.items() if not variable.absent]
+                said = " or ".join(f"`{owner}.{node.name}`" for owner in owners[:3])
+                self.fail(f"`{node.name}` is a column, and stands without its variable", node, f"Write {said}.")
             give = f"Give it with params={{'{node.name}': ...}} or --param {node.name}=VALUE."
+            if self.schema is None and self.variables:  # it may be a column: nobody knows yet
+                give += f" A column is written with its variable, as `{next(iter(self.variables))}.{node.name}`."
             hint = did_you_mean(node.name, self.parameters, give) or give
             self.fail(f"the parameter `{node.name}` has no value", node, hint)
         return self.parameters[node.name]
@@ -188,8 +196,11 @@ def _comparison_hint(a: Value, b: Value) -> str | None:
         literal = isinstance(by_kind[Kind.DURATION], Constant)
         return "Write a number without a unit." if literal else "A duration has a unit, such as `5 min`."
     if number is not None and Kind.STRING in by_kind:
-        if isinstance(by_kind[Kind.STRING], Constant):
-            return "Numbers are written without quotes."
+        text = by_kind[Kind.STRING]
+        if isinstance(text, Constant):
+            said = str(text.value)
+            is_number = re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", said) is not None
+            return f"Write {said.strip()}, without quotes." if is_number else "Numbers are written without quotes."
         return "Strings are written in single quotes." if isinstance(number, Constant) else None
     if isinstance(number, Constant) and (a.type.temporal or b.type.temporal):
         return "Write TIMESTAMP '2024-01-31 09:30:00'."
@@ -392,7 +403,7 @@ def _merged(a: Type, b: Type) -> Type:
     if a.numeric and b.numeric:
         return _promoted(a, b)
     if a.temporal and b.temporal:
-        return TIMESTAMP
+        return moment_type(a, b)
     return a if b.kind is Kind.UNKNOWN else b
 
 
@@ -436,9 +447,9 @@ def _computed(op: str, a: Type, b: Type) -> Type | None:
     if op == "-" and a.temporal and b.temporal:
         return DURATION
     if op in "+-" and a.temporal and b.kind is Kind.DURATION:
-        return TIMESTAMP
+        return moment_type(a)
     if op == "+" and a.kind is Kind.DURATION and b.temporal:
-        return TIMESTAMP
+        return moment_type(b)
     if a.kind is Kind.DURATION and b.kind is Kind.DURATION:
         return {"+": DURATION, "-": DURATION, "%": DURATION, "/": DOUBLE}.get(op)
     if op == "*" and set(kinds) == {Kind.DURATION, Kind.INTEGER}:
