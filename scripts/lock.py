@@ -1,7 +1,7 @@
 """Writes the hashes of all files of the packages that requirements.lock pins into it: .venv/bin/python scripts/lock.py
 
-To change the packages: edit pyproject.toml, install into a new environment, run all tests, put the lines of `pip freeze`
-in the place of those of requirements.lock, and run this.
+To change the packages: edit pyproject.toml, install into a new environment, run all tests, put the lines of
+`pip freeze` in the place of those of requirements.lock, and run this.
 """
 
 from __future__ import annotations
