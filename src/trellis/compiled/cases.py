@@ -43,6 +43,8 @@ CASES = (
     Case("numbers", "PATTERN E+ s[] WHERE s.kind = 'a' HAVING LENGTH = 1 REPORT any"),
     Case("numbers", "PATTERN E+ s[] WHERE s[i].kind = s[i-1].kind AND s[i].price > s[i-1].price"),
     Case("kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest LIMIT 5", ("sample",)),
+    Case("stock", "PATTERN Stock+ s[] WHERE [name] AND ABS(s[i].price - s[i-1].price) < 2 LIMIT 5"),
+    Case("stock", "PATTERN Stock+ s[] WHERE [name] AND (s[i].price > s[i-1].price OR s[i].volume = 0) LIMIT 5"),
     # Windows and spans
     Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} {HOPPING}", ("first", "sample")),
     Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} WITHIN 20 s"),
@@ -89,6 +91,10 @@ CASES = (
     Case("types", "PATTERN SEQ(A a, NOT(B x), C+ c[]) WHERE c.price < NEXT(c).price AND c.price > a.price WITHIN 10"),
     Case("types", "PATTERN SEQ(A a, AND(B b, C c)) AGGREGATE COUNT(*), AVG(b.price), MAX(LENGTH)"),
     Case("types", "PATTERN SEQ(A a, OR(B b, C c)) WITHIN 10 SLIDE 5"),
+    Case(
+        "types", "PATTERN SEQ(A a, B b, C c) WHERE c.price > a.price AND 2 * b.price < c.price + a.price", ("sample",)
+    ),
+    Case("types", "PATTERN SEQ(A a, NOT(B x), C c) WHERE a.kind = c.kind AND x.price > a.price WITHIN 10 SLIDE 5"),
     # Fixed sequences
     Case(
         "stock",
@@ -187,12 +193,10 @@ def _graphs() -> None:
 
 def _network() -> None:
     from trellis.io.generate.social import lines_of, social
-    from trellis.papers.debs2016 import communities, posts
+    from trellis.papers.debs2016 import posts
 
     files = social(events=200, seed=7, users=30)
-    lines = {name: lines_of(table) for name, table in files.items()}
-    posts(lines["posts"], lines["comments"])
-    communities(lines["friendships"], lines["comments"], lines["likes"], k=1, d=3600)
+    posts(lines_of(files["posts"]), lines_of(files["comments"]))
 
 
 OTHERS = (_arrivals, _history, _graphs, _network)
