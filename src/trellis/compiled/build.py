@@ -31,7 +31,7 @@ def main() -> None:
         return
     print("Compiling what Trellis needs, once (a minute or two).", file=sys.stderr)
     SHIPPED.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=SHIPPED, prefix="new-") as fresh:
+    with tempfile.TemporaryDirectory(dir=SHIPPED, prefix=".new-") as fresh:
         begin = time.process_time()
         _build(Path(fresh), given.verbose)
         _replace(Path(fresh), place)
@@ -77,7 +77,7 @@ def _build(fresh: Path, verbose: bool) -> None:
 def _made_of() -> str:
     """Return a digest of all that decides what is compiled."""
     digest = hashlib.sha256()
-    for file in sorted([*PACKAGE.joinpath("kernels").rglob("*.py"), *PACKAGE.joinpath("compiled").glob("*.py")]):
+    for file in sorted([*PACKAGE.joinpath("kernels").rglob("*.py"), PACKAGE / "compiled" / "cases.py"]):
         digest.update(str(file.relative_to(PACKAGE)).encode() + b"\n" + file.read_bytes())
     return digest.hexdigest() + "\n"
 
