@@ -21,6 +21,7 @@ from trellis.limits import refuse_rows, result_size
 from trellis.plan.plan import Plan
 from trellis.results.arrange import wanted_ranges
 from trellis.results.display import html_facts, html_page, html_table, value_text
+from trellis.results.funnel import funnel
 from trellis.results.named import ANY, named_group
 from trellis.results.numbers import aggregate_schema
 from trellis.results.rows import row_schema
@@ -156,6 +157,18 @@ class Results(ABC):
         seed
             The draw depends on it, and on nothing else: every engine draws the same results.
         """
+
+    @abstractmethod
+    def with_plan(self, plan: Plan) -> Results:
+        """Return the results of another plan over the same events."""
+
+    def funnel(self) -> ResultTable:
+        """Return how many starts reached each step of a pattern of several steps, and how many stopped there.
+
+        A start is an event that the first step can take; it reaches a step if some match of the pattern up to there
+        begins with it. `step` is the pattern up to there, `starts` their number, `stopped` those that go no further.
+        """
+        return funnel(self)
 
     # --- As a sequence ----------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from trellis.results.display import array_text, html_facts, html_page, html_tabl
 from trellis.results.named import lead_rows
 from trellis.results.rows import RowMaker, exploded_schema, id_arrow_type, lead_schema, present, taking
 from trellis.results.table import ResultTable
+from trellis.results.why import Candidate, Reasons, having_checks, partition_check
 
 if TYPE_CHECKING:
     import pandas
@@ -127,6 +128,15 @@ class Trend:
                 columns.setdefault(name, table[name])
         rows = pa.table(columns)
         return ResultTable(lambda: rows)
+
+    def explain(self) -> Reasons:
+        """Return why this is a result: each condition with the values that met it."""
+        bound = self._results.plan.bound
+        table = self._exploded
+        checks = partition_check(bound, {name: python_values(table[name]) for name, _ in bound.partition})
+        checks += Candidate(bound, table, self.ids, self.variables).checks()
+        checks += having_checks(bound, self.length)
+        return Reasons(f"a trend of {value_text(self.length)} events: {array_text(self.ids)}", checks)
 
     def to_arrow(self) -> pa.Table:
         """Return the events as an Arrow table."""

@@ -57,6 +57,7 @@ class LocalResults(Results):
         self.plan = plan
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
+        self.source_table = table
         self._prepare: Callable[[], PreparedEvents] = partial(prepare, plan, table, self.options.on_bad_rows)
         self._make_operator: Callable[[], QueryOperator] = self._first_operator
 
@@ -176,6 +177,10 @@ class LocalResults(Results):
         other._prepare = lambda: prepared
         other._make_operator = lambda: self.operator.variant(plan, prepared.events)
         return other
+
+    def with_plan(self, plan: Plan) -> LocalResults:
+        """Return the results of another plan over the same events: see `Results.with_plan`."""
+        return LocalResults(plan, self.source_table, self.options)
 
     def explode(self) -> ResultTable:
         """Return one row for each event of a result."""

@@ -94,6 +94,7 @@ class SparkResults(Results):
         self.plan = plan
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
+        self._given = frame
         self._events = EventFrame(frame)
         check_numbering(self._events, plan.bound)
         self._known: dict[str, SourceFacts] = {}  # variants of these results share it
@@ -113,6 +114,10 @@ class SparkResults(Results):
         other.__dict__.pop("_total", None)
         other.plan = plan
         return other
+
+    def with_plan(self, plan: Plan) -> SparkResults:
+        """Return the results of another plan over the same events: see `Results.with_plan`."""
+        return SparkResults(plan, self._given, self.options)
 
     # --- One read ---------------------------------------------------------------------------------------------
 
