@@ -19,6 +19,7 @@ from trellis.errors import OutOfRange, UsageError
 from trellis.language.printer import pattern_text, to_query_text
 from trellis.limits import refuse_rows, result_size
 from trellis.plan.plan import Plan
+from trellis.providers import provided
 from trellis.results.arrange import wanted_ranges
 from trellis.results.display import html_facts, html_page, html_table, value_text
 from trellis.results.funnel import funnel
@@ -169,6 +170,23 @@ class Results(ABC):
         begins with it. `step` is the pattern up to there, `starts` their number, `stopped` those that go no further.
         """
         return funnel(self)
+
+    @abstractmethod
+    def partition_events(self, partition: Mapping[str, Any], most: int) -> pa.Table:
+        """Return the events of a partition with all their columns, the first `most` of them in the order of time."""
+
+    def plot(self, kind: str = "timeline", **options: Any) -> Any:
+        """Return a picture of the results, a figure of plotly's: see `trellis.report.pictures.plot_results`.
+
+        Parameters
+        ----------
+        kind
+            `timeline`: the events of a partition over time, trends as lines through them. `graph`: events between the
+            values of two attributes. `counts`: results by window and partition. `funnel`: how far starts got.
+        options
+            Options of the picture, such as `y="price"` of a timeline, `source` and `target` of a graph.
+        """
+        return provided("pictures").plot_results(self, kind, **options)
 
     # --- As a sequence ----------------------------------------------------------------------------------------
 

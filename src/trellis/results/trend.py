@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from trellis.errors import UsageError
 from trellis.language.bound import BoundQuery
+from trellis.providers import provided
 from trellis.results.display import array_text, html_facts, html_page, html_table, python_values, value_text
 from trellis.results.named import lead_rows
 from trellis.results.rows import RowMaker, exploded_schema, id_arrow_type, lead_schema, present, taking
@@ -128,6 +129,10 @@ class Trend:
                 columns.setdefault(name, table[name])
         rows = pa.table(columns)
         return ResultTable(lambda: rows)
+
+    def plot(self, kind: str = "timeline", **options: Any) -> Any:
+        """Return a picture of this trend, a figure of plotly's: a `timeline`, or a `graph` between two attributes."""
+        return provided("pictures").plot_results(self._results, kind, trends=self, **options)
 
     def explain(self) -> Reasons:
         """Return why this is a result: each condition with the values that met it."""

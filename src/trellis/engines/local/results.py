@@ -24,6 +24,7 @@ from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
+from trellis.results.display import python_values
 from trellis.results.named import lead_rows
 from trellis.results.numbers import aggregate_rows, count_rows
 from trellis.results.results import Results
@@ -178,6 +179,17 @@ class LocalResults(Results):
         other._make_operator = lambda: self.operator.variant(plan, prepared.events)
         return other
 
+    def partition_events(self, partition: Mapping[str, Any], most: int) -> pa.Table:
+        """Return the events of a partition: see `Results.partition_events`."""
+        keep = np.ones(self.source_table.num_rows, np.bool_)
+        for name, value in partition.items():
+            column = self.source_table[name]
+            same = [_text_key(other) == _text_key(value) for other in python_values(column)]
+            keep &= np.array(same, np.bool_)
+        schema = self.plan.bound.schema
+        assert schema is not None
+        return self.source_table.filter(pa.array(keep)).sort_by(schema.time).slice(0, most)
+
     def with_plan(self, plan: Plan) -> LocalResults:
         """Return the results of another plan over the same events: see `Results.with_plan`."""
         return LocalResults(plan, self.source_table, self.options)
@@ -255,6 +267,11 @@ class LocalResults(Results):
         from trellis.io.results import write_results
 
         write_results(self.batches(), self.schema, path, format, overwrite, self.inputs, raw_csv)
+
+
+def _text_key(value: Any) -> str:
+    """Return a text that is the same for equal values, NaN and the two zeros included."""
+    return repr(value + 0.0) if isinstance(value, float) else repr(value)
 
 
 def _table(rows: pa.Table) -> ResultTable:

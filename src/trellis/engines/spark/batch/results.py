@@ -115,6 +115,17 @@ class SparkResults(Results):
         other.plan = plan
         return other
 
+    def partition_events(self, partition: Mapping[str, Any], most: int) -> pa.Table:
+        """Return the events of a partition: see `Results.partition_events`."""
+        schema = self.plan.bound.schema
+        assert schema is not None
+        events = self._events
+        for name, value in partition.items():
+            events = events.where(events.column(name).eqNullSafe(f.lit(value)))
+        with in_driver():
+            rows = events.frame.orderBy(events.column(schema.time)).limit(most).toArrow()
+        return rows.rename_columns(list(events.types))
+
     def with_plan(self, plan: Plan) -> SparkResults:
         """Return the results of another plan over the same events: see `Results.with_plan`."""
         return SparkResults(plan, self._given, self.options)
