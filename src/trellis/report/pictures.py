@@ -54,7 +54,7 @@ def timeline(results: Any, trends: Any = None, y: str | None = None) -> Any:
     """
     go = plotly()
     drawn = _drawn(results, trends)
-    name = y or _measure(results)
+    name = y or measure_of(results)
     time = results.plan.bound.schema.time
     figure = go.Figure()
     if not drawn:
@@ -101,7 +101,7 @@ def _drawn(results: Any, trends: Any) -> list[Trend]:
     return given
 
 
-def _measure(results: Any) -> str:
+def measure_of(results: Any) -> str:
     """Return the attribute that is worth drawing: the first number that conditions compare, or any number."""
     from trellis.language.bound import columns_of
 

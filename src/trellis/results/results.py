@@ -188,6 +188,18 @@ class Results(ABC):
         """
         return provided("pictures").plot_results(self, kind, **options)
 
+    def report(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write a report into one file that needs no network: what was asked and found, each trend drawn at a click.
+
+        Parameters
+        ----------
+        path
+            The file, `report.html`; it must not exist unless `overwrite`.
+        overwrite
+            Replace the file.
+        """
+        provided("report")(self, path, overwrite=overwrite)
+
     # --- As a sequence ----------------------------------------------------------------------------------------
 
     @property
@@ -200,8 +212,11 @@ class Results(ABC):
         """Return the rows with given ranks, in rising order, of groups by their place in `_groups`."""
 
     @abstractmethod
-    def _picked_events(self, group: int, rank: int) -> pa.Table:
-        """Return the events of one result: see `trellis.results.trend.events_schema`."""
+    def picked_events(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Return the events of the results with given ranks, in rising order, of groups by their place in `_groups`.
+
+        Their columns are those of `trellis.results.trend.events_schema`.
+        """
 
     @abstractmethod
     def _pieces(self) -> Iterator[pa.RecordBatch]:

@@ -95,7 +95,7 @@ class Trend:
             )
         lead = self._row.select(self._lead)
         group = self._results.group_of(lead_rows(lead)[0] if self._lead else {})
-        return self._results._picked_events(group, self.rank)
+        return self._results.picked_events({group: [self.rank]}).sort_by("place")
 
     @property
     def ids(self) -> list[Any]:

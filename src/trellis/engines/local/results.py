@@ -30,7 +30,7 @@ from trellis.results.numbers import aggregate_rows, count_rows
 from trellis.results.results import Results
 from trellis.results.rows import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
 from trellis.results.table import ResultTable
-from trellis.results.trend import with_ids
+from trellis.results.trend import events_schema, with_ids
 
 if TYPE_CHECKING:
     from trellis.operators.batch import PathBatch
@@ -229,12 +229,14 @@ class LocalResults(Results):
         parts = [self._rows(self.operator.at(int(filled[group]), list(ranks))) for group, ranks in picks.items()]
         return pa.concat_tables(parts) if parts else self._maker.schema.empty_table()
 
-    def _picked_events(self, group: int, rank: int) -> pa.Table:
+    def picked_events(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Return the events of some results: see `Results.picked_events`."""
         filled, _ = self._filled
         other = self._variant(with_all_columns(self.plan))
         maker = RowMaker(other.plan, other._prepared.events, positions=True, plain=True)
-        rows = maker.batch(other.operator.at(int(filled[group]), [rank]))
-        return pa.Table.from_batches([with_ids(maker, rows)])
+        chosen = [(int(filled[group]), list(ranks)) for group, ranks in picks.items()]
+        rows = [with_ids(maker, maker.batch(other.operator.at(group, ranks))) for group, ranks in chosen]
+        return pa.Table.from_batches(rows, schema=events_schema(other.plan.bound))
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows, the first few at once and more of them later, so that whoever stops early waits for few."""

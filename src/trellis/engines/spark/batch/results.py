@@ -424,10 +424,12 @@ class SparkResults(Results):
             return schema.empty_table().drop_columns(PLACE)
         return self._answer("pick", schema, self.plan, picks=named).sort_by(PLACE).drop_columns(PLACE)
 
-    def _picked_events(self, group: int, rank: int) -> pa.Table:
+    def picked_events(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Return the events of some results: see `Results.picked_events`."""
         schema, plan = events_schema(self.plan.bound), with_all_columns(self.plan)
-        picks = {group_key(self._groups[0][group]): [(0, rank)]}
-        return self._answer("pick events", schema, plan, picks=picks).sort_by("place")
+        rows, _ = self._groups
+        named = {group_key(rows[group]): [(0, rank) for rank in ranks] for group, ranks in picks.items()}
+        return self._answer("pick events", schema, plan, picks=named) if named else schema.empty_table()
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         return self.batches()
