@@ -10,17 +10,18 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from trellis.engines.local.results import LocalResults
 from trellis.errors import UsageError
-from trellis.events.columns.types import plain_value
+from trellis.events.clock import Clock
+from trellis.events.columns.types import normalise, plain_value
 from trellis.events.prepare import positions_of
 from trellis.language import syntax as s
 from trellis.language.binder import bind
 from trellis.language.bound import WindowKind
-from trellis.language.parser import parse
 from trellis.language.printer import pattern_text, to_query_text
 from trellis.language.schema import INTEGER, Table
 from trellis.plan.choice import make_plan
@@ -55,15 +56,14 @@ class _Case:
         self.bound = self.plan.bound
         assert self.schema.event_id is not None
         self.ids = python_values(self.table[self.schema.event_id])
-        self.times = [plain_value(time) for time in self.table[self.schema.time]]  # numbers, or decimals
+        self.times = self.times_of(self.table)
 
     def _number_events(self) -> None:
         bound = self.plan.bound
         self.table = self.table.append_column(NUMBER, positions_of(self.table, bound))
         tables = tuple(Table(t.type, {**t.columns, NUMBER: INTEGER}) for t in self.schema.tables)
         self.schema = replace(self.schema, tables=tables, event_id=NUMBER)
-        text = to_query_text(bound.syntax)
-        self.plan = make_plan(bind(parse(text), text, self.schema, bound.given, str(bound.report)))
+        self.plan = make_plan(bind(bound.syntax, bound.text, self.schema, bound.given, str(bound.report)))
 
     # --- Certain events ---------------------------------------------------------------------------------------
 
@@ -73,8 +73,8 @@ class _Case:
         shown = array_text(wanted)
         alone = self.table.take(pa.array(places))
         failing = [c for c in self._shape_checks(alone, wanted) if not c.holds]
-        if not failing and not self._matches(alone, wanted, self._variant(report=s.Report.ANY, select=s.Select.ANY)):
-            failing = self._best_reading(alone, wanted)
+        if failing or not self._matches(alone, wanted, self._variant(report=s.Report.ANY, select=s.Select.ANY)):
+            failing += self._best_reading(alone, wanted, bool(failing))
         if failing:
             return Reasons(f"not a match: {shown}", failing)
         failing = [c for c in having_checks(self.bound, len(wanted)) if not c.holds]
@@ -95,15 +95,20 @@ class _Case:
     def _shape_checks(self, alone: pa.Table, ids: Sequence[Any]) -> list[Check]:
         """Return whether the events agree in the partition, and lie in one window or span."""
         checks = partition_check(self.bound, {name: python_values(alone[name]) for name, _ in self.bound.partition})
-        whole = self._variant(report=s.Report.ANY, select=s.Select.ANY, within=None)
-        within = self._variant(report=s.Report.ANY, select=s.Select.ANY)
-        if self.bound.window.kind is WindowKind.WHOLE or not all(c.holds for c in checks):
-            return checks
-        if self._matches(alone, ids, whole) and not self._matches(alone, ids, within):
+        if self.bound.window.kind is not WindowKind.WHOLE and not self._fits_window(alone):
             times = python_values(alone[self.schema.time])
-            clause = to_query_text(within.bound.syntax).splitlines()[-1].strip()
+            clause = to_query_text(self._variant().bound.syntax).splitlines()[-1].strip()
             checks.append(Check(clause, False, {"first": times[0], "last": times[-1]}, (ids[0], ids[-1])))
         return checks
+
+    def _fits_window(self, alone: pa.Table) -> bool:
+        """Return whether some window, or the span, holds all of the events."""
+        clock = Clock(self.bound.window, self.schema.time_type)
+        times = clock.numbers(normalise(alone[self.schema.time], self.schema.time_type))
+        if self.bound.window.kind is WindowKind.SPAN:
+            return bool(clock.span_ends(times, np.array([0, len(times)]))[0] == len(times))
+        first, last = clock.windows(times)
+        return bool(first.max() <= last.min())
 
     def _variant(self, **changes: Any) -> Plan:
         """Return the plan of the query with other clauses, and with nothing about its output."""
@@ -111,9 +116,11 @@ class _Case:
             "having": (), "returns": (), "aggregates": (), "group_by": (), "order_by": (), "limit": None,
             "per_window": False, "offset": 0,
         }  # fmt: skip
-        text = to_query_text(replace(self.bound.syntax, **plain, **changes))
+        syntax = replace(self.bound.syntax, **plain, **changes)
         report = None if "report" in changes else str(self.bound.report)
-        return make_plan(bind(parse(text), text, self.schema, self.bound.given, report))
+        used = {node.name for node in s.walk(syntax) if isinstance(node, s.Parameter)}
+        given = {name: value for name, value in self.bound.given.items() if name in used}
+        return make_plan(bind(syntax, to_query_text(syntax), self.schema, given, report))
 
     def _matches(self, table: pa.Table, ids: Sequence[Any], plan: Plan) -> bool:
         """Return whether the events with these ids, all of them and no other, are a result over a table."""
@@ -123,7 +130,7 @@ class _Case:
 
     # --- Readings ---------------------------------------------------------------------------------------------
 
-    def _best_reading(self, alone: pa.Table, ids: Sequence[Any]) -> list[Check]:
+    def _best_reading(self, alone: pa.Table, ids: Sequence[Any], explained: bool) -> list[Check]:
         """Return what fails in the reading of the events in which least does."""
         readings = self._readings(alone, ids)
         if not readings:
@@ -132,10 +139,14 @@ class _Case:
             return [Check(f"the pattern takes {takes} events", False, {"events": len(ids)})]
         failing = [[*self._type_checks(one, alone), *(c for c in one.checks() if not c.holds)] for one in readings]
         best = min(failing, key=len)
-        if best:
+        if best or (explained and len(set(self.times_of(alone))) == alone.num_rows):
             return best
         times = python_values(alone[self.schema.time])
         return [Check("events follow one another in time", False, {"times": ", ".join(map(value_text, times))})]
+
+    def times_of(self, table: pa.Table) -> list[Any]:
+        """Return the times of events as numbers."""
+        return [plain_value(time) for time in table[self.schema.time]]
 
     def _readings(self, alone: pa.Table, ids: Sequence[Any]) -> list[Candidate]:
         names = islice(_bindings(self.plan, len(ids)), MOST_READINGS)

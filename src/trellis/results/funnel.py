@@ -10,7 +10,6 @@ import pyarrow as pa
 from trellis.errors import UsageError
 from trellis.language import syntax as s
 from trellis.language.binder import bind
-from trellis.language.parser import parse
 from trellis.language.printer import pattern_text, to_query_text
 from trellis.plan.choice import make_plan
 from trellis.plan.plan import Plan
@@ -54,11 +53,9 @@ def _plan_of(plan: Plan, syntax: s.QuerySyntax, parts: tuple[s.Pattern, ...]) ->
         syntax, pattern=pattern, where=where, having=(), report=s.Report.ANY, returns=(), aggregates=(), group_by=(),
         order_by=(), limit=None, per_window=False, offset=0,
     )  # fmt: skip
-    text = to_query_text(short)
-    again = parse(text)
-    used = {node.name for node in s.walk(again) if isinstance(node, s.Parameter)}
+    used = {node.name for node in s.walk(short) if isinstance(node, s.Parameter)}
     given = {name: value for name, value in plan.bound.given.items() if name in used}
-    return make_plan(bind(again, text, plan.bound.schema, given, None))
+    return make_plan(bind(short, to_query_text(short), plan.bound.schema, given, None))
 
 
 def variables_of(node: s.Node) -> set[str]:
