@@ -102,8 +102,8 @@ class Query:
         on_bad_rows
             `error`, or `drop` to leave out rows without a readable time or id.
         engine
-            `local` or `spark`; by default Arrow tables, pandas and polars frames run in this process, Spark frames and
-            paths on Spark.
+            `local` or `spark`; by default Arrow tables, pandas and polars frames, and files of less than 64 MB
+            together, run in this process, Spark frames and larger files on Spark.
         spark
             The Spark session to use; by default the active one, or a new local one.
         methods

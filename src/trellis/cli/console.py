@@ -96,7 +96,8 @@ def line_writer() -> Callable[[memoryview], object]:
 _doing: list[str] = []
 
 
-def _remember(what: str) -> None:
+def now_doing(what: str) -> None:
+    """Remember the step that is being done."""
     _doing[:] = [what]
 
 
@@ -109,7 +110,7 @@ def doing() -> str | None:
 def progress(wanted: bool) -> Iterator[Step]:
     """Give a function that tells what is being done now; on a terminal a line shows it, with the time it takes."""
     if not wanted or not _is_terminal(sys.stderr):
-        yield _remember
+        yield now_doing
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -120,7 +121,7 @@ def progress(wanted: bool) -> Iterator[Step]:
             task = bar.add_task("starting", total=None)
 
             def show(what: str) -> None:
-                _remember(what)
+                now_doing(what)
                 bar.update(task, description=shown_in_line(what))
 
             yield show

@@ -54,12 +54,14 @@ def started(options: EngineOptions) -> Iterator[Any]:
         with _without_pandas():
             yield None
         return
+    from trellis.engines.spark.session.failures import in_driver
     from trellis.engines.spark.session.session import stop_session
 
     session = _session(options.master, settings)
     with _noticed_interrupts() as interrupted:
         try:
-            yield session
+            with in_driver():  # wherever the JVM ended
+                yield session
         except BaseException:
             stopping = threading.Thread(target=stop_session, args=(session,), daemon=True)
             stopping.start()

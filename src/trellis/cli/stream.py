@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import ShownConsole, err, out, print_warning, progress
+from trellis.cli.console import ShownConsole, err, now_doing, out, print_warning, progress
 from trellis.cli.engine import started
 from trellis.cli.queries import read_query
 from trellis.cli.show import plural
@@ -259,6 +259,7 @@ def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.ShowOptions)
         from trellis.engines.spark.sources.read_stream import read_stream
         from trellis.engines.spark.stream.running import Options, Stream
 
+        now_doing("looking at the files of the stream")
         texts = {
             name for query in request.queries.values() for name in text_columns(query.syntax, request.events["params"])
         }
@@ -268,6 +269,7 @@ def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.ShowOptions)
         )  # fmt: skip
         options = Options(**request.options, file_columns=tuple(frame.columns))
         stream = Stream(session, request.queries, frame, options, RunOptions(**request.events))
+        now_doing("running the stream")
         with asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
@@ -281,6 +283,7 @@ def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.ShowOptions)
                 else:
                     has_warned = has_warned or _warn_of_stuck_clock(stream)
                     if request.options["flush"]:
+                        now_doing("deciding what only the end decides")
                         stream.flush()
                 look()
         problem = stream.failure

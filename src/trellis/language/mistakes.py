@@ -15,7 +15,6 @@ from trellis.language.expected import CLAUSES, SPOKEN, phrase
 from trellis.language.printer import KEYWORDS
 
 OPERATORS = {
-    "==": "Equality is written `=`.",
     "=>": "Write `>=`.",
     "=<": "Write `<=`.",
     "&&": "Write AND.",

@@ -18,6 +18,7 @@ from trellis.language.schema import DOUBLE, INTEGER, UNKNOWN, Kind, Schema, Type
 from trellis.language.values import Scope, bind_column, bind_value, comparable
 
 COUNT_TYPE = "decimal(38,0)"
+IN_OUTPUT = "RETURN, ORDER BY and AGGREGATE take arithmetic, ABS and COALESCE."
 ONE_VALUE = "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value."
 
 
@@ -38,6 +39,10 @@ def bind_output(e: s.Expression, scope: Scope) -> Output:
             scope.fail(what, e, "Use AGGREGATE, or LENGTH for the number of events.")
         case s.Negative(operand=s.Integer() | s.Real()):
             return _constant(e, scope)
+        case s.Case() | s.Cast():
+            scope.fail(f"{type(e).__name__.upper()} stands in conditions", e, IN_OUTPUT)
+        case s.Call(function=function) if function not in ("ABS", "COALESCE"):
+            scope.fail(f"{function} stands in conditions", e, IN_OUTPUT)
         case s.Arithmetic() | s.Negative() | s.Call():
             return _expression(e, scope)
         case s.Parameter():

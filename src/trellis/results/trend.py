@@ -13,8 +13,9 @@ from trellis.language.bound import BoundQuery
 from trellis.providers import provided
 from trellis.results.display import array_text, html_facts, html_page, html_table, python_values, value_text
 from trellis.results.named import lead_rows
-from trellis.results.rows import RowMaker, exploded_schema, id_arrow_type, lead_schema, present, taking
+from trellis.results.rows import RowMaker, exploded_schema, id_arrow_type, lead_schema, taking
 from trellis.results.table import ResultTable
+from trellis.results.taken import present
 from trellis.results.why import Candidate, Reasons, having_checks, partition_check
 
 if TYPE_CHECKING:

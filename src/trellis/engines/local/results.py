@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,8 @@ from trellis.results.trend import events_schema, with_ids
 
 if TYPE_CHECKING:
     from trellis.operators.batch import PathBatch
+
+ROWS_OF_A_FILE = 1 << 19  # of results that are written at least, where several files are written at the same time
 
 
 FIRST_PIECE, LARGEST_PIECE = 64, 1 << 15  # results that are listed at a time while someone goes through them
@@ -266,9 +269,23 @@ class LocalResults(Results):
         self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False
     ) -> None:
         """Write the results as files into a directory, wholly or not at all: see `Results.write`."""
-        from trellis.io.results import write_results
+        from trellis.io.results import write_parts
 
-        write_results(self.batches(), self.schema, path, format, overwrite, self.inputs, raw_csv)
+        write_parts(self._parts(), self.schema, path, format, overwrite, self.inputs, raw_csv)
+
+    def _parts(self) -> list[Iterator[pa.RecordBatch]]:
+        """Return all rows in as many parts as cores write at the same time, in order; each is listed by itself."""
+        bound, cores = self.plan.bound, _usable_threads(None)
+        if bound.order_by or bound.aggregates or not self.operator.lists_at_once:
+            return [self.batches()]
+        rows = sum(end - begin for _, begin, end in wanted_ranges(bound, self._counts))
+        number = min(cores, rows // ROWS_OF_A_FILE)
+        if number < 2:
+            return [self.batches()]
+        refuse_rows(rows, self.max_trends)
+        self.operator.prepare()
+        borders = [rows * i // number for i in range(number + 1)]
+        return [self.batches(threads=1, ranks=range(*ends)) for ends in pairwise(borders)]
 
 
 def _text_key(value: Any) -> str:

@@ -24,7 +24,8 @@ from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.source import EventSource, is_spark_frame, paths_of
 from trellis.events.tables import as_tables, check_names, refuse_type_column, with_common_types
 from trellis.language.schema import TIMESTAMP, TYPE, Kind, Schema, Table, choose_time
-from trellis.results.rows import arrow_type, present
+from trellis.results.rows import arrow_type
+from trellis.results.taken import present
 
 Frames = dict[str | None, DataFrame]
 

@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from trellis.engines.options import Plannable, RunOptions
 from trellis.engines.spark.batch.sink import REPORT, reports_in
-from trellis.engines.spark.session.failures import in_driver, in_task, mistake_in
+from trellis.engines.spark.session.failures import in_driver, in_task, is_too_busy, mistake_in
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.frames import described_events
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
@@ -51,6 +52,7 @@ from trellis.streams.stream_output import (
 )
 
 BUCKETS_A_TASK = 2
+RESTARTS = 10  # of a stream whose workers start too slowly for Spark
 AHEAD = "1 day"
 EPOCH = "1970-01-01T00:00:00"  # as Spark writes it
 
@@ -185,6 +187,7 @@ class Stream:
         self.outputs = {one.name: StreamOutput(self._directory(one)) for one in self.queries}
         self.running: dict[str, Any] = {}
         self._events: dict[str, int] = {}
+        self._restarts = 0
 
     def _directory(self, one: StandingQuery) -> Path:
         """Return where a query writes: where it always did; else the output itself, or a directory of its own there."""
@@ -279,12 +282,23 @@ class Stream:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
-        for query in self.running.values():
+        for name in self.running:
             with in_driver():
-                if not query.awaitTermination(seconds) and seconds is not None:
+                if not self._has_ended(name, seconds):
                     return False
         self._alone.release()
         return True
+
+    def _has_ended(self, name: str, seconds: float | None) -> bool:
+        """Wait for the end of a group; start it again where it is, if a busy machine was too slow for Spark."""
+        while True:
+            try:
+                return bool(self.running[name].awaitTermination(seconds)) or seconds is None
+            except StreamingQueryException as problem:
+                if not is_too_busy(problem) or self._restarts >= RESTARTS:
+                    raise
+                self._restarts += 1
+                self.running[name] = self._start(name, self.groups[name])
 
     @property
     def failure(self) -> TrellisError | BaseException | None:
