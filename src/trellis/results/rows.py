@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition, UsageError, did_you_mean
-from trellis.events.clock import UTC_MICROS, Clock
+from trellis.events.clock import MICROS, UTC_MICROS, Clock
 from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.columns.types import normalise
@@ -39,7 +39,7 @@ def arrow_type(type_: Type) -> pa.DataType:
     """Return the Arrow type in which values of a type come out."""
     simple = {
         Kind.INTEGER: pa.int64(), Kind.DOUBLE: pa.float64(), Kind.STRING: pa.string(), Kind.BOOLEAN: pa.bool_(),
-        Kind.TIMESTAMP: UTC_MICROS, Kind.DATE: pa.date32(), Kind.DURATION: pa.duration("us"),
+        Kind.TIMESTAMP: MICROS if type_.naive else UTC_MICROS, Kind.DATE: pa.date32(), Kind.DURATION: pa.duration("us"),
         Kind.UNKNOWN: pa.null(),
     }  # fmt: skip
     return pa.decimal128(38, type_.scale) if type_.kind is Kind.DECIMAL else simple[type_.kind]
