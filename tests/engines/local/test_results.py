@@ -281,7 +281,7 @@ def test_nothing_is_written_as_files_too(tmp_path: Path) -> None:
     assert Counter(p.stat().st_size > 0 for p in tmp_path.rglob("part*")) == {True: 2, False: 1}
 
 
-@pytest.mark.parametrize("text", [QUERIES[0], QUERIES[2], QUERIES[7], "PATTERN SEQ(E a, E b) WHERE a.x < b.x"])
+@pytest.mark.parametrize("text", [QUERIES[0], QUERIES[2], QUERIES[7]])
 @pytest.mark.parametrize("format", ["parquet", "csv"])
 def test_several_files_are_written_at_once(
     text: str, format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

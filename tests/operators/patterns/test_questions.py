@@ -164,7 +164,7 @@ def test_the_best_are_searched_on_the_indexes(
 
 def test_few_results_are_found_by_their_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = detect(RISING, LARGE).to_arrow()
-    assert whole.num_rows > 1000
+    assert whole.num_rows > 500
     for name in ("PAIRS_WORTH", "PAIRS_OF_MANY", "PAIRS_OF_EVENT", "PAIRS_OF_GROUP"):
         monkeypatch.setattr(trend_operator, name, 0)
     monkeypatch.setattr(structure.PatternStructure, "part", None)  # no edges

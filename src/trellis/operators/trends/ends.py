@@ -140,9 +140,13 @@ class EndsSearch:
     def _best(self, limit: int) -> PathBatch | None:
         starts, reached = self._starts()
         values = pa.concat_arrays([self.key.values(starts, lasts) for lasts in reached])
-        if pa.types.is_floating(values.type) and not pc.all(pc.is_finite(values), skip_nulls=True).as_py():
-            return None  # further inside may be what is no number
+        if pa.types.is_decimal(values.type):
+            return None  # one of more than 38 digits is shown as NULL
         both = self.key.sign * row_codes([values]).reshape(2, -1)
+        if pa.types.is_floating(values.type):
+            shown = values.fill_null(0.0).to_numpy(zero_copy_only=False).reshape(2, -1)
+            if np.isnan(shown).any() or (~np.isfinite(shown) & (both[0] != both[1])).any():
+                return None  # between an infinite key and another one may be what is no number
         best = both.max(axis=0)
         order = np.lexsort([starts, -best])[:limit]
         found: list[PathBatch] = []
@@ -158,7 +162,8 @@ class EndsSearch:
         assert self.links.window is not None
         codes = rank_codes([self.key.events.columns[self.key.last.name]])[0]
         event = np.zeros(codes.max(initial=0) + 1, np.int64)
-        event[np.maximum(codes, 0)] = np.arange(len(codes))
+        known = np.flatnonzero(codes >= 0)
+        event[codes[known]] = known
         none = np.zeros(len(codes), np.int64)
         ends = [self.links.best_suffixes(self._lo, none, codes, sign) for sign in (-1, 1)]
         starts = np.flatnonzero(self.links.window.starts & (ends[0][:, 1] != NOWHERE))
