@@ -13,6 +13,9 @@ import pytest
 import trellis
 from trellis.errors import ListingRefused, TrellisError, UsageError
 from trellis.operators.patterns import structure
+from trellis.operators.patterns.operator import PatternOperator
+from trellis.operators.trends import best
+from trellis.operators.trends import operator as trend_operator
 
 N = 12
 TABLE = pa.table(
@@ -130,6 +133,45 @@ def test_groups_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None
     assert parts.counts().equals(whole.counts())
     assert parts.aggregate("sum(b.x)", "count(c)").equals(whole.aggregate("sum(b.x)", "count(c)"))
     assert parts.to_arrow().num_rows > 3
+
+
+LARGE = pa.table(
+    {
+        "t": range(40),
+        "id": range(40),
+        "type": ["AB"[i % 3 > 0] for i in range(40)],
+        "x": [i * 7 % 23 for i in range(40)],
+    }
+)
+RISING = "PATTERN SEQ(A a, B+ b[]) WHERE b.x < NEXT(b).x AND a.x < b.x"
+BEST = ["LENGTH", "LAST(b).x - a.x", "LAST(b).x / a.x", "(LAST(b).x - a.x) * 100 / a.x", "a.x", "LAST(b).x"]
+
+
+@pytest.mark.parametrize("key", BEST)
+@pytest.mark.parametrize("rest", ["", "DESC", "DESC LIMIT 3 PER WINDOW"])
+@pytest.mark.parametrize("window", ["", "WITHIN 20 SLIDE 10"])
+def test_the_best_are_searched_on_the_indexes(
+    key: str, rest: str, window: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{RISING} {window} ORDER BY {key} {rest}" + ("" if "LIMIT" in rest else " LIMIT 15 OFFSET 2")
+    whole = detect(text, LARGE).to_arrow().to_pylist()
+    monkeypatch.setattr(best, "FEW", -1)
+    monkeypatch.setattr(best, "WORTH", 0)
+    monkeypatch.setattr(PatternOperator, "list", None)  # nothing is listed
+    assert detect(text, LARGE).to_arrow().to_pylist() == whole
+    assert len(whole) > 2
+
+
+def test_few_results_are_found_by_their_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = detect(RISING, LARGE).to_arrow()
+    assert whole.num_rows > 500
+    for name in ("PAIRS_WORTH", "PAIRS_OF_MANY", "PAIRS_OF_EVENT", "PAIRS_OF_GROUP"):
+        monkeypatch.setattr(trend_operator, name, 0)
+    monkeypatch.setattr(structure.PatternStructure, "part", None)  # no edges
+    for number, offset in ((5, 0), (7, 300), (1, whole.num_rows - 1), (whole.num_rows, 0)):
+        found = detect(f"{RISING} LIMIT {number} OFFSET {offset}", LARGE).to_arrow()
+        assert found.equals(whole.slice(offset, number))
+    assert detect(RISING, LARGE).first(3).to_arrow().equals(whole.slice(0, 3))
 
 
 def test_windows_without_results_are_not_looked_into() -> None:
