@@ -58,9 +58,15 @@ CONDITIONS = {
     "s[i].k = s[i-1].m AND (s[i].x - s[i-1].y > 1 OR s[i].y <= s[i-1].x)": lambda a, b: (
         b["k"] == a["m"] and (b["x"] - a["y"] > 1 or b["y"] <= a["x"])
     ),
+    "s[i].x > s[i-1].x AND s[i].y <= s[i-1].y AND s[i].k >= s[i-1].m": lambda a, b: (
+        b["x"] > a["x"] and b["y"] <= a["y"] and b["k"] >= a["m"]
+    ),
+    "s[i].k = s[i-1].m AND ABS(s[i].x - s[i-1].x) <= 2 AND s[i].y > s[i-1].x - 1": lambda a, b: (
+        b["k"] == a["m"] and abs(b["x"] - a["x"]) <= 2 and b["y"] > a["x"] - 1
+    ),
     "s[i].ts >= 0": lambda a, b: True,
 }
-KINDS = {"key", "inequality", "range", "two inequalities", "either of two"}
+KINDS = {"key", "inequality", "range", "two inequalities", "three inequalities", "either of two"}
 KINDS |= {"inequality within a gap", "range within a gap"}
 
 
