@@ -178,6 +178,19 @@ def test_index_and_graph_agree_on_spans_and_lengths(
     assert indexed.sums(groups, lengths, 200) == graph.sums(groups, lengths, 200)
 
 
+@pytest.mark.parametrize("report", ["any", "unextendable"])
+def test_starts_whose_spans_end_together_are_counted_together(report: str) -> None:
+    table = table_of(4, 300, 1000)
+    bursts = pa.array(table["ts"].to_numpy() // 20 * 20)  # many at the same times
+    table = table.set_column(0, "ts", bursts)
+    query = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT {report} WITHIN 60")
+    operator = query.detect(table, event_id="id").operator
+    each = operator.counter.of_tasks(operator.tasks)
+    assert operator.counter.counts() == [sum(each)]
+    assert len(operator.counter.tasks) < len(operator.tasks) / 3
+    assert sum(each) == query.detect(table, event_id="id").to_arrow().num_rows
+
+
 def test_each_kind_of_index_is_among_the_conditions() -> None:
     table = table_of(1, 9, 5)
     kinds = {
