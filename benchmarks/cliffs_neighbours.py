@@ -1,6 +1,7 @@
 """Cliffs 1, 2, 9 and 10: neighbours compared by differences, quotients, OR and gaps, and spans, beside plain programs.
 
-Each peer is what somebody would write in Numba for this one query: it counts the same trends modulo 2**64.
+Each peer is what somebody would write in Numba for this one query: it counts the same trends modulo 2**64. An exact
+number needs a pass for each 58 bits, so a peer makes as many passes as our number has such digits: see `passes`.
 """
 
 from __future__ import annotations
@@ -15,15 +16,17 @@ from numba import njit
 import trellis
 
 SECOND = 1_000_000
-Row = tuple[str, Callable[[], int], Callable[[], int]]
-CONDITIONS = {
+BITS = 58  # of a prime by which a pass counts
+Row = tuple[str, Callable[[], int], Callable[[int], int]]
+CONDITIONS = {  # those of OR in both directions have numbers of n bits: not for more than 10**4 events
     "difference": "s[i].price - s[i-1].price > 5",
     "difference, >=": "s[i].price - s[i-1].price >= 2.5",
     "difference, [sym]": "s[i].price - s[i-1].price > 5 AND [sym]",
     "quotient": "s[i].price / s[i-1].price > 1.05",
     "quotient, <": "s[i].price / s[i-1].price < 0.9",
     "band": "ABS(s[i].price - s[i-1].price) < 2",
-    "OR": "s[i].price > 1.05 * s[i-1].price OR s[i].price < 0.95 * s[i-1].price",
+    "OR": "s[i].price > 1.05 * s[i-1].price OR s[i].price - s[i-1].price > 3",
+    "OR, both ways": "s[i].price > 1.05 * s[i-1].price OR s[i].price < 0.95 * s[i-1].price",
     "OR of two columns": "s[i].price > 1.05 * s[i-1].price OR s[i].volume > 2 * s[i-1].volume",
     "gap and band": "s[i].ts - s[i-1].ts <= 10 minutes AND ABS(s[i].price - s[i-1].price) < 2",
 }
@@ -45,7 +48,10 @@ def trades(n: int, seed: int = 1) -> pa.Table:
 
 
 def rows(n: int) -> dict[str, Row]:
-    """Return for each row the query, a run of it and a run of its peer; both give the number of trends modulo 2**64."""
+    """Return for each row the query, a run of it, which gives the number of trends, and so many passes of its peer.
+
+    The peer gives the number modulo 2**64.
+    """
     table = trades(n)
     price, volume, sym = (table[name].to_numpy() for name in ("price", "volume", "sym"))
     peers: dict[str, Callable[[], int]] = {
@@ -55,22 +61,32 @@ def rows(n: int) -> dict[str, Row]:
         "quotient": lambda: above(price, cuts_by(price, 1.05, QUOTIENT, False)),
         "quotient, <": lambda: below(price, cuts_by(price, 0.9, QUOTIENT, True)),
         "band": lambda: within(price, 2.0, n),
-        "OR": lambda: either(price, 1.05, 0.95),
+        "OR": lambda: above_either(price),
+        "OR, both ways": lambda: either(price, 1.05, 0.95),
         "OR of two columns": lambda: either_pairs(price, volume),
         "gap and band": lambda: within(price, 2.0, 600),
     }
     found: dict[str, Row] = {}
     for name, condition in CONDITIONS.items():
         text = f"PATTERN E+ s[] WHERE {condition} REPORT any"
-        found[name] = text, _ours(text, table), peers[name]
+        found[name] = text, _ours(text, table), _repeated(peers[name])
     for name, within_ in SPANS.items():
         text = f"PATTERN E+ s[] WHERE s[i].price > s[i-1].price REPORT any {within_}"
-        found[name] = text, _ours(text, table), _span(price, 600 if "10" in name else 3600)
+        found[name] = text, _ours(text, table), _repeated(_span(price, 600 if "10" in name else 3600))
     return found
 
 
 def _ours(text: str, table: pa.Table) -> Callable[[], int]:
-    return lambda: trellis.query(text).detect(table, event_id="id").count() % 2**64
+    return lambda: trellis.query(text).detect(table, event_id="id").count()
+
+
+def passes(number: int) -> int:
+    """Return how many passes an exact number takes."""
+    return max(1, -(-number.bit_length() // BITS))
+
+
+def _repeated(peer: Callable[[], int]) -> Callable[[int], int]:
+    return lambda times: [peer() for _ in range(times)][-1]
 
 
 def _span(price: Any, span: int) -> Callable[[], int]:
@@ -130,6 +146,12 @@ def _ranges(rank, first, last, size):
 def above(_: Any, cuts: tuple[Any, Any, int]) -> int:
     rank, first, size = cuts
     return int(_ranges(rank, first, np.full(len(rank), size), size))
+
+
+def above_either(price: Any) -> int:
+    rank, first, size = cuts_by(price, 3.0, DIFFERENCE, False)
+    other = np.searchsorted(np.unique(price), 1.05 * price, side="right")
+    return int(_ranges(rank, np.minimum(first, other), np.full(len(rank), size), size))
 
 
 def below(_: Any, cuts: tuple[Any, Any, int]) -> int:
