@@ -205,6 +205,10 @@ class LazyAutomaton:
     def __len__(self) -> int:
         return len(self._rests)
 
+    def remainder(self, state: int) -> Remainder:
+        """Return what remains to be matched in a state."""
+        return self._rests[state]
+
     def _transitions(self, state: int) -> tuple[Transition, ...]:
         """Return the transitions that leave a state."""
         found = []

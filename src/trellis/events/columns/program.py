@@ -123,10 +123,15 @@ class ProgramTables:
     values: tuple[Value, ...]
     columns: Mapping[str, pa.Array]
 
+    def instructions(self, program: int) -> NDArray[np.int64]:
+        """Return the instructions of a program."""
+        code = self.programs.code
+        return code[code[program] : code[program + 1]].reshape(-1, kernel.FIELDS)
+
     @property
     def longest(self) -> int:
         """The most instructions of a program."""
-        return int(np.diff(self.programs.begins).max(initial=1))
+        return int(np.diff(self.programs.code[: len(self.values) + 1]).max(initial=1)) // kernel.FIELDS + 1
 
     def scratch(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
         """Return the arrays that a kernel needs to run programs."""
@@ -164,12 +169,11 @@ class _Compiler:
         self.code: list[list[int]] = []
         self._first, self._number = 0, 0
         self._slot: Slot = lambda number, column: 0
-        self._whole: list[int] = []
         self._real: list[float] = []
         self._ints: list[NDArray[np.int64]] = []
         self._there: list[NDArray[np.bool_]] = []
         self._reals: list[NDArray[np.float64]] = []
-        self._texts: list[tuple[pa.Array, int, bool]] = []  # the texts, and the column or constant that they are
+        self._texts: list[tuple[pa.Array, int, bool]] = []  # the texts, and the column or instruction that they are
         self._held: dict[Value, tuple[Form, int, int] | None] = {}
         self._arrays: dict[Value, pa.Array | None] = {}
 
@@ -184,13 +188,13 @@ class _Compiler:
                 self._texts, order_codes([array for array, _, _ in self._texts]), strict=True
             ):
                 if constant:
-                    self._whole[at] = int(codes[0])
+                    self.code[at][1] = int(codes[0])
                 else:
                     self._ints[at], self._there[at] = codes, codes != MISSING
+        places = np.array(begins, np.int64) * kernel.FIELDS + len(begins)
+        code = np.array([number for row in self.code for number in row], np.int64)
         return kernel.Programs(
-            np.array(self.code, np.int64).reshape(-1, kernel.FIELDS),
-            np.array(begins, np.int64),
-            np.array(self._whole, np.int64),
+            np.concatenate([places, code]),
             np.array(self._real, np.float64),
             np.array(self._ints, np.int64).reshape(-1, self._size),
             np.array(self._there, np.bool_).reshape(-1, self._size),
@@ -267,18 +271,13 @@ class _Compiler:
         if form is Form.REAL:
             return Part(self._emit(kernel.CONSTANT_REAL, self._add_real(array[0].as_py())), form)
         if form is Form.TEXT:
-            at = self._add_whole(0)
-            self._texts.append((array, at, True))
-            return Part(self._emit(kernel.CONSTANT_WHOLE, at), form)
+            self._texts.append((array, len(self.code), True))
+            return Part(self._emit(kernel.CONSTANT_WHOLE), form)
         digits = decimals.as_int64(array) if form is Form.DECIMAL else _whole_numbers(array)
         if digits is None:
             raise TooWide(str(array[0].as_py()))
         scale = array.type.scale if form is Form.DECIMAL else 0
-        return Part(self._emit(kernel.CONSTANT_WHOLE, self._add_whole(int(digits[0]))), form, scale)
-
-    def _add_whole(self, value: int) -> int:
-        self._whole.append(value)
-        return len(self._whole) - 1
+        return Part(self._emit(kernel.CONSTANT_WHOLE, int(digits[0])), form, scale)
 
     def _add_real(self, value: float) -> int:
         self._real.append(value)
@@ -320,7 +319,8 @@ class _Compiler:
     def _like(self, value: Operation) -> Part:
         """LIKE over COALESCE, which alone makes one text of several events: asked of each of them."""
         first, pattern = value.arguments
-        assert isinstance(first, Operation) and first.function == "coalesce"
+        assert isinstance(first, Operation)
+        assert first.function == "coalesce"
         each = tuple(replace(value, arguments=(argument, pattern)) for argument in first.arguments)
         return self.condition(Operation("coalesce", each, BOOLEAN))
 
@@ -355,7 +355,7 @@ class _Compiler:
     def _power(self, digits: int, value: Value) -> int:
         if digits > LARGEST_POWER:
             raise TooWide(getattr(value, "source", "") or "the condition")
-        return self._add_whole(10**digits)
+        return int(10**digits)
 
     def _as_real(self, part: Part) -> Part:
         if part.form in (Form.REAL, Form.NULL):

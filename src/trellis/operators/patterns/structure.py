@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby, islice
@@ -17,16 +18,18 @@ from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.language.bound import BoundQuery
 from trellis.operators.batch import PathBatch, RankRange, rank_labels
 from trellis.operators.contract import ListRequest, state_of
+from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.indexed import IndexedPositions, index_positions
 from trellis.operators.patterns.order import EventOrder
-from trellis.operators.patterns.paths import BoundVertices, Paths, find_paths, plan_over_vertices
+from trellis.operators.patterns.paths import BoundVertices, Paths, plan_over_vertices
+from trellis.operators.patterns.positions import NotSeparable, PositionPaths
 from trellis.operators.patterns.variables import Variables, make_variables
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.operator import TrendOperator
 from trellis.operators.trends.structure import GivenStructure
 from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan
-from trellis.plan.spec import INDEX
+from trellis.plan.spec import INDEX, SEARCH
 
 EVENTS_AT_ONCE = 1 << 17  # of the groups whose paths are held together, before it is known how many edges they have
 EDGES_AT_ONCE = 1 << 24  # of the groups whose paths are held together, as those before them have them
@@ -37,11 +40,8 @@ ROWS_AT_ONCE = 1 << 14  # of a batch of results that are ordered by their events
 class PatternPart:
     """The paths of the groups `[first, last)` and the operator over them."""
 
-    def __init__(
-        self, plan: Plan, events: Slice, variables: Variables, first: int, last: int, threads: int = 1
-    ) -> None:
-        self.plan, self.first, self.last, self._threads = plan, first, last, threads
-        self.paths: Paths = find_paths(plan, events, variables, first, last)
+    def __init__(self, plan: Plan, paths: Paths, first: int, last: int, threads: int = 1) -> None:
+        self.plan, self.paths, self.first, self.last, self._threads = plan, paths, first, last, threads
 
     @property
     def vertices(self) -> BoundVertices:
@@ -155,9 +155,21 @@ class PatternStructure:
         """Return the paths of groups `[first, last)`, or of others from `first` on that are at hand."""
         known = self._known
         if known is None or not known.first <= first < known.last:
-            known = PatternPart(self.plan, self.events, self.variables, first, last, self.threads)
+            known = PatternPart(self.plan, self._paths(first, last), first, last, self.threads)
             self._known = known
         return known
+
+    def _paths(self, first: int, last: int) -> Paths:
+        """Return the results of the groups `[first, last)`."""
+        if self.plan.positions is not None and self.plan.operator.method != SEARCH:
+            with suppress(NotSeparable):
+                return PositionPaths(self.plan, self.plan.positions, self.events, self.variables, first, last).paths()
+        return self.exploration.paths(first, last)
+
+    @cached_property
+    def exploration(self) -> Exploration:
+        """The exploration of matches by tables."""
+        return Exploration(self.plan, self.events, self.variables)
 
     def all_parts(self) -> Iterator[PatternPart]:
         """Yield the paths of all groups, each once."""

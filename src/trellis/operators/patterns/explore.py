@@ -1,0 +1,169 @@
+"""Explores the matches of groups by the compiled tables, with room that grows up to a bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.errors import OverflowInCondition, TrellisError
+from trellis.events.slice import Slice
+from trellis.kernels.explore import graph as g
+from trellis.kernels.explore import matches as m
+from trellis.kernels.explore import report as r
+from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
+from trellis.kernels.explore.lists import Lists, make_lists
+from trellis.language.syntax import Report
+from trellis.memory import free_memory
+from trellis.operators.patterns.paths import Paths
+from trellis.operators.patterns.tables import Compiled, compile_tables
+from trellis.operators.patterns.variables import Variables
+from trellis.plan.plan import Plan
+from trellis.plan.registers import register_text
+
+Ints = NDArray[np.int64]
+MOST_VERTICES = 1 << 25  # matches so far of one group
+MOST_EDGES = 1 << 30
+LEAST_VERTICES, LEAST_LISTS = 1 << 12, 1 << 10
+MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
+ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
+SAMPLED = 1 << 18  # vertices that are looked at for what multiplies them
+
+
+class Room:
+    """The arrays that an exploration works in."""
+
+    def __init__(self, compiled: Compiled, places: int) -> None:
+        self.compiled, self.places = compiled, places
+        self.vertices, self.edges, self.lists = LEAST_VERTICES, 4 * LEAST_VERTICES, LEAST_LISTS
+        self._make_graph()
+        self._make_lists()
+
+    @property
+    def width(self) -> int:
+        """The numbers of a match so far."""
+        return self.compiled.number(t.WIDTH)
+
+    def _make_graph(self) -> None:
+        self.graph = g.make_graph(self.vertices, self.edges, self.width, self.places)
+
+    def _make_lists(self) -> None:
+        compiled = self.compiled
+        variables, terms = compiled.number(t.VARIABLES), compiled.number(t.TERMS)
+        self.known: Lists = make_lists(self.lists, 8 * self.lists)
+        self.longer: Lists = make_lists(self.lists, 8 * self.lists)
+        self.scratch = m.Scratch(
+            np.zeros(int(compiled.begins[-1]) + 1, np.int64), *compiled.programs.scratch(),
+            np.empty(self.lists, np.int64), np.empty(self.lists, np.int64), np.empty(self.lists, np.int64),
+            np.zeros((max(m.LOOPS, variables), 4), np.int64), np.zeros(terms + 1, np.int64),
+        )  # fmt: skip
+        self.asked = np.empty(terms + 1, np.int64)
+        self.fresh = np.empty((variables, self.width), np.int64)
+
+    def grow(self, status: int, size: int) -> None:
+        """Make more room for what there was none for, or refuse."""
+        if status == m.TROUBLE:
+            raise self.compiled.misfit(int(self.scratch.decided[-1]), self.scratch.events)
+        if status == r.NO_BITS:
+            raise TrellisError(
+                f"REPORT maximal compares every two of the matches so far of {size:,} events, which are too many",
+                "Use REPORT unextendable, a shorter WITHIN, or a partition such as `[id]`.",
+            )
+        bytes_needed = 2 * (self.vertices * (8 * self.width + 48) + 4 * self.edges + 150 * self.lists)
+        if status == g.NO_VERTICES and (2 * self.vertices > MOST_VERTICES or bytes_needed > free_memory()):
+            raise self._too_many(f"more than {self.vertices:,} matches so far", size)
+        if status == g.NO_EDGES and (2 * self.edges > MOST_EDGES or bytes_needed > free_memory()):
+            raise self._too_many(f"more than {self.edges:,} steps between matches so far", size)
+        if status == m.NO_ROOM and (2 * self.lists > MOST_VERTICES or bytes_needed > free_memory()):
+            raise self._too_many(f"more than {self.lists:,} different sets of events", size)
+        if status == g.NO_VERTICES:
+            self.vertices *= 2
+            self.edges = max(self.edges, 2 * self.vertices)
+            self._make_graph()
+        elif status == g.NO_EDGES:
+            self.edges *= 2
+            self._make_graph()
+        else:
+            self.lists *= 4
+            self._make_lists()
+
+    def _too_many(self, what: str, size: int) -> TrellisError:
+        """Return the error, with the register that multiplies the vertices most."""
+        rows = self.graph.rows[: min(self.vertices, SAMPLED)]
+        different = {
+            register: len(np.unique(rows[:, m.SLOTS + slot])) for slot, register in enumerate(self.compiled.registers)
+        }
+        why = ""
+        if different:
+            register = max(different, key=lambda one: different[one])
+            texts = [
+                one.condition.text for one in self.compiled.guardings if register in map(one.register, one.references)
+            ]
+            kleene = register.variable not in (self.compiled.guardings[0].singles if self.compiled.guardings else ())
+            asks = f", for `{texts[0]}`" if texts else ""
+            why = f"; most of all they differ in {register_text(register, kleene)}{asks}"
+        return TrellisError(f"there are {what} of {size:,} events{why}", ADVICE)
+
+
+class Exploration:
+    """The matches of a slice by exploration."""
+
+    def __init__(self, plan: Plan, events: Slice, variables: Variables) -> None:
+        self.plan, self.events, self.variables = plan, events, variables
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The tables."""
+        try:
+            return compile_tables(self.plan, self.events, self.variables)
+        except OverflowInCondition:  # perhaps of an event that is never asked: then no value of it is an extreme
+            plain = tuple(replace(one, sets=True) for one in self.variables.guardings)
+            return compile_tables(self.plan, self.events, replace(self.variables, guardings=plain))
+
+    def paths(self, first: int, last: int) -> Paths:
+        """Return the results of the groups `[first, last)` as paths."""
+        groups, compiled = self.events.groups, self.compiled
+        lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
+        room = Room(compiled, int((hi[first:last] - lo[first:last]).max(initial=0)) * compiled.number(t.VARIABLES))
+        found = []
+        while True:
+            status, at, graphs = explore_groups(
+                compiled.tables, compiled.columns, compiled.programs.programs, room.known, room.scratch, room.graph,
+                room.asked, room.fresh, lo, hi, first, last,
+            )  # fmt: skip
+            sizes = hi[first:at] - lo[first:at]
+            found += self._reported(graphs, room, sizes)
+            if status == 0:
+                return _joined(found)
+            first = at
+            room.grow(status, int(hi[at] - lo[at]))
+
+    def _reported(self, graphs: GroupGraphs, room: Room, sizes: Ints) -> list[list[NDArray[np.generic]]]:
+        """Return the results of groups that were explored."""
+        chosen = np.empty(0, np.bool_) if self.events.begins is None else self.events.begins
+        mode, same = MODES[self.plan.bound.report], self.compiled.columns[t.SAME_ROW]
+        found, group = [], 0
+        while True:
+            status, group, *arrays = report_groups(graphs, group, mode, same, room.longer, room.scratch.members, chosen)
+            found.append(arrays)
+            if status == 0:
+                return found
+            room.grow(status, int(sizes[group]))
+
+
+def _joined(parts: list[list[NDArray[np.generic]]]) -> Paths:
+    if len(parts) == 1:
+        events, variables, offsets, targets, begins, ambiguous = parts[0]
+    else:
+        columns = [*zip(*parts, strict=True)]
+        vertices = np.cumsum([0, *(len(one) for one in columns[0])])
+        edges = np.cumsum([0, *(len(one) for one in columns[3])])
+        events, variables = np.concatenate(columns[0]), np.concatenate(columns[1])
+        offsets = np.concatenate([[0], *(one[1:] + edge for one, edge in zip(columns[2], edges, strict=False))])
+        targets = np.concatenate([one + v for one, v in zip(columns[3], vertices, strict=False)]).astype(np.int32)
+        begins = np.concatenate([[0], *(one[1:] + v for one, v in zip(columns[4], vertices, strict=False))])
+        ambiguous = np.concatenate(columns[5])
+    return Paths(events, variables, offsets, targets, begins, ambiguous)
