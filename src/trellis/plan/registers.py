@@ -8,7 +8,7 @@ whose events are compared by `<` the extreme value, by `=` the one value, by any
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -160,12 +160,12 @@ def _terms(condition: Condition) -> Iterator[Value]:
     return terms(condition.value)
 
 
-def register_text(register: Register, kleene: bool) -> str:
-    """Say what a register holds."""
+def register_text(register: Register, singles: frozenset[str]) -> str:
+    """Say what a register holds; `singles` are the variables that take one event."""
     var = register.variable
     match register.kind:
         case RegisterKind.FIRST:
-            return f"the first {var}" if kleene else var
+            return var if var in singles else f"the first {var}"
         case RegisterKind.LAST:
             return f"the last {var}"
         case RegisterKind.NTH:
@@ -189,8 +189,6 @@ def _value_text(value: Value | None) -> str:
 
 def _anonymous(value: Value) -> Value:
     """Return a value without which events of its variable it speaks of."""
-    from dataclasses import replace
-
     if isinstance(value, Column):
         return replace(value, var="", which=Which.EACH, nth=None)
     if isinstance(value, Operation):

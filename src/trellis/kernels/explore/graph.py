@@ -136,7 +136,7 @@ def _vertex(tables, columns, programs, lists, scratch, graph, row, lo, hi):
 @njit(cache=True, nogil=True)
 def asked_terms(tables, scratch, row, variable, asked):
     """Write the terms that an event must meet to be taken by a variable; return how many."""
-    bound, bit, size = row[BOUND], 1 << variable, 0
+    bound, bit, size = row[BOUND], 1 << variable, np.int64(0)
     for term in range(tables[t.TERMS]):
         own = t.at(tables, t.T_VARIABLES, term)
         if t.at(tables, t.T_ABSENT, term) >= 0 or not own & bit or (own & ~bit) & ~bound or not scratch.decided[term]:
@@ -192,7 +192,7 @@ def meets(tables, columns, programs, lists, scratch, row, variable, event, asked
 @njit(cache=True, nogil=True)
 def open_of(tables, columns, programs, lists, scratch, row):
     """Return the variables that may come next and those that may take events, and note which terms are decided."""
-    coming = open_ = 0
+    coming = open_ = np.int64(0)
     begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
     for b in range(begin, lists.ends[row[BRANCHES]], 2):
         coming |= t.at(tables, t.A_NEXT, lists.values[b])
@@ -207,7 +207,7 @@ def _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, asked,
     """Add the edges that leave a vertex, or with -1 those to the starts; return 0, or what went wrong."""
     coming, open_ = open_of(tables, columns, programs, lists, scratch, row)
     last = row[EVENT]
-    begin, end, policy = lo, hi, t.ANY
+    begin, end, policy = lo, hi, np.int64(t.ANY)
     if last >= 0:
         begin, end, policy = last + 1, min(hi, row[END]), tables[t.POLICY]
         if policy == t.CONTIGUOUS:
@@ -283,7 +283,7 @@ def explore(tables, columns, programs, lists, scratch, graph, asked, fresh, lo, 
     clear(lists)
     row = np.empty(graph.rows.shape[1], np.int64)
     begin_row(lists, scratch, row, hi)
-    answer = _go_on(tables, columns, programs, lists, scratch, graph, -1, row, asked, fresh, lo, hi)
+    answer = _go_on(tables, columns, programs, lists, scratch, graph, np.int64(-1), row, asked, fresh, lo, hi)
     if answer < 0:
         return answer
     for home in range((hi - lo) * variables):

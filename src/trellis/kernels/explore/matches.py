@@ -20,6 +20,7 @@ from trellis.kernels.expression.program import FALSE, MISFIT, TRUE, is_true
 EVENT, VARIABLE, BRANCHES, BOUND, TIES, END, SLOTS = range(7)
 FAILS, HOLDS = 0, 1
 NO_ROOM, TROUBLE, DEAD = -1, -2, -3  # lists are full; numbers leave 64 bits; a branch ends here
+NO_ONE = np.int64(-1)  # no event, no variable
 GUARD = 3  # numbers of an undecided NOT: the guard, and the times between which it forbids
 LOOPS = 8
 
@@ -202,7 +203,7 @@ def _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row,
             for term in range(tables[t.TERMS]):
                 if t.at(tables, t.T_ABSENT, term) == var and not t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]:
                     answer = holds(
-                        tables, columns, programs, lists, scratch, term, row, -1, t.at(tables, t.E_USABLE, i)
+                        tables, columns, programs, lists, scratch, term, row, NO_ONE, t.at(tables, t.E_USABLE, i)
                     )
                     if answer != TRUE:
                         break
@@ -216,10 +217,10 @@ def _low(tables, columns, guard, row):
     """Return the time behind which a guard begins, as the first event that has it; -1 for the edge."""
     after = t.at(tables, t.A_GUARD_AFTER, guard)
     if not after or row[EVENT] < 0:
-        return -1
+        return NO_ONE
     if t.at(tables, t.R_TIME_SLOT, 0) < 0:
         return columns[t.SAME_ROW, row[EVENT]]
-    low = -1
+    low = NO_ONE
     for var in range(tables[t.VARIABLES]):
         if after & (1 << var):
             low = max(low, row[SLOTS + t.at(tables, t.R_TIME_SLOT, var)])
@@ -321,11 +322,11 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
     for i in range(row.shape[0]):
         after[i] = row[i]
     after[EVENT], after[VARIABLE], after[BOUND] = event, variable, row[BOUND] | bit
-    if last < 0:
+    if row[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
     if not _remember(tables, columns, programs, lists, scratch, after, variable, event, is_bound):
         return NO_ROOM
-    size = 0
+    size = np.int64(0)
     begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
     for b in range(begin, lists.ends[row[BRANCHES]], 2):
         state, pending = lists.values[b], lists.values[b + 1]
@@ -352,7 +353,7 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
 @njit(cache=True, nogil=True)
 def _shorten(tables, columns, programs, lists, scratch, after, size, ties):
     """Leave of a match what its rest depends on."""
-    open_ = timed = guard_timed = absent = 0
+    open_ = timed = guard_timed = absent = np.int64(0)
     for b in range(0, size, 2):
         state, pending = scratch.branches[b], scratch.branches[b + 1]
         open_ |= t.at(tables, t.A_OPEN, state)
@@ -402,7 +403,7 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
             and not t.at(tables, t.T_VARIABLES, term) & ~bound
         ):
             if not scratch.decided[term] and is_decided(tables, term, open_, bound, after):
-                answer = holds(tables, columns, programs, lists, scratch, term, after, -1, -1)
+                answer = holds(tables, columns, programs, lists, scratch, term, after, NO_ONE, NO_ONE)
                 if answer != TRUE:
                     return TROUBLE if answer == MISFIT else DEAD
     size, guards = 0, scratch.guards
@@ -432,7 +433,7 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
 def is_complete(tables, columns, programs, lists, scratch, row, lo, hi):
     """Return whether a match, taken as it is, matches the whole pattern: `HOLDS`, `FAILS` or `TROUBLE`."""
     begin, end = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0, lists.ends[row[BRANCHES]]
-    open_, ways = 0, 0
+    open_, ways = np.int64(0), 0
     for b in range(begin, end, 2):
         state = lists.values[b]
         open_ |= t.at(tables, t.A_OPEN, state)
@@ -446,7 +447,7 @@ def is_complete(tables, columns, programs, lists, scratch, row, lo, hi):
             and not t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]
         ):
             if not is_decided(tables, term, open_, row[BOUND], row):
-                answer = holds(tables, columns, programs, lists, scratch, term, row, -1, -1)
+                answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, NO_ONE)
                 if answer != TRUE:
                     return TROUBLE if answer == MISFIT else FAILS
     for b in range(begin, end, 2):
@@ -481,7 +482,7 @@ def _ends(tables, columns, programs, lists, scratch, row, pending, way, lo, hi):
     for i in range(t.at(tables, t.A_WAY_GUARD_BEGINS, way), t.at(tables, t.A_WAY_GUARD_BEGINS, way + 1)):
         guard = t.at(tables, t.A_WAY_GUARDS, i)
         answer = _is_filled(
-            tables, columns, programs, lists, scratch, guard, _low(tables, columns, guard, row), -1, row, lo, hi
+            tables, columns, programs, lists, scratch, guard, _low(tables, columns, guard, row), NO_ONE, row, lo, hi
         )
         if answer != FALSE:
             return TROUBLE if answer == MISFIT else FAILS

@@ -16,8 +16,8 @@ WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN = range(3)  # how long a term needs a regi
 ANY, NEXT, CONTIGUOUS = range(3)  # policies
 NONE, CONFLICT = -1, -2  # values of registers: nothing, and different values where all should be one
 
-VARIABLES, TERMS, SPAN, POLICY, EVENTS, WIDTH = range(6)
-"""Numbers that stand at the head of the tables: of variables, terms, events and numbers of a match; and two settings."""
+VARIABLES, TERMS, SPAN, POLICY, EVENTS, WIDTH, NOTS = range(7)
+"""Numbers at the head of the tables: of variables, terms, events, numbers of a match, variables of NOT; two settings."""
 
 (
     A_BEGINS, A_VARIABLE, A_TARGET, A_AFTER, A_GUARD_BEGINS, A_GUARDS, A_NEXT, A_OPEN, A_TIMED, A_GUARD_TIMED, A_ABSENT,
@@ -26,7 +26,7 @@ VARIABLES, TERMS, SPAN, POLICY, EVENTS, WIDTH = range(6)
     T_LOOP_BEGINS, T_LOOP_SLOT, T_LOOP_VARIABLE, T_LOOP_PAIRS, T_NEED_BEGINS, T_NEED_SLOT, T_NEED_VARIABLE, T_NEED_KIND,
     R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
     E_BEGINS, E_USABLE, E_UPTO, B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
-) = range(6, 59)  # fmt: skip
+) = range(7, 60)  # fmt: skip
 """Lists in the tables, of which the head tells where they begin.
 
 `A_...`, the automaton; variables and guards are numbers, sets of variables are bits. The transitions of state `s` are
@@ -52,7 +52,7 @@ each term and variable, or -1; the reference that is remembered; the first row o
 the buckets.
 """
 
-HEAD = 59
+HEAD = 60
 SAME_ROW, LATER_ROW, UNTIL_ROW = range(3)
 """Rows of the matrix: the first event of the same time, of a later one, and the first that is too late for an event."""
 ROWS = 3

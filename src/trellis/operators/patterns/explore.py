@@ -13,6 +13,7 @@ from trellis.events.slice import Slice
 from trellis.kernels.explore import graph as g
 from trellis.kernels.explore import matches as m
 from trellis.kernels.explore import report as r
+from trellis.kernels.explore import count as c
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, make_lists
@@ -74,11 +75,11 @@ class Room:
             )
         bytes_needed = 2 * (self.vertices * (8 * self.width + 48) + 4 * self.edges + 150 * self.lists)
         if status == g.NO_VERTICES and (2 * self.vertices > MOST_VERTICES or bytes_needed > free_memory()):
-            raise self._too_many(f"more than {self.vertices:,} matches so far", size)
+            raise self.too_many(self.graph.rows, f"more than {self.vertices:,} matches so far", size)
         if status == g.NO_EDGES and (2 * self.edges > MOST_EDGES or bytes_needed > free_memory()):
-            raise self._too_many(f"more than {self.edges:,} steps between matches so far", size)
+            raise self.too_many(self.graph.rows, f"more than {self.edges:,} steps between matches so far", size)
         if status == m.NO_ROOM and (2 * self.lists > MOST_VERTICES or bytes_needed > free_memory()):
-            raise self._too_many(f"more than {self.lists:,} different sets of events", size)
+            raise self.too_many(self.graph.rows, f"more than {self.lists:,} different sets of events", size)
         if status == g.NO_VERTICES:
             self.vertices *= 2
             self.edges = max(self.edges, 2 * self.vertices)
@@ -90,21 +91,20 @@ class Room:
             self.lists *= 4
             self._make_lists()
 
-    def _too_many(self, what: str, size: int) -> TrellisError:
-        """Return the error, with the register that multiplies the vertices most."""
-        rows = self.graph.rows[: min(self.vertices, SAMPLED)]
-        different = {
-            register: len(np.unique(rows[:, m.SLOTS + slot])) for slot, register in enumerate(self.compiled.registers)
-        }
+    def too_many(self, rows: Ints, what: str, size: int) -> TrellisError:
+        """Return the error for too many matches so far, with the register that multiplies them most."""
+        rows, compiled = rows[:SAMPLED], self.compiled
+        different = [len(np.unique(rows[:, m.SLOTS + slot])) for slot in range(len(compiled.registers))]
         why = ""
         if different:
-            register = max(different, key=lambda one: different[one])
+            register = compiled.registers[int(np.argmax(different))]
             texts = [
-                one.condition.text for one in self.compiled.guardings if register in map(one.register, one.references)
+                one.condition.text
+                for one in compiled.guardings
+                if register.variable in one.variables and register in map(one.register, one.references)
             ]
-            kleene = register.variable not in (self.compiled.guardings[0].singles if self.compiled.guardings else ())
             asks = f", for `{texts[0]}`" if texts else ""
-            why = f"; most of all they differ in {register_text(register, kleene)}{asks}"
+            why = f"; most of all they differ in {register_text(register, compiled.guardings[0].singles)}{asks}"
         return TrellisError(f"there are {what} of {size:,} events{why}", ADVICE)
 
 
@@ -141,9 +141,46 @@ class Exploration:
             first = at
             room.grow(status, int(hi[at] - lo[at]))
 
+    def counts(self, first: int, last: int) -> list[int]:
+        """Return the exact numbers of matches of the groups `[first, last)`, where all of them are results."""
+        groups, compiled = self.events.groups, self.compiled
+        lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
+        room, chosen = Room(compiled, 0), self._chosen
+        size, limbs = LEAST_VERTICES, 1
+        variables, row = compiled.number(t.VARIABLES), np.empty(room.width, np.int64)
+        classes = c.make_classes(size, room.width, variables, limbs)
+        totals, found = np.zeros((len(groups), limbs), np.uint64), []
+        while True:
+            status, at = c.count_groups(
+                compiled.tables, compiled.columns, compiled.programs.programs, room.known, room.scratch, classes, row,
+                room.fresh[0], room.asked, lo, hi, first, last, chosen, totals,
+            )  # fmt: skip
+            found += [sum(limb << (64 * i) for i, limb in enumerate(one)) for one in totals[first:at].tolist()]
+            if status == 0:
+                return found
+            first = at
+            if status == c.NO_LIMBS:
+                limbs *= 2
+                totals = np.zeros((len(groups), limbs), np.uint64)
+            elif status == c.NO_CLASSES:
+                size *= 2
+                if size > MOST_VERTICES or size * self._class_bytes(room, limbs) > free_memory():
+                    rows = classes.rows
+                    raise room.too_many(rows, f"more than {size // 2:,} different matches so far", int(hi[at] - lo[at]))
+            else:
+                room.grow(status, int(hi[at] - lo[at]))
+            classes = c.make_classes(size, room.width, variables, limbs)
+
+    def _class_bytes(self, room: Room, limbs: int) -> int:
+        return 8 * room.width + 16 * limbs + 40 + self.compiled.number(t.VARIABLES) * (24 * c.QUICK + 6)
+
+    @property
+    def _chosen(self) -> NDArray[np.bool_]:
+        return np.empty(0, np.bool_) if self.events.begins is None else self.events.begins
+
     def _reported(self, graphs: GroupGraphs, room: Room, sizes: Ints) -> list[list[NDArray[np.generic]]]:
         """Return the results of groups that were explored."""
-        chosen = np.empty(0, np.bool_) if self.events.begins is None else self.events.begins
+        chosen = self._chosen
         mode, same = MODES[self.plan.bound.report], self.compiled.columns[t.SAME_ROW]
         found, group = [], 0
         while True:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.language.bound import BoundQuery
+from trellis.language.syntax import Report, Select
 from trellis.operators.batch import PathBatch, RankRange, rank_labels
 from trellis.operators.contract import ListRequest, state_of
 from trellis.operators.patterns.explore import Exploration
@@ -91,20 +92,19 @@ class PatternPart:
         return batch.on(*self.vertices, self.first)
 
     def _by_events(self, group: int, begin: int, end: int) -> Iterator[PathBatch]:
-        paths = self._order(group).paths(begin, end, *length_bounds(self.plan.bound.having))
+        order, lengths = self._order(group), length_bounds(self.plan.bound.having)
         while begin < end:
-            some = [*islice(paths, min(ROWS_AT_ONCE, end - begin))]
-            if not some:
+            vertices, ends = order.paths(begin, min(ROWS_AT_ONCE, end - begin), *lengths)
+            if not len(ends):
                 return
-            vertices = np.array([v for path in some for v in path], np.int32)
-            ends = np.cumsum([len(path) for path in some])
-            yield self._bound(PathBatch.of_ends(vertices, ends, rank_labels([(group, begin, len(some))])))
-            begin += len(some)
+            yield self._bound(PathBatch.of_ends(vertices, ends, rank_labels([(group, begin, len(ends))])))
+            begin += len(ends)
 
     def _order(self, group: int) -> EventOrder:
         paths = self.paths
         lo, hi = paths.begins[group], paths.begins[group + 1]
-        return EventOrder(paths.offsets, paths.successors, paths.events, int(lo), int(hi))
+        total = self.operator.counts[group]
+        return EventOrder(paths.offsets, paths.successors, paths.events, int(lo), int(hi), total)
 
 
 class PatternStructure:
@@ -135,7 +135,19 @@ class PatternStructure:
         """The exact number of results of each group."""
         if self.indexed is not None:
             return self.indexed.operator.counts
+        if self._counts_alone:
+            return self.exploration.counts(0, len(self.events.groups))
         return [count for part in self.all_parts() for count in part.operator.counts]
+
+    @property
+    def _counts_alone(self) -> bool:
+        """Whether the exploration counts without a graph: all matches are results, of whatever length."""
+        plan = self.plan
+        if plan.operator.method != SEARCH or plan.bound.having or plan.automaton.concurrent:
+            return False
+        if plan.bound.select is not Select.ANY or plan.bound.report is Report.MAXIMAL:
+            return False
+        return plan.bound.report is Report.ANY or plan.automaton.reports_all()
 
     def parts(self, groups: Sequence[int]) -> Iterator[PatternPart]:
         """Yield the paths of groups, in rising order: of as many together as the edges of those before allow."""

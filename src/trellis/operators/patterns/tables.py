@@ -100,6 +100,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> Compiled:
         t.POLICY: POLICIES[plan.bound.select],
         t.EVENTS: len(events),
         t.WIDTH: matches.SLOTS + registers.width,
+        t.NOTS: len(codes) - takes,
     }
     lists = {field: values for part in parts for field, values in part.items()}
     tables = t.pack(numbers | rows.first, lists)
@@ -231,7 +232,7 @@ class _Registers:
         register = one.register(reference)
         if register is None:
             return
-        names = {c for c in _names(one, reference)}
+        names = set(_names(one, reference))
         for wanted in (register, *self._beside(register)):
             self.slots.setdefault(wanted, len(self.slots))
             self._columns.setdefault(wanted, set()).update(names)
