@@ -401,11 +401,12 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
             t.at(tables, t.T_LATE, term)
             and t.at(tables, t.T_ABSENT, term) < 0
             and not t.at(tables, t.T_VARIABLES, term) & ~bound
+            and not scratch.decided[term]
+            and is_decided(tables, term, open_, bound, after)
         ):
-            if not scratch.decided[term] and is_decided(tables, term, open_, bound, after):
-                answer = holds(tables, columns, programs, lists, scratch, term, after, NO_ONE, NO_ONE)
-                if answer != TRUE:
-                    return TROUBLE if answer == MISFIT else DEAD
+            answer = holds(tables, columns, programs, lists, scratch, term, after, NO_ONE, NO_ONE)
+            if answer != TRUE:
+                return TROUBLE if answer == MISFIT else DEAD
     size, guards = 0, scratch.guards
     begin = lists.ends[pending - 1] if pending else 0
     new = t.at(tables, t.A_GUARD_BEGINS, transition)
@@ -445,11 +446,11 @@ def is_complete(tables, columns, programs, lists, scratch, row, lo, hi):
             t.at(tables, t.T_LATE, term)
             and t.at(tables, t.T_ABSENT, term) < 0
             and not t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]
+            and not is_decided(tables, term, open_, row[BOUND], row)
         ):
-            if not is_decided(tables, term, open_, row[BOUND], row):
-                answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, NO_ONE)
-                if answer != TRUE:
-                    return TROUBLE if answer == MISFIT else FAILS
+            answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, NO_ONE)
+            if answer != TRUE:
+                return TROUBLE if answer == MISFIT else FAILS
     for b in range(begin, end, 2):
         state, pending = lists.values[b], lists.values[b + 1]
         for way in range(t.at(tables, t.A_WAY_BEGINS, state), t.at(tables, t.A_WAY_BEGINS, state + 1)):

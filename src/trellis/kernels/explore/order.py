@@ -205,9 +205,7 @@ def _next_binding(offsets, successors, depth, levels, d):
             continue
         if not levels.useful[chosen[d]]:
             continue
-        if d > 0 and not _is_edge(
-            offsets, successors, levels.vertices[chosen[d - 1]], levels.vertices[chosen[d]]
-        ):
+        if d > 0 and not _is_edge(offsets, successors, levels.vertices[chosen[d - 1]], levels.vertices[chosen[d]]):
             continue
         if d == depth:
             return True

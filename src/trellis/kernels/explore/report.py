@@ -147,7 +147,7 @@ def _bits(graph):
 
 @njit(cache=True, nogil=True)
 def _met(before, vertex, near):
-    for k in range(near.shape[0]):
+    for k in range(near.shape[0]):  # noqa: SIM110 (Numba)
         if before[vertex, k] & near[k]:
             return True
     return False
@@ -183,7 +183,7 @@ def follow(graph, mode, same, lists, members):
     while status == 0:
         if own < 0:  # the starts come first
             if next_start == graph.starts.shape[0]:
-                own = 0
+                own = np.int64(0)
                 if number == 0:
                     break
                 place_of = graph.offsets[vertices[0]]
@@ -259,7 +259,7 @@ def follow(graph, mode, same, lists, members):
                 place = hashed(pair, 0, 2) & mask
                 while table[place]:
                     place = (place + np.uint64(1)) & mask
-            found = number
+            found = np.int64(number)
             vertices[number], longer[number] = vertex, beside
             is_result = graph.complete[vertex] and not followed[vertex]
             for i in range(count):
@@ -295,7 +295,7 @@ def _gather(lists, longer, vertex, beyond, near):
 
 @njit(cache=True, nogil=True)
 def _beside(graph, lists, longer, vertex, members):
-    """Write where longer matches come to with the event and variable of a vertex; return how many, or -1 for no room."""
+    """Write where longer matches come to with the event and variable of a vertex; return how many, -1 for no room."""
     low, high, count = np.int64(graph.group[vertex]), np.int64(graph.group_end[vertex]), 0
     begin = lists.ends[longer - 1] if longer else 0
     for i in range(begin, lists.ends[longer]):
@@ -408,7 +408,7 @@ def paths_of(graph, product, chosen):
                 out_variables[vertex] = graph.variables[vertices[one]]
                 if not ends:
                     first_edge, rising = edge, True
-                    before = -1
+                    before = np.int64(-1)
                     for i in range(offsets[one], offsets[one + 1]):
                         after = targets[i]
                         if not alive[after]:

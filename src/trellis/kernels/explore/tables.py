@@ -17,7 +17,7 @@ ANY, NEXT, CONTIGUOUS = range(3)  # policies
 NONE, CONFLICT = -1, -2  # values of registers: nothing, and different values where all should be one
 
 VARIABLES, TERMS, SPAN, POLICY, EVENTS, WIDTH, NOTS = range(7)
-"""Numbers at the head of the tables: of variables, terms, events, numbers of a match, variables of NOT; two settings."""
+"""Numbers at the head of the tables: of variables, terms, events, numbers of a match, variables of NOT; settings."""
 
 (
     A_BEGINS, A_VARIABLE, A_TARGET, A_AFTER, A_GUARD_BEGINS, A_GUARDS, A_NEXT, A_OPEN, A_TIMED, A_GUARD_TIMED, A_ABSENT,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition, TrellisError
 from trellis.events.slice import Slice
+from trellis.kernels.explore import count as c
 from trellis.kernels.explore import graph as g
 from trellis.kernels.explore import matches as m
 from trellis.kernels.explore import report as r
-from trellis.kernels.explore import count as c
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, make_lists
@@ -178,7 +179,7 @@ class Exploration:
     def _chosen(self) -> NDArray[np.bool_]:
         return np.empty(0, np.bool_) if self.events.begins is None else self.events.begins
 
-    def _reported(self, graphs: GroupGraphs, room: Room, sizes: Ints) -> list[list[NDArray[np.generic]]]:
+    def _reported(self, graphs: GroupGraphs, room: Room, sizes: Ints) -> list[list[NDArray[Any]]]:
         """Return the results of groups that were explored."""
         chosen = self._chosen
         mode, same = MODES[self.plan.bound.report], self.compiled.columns[t.SAME_ROW]
@@ -191,7 +192,7 @@ class Exploration:
             room.grow(status, int(sizes[group]))
 
 
-def _joined(parts: list[list[NDArray[np.generic]]]) -> Paths:
+def _joined(parts: list[list[NDArray[Any]]]) -> Paths:
     if len(parts) == 1:
         events, variables, offsets, targets, begins, ambiguous = parts[0]
     else:

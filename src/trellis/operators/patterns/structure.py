@@ -16,7 +16,6 @@ import pyarrow as pa
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.language.bound import BoundQuery
-from trellis.language.syntax import Report, Select
 from trellis.operators.batch import PathBatch, RankRange, rank_labels
 from trellis.operators.contract import ListRequest, state_of
 from trellis.operators.patterns.explore import Exploration
@@ -29,6 +28,7 @@ from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.operator import TrendOperator
 from trellis.operators.trends.structure import GivenStructure
 from trellis.operators.trends.tasks import length_bounds
+from trellis.plan.carried import counts_alone
 from trellis.plan.plan import Plan
 from trellis.plan.spec import INDEX, SEARCH
 
@@ -135,19 +135,9 @@ class PatternStructure:
         """The exact number of results of each group."""
         if self.indexed is not None:
             return self.indexed.operator.counts
-        if self._counts_alone:
+        if self.plan.operator.method == SEARCH and counts_alone(self.plan):
             return self.exploration.counts(0, len(self.events.groups))
         return [count for part in self.all_parts() for count in part.operator.counts]
-
-    @property
-    def _counts_alone(self) -> bool:
-        """Whether the exploration counts without a graph: all matches are results, of whatever length."""
-        plan = self.plan
-        if plan.operator.method != SEARCH or plan.bound.having or plan.automaton.concurrent:
-            return False
-        if plan.bound.select is not Select.ANY or plan.bound.report is Report.MAXIMAL:
-            return False
-        return plan.bound.report is Report.ANY or plan.automaton.reports_all()
 
     def parts(self, groups: Sequence[int]) -> Iterator[PatternPart]:
         """Yield the paths of groups, in rising order: of as many together as the edges of those before allow."""

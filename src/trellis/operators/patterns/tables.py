@@ -389,7 +389,9 @@ def _buckets(
     """Return the events by value for terms that equate two events."""
     size = rows.size
     of_term = np.full((len(guardings), max(1, len(variables.codes))), -1, np.int64)
-    reference, buckets, first, begins, lists = [], [], 0, [np.zeros(1, np.int64)], []
+    reference: list[int] = []
+    buckets: list[Ints] = []
+    begins, lists, first = [np.zeros(1, np.int64)], [], 0
     total = 0
     for number, one in enumerate(guardings):
         instructions = programs.instructions(number)
