@@ -15,12 +15,14 @@ EQUAL, DIFFERENT, LESS, AT_MOST, GREATER, AT_LEAST = range(6)
 (
     COMPARE_COLUMNS, LOAD_WHOLE, LOAD_REAL, CONSTANT_WHOLE, CONSTANT_REAL, NULL, COMPARE_WHOLE, COMPARE_REAL,
     COMPARE_MIXED, COMPARE_SCALED, ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATIVE, ABSOLUTE, SCALE, ADD_REAL,
-    SUBTRACT_REAL, MULTIPLY_REAL, DIVIDE_REAL, REMAINDER_REAL, NEGATIVE_REAL, ABSOLUTE_REAL, TO_REAL, AND, OR, NOT,
-    IS_NULL, COALESCE_WHOLE, COALESCE_REAL,
-) = range(31)  # fmt: skip
+    SUBTRACT_REAL, MULTIPLY_REAL, DIVIDE_REAL, REMAINDER_REAL, NEGATIVE_REAL, ABSOLUTE_REAL, FLOOR, CEIL, ROOT,
+    LOGARITHM, EXPONENTIAL, ROUND, TO_REAL, AND, OR, NOT, IS_NULL, COALESCE_WHOLE, COALESCE_REAL, CHOOSE_WHOLE,
+    CHOOSE_REAL,
+) = range(39)  # fmt: skip
 FALSE, TRUE, MISFIT = 0, 1, 2  # the answers; MISFIT: a number leaves 64 bits
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 EXACT = 1 << 53  # doubles hold all integers up to here
+LARGEST_WHOLE = float(1 << 52)  # from here on doubles have no digits behind the point
 SMALL = 1 << 31  # products of two such numbers stay within 64 bits
 FIELDS = 6
 
@@ -97,6 +99,32 @@ def _sign_of_decimal(x, y, power):
 
 
 @register_jitable
+def _in_units(number, scale, unit, digits):
+    """Return the double nearest to `number / scale` units; both are whole, so one division rounds once."""
+    return number / (scale * unit) if digits >= 0 else number * unit / scale
+
+
+@register_jitable
+def _rounded(value, digits):
+    """Round half away from zero, as the columns do; NaN where only the shortest decimal tells."""
+    size, unit = abs(value), 10.0 ** abs(digits)
+    units = size * unit if digits >= 0 else size
+    if units >= 2.0 * LARGEST_WHOLE if digits >= 0 else np.isinf(size):
+        return value
+    if units * 16.0 >= LARGEST_WHOLE:
+        return np.nan
+    whole = np.floor(size * unit if digits >= 0 else size / unit)
+    if _in_units(whole, 1.0, unit, digits) > size:
+        whole -= 1.0
+    if _in_units(whole + 1.0, 1.0, unit, digits) <= size:
+        whole += 1.0
+    if size >= _in_units((2.0 * whole + 1.0) * 5.0, 10.0, unit, digits):
+        whole += 1.0
+    found = _in_units(whole, 1.0, unit, digits)
+    return -found if value < 0.0 else found
+
+
+@register_jitable
 def _times_overflows(x, y):
     """Return whether a product leaves 64 bits; it is not computed, since LLVM takes it for granted that none does."""
     if (-SMALL < x < SMALL and -SMALL < y < SMALL) or x == 0 or y == 0:
@@ -170,6 +198,9 @@ def _run(programs, begin, end, events, at, whole, real, there):
             there[i], whole[i] = there[a] or there[b], whole[a] if there[a] else whole[b]
         elif op == COALESCE_REAL:
             there[i], real[i] = there[a] or there[b], real[a] if there[a] else real[b]
+        elif op in (CHOOSE_WHOLE, CHOOSE_REAL):
+            k = b if there[a] and whole[a] == 1 else c
+            there[i], whole[i], real[i] = there[k], whole[k], real[k]
         elif COMPARE_WHOLE <= op <= COMPARE_SCALED:
             there[i] = there[b] and there[c]
             whole[i] = 0
@@ -232,6 +263,7 @@ def _run(programs, begin, end, events, at, whole, real, there):
             if there[i]:
                 v = real[a]
                 w = real[b] if op < NEGATIVE_REAL else 0.0
+                u = 0.0
                 if op == ADD_REAL:
                     u = v + w
                 elif op == SUBTRACT_REAL:
@@ -242,8 +274,24 @@ def _run(programs, begin, end, events, at, whole, real, there):
                     u = v / w if w != 0.0 else np.nan
                 elif op == REMAINDER_REAL:
                     u = np.fmod(v, w) if w != 0.0 else np.nan
+                elif op == NEGATIVE_REAL:
+                    u = -v
+                elif op == ABSOLUTE_REAL:
+                    u = abs(v)
+                elif op == FLOOR:
+                    u = np.floor(v)
+                elif op == CEIL:
+                    u = np.ceil(v)
+                elif op == ROOT:
+                    u = np.sqrt(v) if v >= 0.0 else np.nan
+                elif op == LOGARITHM:
+                    u = np.log(v) if v > 0.0 else np.nan
+                elif op == EXPONENTIAL:
+                    u = np.exp(v)
                 else:
-                    u = -v if op == NEGATIVE_REAL else abs(v)
+                    u = _rounded(v, b)
+                    if np.isnan(u):
+                        return MISFIT
                 there[i] = not np.isnan(u)
                 real[i] = u
     return TRUE if there[i] and whole[i] == 1 else FALSE

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition, TrellisError
-from trellis.events.slice import Slice
+from trellis.events.slice import Groups, Slice
 from trellis.kernels.explore import count as c
 from trellis.kernels.explore import graph as g
 from trellis.kernels.explore import matches as m
@@ -124,9 +124,9 @@ class Exploration:
             plain = tuple(replace(one, sets=True) for one in self.variables.guardings)
             return compile_tables(self.plan, self.events, replace(self.variables, guardings=plain))
 
-    def paths(self, first: int, last: int) -> Paths:
+    def paths(self, groups: Groups, first: int, last: int) -> Paths:
         """Return the results of the groups `[first, last)` as paths."""
-        groups, compiled = self.events.groups, self.compiled
+        compiled = self.compiled
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
         room = Room(compiled, int((hi[first:last] - lo[first:last]).max(initial=0)) * compiled.number(t.VARIABLES))
         found = []
@@ -142,9 +142,9 @@ class Exploration:
             first = at
             room.grow(status, int(hi[at] - lo[at]))
 
-    def counts(self, first: int, last: int) -> list[int]:
-        """Return the exact numbers of matches of the groups `[first, last)`, where all of them are results."""
-        groups, compiled = self.events.groups, self.compiled
+    def counts(self, groups: Groups) -> list[int]:
+        """Return the exact numbers of matches of groups, where all of them are results."""
+        compiled, first, last = self.compiled, 0, len(groups)
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
         room, chosen = Room(compiled, 0), self._chosen
         size, limbs = LEAST_VERTICES, 1
