@@ -31,8 +31,8 @@ mode, same, chosen
     REPORT, the first event of the same time, and the events at which results may begin (empty: all).
 
 Invariants: a match goes on with later events only. A register that no condition can ask for any more is cleared, so
-that matches with the same rest are one. Kernels that find too little room return what there is too little of; nothing is
-kept of the group then. Cost: for each match so far the events that its variables may take next, or those with an equal
-value where a condition demands it; under skip-till-next as many as are skipped. Source: own; the automaton with
+that matches with the same rest are one. Kernels that find too little room return what there is too little of; nothing
+is kept of the group then. Cost: for each match so far the events that its variables may take next, or those with an
+equal value where a condition demands it; under skip-till-next as many as are skipped. Source: own; the automaton with
 registers follows SASE. See docs/patterns.md.
 """

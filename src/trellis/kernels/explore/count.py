@@ -59,7 +59,7 @@ class Classes(NamedTuple):
     live, touched
         The classes that events can still join, and those with fresh matches.
     sizes
-        How many classes, live ones, and touched ones there are.
+        How many classes, live ones, and touched ones there are, and the most classes that a group had.
     """
 
     rows: np.ndarray
@@ -77,7 +77,7 @@ class Classes(NamedTuple):
     sizes: np.ndarray
 
 
-ALL, LIVE, TOUCHED = range(3)
+ALL, LIVE, TOUCHED, MOST = range(4)
 
 
 def make_classes(classes: int, width: int, variables: int, limbs: int) -> Classes:
@@ -87,7 +87,7 @@ def make_classes(classes: int, width: int, variables: int, limbs: int) -> Classe
         np.zeros((classes, limbs), np.uint64), np.empty(classes, np.int64), np.zeros((classes, variables), np.int32),
         np.zeros((classes, variables), np.bool_), np.full((classes, variables), -1, np.int8),
         np.empty((classes, variables, QUICK, 3), np.int64), np.zeros(2 * classes, np.int32),
-        np.empty(classes, np.int64), np.empty(classes, np.int32), np.empty(classes, np.int32), np.zeros(3, np.int64),
+        np.empty(classes, np.int64), np.empty(classes, np.int32), np.empty(classes, np.int32), np.zeros(4, np.int64),
     )  # fmt: skip
 
 
@@ -292,7 +292,8 @@ def _forget_classes(classes):
     """Empty the classes."""
     for i in range(classes.sizes[ALL]):
         classes.table[classes.at[i]] = 0
-    for k in range(3):
+    classes.sizes[MOST] = max(classes.sizes[MOST], classes.sizes[ALL])
+    for k in range(MOST):
         classes.sizes[k] = 0
 
 

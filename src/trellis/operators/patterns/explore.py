@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -114,6 +115,7 @@ class Exploration:
 
     def __init__(self, plan: Plan, events: Slice, variables: Variables) -> None:
         self.plan, self.events, self.variables = plan, events, variables
+        self._classes = 0
 
     @cached_property
     def compiled(self) -> Compiled:
@@ -126,21 +128,39 @@ class Exploration:
 
     def paths(self, groups: Groups, first: int, last: int) -> Paths:
         """Return the results of the groups `[first, last)` as paths."""
+        room, found = self._room(groups, first, last), []
+        for graphs, sizes in self._graphs(groups, first, last, room):
+            found += self._reported(graphs, room, sizes)
+        return _joined(found)
+
+    def vertices(self, groups: Groups) -> int:
+        """Return how many matches so far there are."""
+        room = self._room(groups, 0, len(groups))
+        return sum(len(graphs.events) for graphs, _ in self._graphs(groups, 0, len(groups), room))
+
+    def _room(self, groups: Groups, first: int, last: int) -> Room:
+        most = int((groups.hi[first:last] - groups.lo[first:last]).max(initial=0))
+        return Room(self.compiled, most * self.compiled.number(t.VARIABLES))
+
+    def _graphs(self, groups: Groups, first: int, last: int, room: Room) -> Iterator[tuple[GroupGraphs, Ints]]:
+        """Yield the graphs of groups, and their numbers of events."""
         compiled = self.compiled
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
-        room = Room(compiled, int((hi[first:last] - lo[first:last]).max(initial=0)) * compiled.number(t.VARIABLES))
-        found = []
-        while True:
+        status = 1
+        while status:
             status, at, graphs = explore_groups(
                 compiled.tables, compiled.columns, compiled.programs.programs, room.known, room.scratch, room.graph,
                 room.asked, room.fresh, lo, hi, first, last,
             )  # fmt: skip
-            sizes = hi[first:at] - lo[first:at]
-            found += self._reported(graphs, room, sizes)
-            if status == 0:
-                return _joined(found)
-            first = at
-            room.grow(status, int(hi[at] - lo[at]))
+            yield graphs, hi[first:at] - lo[first:at]
+            if status:
+                first = at
+                room.grow(status, int(hi[at] - lo[at]))
+
+    def classes(self, groups: Groups) -> int:
+        """Return how many matches so far are told apart when they are counted, at most at once."""
+        self.counts(groups)
+        return self._classes
 
     def counts(self, groups: Groups) -> list[int]:
         """Return the exact numbers of matches of groups, where all of them are results."""
@@ -158,6 +178,7 @@ class Exploration:
             )  # fmt: skip
             found += [sum(limb << (64 * i) for i, limb in enumerate(one)) for one in totals[first:at].tolist()]
             if status == 0:
+                self._classes = int(classes.sizes[c.MOST])
                 return found
             first = at
             if status == c.NO_LIMBS:

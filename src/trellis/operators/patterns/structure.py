@@ -19,6 +19,7 @@ from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.language.bound import BoundQuery
 from trellis.operators.batch import PathBatch, RankRange, rank_labels
 from trellis.operators.contract import ListRequest, state_of
+from trellis.operators.patterns.estimate import Estimate, estimate
 from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.indexed import IndexedPositions, index_positions
 from trellis.operators.patterns.order import EventOrder
@@ -144,6 +145,13 @@ class PatternStructure:
         if self.plan.operator.method == SEARCH and counts_alone(self.plan):
             return self.exploration.counts(self.events.groups)
         return [count for part in self.all_parts() for count in part.operator.counts]
+
+    @cached_property
+    def estimate(self) -> Estimate | None:
+        """The cost of a search, by a sample; None for other ways."""
+        if self.plan.operator.method != SEARCH:
+            return None
+        return estimate(self.exploration, counts_alone(self.plan))
 
     def parts(self, groups: Sequence[int]) -> Iterator[PatternPart]:
         """Yield the paths of groups, in rising order: of as many together as the edges of those before allow."""
