@@ -194,6 +194,10 @@ class QueryOperator(ABC):
 
     # --- Words ------------------------------------------------------------------------------------------------
 
+    def seconds(self) -> float | None:
+        """Return how long counting takes, about, where that is worth telling before; None where it is quick."""
+        return None
+
     @abstractmethod
     def describe(self) -> dict[str, str]:
         """Return facts for `explain`, with numbers: a few names with a text each."""

@@ -213,6 +213,10 @@ def test_what_is_wrong_is_told(text: str, message: str) -> None:
 
 
 def test_a_condition_that_tells_too_much_apart_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.operators.patterns.search.MOST_NODES", 5)
-    with pytest.raises(TrellisError, match="tell more than 5 partial matches of 8 events apart"):
+    monkeypatch.setattr("trellis.operators.patterns.explore.LEAST_VERTICES", 4)
+    monkeypatch.setattr("trellis.operators.patterns.explore.MOST_VERTICES", 4)
+    refused = (
+        r"more than 4 matches so far of 8 events; most of all they differ in the greatest x of a, for `a\.x < b\.x`"
+    )
+    with pytest.raises(TrellisError, match=refused):
         detect(FAR).count()

@@ -155,8 +155,15 @@ class PatternOperator(QueryOperator):
         found = operator.search_best(replace(request, bound=operator.plan.bound))
         return None if found is None else [batch.on(*indexed.vertices) for batch in found]
 
+    def seconds(self) -> float | None:
+        """Return how long counting takes, about, where it is a search; else None."""
+        found = self.structure.estimate
+        return None if found is None else found.seconds
+
     def describe(self) -> dict[str, str]:
-        """Say how many vertices and edges there are."""
+        """Say how many vertices and edges there are; of a search, about how many there will be."""
+        if self.structure.estimate is not None:
+            return self.structure.estimate.texts()
         sizes = [(len(part.paths.events), len(part.paths.successors)) for part in self.structure.all_parts()]
         vertices, edges = (sum(column) for column in zip(*sizes, strict=True)) if sizes else (0, 0)
         return {"vertices": f"{vertices:,} on results, with {edges:,} edges, in all windows and partitions"}
