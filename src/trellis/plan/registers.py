@@ -14,7 +14,8 @@ from functools import cached_property
 
 from trellis.language.bound import BoundQuery, Column, Condition, ConditionKind, Operation, Value, columns_of
 from trellis.language.syntax import Which
-from trellis.plan.relation import FLIPPED, terms
+from trellis.plan.cuts import FLIPPED
+from trellis.plan.relation import terms
 
 Reference = tuple[str, Which, int | None]
 ADJACENT = (Which.EARLIER, Which.LATER)

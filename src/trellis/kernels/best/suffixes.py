@@ -7,10 +7,10 @@ vertices is then a few nodes. Nothing is ever taken out or subtracted, so that a
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import saturating_sum
 from trellis.kernels.best.search import END, NOWHERE
+from trellis.kernels.jit import njit
 
 NOTHING = -(1 << 63)  # in place of a value that there is not
 

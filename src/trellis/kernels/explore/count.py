@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.graph import asked_terms, begin_row, meets, open_of
@@ -30,6 +29,7 @@ from trellis.kernels.explore.matches import (
     step,
 )
 from trellis.kernels.expression.program import COMPARE_COLUMNS, FIELDS, compares
+from trellis.kernels.jit import njit
 
 NO_CLASSES, NO_LIMBS = -7, -8  # what there is no room for
 UNKNOWN, CHANGING = 0, -1  # what is known of the class that a class leads to

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.explore import tables as t
@@ -27,6 +26,7 @@ from trellis.kernels.explore.matches import (
     step,
 )
 from trellis.kernels.expression.program import MISFIT, TRUE
+from trellis.kernels.jit import njit
 
 NO_VERTICES, NO_EDGES = -4, -5  # what there is no room for
 

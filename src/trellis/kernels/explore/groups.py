@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import grown
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.graph import explore, forget_graph
 from trellis.kernels.explore.report import EVERY, OrderedGraph, every_match, follow, ordered, paths_of
+from trellis.kernels.jit import njit
 
 
 class GroupGraphs(NamedTuple):

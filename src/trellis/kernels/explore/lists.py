@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from trellis.kernels.jit import njit
 
 SEED = np.uint64(0x9E3779B97F4A7C15)
 PRIME = np.uint64(0xFF51AFD7ED558CCD)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.lists import FULL, keep, keep_with
 from trellis.kernels.expression.program import FALSE, MISFIT, TRUE, is_true
+from trellis.kernels.jit import njit
 
 EVENT, VARIABLE, BRANCHES, BOUND, TIES, END, SLOTS = range(7)
 FAILS, HOLDS = 0, 1

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least
+from trellis.kernels.jit import njit
 
 NO_ROOM = -1
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)

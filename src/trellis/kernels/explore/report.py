@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least, grown
 from trellis.kernels.explore.graph import EDGES, STARTS, VERTICES
 from trellis.kernels.explore.lists import FULL, clear, hashed, keep
 from trellis.kernels.explore.matches import EVENT, NO_ROOM, VARIABLE
+from trellis.kernels.jit import njit
 
 EVERY, UNEXTENDABLE, MAXIMAL = range(3)
 NO_BITS = -6  # there are too many vertices to tell which reach which
