@@ -735,3 +735,77 @@ def sequence_case(draw: Any, *, most: int = 8, nots: bool = True, star: bool = F
         **draw(outputs(leaf.var, partition, False)),
     )
     return Case(query, table.rows, table.options, table.schema)
+
+
+# --- Fixed patterns ---------------------------------------------------------------------------------------
+
+
+@st.composite
+def fixed_patterns(draw: Any, names: Any, leaves: int, absent: Absents, depth: int = 3) -> s.Pattern:
+    """Draw a pattern of single events: SEQ, AND and OR, nested, with NOT in a SEQ."""
+    if leaves < 2 or depth == 0:
+        leaf = s.Single(draw(st.sampled_from(TYPES)), next(names))
+        return draw(_sequence([leaf], absent)) if draw(st.integers(0, 7)) == 0 else leaf
+    shape = draw(st.sampled_from(["seq", "seq", "and", "and", "or"]))
+    number = draw(st.integers(2, min(leaves, 3)))
+    shares = [1 + leaves // number - 1] * number
+    parts = [draw(fixed_patterns(names, max(1, share), absent, depth - 1)) for share in shares]
+    if shape == "or":
+        return s.Or(draw(_sharing(parts[:2])) if len(parts) == 2 else tuple(parts))
+    if shape == "and":
+        return s.And(tuple(parts))
+    return draw(_sequence(parts, absent))
+
+
+@st.composite
+def across_three(draw: Any, names: Sequence[str], clock: Clock) -> s.Condition:
+    """Draw a condition between two or three variables: arithmetic, ABS, OR, or a comparison."""
+    chosen = draw(st.lists(st.sampled_from(names), min_size=2, max_size=3, unique=True))
+    attr = draw(st.sampled_from("xxyd"))
+    values: list[s.Expression] = [s.Attribute(name, attr) for name in chosen]
+    op = draw(st.sampled_from(COMPARATORS))
+    shape = draw(st.integers(0, 4))
+    if len(values) == 3:
+        total = s.Arithmetic(draw(st.sampled_from("+-*")), values[0], values[1])
+        if shape < 3:
+            return s.Comparison(op, total, values[2])
+        other = s.Comparison(draw(st.sampled_from(COMPARATORS)), values[1], values[2])
+        return any_of(s.Comparison(op, values[0], values[1]), other)
+    difference = s.Arithmetic("-", values[0], values[1])
+    if shape == 0:
+        return s.Comparison(op, s.Call("ABS", (difference,)), draw(NUMBERS))
+    if shape == 1:
+        return any_of(s.Comparison(op, *values), draw(simple(attribute_of(chosen[0]), clock)))
+    return s.Comparison(op, *values)
+
+
+@st.composite
+def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4) -> Case:
+    """Draw a query over a pattern of single events, with conditions of any kind, NOT's variables too."""
+    absent = Absents(draw(st.sampled_from([4, 9, 9])))
+    pattern = draw(fixed_patterns(iter("abcdefgh"), draw(st.integers(2, most_leaves)), absent))
+    table = draw(tables(types=[*TYPES * 3, "C"], most=most))
+    leaves = [node for node in s.walk(pattern) if isinstance(node, s.Single)]
+    negated = {leaf.var for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+    names = sorted({leaf.var for leaf in leaves} - negated)
+    where: list[s.Condition] = []
+    for _ in range(draw(st.sampled_from([0, 1, 1, 2, 3]))):
+        if len(names) > 1 and draw(st.integers(0, 2)):
+            where.append(draw(across_three(names, table.clock)))
+        elif negated and draw(st.integers(0, 2)):
+            left, right = draw(st.sampled_from(sorted(negated))), draw(st.sampled_from(names))
+            where.append(draw(across_two(left, right, set(), table.clock)))
+        else:
+            where += draw(general_conditions(pattern, table.clock))
+    partition = ("g",) if draw(st.integers(0, 4)) == 0 else ()
+    if partition:
+        where.append(s.PartitionClause((s.Name("g"),)))
+    query = s.QuerySyntax(
+        pattern=pattern,
+        where=tuple(where),
+        having=draw(havings()),
+        report=draw(st.sampled_from([s.Report.ANY, *s.Report])),
+        within=draw(st.one_of(st.none(), withins(table.clock), withins(table.clock))),
+        **draw(outputs(draw(st.sampled_from(names)), partition, False)),
+    )
+    return Case(query, table.rows, table.options, table.schema)

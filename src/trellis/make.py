@@ -40,6 +40,10 @@ def operator_class(name: str) -> Make:
         from trellis.operators.sequences.operator import TreeOperator
 
         return TreeOperator
+    if name == o.JOINS:
+        from trellis.operators.joins.operator import JoinOperator
+
+        return JoinOperator
     assert name == o.NAMED
     from trellis.papers.operator import NamedOperator
 

@@ -85,7 +85,7 @@ def test_progress_that_is_asked_for_is_not_shown_in_a_pipe_either(prices: Path) 
 @pytest.mark.slow
 @pytest.mark.parametrize("delay", [1.5, 3.0, 4.5, 7.0, 12.0])
 def test_sigterm_while_spark_starts_is_quiet_and_leaves_no_jvm(prices: Path, delay: float) -> None:
-    process = start("count", RISING, prices)
+    process = start("count", RISING, prices, "--engine", "spark")
     time.sleep(delay)
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=60) == ("", "")

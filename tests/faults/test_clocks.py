@@ -1,6 +1,6 @@
 """Clocks a year ahead and behind, of the whole machine as a stream sees it: its Python, its JVM and its workers.
 
-`faketime` (of the Debian package of this name) gives processes another time of day. The times of files stay as they are.
+`faketime`, of the Debian package of this name, gives processes another time of day; the times of files stay.
 """
 
 from __future__ import annotations

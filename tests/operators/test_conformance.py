@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from tests.compare import OVERFLOW, detect, expected
 from tests.profiles import examples
-from tests.strategies import Case, case, chain_case, general_case, sequence_case
+from tests.strategies import Case, case, chain_case, fixed_case, general_case, sequence_case
 from trellis.errors import OverflowInCondition, UsageError
 from trellis.language.schema import Kind
 from trellis.make import operator_class
@@ -250,8 +250,9 @@ def check(drawn: Case, data: st.DataObject) -> None:
         (chain_case(most=7), 40),
         (sequence_case(most=7), 40),
         (general_case(most=6), 40),
+        (fixed_case(most=6), 60),
     ],
-    ids=["trends", "chains", "sequences", "patterns"],
+    ids=["trends", "chains", "sequences", "patterns", "joins"],
 )
 def test_every_operator_keeps_the_contract(cases: Any, number: int) -> None:
     @examples(number)
@@ -267,6 +268,10 @@ def test_the_registry_leads_to_all_operators() -> None:
     """The random cases reach every operator: one query of each kind does."""
     import trellis
 
-    texts = ["PATTERN E+ e[] WHERE e[i].x > e[i-1].x REPORT maximal", "PATTERN SEQ(A a, B b) WHERE a.x < b.x"]
+    texts = [
+        "PATTERN E+ e[] WHERE e[i].x > e[i-1].x REPORT maximal",
+        "PATTERN SEQ(A a, B b) WHERE a.x < b.x",
+        "PATTERN AND(A a, B b)",
+    ]
     names = {name for text in texts for name, _ in ways_of(trellis.query(text).plan(None, None, None))}
-    assert names == {"trends", "named", "sequences", "tree", "patterns"}
+    assert names == {"trends", "named", "sequences", "tree", "joins", "patterns"}

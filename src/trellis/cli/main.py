@@ -26,7 +26,9 @@ from trellis.cli.detect import detect
 from trellis.cli.explain import explain
 from trellis.cli.generate import generate_app
 from trellis.cli.graph import graph_app
+from trellis.cli.report import report
 from trellis.cli.stream import stream
+from trellis.cli.why import why
 from trellis.errors import MemoryExhausted, TrellisError
 from trellis.memory import exhausted
 
@@ -134,8 +136,8 @@ def _warnings_and_logs() -> Iterator[None]:
 _NOWHERE = logging.NullHandler()
 
 app = typer.Typer(
-    cls=Commands, invoke_without_command=True, add_completion=False, rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
+    cls=Commands, invoke_without_command=True, add_completion=True, rich_markup_mode="markdown",
+    pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 QUERIES = """
 Queries, such as:
@@ -153,6 +155,8 @@ app.command(epilog=QUERIES)(stream)
 app.add_typer(archive_app(), name="archive")
 app.add_typer(graph_app(), name="graph")
 app.add_typer(generate_app(), name="generate")
+app.command(epilog=QUERIES)(why)
+app.command(epilog=QUERIES)(report)
 app.command()(bench)
 app.command()(demo)
 

@@ -59,6 +59,12 @@ class ListRequest(Generic[T]):
         """The number of results."""
         return sum(end - begin for _, begin, end in self.ranges)
 
+    def ranks(self) -> dict[int, Ranks]:
+        """Return the ranks of each group that has any, for `at_each`."""
+        from trellis.operators.ranks import Ranks
+
+        return {group: Ranks.of(range(begin, end)) for group, begin, end in self.ranges if begin < end}
+
     def made(self, batch: PathBatch) -> T:
         """Make of a batch what the request wants, in the form that it asks for."""
         return self.make(batch.compacted() if self.compact else batch)
@@ -115,6 +121,8 @@ class QueryOperator(ABC):
     threads
         How many threads may count.
     """
+
+    lists_at_once = False  # whether several threads may list different ranks at the same time, once it is prepared
 
     def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
         self.plan, self.events, self.threads = plan, events, threads
@@ -185,6 +193,10 @@ class QueryOperator(ABC):
         _ = self.counts
 
     # --- Words ------------------------------------------------------------------------------------------------
+
+    def seconds(self) -> float | None:
+        """Return how long counting takes, about, where that is worth telling before; None where it is quick."""
+        return None
 
     @abstractmethod
     def describe(self) -> dict[str, str]:

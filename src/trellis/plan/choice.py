@@ -16,6 +16,7 @@ from trellis.language.syntax import Report, Select
 from trellis.plan import spec as o
 from trellis.plan.automaton import build_automaton
 from trellis.plan.carried import pattern_texts
+from trellis.plan.join import fixed_join, join_texts
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
 from trellis.plan.positions import position_graph
@@ -64,6 +65,7 @@ def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: AlgorithmSetti
         one_kleene=is_one_kleene(bound),
         positions=position_graph(automaton, bound, adjacent, other),
         sequence=fixed_sequence(automaton, bound, constant, other),
+        join=fixed_join(bound),
         operator=_UNCHOSEN,
     )
     return with_algorithm(plan, algorithm, settings or AlgorithmSettings())
@@ -183,6 +185,24 @@ def _sequence(plan: Plan, algorithm: str) -> OperatorSpec:
     )
 
 
+def _refuse_join(plan: Plan, algorithm: str) -> UsageError | None:
+    if plan.join is None:
+        return UsageError("the pattern repeats, or selects events otherwise than by skip-till-any", OTHER)
+    if algorithm in DEFAULTS and plan.positions is not None and plan.positions.indexable:
+        return UsageError("an index for each step counts without going far", OTHER)
+    return None
+
+
+def _join(plan: Plan, algorithm: str) -> OperatorSpec:
+    assert plan.join is not None
+    reason = "a pattern without repetition: its variables are joined, in the order of time that it asks for"
+    asked = "the algorithm was asked for"
+    return OperatorSpec(
+        o.JOINS, o.JOINS, reason if algorithm in DEFAULTS else asked, join_texts(plan.join),
+        otherwise=_pattern(plan, algorithm), unless=OVERFLOW,
+    )  # fmt: skip
+
+
 # --- Any pattern ------------------------------------------------------------------------------------------------
 
 
@@ -213,5 +233,6 @@ OPERATORS = (
     Entry(tuple(NAMED), _refuse_named, _named),
     Entry(DEFAULTS, _refuse_trends, _trends),
     Entry((*DEFAULTS, *OF_SEQUENCES), _refuse_sequence, _sequence),
+    Entry((*DEFAULTS, WALK), _refuse_join, _join),
     Entry(DEFAULTS, _takes_all, _pattern),
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Output, columns_of
 from trellis.language.schema import Kind
 from trellis.plan.automaton import Automaton
+from trellis.plan.join import FixedJoin
 from trellis.plan.positions import PositionGraph
 from trellis.plan.sequence import FixedSequence
 from trellis.plan.settings import AlgorithmSettings
@@ -32,8 +33,8 @@ class Plan:
         Whether events that fail the constant conditions are kept, as breaks.
     one_kleene
         Whether the pattern is `E+ v[]` and no more, and each event is asked about its neighbours only.
-    positions, sequence
-        The pattern as positions and guarded steps, and as a fixed sequence, where it is such.
+    positions, sequence, join
+        The pattern as positions and guarded steps, as a fixed sequence, and as joins, where it is such.
     operator
         Which operator finds the results, how, why, and at what cost.
     """
@@ -48,6 +49,7 @@ class Plan:
     one_kleene: bool
     positions: PositionGraph | None
     sequence: FixedSequence | None
+    join: FixedJoin | None
     operator: OperatorSpec
 
     @property

@@ -3,23 +3,59 @@
 from __future__ import annotations
 
 import os
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from html import escape
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import pyarrow as pa
 
-from trellis.errors import UsageError
-from trellis.language.printer import pattern_text
+from trellis.arguments import whole_number
+from trellis.digits import number_text
+from trellis.errors import OutOfRange, UsageError
+from trellis.language.printer import pattern_text, to_query_text
+from trellis.limits import refuse_rows, result_size
 from trellis.plan.plan import Plan
-from trellis.results.named import ANY
+from trellis.providers import provided
+from trellis.results.arrange import wanted_ranges
+from trellis.results.display import html_facts, html_page, html_table, value_text
+from trellis.results.funnel import funnel
+from trellis.results.named import ANY, named_group
 from trellis.results.numbers import aggregate_schema
 from trellis.results.rows import row_schema
-from trellis.results.table import ResultTable, polars_frame
+from trellis.results.table import ResultTable, pandas_frame, polars_frame
+from trellis.results.trend import Trend, TrendList, group_key, trends_of
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+
+HTML_ROWS = 10  # that a notebook shows
+
+
+def slice_bounds(wanted: slice, size: int) -> tuple[int, int]:
+    """Return begin and end of a slice of so many results, of any size; Python's own `slice.indices` ends at 64 bits.
+
+    Raises
+    ------
+    UsageError
+        If it has a step.
+    """
+    if wanted.step not in (None, 1):
+        raise UsageError("a slice of results has no step", "Leave it out: trends[5:8].")
+
+    def bound(value: Any, default: int) -> int:
+        if value is None:
+            return default
+        place = whole_number(value, "the position of a result", None)
+        return min(size, max(0, place + size if place < 0 else place))
+
+    begin, end = bound(wanted.start, 0), bound(wanted.stop, size)
+    return begin, max(begin, end)
 
 
 class Results(ABC):
@@ -49,6 +85,10 @@ class Results(ABC):
     @abstractmethod
     def statistics(self) -> dict[str, int]:
         """Numbers of `events` read and `dropped`, of `windows` and of `partitions`."""
+
+    def seconds(self) -> float | None:
+        """Return how long counting takes, about, where that is worth telling before; None where it is not known."""
+        return None
 
     @abstractmethod
     def count(self) -> int:
@@ -86,7 +126,10 @@ class Results(ABC):
     def top(self, number: int, by: str = "length") -> ResultTable:
         """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
 
-    @abstractmethod
+    def head(self, rows: int = 5) -> ResultTable:
+        """Return the first rows of the result, as `first` does."""
+        return self.first(rows)
+
     def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> ResultTable:
         """Return the result with a rank, without those before it.
 
@@ -100,6 +143,13 @@ class Results(ABC):
             The values of the partition's attributes, one alone or several in a tuple, where there are several. None is
             NULL.
         """
+        from trellis.operators.trends.unrank import check_rank  # late: counting goes without
+
+        rows, sizes = self._groups
+        group = named_group(self.plan.bound, rows, window, partition)
+        check_rank(rank, sizes[group])
+        picked = self._picked({group: [rank]})
+        return ResultTable(lambda: picked)
 
     @abstractmethod
     def sample(self, number: int, seed: int = 0) -> ResultTable:
@@ -112,6 +162,136 @@ class Results(ABC):
         seed
             The draw depends on it, and on nothing else: every engine draws the same results.
         """
+
+    @abstractmethod
+    def with_plan(self, plan: Plan) -> Results:
+        """Return the results of another plan over the same events."""
+
+    def funnel(self) -> ResultTable:
+        """Return how many starts reached each step of a pattern of several steps, and how many stopped there.
+
+        A start is an event that the first step can take; it reaches a step if some match of the pattern up to there
+        begins with it. `step` is the pattern up to there, `starts` their number, `stopped` those that go no further.
+        """
+        return funnel(self)
+
+    @abstractmethod
+    def partition_events(self, partition: Mapping[str, Any], most: int) -> pa.Table:
+        """Return the events of a partition with all their columns, the first `most` of them in the order of time."""
+
+    def plot(self, kind: str = "timeline", **options: Any) -> Any:
+        """Return a picture of the results, a figure of plotly's: see `trellis.report.pictures.plot_results`.
+
+        Parameters
+        ----------
+        kind
+            `timeline`: the events of a partition over time, trends as lines through them. `graph`: events between the
+            values of two attributes. `counts`: results by window and partition. `funnel`: how far starts got.
+        options
+            Options of the picture, such as `y="price"` of a timeline, `source` and `target` of a graph.
+        """
+        return provided("pictures").plot_results(self, kind, **options)
+
+    def report(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write a report into one file that needs no network: what was asked and found, each trend drawn at a click.
+
+        Parameters
+        ----------
+        path
+            The file, `report.html`; it must not exist unless `overwrite`.
+        overwrite
+            Replace the file.
+        """
+        provided("report")(self, path, overwrite=overwrite)
+
+    # --- As a sequence ----------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _groups(self) -> tuple[list[dict[str, Any]], list[int]]:
+        """The windows and partitions that have a result, in their order, as `lead_rows` has them, and their sizes."""
+
+    @abstractmethod
+    def _picked(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Return the rows with given ranks, in rising order, of groups by their place in `_groups`."""
+
+    @abstractmethod
+    def picked_events(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Return the events of the results with given ranks, in rising order, of groups by their place in `_groups`.
+
+        Their columns are those of `trellis.results.trend.events_schema`.
+        """
+
+    @abstractmethod
+    def _pieces(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the result, a bounded number at a time and no more than are asked for."""
+
+    def group_of(self, row: Mapping[str, Any]) -> int:
+        """Return the place in the order of groups of a window and partition, as `lead_rows` describes it."""
+        return self._places[group_key(row)]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {group_key(row): place for place, row in enumerate(self._groups[0])}
+
+    def _size(self) -> int:
+        """Return how many rows the result has, with LIMIT and OFFSET."""
+        self._refuse_aggregates()
+        return result_size(self.plan.bound, self._groups[1] if self.plan.bound.per_window else [self.count()])
+
+    def __len__(self) -> int:
+        size = self._size()
+        if size > sys.maxsize:
+            raise UsageError(f"there are {number_text(size)} results, more than len() can say", "Use trends.count().")
+        return size
+
+    def __bool__(self) -> bool:
+        return True if self.plan.bound.aggregates else self._size() > 0
+
+    def __iter__(self) -> Iterator[Trend]:
+        """Go through the results in their order; a few are listed at a time."""
+        self._refuse_aggregates()
+        for batch in self._pieces():
+            yield from trends_of(self, batch)
+
+    @overload
+    def __getitem__(self, place: int) -> Trend: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> TrendList: ...
+
+    def __getitem__(self, place: int | slice) -> Trend | TrendList:
+        """Return the result at a position, or those of a range of positions, without the others.
+
+        Positions count the rows of the result: without ORDER BY, LIMIT and OFFSET all results, in the order (window,
+        partition, rank).
+        """
+        if isinstance(place, slice):
+            begin, end = slice_bounds(place, self._size())
+            return self._between(begin, end)
+        size = self._size()
+        wanted = whole_number(place, "the position of a result", None)
+        begin = wanted + size if wanted < 0 else wanted
+        if not 0 <= begin < size:
+            raise OutOfRange(
+                f"there is no result at the position {number_text(abs(wanted))}",
+                f"There are {number_text(size)} results, and positions count from 0.",
+            )
+        return self._between(begin, begin + 1)[0]
+
+    def _between(self, begin: int, end: int) -> TrendList:
+        """Return the results at the positions from `begin` to before `end`."""
+        refuse_rows(end - begin, self.max_trends)
+        if self.plan.bound.order_by:
+            rows = self.first(end).to_arrow().slice(begin)
+            return TrendList(self, rows, rows["rank"].to_pylist())
+        ranges = wanted_ranges(self.plan.bound, self._groups[1], range(begin, end))
+        picks = {group: range(first, last) for group, first, last in ranges}
+        return TrendList(self, self._picked(picks), [rank for ranks in picks.values() for rank in ranks])
+
+    def _refuse_aggregates(self) -> None:
+        if self.plan.bound.aggregates:
+            raise UsageError("a query with AGGREGATE has no single trends", "Use trends.aggregates(), or RETURN.")
 
     # --- All of them ------------------------------------------------------------------------------------------
 
@@ -184,7 +364,7 @@ class Results(ABC):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return all results as a pandas frame in this process."""
-        return self.to_arrow().to_pandas()
+        return pandas_frame(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
         """Return all results as a polars frame in this process."""
@@ -202,3 +382,18 @@ class Results(ABC):
     def __repr__(self) -> str:
         where = "in this process" if self.engine == "local" else "on Spark"
         return f"<results of `{pattern_text(self.plan.bound.pattern)}` {where}>"
+
+    def _repr_html_(self) -> str:
+        """Return the first rows with the count, windows and partitions; the others are not listed."""
+        begin = perf_counter()
+        bound = self.plan.bound
+        count = self.count()
+        rows = self.aggregates().to_arrow() if bound.aggregates else self.first(HTML_ROWS).to_arrow()
+        numbers = self.statistics
+        facts = {"results": number_text(count), "events": value_text(numbers["events"])}
+        facts |= {name: value_text(numbers[name]) for name in ("windows", "partitions")}
+        if not bound.aggregates and count > rows.num_rows:
+            facts["shown"] = f"the first {rows.num_rows}"
+        facts["seconds"] = f"{perf_counter() - begin:,.2f}"
+        title = f"<pre>{escape(to_query_text(bound.syntax))}</pre>"
+        return html_page(title, html_table(rows, HTML_ROWS), html_facts(facts))

@@ -1,8 +1,9 @@
 """One backward pass over the events of a task: each event takes up what its successors have, however these are found.
 
-A task is a range `[lo, hi)` of events whose paths are counted together: a window, or all that begins at one event
-within its span (`single`). A path of a task starts at an event without predecessor in it (at `lo` if single; anywhere
-if `every`), and ends at an event without successor in it that is not before `first_end` (anywhere if `every`).
+A task is a range `[lo, hi)` of events whose paths are counted together: a window, or all that begins at some events
+whose spans end there (`single`). A path of a task starts at an event without predecessor in it (at those events if
+single; anywhere if `every`), and ends at an event without successor in it that is not before `first_end` (anywhere if
+`every`).
 
 How successors are found is the shape of the relation:
 
@@ -10,8 +11,10 @@ How successors are found is the shape of the relation:
 - `KeyVertices`: the attribute index of equalities; the successors of x are the later events of one vertex.
 - `Tails`: the attribute index; the successors of x are the later events of the attribute vertices from `first[x]` to
   the end of a segment. A Fenwick tree for each segment adds from its end.
-- `Ranges`: the attribute index; vertices `[first, last)`, several such ranges that do not overlap. A segment tree.
-- `Pairs`: as `Tails`, and `above[y] > below[x]` besides: divide and conquer over time, a Fenwick tree for the rest.
+- `Ranges`: the attribute index; vertices `[first, last)`, several such ranges that do not overlap, and events before
+  `reach[x]` only where there is a gap in time. A segment tree.
+- `Pairs`: as `Tails`, and `above[y] > below[x]` besides, or instead: divide and conquer over time, a Fenwick tree for
+  the rest.
 
 Trees hold the events of later times only, so whatever is in the range that is asked for is a successor. What an
 algebra (`trellis.kernels.count.algebra`) adds up is never taken away again.
@@ -22,11 +25,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from trellis.kernels.count.algebra import add, gather, settle, step
 from trellis.kernels.event_graph.edges import EdgeLists
+from trellis.kernels.jit import njit
 
 FEW = 24  # events whose pairs are simply tried
 SERVE, CROSS, MERGE = range(3)  # what divide and conquer has to do
@@ -46,7 +50,8 @@ class EventNeighbours(NamedTuple):
 class PassTasks(NamedTuple):
     """Ranges of events, and the part of the index that serves each: the events from `part` to `part_end`.
 
-    `offset` is added to an event to find it in the index; the part has `width` vertices.
+    `offset` is added to an event to find it in the index; the part has `width` vertices. Where tasks are `single`,
+    `starts` has for each event the task that begins there, or -1; else it is empty.
     """
 
     lo: np.ndarray
@@ -56,6 +61,7 @@ class PassTasks(NamedTuple):
     part_end: np.ndarray
     offset: np.ndarray
     width: np.ndarray
+    starts: np.ndarray
     single: bool
     every: bool
 
@@ -78,15 +84,22 @@ class Tails(NamedTuple):
 
 
 class Ranges(NamedTuple):
-    """Vertices of events, and ranges of vertices of their successors: in each row of `first` and `last` one of each."""
+    """Vertices of events, and ranges of vertices of their successors: in each row of `first` and `last` one of each.
+
+    `reach` is empty, or has for each event the first one that is too late to follow it, which never falls.
+    """
 
     place: np.ndarray
     first: np.ndarray
     last: np.ndarray
+    reach: np.ndarray
 
 
 class Pairs(NamedTuple):
-    """As `Tails`; besides `above[y] > below[x]`. The events of each part of the index are sorted by both, falling."""
+    """As `Tails`; besides `above[y] > below[x]`. The events of each part of the index are sorted by both, falling.
+
+    `begin` is where the segment of the successors begins. If `either`, one of both conditions is enough in it.
+    """
 
     place: np.ndarray
     first: np.ndarray
@@ -97,6 +110,8 @@ class Pairs(NamedTuple):
     below: np.ndarray
     by_above: np.ndarray
     by_below: np.ndarray
+    begin: np.ndarray
+    either: bool
 
 
 def one_pass(algebra, shape, events, tasks, t, extra, source, values):
@@ -203,45 +218,87 @@ def _pass_keys(algebra, shape, events, tasks, t, extra, source, values):
 
 @njit(cache=True, nogil=True)
 def _pass_ranges(algebra, shape, events, tasks, t, extra, source, values):
+    """Go through the events block by block, so that all of a block reach to its end, and none beyond the next one.
+
+    So nothing is ever taken out of a tree: the events of a block first gather from the next block, in rising order as
+    they reach farther, then from their own.
+    """
     lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
     nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
-    place, first, last, ranges = shape.place, shape.first, shape.last, shape.first.shape[0]
-    width = tasks.width[t]
+    place, first, last, ranges, reach = shape.place, shape.first, shape.last, shape.first.shape[0], shape.reach
+    width, gap = tasks.width[t], shape.reach.shape[0] > 0
     tree = np.full(2 * width, algebra.zero)
-    x = hi - 1
-    while x >= lo:
-        begin = x
-        while begin > lo and later[begin - 1] == later[x]:
-            begin -= 1
-        for y in range(begin, x + 1):
-            value = algebra.zero
-            if usable[y]:
-                for r in range(ranges):
-                    a, b = first[r, y + offset] + width, last[r, y + offset] + width
-                    total = algebra.zero
-                    while a < b:
-                        if a & 1:
-                            total = gather(algebra, total, tree[a])
-                            a += 1
-                        if b & 1:
-                            b -= 1
-                            total = gather(algebra, total, tree[b])
-                        a >>= 1
-                        b >>= 1
-                    value = add(algebra, value, settle(algebra, total))
-                if more:
-                    value = add(algebra, extra[y - lo], value)
+    borders = np.empty(hi - lo + 1 if gap else 2, np.int64)
+    blocks = 0
+    borders[0] = lo
+    while borders[blocks] < hi:
+        at = borders[blocks]
+        blocks += 1
+        borders[blocks] = max(min(reach[at], hi), min(later[at], hi)) if gap else hi
+    for block in range(blocks - 1, -1, -1):
+        begin_block, end_block = borders[block], borders[block + 1]
+        y = end_block
+        for phase in range(0 if end_block < hi else 1, 2):
+            # Rising through what is beyond the block, then falling through the block itself.
+            x = begin_block if phase == 0 else end_block - 1
+            while begin_block <= x < end_block:
+                begin, behind = x, x + 1
+                if phase == 0:
+                    while y < min(reach[x], hi):
+                        i = place[y + offset] + width
+                        if i >= width:
+                            value = source[y - lo]
+                            while i > 0:
+                                tree[i] = add(algebra, tree[i], value)
+                                i >>= 1
+                        y += 1
                 else:
-                    value = step(algebra, value, every or (nearest[y] >= hi and y >= first_end))
-            values[y - lo] = value
-        for y in range(begin, x + 1):
-            i = place[y + offset] + width
-            if i >= width:
-                value = source[y - lo]
-                while i > 0:
-                    tree[i] = add(algebra, tree[i], value)
-                    i >>= 1
-        x = begin - 1
+                    while begin > begin_block and later[begin - 1] == later[x]:
+                        begin -= 1
+                for z in range(begin, behind):
+                    value = algebra.zero
+                    if usable[z]:
+                        if phase == 1 and end_block < hi:
+                            value = values[z - lo]
+                        for r in range(ranges):
+                            a, b = first[r, z + offset] + width, last[r, z + offset] + width
+                            total = algebra.zero
+                            while a < b:
+                                if a & 1:
+                                    total = gather(algebra, total, tree[a])
+                                    a += 1
+                                if b & 1:
+                                    b -= 1
+                                    total = gather(algebra, total, tree[b])
+                                a >>= 1
+                                b >>= 1
+                            value = add(algebra, value, settle(algebra, total))
+                        if phase == 1:
+                            if more:
+                                value = add(algebra, extra[z - lo], value)
+                            else:
+                                value = step(algebra, value, every or (nearest[z] >= hi and z >= first_end))
+                    values[z - lo] = value
+                if phase == 0:
+                    x += 1
+                    continue
+                if block > 0 or begin > begin_block:
+                    for z in range(begin, behind):
+                        i = place[z + offset] + width
+                        if i >= width:
+                            value = source[z - lo]
+                            while i > 0:
+                                tree[i] = add(algebra, tree[i], value)
+                                i >>= 1
+                x = begin - 1
+            if blocks > 1:  # leave the tree as it was
+                filled, filled_end = (end_block, y) if phase == 0 else (begin_block, end_block)
+                for z in range(filled, filled_end):
+                    i = place[z + offset] + width
+                    if i >= width:
+                        while i > 0 and tree[i] != algebra.zero:
+                            tree[i] = algebra.zero
+                            i >>= 1
 
 
 @njit(cache=True, nogil=True)
@@ -255,6 +312,7 @@ def _pass_pairs(algebra, shape, events, tasks, t, extra, source, values):
     n = tasks.hi[t] - lo
     by_above, by_below = _of_task(shape.by_above, tasks, t), _of_task(shape.by_below, tasks, t)
     gathered, tree = np.full(n, algebra.zero), np.full(tasks.width[t], algebra.zero)
+    heads = np.full(tasks.width[t] if shape.either else 0, algebra.zero)
     spare = np.empty(n, np.int32)
     stack = np.empty((256, 4), np.int64)  # a group of equal times can make one half large, but only every other time
     stack[0] = (SERVE, 0, 0, n)
@@ -266,7 +324,10 @@ def _pass_pairs(algebra, shape, events, tasks, t, extra, source, values):
             _merge(by_above, above, lo, spare, a, middle, b)
             _merge(by_below, below, lo, spare, a, middle, b)
         elif what == CROSS:
-            _cross(algebra, shape, tasks, t, source, gathered, tree, by_above, by_below, a, middle, b)
+            if shape.either:
+                _cross_either(algebra, shape, tasks, t, source, gathered, tree, heads, by_above, by_below, a, middle, b)
+            else:
+                _cross(algebra, shape, tasks, t, source, gathered, tree, by_above, by_below, a, middle, b)
         elif later[lo + a] - lo >= b or b - a <= FEW:
             _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered, a, b)
         else:
@@ -302,14 +363,17 @@ def _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered
     lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
     nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
     place, first, last, above, below = shape.place, shape.first, shape.last, shape.above, shape.below
+    either = shape.either
     for x in range(b - 1, a - 1, -1):
         if not usable[lo + x]:
             values[x] = algebra.zero
             continue
         value = gathered[x]
         begin, end, least = first[lo + x + offset], last[lo + x + offset], below[lo + x]
+        segment = shape.begin[lo + x + offset] if either else begin
         for y in range(later[lo + x] - lo, b):
-            if above[lo + y] > least and begin <= place[lo + y + offset] < end:
+            at = place[lo + y + offset]
+            if segment <= at < end and (above[lo + y] > least or (either and at >= begin)):
                 value = add(algebra, value, source[y])
         if more:
             values[x] = add(algebra, extra[x], value)
@@ -350,6 +414,64 @@ def _cross(algebra, shape, tasks, t, source, gathered, tree, by_above, by_below,
             size, k = end - own[v], end - place[v]
             while k <= size:
                 tree[end - k] = algebra.zero
+                k += k & -k
+
+
+@njit(cache=True, nogil=True)
+def _cross_either(algebra, shape, tasks, t, source, gathered, tree, heads, by_above, by_below, a, middle, b):
+    """As `_cross`, where one condition is enough: all that are in the tail, and those before it that are above.
+
+    The tails are sums in `tree`, which holds all events; `heads` adds from the begin of a segment instead.
+    """
+    lo, offset = tasks.lo[t], tasks.offset[t]
+    place, first, last, own, own_end = shape.place, shape.first, shape.last, shape.own, shape.own_end
+    above, below, begins = shape.above, shape.below, shape.begin
+    for i in range(middle, b):
+        v = lo + by_above[i] + offset
+        if place[v] >= 0:
+            end = np.int64(own_end[v])
+            size, k = end - own[v], end - place[v]
+            value = source[by_above[i]]
+            while k <= size:
+                tree[end - k] = add(algebra, tree[end - k], value)
+                k += k & -k
+    j = middle
+    for i in range(a, middle):
+        x = by_below[i]
+        while j < b and above[lo + by_above[j]] > below[lo + x]:
+            v = lo + by_above[j] + offset
+            if place[v] >= 0:
+                start = np.int64(own[v])
+                size, k = own_end[v] - start, place[v] - start + 1
+                value = source[by_above[j]]
+                while k <= size:
+                    heads[start + k - 1] = add(algebra, heads[start + k - 1], value)
+                    k += k & -k
+            j += 1
+        start, end = np.int64(begins[lo + x + offset]), np.int64(last[lo + x + offset])
+        value = algebra.zero
+        k = end - first[lo + x + offset]
+        while k > 0:
+            value = gather(algebra, value, tree[end - k])
+            k &= k - 1
+        value = settle(algebra, value)
+        k = first[lo + x + offset] - start if start < end else 0
+        while k > 0:
+            value = gather(algebra, value, heads[start + k - 1])
+            k &= k - 1
+        gathered[x] = add(algebra, gathered[x], settle(algebra, value))
+    for i in range(middle, b):
+        v = lo + by_above[i] + offset
+        if place[v] >= 0:
+            end = np.int64(own_end[v])
+            size, k = end - own[v], end - place[v]
+            while k <= size:
+                tree[end - k] = algebra.zero
+                k += k & -k
+            start = np.int64(own[v])
+            k = place[v] - start + 1
+            while k <= size:
+                heads[start + k - 1] = algebra.zero
                 k += k & -k
 
 
@@ -419,8 +541,9 @@ def _total(algebra, events, tasks, t, values):
     """Join the values of the events at which a path of the task may start."""
     total = algebra.zero
     lo, single, every, usable, latest = tasks.lo[t], tasks.single, tasks.every, events.usable, events.latest
-    for x in range(lo, lo + 1 if single else tasks.hi[t]):
-        if usable[x] and (single or every or latest[x] < lo):
+    starts = tasks.starts
+    for x in range(lo, tasks.hi[t]):
+        if usable[x] and (starts[x] == t if single else every or latest[x] < lo):
             total = add(algebra, total, values[x - lo])
     return total
 
@@ -462,7 +585,7 @@ def count_abreast(algebra, shape, events, tasks):
 
 @njit(cache=True, nogil=True)
 def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
-    offset, columns, every, single = tasks.offset[t], behind - t, tasks.every, tasks.single
+    offset, columns, every, single, starts = tasks.offset[t], behind - t, tasks.every, tasks.single, tasks.starts
     los, his, first_ends = tasks.lo[t:behind], tasks.hi[t:behind], tasks.first_end[t:behind]
     nearest, latest, usable, later = events.nearest, events.latest, events.usable, events.later
     place, first, last, own, own_end = shape.place, shape.first, shape.last, shape.own, shape.own_end
@@ -494,7 +617,7 @@ def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
                 i &= i - 1
             at = y - begin
             inside = columns == ABREAST and inner_lo <= y and nearest[y] < inner_hi and not every
-            if inside and (y > inner_lo if single else latest[y] >= inner_lo):
+            if inside and (not t <= starts[y] < behind if single else latest[y] >= inner_lo):
                 # In the range of every column, where none of them starts or ends.
                 rows[at, 0] = settle(algebra, r0)
                 rows[at, 1] = settle(algebra, r1)
@@ -518,7 +641,7 @@ def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
                 if usable[y] and los[z] <= y < his[z]:
                     may_end = every or (nearest[y] >= his[z] and y >= first_ends[z])
                     value = step(algebra, settle(algebra, row[z]), may_end)
-                    if y == los[z] if single else every or latest[y] < los[z]:
+                    if starts[y] == t + z if single else every or latest[y] < los[z]:
                         totals[t + z] = add(algebra, totals[t + z], value)
                 rows[at, z] = value
         for y in range(begin, x + 1):
@@ -529,6 +652,10 @@ def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
                 at = y - begin
                 r0, r1, r2, r3 = rows[at, 0], rows[at, 1], rows[at, 2], rows[at, 3]
                 r4, r5, r6, r7 = rows[at, 4], rows[at, 5], rows[at, 6], rows[at, 7]
+                zero = algebra.zero  # few events of a span lead to where its trends may end
+                front = r0 == zero and r1 == zero and r2 == zero and r3 == zero
+                if front and r4 == zero and r5 == zero and r6 == zero and r7 == zero:
+                    continue
                 while i <= size:
                     node = np.uintp(end - i)
                     t0 = add(algebra, tree[node, 0], r0)

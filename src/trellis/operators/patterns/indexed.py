@@ -26,7 +26,7 @@ from trellis.language.syntax import Report
 from trellis.operators.batch import PathBatch
 from trellis.operators.patterns.paths import BoundVertices, plan_over_vertices
 from trellis.operators.patterns.variables import Variables
-from trellis.operators.trends.index import AttributeIndex, Parts, index_adjacency
+from trellis.operators.trends.index import DIVIDED, AttributeIndex, Parts, index_adjacency
 from trellis.operators.trends.operator import TrendOperator
 from trellis.operators.trends.structure import GivenStructure
 from trellis.operators.trends.tasks import TrendTasks
@@ -161,9 +161,9 @@ def _step(
     adjacency.gives &= usable[source]
     adjacency.takes &= usable[target]
     index = index_adjacency(
-        adjacency, replace(events, usable=every), lo, hi, graph.span, threads, neighbours=source == target
+        adjacency, replace(events, usable=every), lo, hi, graph.span, threads, neighbours=source == target, gaps=False
     )
-    if index is None or isinstance(index.shape, passes.Pairs):
+    if index is None or isinstance(index.shape, DIVIDED):
         return None
     shape = index.shape
     if isinstance(shape, passes.KeyVertices):
@@ -246,7 +246,11 @@ class _ArrivalVertices:
                 laid_out(high, leaves, base, last[used[source]])
                 used[source] += 1
         width = widths.sum(axis=0)
-        shape = passes.Tails(place, first[0], last[0], own, own_end) if tails else passes.Ranges(place, first, last)
+        shape = (
+            passes.Tails(place, first[0], last[0], own, own_end)
+            if tails
+            else passes.Ranges(place, first, last, np.empty(0, np.int64))
+        )
         parts = Parts(begin, end, offset, width, given.of_task)
         return AttributeIndex("steps", True, shape, self._known(steps, events, every), parts)
 

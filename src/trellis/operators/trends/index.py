@@ -19,9 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
+from trellis.events.gaps import gap_of
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.count import passes
 from trellis.kernels.count.algebra import Shortest
+from trellis.kernels.count.triples import Triples
 from trellis.kernels.events.partitions import later_times, partition_ends
 from trellis.kernels.index import vertices
 from trellis.language.syntax import Report, Select
@@ -30,7 +32,8 @@ from trellis.plan.plan import Plan
 
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-Shape = passes.KeyVertices | passes.Tails | passes.Ranges | passes.Pairs
+Shape = passes.KeyVertices | passes.Tails | passes.Ranges | passes.Pairs | Triples
+DIVIDED = passes.Pairs | Triples  # shapes of divide and conquer: successors are not ranges of vertices
 LEAST = 512  # events of a part at least, where tasks overlap
 WORTH_THREADS = 1 << 18  # events of all parts from which two threads work
 LARGE = 1 << 22  # events of one part from which its vertices are laid out by two threads, which takes more memory
@@ -57,8 +60,9 @@ class Parts:
     def as_tasks(self) -> passes.PassTasks:
         """Each part as a task of its own."""
         return passes.PassTasks(
-            self.begin, self.end, self.begin, self.begin, self.end, self.offset, self.width, False, True
-        )
+            self.begin, self.end, self.begin, self.begin, self.end, self.offset, self.width, np.empty(0, np.int64),
+            False, True,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ class AttributeIndex:
     Attributes
     ----------
     kind
-        What the conditions are: `key`, `inequality`, `range`, or `two inequalities`.
+        What the conditions are: `key`, `inequality`, `range`, `two inequalities`, `three inequalities`,
+        `either of two`; an inequality and a range also `within a gap`.
     keyed
         Whether equalities form a key.
     shape
@@ -91,7 +96,7 @@ class AttributeIndex:
         parts = self.parts
         return passes.PassTasks(
             tasks.lo, tasks.hi, tasks.first_end, parts.begin[part], parts.end[part], parts.offset[part],
-            parts.width[part], tasks.single, tasks.every,
+            parts.width[part], tasks.starting(len(self.events.usable)), tasks.single, tasks.every,
         )  # fmt: skip
 
     @property
@@ -127,11 +132,23 @@ class AttributeIndex:
 
 @dataclass(frozen=True)
 class _Cuts:
-    """Codes of the later event, and one or two codes of the earlier one that bound the range of what may follow."""
+    """Codes of the later event, and for each range of what may follow two codes of the earlier one that bound it.
+
+    It is above the first and at most the second; None: from the least, or up to the greatest.
+    """
 
     value: Ints
-    cuts: tuple[Ints, ...]
-    outside: bool = False  # what is below the first or above the second, rather than between them
+    ranges: tuple[tuple[Ints | None, Ints | None], ...]
+
+    @cached_property
+    def cuts(self) -> tuple[Ints, ...]:
+        """All bounds, in the order of the ranges."""
+        return tuple(cut for bounds in self.ranges for cut in bounds if cut is not None)
+
+    @property
+    def is_tail(self) -> bool:
+        """Whether what may follow is all above one code."""
+        return len(self.ranges) == 1 and self.ranges[0][1] is None
 
 
 def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1) -> AttributeIndex | None:
@@ -145,20 +162,21 @@ def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, thr
 
 
 def index_adjacency(
-    adjacency: Adjacency, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1, neighbours: bool = True
-) -> AttributeIndex | None:
+    adjacency: Adjacency, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1, neighbours: bool = True,
+    gaps: bool = True,
+) -> AttributeIndex | None:  # fmt: skip
     """Return the index of what may follow what for tasks `[lo, hi)`, or None where only edges can tell.
 
     Events that lack a value or a key are taken out of those that give and take. Without `neighbours` the first
-    successors and last predecessors are not found.
+    successors and last predecessors are not found; without `gaps` a gap in time is an inequality like others.
     """
-    relation = _relation(adjacency)
+    relation = _relation(adjacency, events, gaps)
     if relation is None:
         return None
     layout = _Layout(relation, lo, hi, partition_ends(events.bounds, len(events)), threads)
     shape, width, target = layout.shape()
     parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
-    mirrored = relation.mirrored() if isinstance(shape, passes.Pairs) else None
+    mirrored = relation.mirrored() if isinstance(shape, DIVIDED) else None
     kind, keyed = relation.kind, relation.keyed
     del layout, relation, adjacency  # the codes of all events: what follows needs as much memory again
     if neighbours:
@@ -174,27 +192,34 @@ def can_index(plan: Plan) -> bool:
     return plan.bound.select is Select.ANY and plan.bound.report is not Report.MAXIMAL
 
 
-def _relation(adjacency: Adjacency) -> _Relation | None:
+def _relation(adjacency: Adjacency, events: Slice, gaps: bool) -> _Relation | None:
     """Return the relation of successors as codes, or None where an index cannot express it."""
-    if adjacency.residual or len(adjacency.orders) > 2:
+    if adjacency.residual:
         return None
-    orders = [cuts for order in adjacency.orders if (cuts := _cuts(order)) is not None]
-    if len(orders) < len(adjacency.orders) or (len(orders) == 2 and any(len(cuts.cuts) > 1 for cuts in orders)):
+    reach, given = (gap_of(adjacency, events) if gaps else None) or (None, adjacency.orders)
+    orders = [_cuts(order) for order in given]
+    either = len(adjacency.either) == 1 and len(adjacency.either[0]) == 2 and not orders
+    if adjacency.either and not either:
         return None
+    if either:
+        orders = [_Cuts(above, ((below, None),)) for above, below in adjacency.either[0]]
+    if len(orders) > 1:
+        orders = [tail for order in orders for tail in _tails(order)]
+        if reach is not None or len(orders) > 3 or not all(order.is_tail for order in orders):
+            return None
     gives, takes, next_, prev = adjacency.gives, adjacency.takes, adjacency.key_next, adjacency.key_prev
-    for order in orders:
+    for order in orders if not either else ():
         takes &= order.value != LOWEST
         gives &= order.cuts[0] != LOWEST
     if next_ is not None and prev is not None:
         takes &= next_ >= 0
         gives &= prev >= 0
-    return _Relation(gives, takes, next_, prev, orders)
+    return _Relation(gives, takes, next_, prev, orders, reach, either)
 
 
-def _cuts(order: Order) -> _Cuts | None:
-    """Bring the comparisons of one value to one range of values, or to all but one value."""
+def _cuts(order: Order) -> _Cuts:
+    """Bring the comparisons of one value to ranges of values, one more than there are holes."""
     low = high = None
-    differ = [earlier for op, earlier in order.comparisons if op == "!="]
     missing = np.zeros(len(order.value), np.bool_)
     for op, earlier in order.comparisons:
         missing |= earlier == LOWEST
@@ -204,16 +229,43 @@ def _cuts(order: Order) -> _Cuts | None:
         elif op in ("<", "<="):
             cut = earlier if op == "<=" else earlier - 1
             high = cut if high is None else np.minimum(high, cut)
-    if differ:
-        if len(differ) > 1 or low is not None or high is not None:
-            return None
-        return _Cuts(order.value, tuple(_or_missing(c, missing) for c in (differ[0] - 1, differ[0])), outside=True)
-    if high is None:
-        assert low is not None
-        return _Cuts(order.value, (_or_missing(low, missing),))
-    if low is None:  # turned around, so that what follows is above
-        return _Cuts(_or_missing(~order.value, order.value == LOWEST), (_or_missing(~high - 1, missing),))
-    return _Cuts(order.value, (_or_missing(low, missing), _or_missing(np.maximum(low, high), missing)))
+    holes = [*order.holes, *((earlier, earlier) for op, earlier in order.comparisons if op == "!=")]
+    if low is None and not holes:  # turned around, so that what follows is above
+        assert high is not None
+        return _Cuts(_or_missing(~order.value, order.value == LOWEST), ((_or_missing(~high - 1, missing), None),))
+    ranges: list[tuple[Ints | None, Ints | None]] = []
+    for first, last in _rising(holes):
+        ranges.append((low, first - 1 if high is None else np.minimum(first - 1, high)))
+        low = last if low is None else np.maximum(low, last)
+    ranges.append((low, high))
+    return _Cuts(
+        order.value,
+        tuple(
+            (
+                None if a is None else _or_missing(a, missing),
+                None if b is None else _or_missing(b if a is None else np.maximum(a, b), missing),
+            )
+            for a, b in ranges
+        ),
+    )
+
+
+def _tails(cuts: _Cuts) -> list[_Cuts]:
+    """Return a range as two orders, each without an upper bound; what is more than a range stays as it is."""
+    low, high = cuts.ranges[0]
+    if len(cuts.ranges) > 1 or low is None or high is None:
+        return [cuts]
+    turned = _or_missing(~cuts.value, cuts.value == LOWEST), _or_missing(~high - 1, high == LOWEST)
+    return [_Cuts(cuts.value, ((low, None),)), _Cuts(turned[0], ((turned[1], None),))]
+
+
+def _rising(holes: list[tuple[Ints, Ints]]) -> list[tuple[Ints, Ints]]:
+    """Return holes by where they begin, for each event."""
+    if len(holes) < 2:
+        return holes
+    lows, highs = (np.stack(borders) for borders in zip(*holes, strict=True))
+    order = np.argsort(lows, axis=0, kind="stable")
+    return list(zip(np.take_along_axis(lows, order, 0), np.take_along_axis(highs, order, 0), strict=True))
 
 
 def _or_missing(codes: Ints, missing: Flags) -> Ints:
@@ -236,13 +288,15 @@ def _with_neighbours(
         vertices.neighbours_of_tails(arrays, later, shape, target, nearest, latest)
         return known
     passes.nearest_successors(Shortest(), shape, known, parts.as_tasks(), nearest)
-    if isinstance(shape, passes.Pairs):
+    if isinstance(shape, DIVIDED):
         assert mirrored is not None
         latest[:] = n - 1 - _mirrored_nearest(events, mirrored, parts)[::-1]
     elif isinstance(shape, passes.Tails):
         vertices.latest_of_tails(arrays, later, shape, target, latest)
     else:
         vertices.latest_of_ranges(arrays, later, shape, latest)
+        if len(shape.reach):  # if the last one in range is too early, all are
+            latest[shape.reach[latest] <= np.arange(n)] = -1
     return known
 
 
@@ -255,6 +309,8 @@ class _Relation:
     key_next: Ints | None
     key_prev: Ints | None
     orders: list[_Cuts]
+    reach: Ints | None = None  # the first event that is too late to follow
+    either: bool = False  # one of two orders is enough; LOWEST and HIGHEST then are values like others
 
     @property
     def keyed(self) -> bool:
@@ -263,20 +319,22 @@ class _Relation:
     @property
     def kind(self) -> str:
         """The kind of the conditions, as in `AttributeIndex`."""
-        if len(self.orders) == 2:
-            return "two inequalities"
+        if len(self.orders) > 1:
+            return "either of two" if self.either else f"{('two', 'three')[len(self.orders) - 2]} inequalities"
         if not self.orders:
             return "key"
-        return "inequality" if len(self.orders[0].cuts) == 1 else "range"
+        kind = "inequality" if self.orders[0].is_tail else "range"
+        return kind if self.reach is None else f"{kind} within a gap"
 
     def mirrored(self) -> _Relation:
         """Return the relation of the same events with time running backwards; for plain inequalities."""
         back = slice(None, None, -1)
         orders = [
-            _Cuts(_turned(o.cuts[0], self.gives)[back], (_turned(o.value, self.takes)[back],)) for o in self.orders
+            _Cuts(_turned(o.cuts[0], self.gives)[back], ((_turned(o.value, self.takes)[back], None),))
+            for o in self.orders
         ]
         next_, prev = (None if key is None else key[back].copy() for key in (self.key_prev, self.key_next))
-        return _Relation(self.takes[back].copy(), self.gives[back].copy(), next_, prev, orders)
+        return _Relation(self.takes[back].copy(), self.gives[back].copy(), next_, prev, orders, either=self.either)
 
 
 def _turned(codes: Ints, known: Flags) -> Ints:
@@ -319,6 +377,7 @@ class _Layout:
         own, own_end, target, target_end = (np.zeros(self.total, np.int32) for _ in range(4))
         at_cut = np.zeros((len(cuts.cuts), self.total), np.int32)
         plain = len(self.begin) == len(cuts.cuts) == 1 and not others and not self.relation.keyed
+        plain = plain and self.relation.reach is None
         if plain and self.threads > 1 and self.n >= LARGE:
             return self._one_large(cuts, values, entries, place, at_cut[0], own, own_end, target, target_end)
         cut = np.concatenate(cuts.cuts) if len(cuts.cuts) > 1 else cuts.cuts[0]
@@ -331,18 +390,27 @@ class _Layout:
             self.n,
             vertices.VertexPlaces(place, own, own_end, at_cut, target, target_end),
         )
-        if len(cuts.cuts) > 1:
-            low, high = at_cut[:1], at_cut[1:]
-            if cuts.outside:
-                low, high = np.stack([target, high[0]]), np.stack([low[0], target_end])
-            return passes.Ranges(place, low, high), width, target
+        if not cuts.is_tail or self.relation.reach is not None:
+            bound = iter(at_cut)
+            low, high = zip(
+                *(
+                    (target if a is None else next(bound), target_end if b is None else next(bound))
+                    for a, b in cuts.ranges
+                ),
+                strict=True,
+            )
+            return self._ranges(place, np.stack(low), np.stack(high)), width, target
         if not others:
             return passes.Tails(place, at_cut[0], target_end, own, own_end), width, target
         above = others[0].value
         below = np.where(self.relation.gives, others[0].cuts[0], HIGHEST)
         every = np.ones(self.n, np.bool_)
         by_above, by_below = (self._spread(_falling(codes), every)[0] for codes in (above, below))
-        return passes.Pairs(place, at_cut[0], target_end, own, own_end, above, below, by_above, by_below), width, target
+        shared = (place, at_cut[0], target_end, own, own_end, above, below, by_above, by_below)
+        if len(others) == 1:
+            return passes.Pairs(*shared, target, self.relation.either), width, target
+        third = np.where(self.relation.gives, others[1].cuts[0], HIGHEST)
+        return Triples(*shared, others[1].value, third), width, target
 
     def _one_large(
         self, cuts: _Cuts, values: Small, entries: Small, place: Small, at_cut: Small, own: Small, own_end: Small,
@@ -376,6 +444,11 @@ class _Layout:
         if not self.relation.keyed:
             place, first = (self._copied(flags) for flags in (self.relation.takes, self.relation.gives))
         return passes.KeyVertices(place, first), self.number, first
+
+    def _ranges(self, place: Small, first: Small, last: Small) -> passes.Ranges:
+        """Return ranges of vertices; nothing that is out of reach follows."""
+        none = np.empty(0, np.int64)
+        return passes.Ranges(place, first, last, none if self.relation.reach is None else self.relation.reach)
 
     def _copied(self, flags: Flags) -> Small:
         """Return 0 where a flag is set and -1 elsewhere, for each event of each part."""

@@ -33,7 +33,7 @@ from trellis.engines.spark.stream.stateful import FOUND, PAGES, TAKEN, Settings,
 from trellis.engines.spark.stream.tasks import TABLES, StateFlusher, WriteDecided, page_name
 from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
-from trellis.language.schema import Schema
+from trellis.language.schema import Schema, with_zones
 from trellis.streams.bucket import QueryGroup, shared_columns
 from trellis.streams.calendar import Calendar
 from trellis.streams.commit_log import FLUSH
@@ -81,7 +81,7 @@ def detect_stream(
     if table not in FOLDERS:
         raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
     events, schema = described_events(EventSource.of(frame), None, run.time, run.type, run.event_id)
-    (one,) = standing_queries({"query": query}, schema, run)
+    (one,) = standing_queries({"query": query}, with_zones(schema), run)
     group = QueryGroup((one,))
     keys = bucket_keys(events.sparkSession)
     settings = _settings(one, watermark, len(keys), table in (LATE, BAD), max_ahead, keys)
@@ -175,7 +175,7 @@ class Stream:
         self._alone = StreamLock()
         with in_driver():
             self.events, schema = described_events(EventSource.of(frame), session, run.time, run.type, run.event_id)
-            self.queries = standing_queries(queries, schema, run)
+            self.queries = standing_queries(queries, with_zones(schema), run)
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
         self.checkpoint = Checkpoint.at(options.checkpoint)
         self._known = set(self.checkpoint.queries)

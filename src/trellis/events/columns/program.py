@@ -1,0 +1,503 @@
+"""Compiles conditions on several events to tables of instructions (see `trellis.kernels.expression`).
+
+Whatever reads one event alone is evaluated once for all events, as a column; so a comparison of two events is one
+instruction, and only arithmetic or logic over several events takes more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.errors import OverflowInCondition, TrellisError
+from trellis.events.columns import decimals
+from trellis.events.columns.arrow import is_valid, numbers
+from trellis.events.columns.evaluate import evaluate
+from trellis.events.columns.functions import SCALARS
+from trellis.events.columns.ordering import MISSING, order_codes
+from trellis.kernels.expression import program as kernel
+from trellis.language.bound import Column, Constant, Operation, Value, columns_of
+from trellis.language.schema import BOOLEAN, INTEGER, Kind
+from trellis.language.syntax import Which
+
+COMPARISONS = {
+    "=": kernel.EQUAL,
+    "!=": kernel.DIFFERENT,
+    "<": kernel.LESS,
+    "<=": kernel.AT_MOST,
+    ">": kernel.GREATER,
+    ">=": kernel.AT_LEAST,
+}
+MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+WHOLE_OPERATIONS = {
+    "+": kernel.ADD,
+    "-": kernel.SUBTRACT,
+    "*": kernel.MULTIPLY,
+    "%": kernel.REMAINDER,
+    "negative": kernel.NEGATIVE,
+    "abs": kernel.ABSOLUTE,
+}
+REAL_OPERATIONS = {
+    "+": kernel.ADD_REAL,
+    "-": kernel.SUBTRACT_REAL,
+    "*": kernel.MULTIPLY_REAL,
+    "/": kernel.DIVIDE_REAL,
+    "%": kernel.REMAINDER_REAL,
+    "negative": kernel.NEGATIVE_REAL,
+    "abs": kernel.ABSOLUTE_REAL,
+}
+FUNCTIONS = {
+    "floor": kernel.FLOOR,
+    "ceil": kernel.CEIL,
+    "sqrt": kernel.ROOT,
+    "ln": kernel.LOGARITHM,
+    "exp": kernel.EXPONENTIAL,
+    "round": kernel.ROUND,
+}
+LARGEST_POWER = 18  # of ten in 64 bits
+LARGEST_REAL_POWER = 22  # of ten that a double holds exactly
+Slot = Callable[[int, Column], int]
+
+
+class TooWide(TrellisError):
+    """A computation over several events that does not fit 64 bits, or a function that programs do not know."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"`{what}` cannot be computed from several events at once: decimals have up to 18 digits there, and only "
+            "FLOOR, CEIL, ROUND, SQRT, LN and EXP of numbers are known",
+            "Compute with doubles, or apply the function to the columns of each event by itself.",
+        )
+
+
+class Form(Enum):
+    """How a value is held."""
+
+    WHOLE = auto()  # integers, times, durations, booleans
+    REAL = auto()
+    DECIMAL = auto()
+    TEXT = auto()
+    NULL = auto()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A value that an instruction leaves: which one, how it is held, and the digits of a decimal behind the point."""
+
+    place: int
+    form: Form
+    scale: int = 0
+
+
+_FORMS = {Kind.DOUBLE: Form.REAL, Kind.DECIMAL: Form.DECIMAL, Kind.STRING: Form.TEXT, Kind.UNKNOWN: Form.NULL}
+
+
+def compile_programs(values: Sequence[Value], slot: Slot, columns: Mapping[str, pa.Array], size: int) -> ProgramTables:
+    """Return conditions as programs.
+
+    Parameters
+    ----------
+    values
+        The conditions, one for each program.
+    slot
+        Gives for a program and a column that it reads the place of its event among the events of the program.
+    columns
+        The normalised columns of all events, by name.
+    size
+        The number of events.
+
+    Raises
+    ------
+    TooWide
+        If arithmetic over several events meets decimals beyond 64 bits.
+    """
+    compiler = _Compiler(columns, size)
+    begins = [0]
+    for number, value in enumerate(values):
+        compiler.begin(number, slot)
+        compiler.condition(value)
+        begins.append(len(compiler.code))
+    return ProgramTables(compiler.programs(begins), tuple(values), columns)
+
+
+@dataclass(frozen=True)
+class ProgramTables:
+    """Programs, and the conditions that they are made of."""
+
+    programs: kernel.Programs
+    values: tuple[Value, ...]
+    columns: Mapping[str, pa.Array]
+
+    def instructions(self, program: int) -> NDArray[np.int64]:
+        """Return the instructions of a program."""
+        code = self.programs.code
+        return code[code[program] : code[program + 1]].reshape(-1, kernel.FIELDS)
+
+    @property
+    def longest(self) -> int:
+        """The most instructions of a program."""
+        return int(np.diff(self.programs.code[: len(self.values) + 1]).max(initial=1)) // kernel.FIELDS + 1
+
+    def scratch(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the arrays that a kernel needs to run programs."""
+        return np.zeros(self.longest, np.int64), np.zeros(self.longest), np.zeros(self.longest, np.bool_)
+
+    def misfit(self, program: int, event_of: Callable[[Column], int]) -> TrellisError:
+        """Return the error for numbers that leave 64 bits.
+
+        Parameters
+        ----------
+        program
+            The program that told of it.
+        event_of
+            Gives the event of each column that it reads; -1 for none.
+        """
+        value = self.values[program]
+
+        def resolve(column: Column) -> pa.Array:
+            event, values = event_of(column), self.columns[column.name]
+            return pa.nulls(1, values.type) if event < 0 else values.slice(event, 1)
+
+        try:
+            evaluate(value, resolve, 1)
+        except OverflowInCondition as error:
+            return error
+        return TooWide(getattr(value, "source", "") or getattr(value, "function", ""))
+
+
+class _Compiler:
+    """Collects instructions, constants and columns."""
+
+    def __init__(self, columns: Mapping[str, pa.Array], size: int) -> None:
+        self._columns, self._size = columns, size + 1  # the last row stands for no event
+        self._padded: dict[str, pa.Array] = {}
+        self.code: list[list[int]] = []
+        self._first, self._number = 0, 0
+        self._slot: Slot = lambda number, column: 0
+        self._real: list[float] = []
+        self._ints: list[NDArray[np.int64]] = []
+        self._there: list[NDArray[np.bool_]] = []
+        self._reals: list[NDArray[np.float64]] = []
+        self._texts: list[tuple[pa.Array, int, bool]] = []  # the texts, and the column or instruction that they are
+        self._held: dict[Value, tuple[Form, int, int] | None] = {}
+        self._arrays: dict[Value, pa.Array | None] = {}
+
+    def begin(self, number: int, slot: Slot) -> None:
+        """Begin a program."""
+        self._first, self._number, self._slot = len(self.code), number, slot
+
+    def programs(self, begins: list[int]) -> kernel.Programs:
+        """Return all that was collected."""
+        if self._texts:
+            for (_, at, constant), codes in zip(
+                self._texts, order_codes([array for array, _, _ in self._texts]), strict=True
+            ):
+                if constant:
+                    self.code[at][1] = int(codes[0])
+                else:
+                    self._ints[at], self._there[at] = codes, codes != MISSING
+        places = np.array(begins, np.int64) * kernel.FIELDS + len(begins)
+        code = np.array([number for row in self.code for number in row], np.int64)
+        return kernel.Programs(
+            np.concatenate([places, code]),
+            np.array(self._real, np.float64),
+            np.array(self._ints, np.int64).reshape(-1, self._size),
+            np.array(self._there, np.bool_).reshape(-1, self._size),
+            np.array(self._reals, np.float64).reshape(-1, self._size),
+        )
+
+    def _emit(self, op: int, *operands: int) -> int:
+        self.code.append([op, *operands, *[0] * (kernel.FIELDS - 1 - len(operands))])
+        return len(self.code) - 1 - self._first
+
+    # --- Columns and constants --------------------------------------------------------------------------------
+
+    def _array(self, value: Value) -> pa.Array | None:
+        """Return the values of what reads one event, for all events; None if one overflows."""
+        value = _plain(value)
+        if value not in self._arrays:
+            try:
+                self._arrays[value] = evaluate(value, self._resolve, self._size)
+            except OverflowInCondition:
+                self._arrays[value] = None  # perhaps none that is asked
+        return self._arrays[value]
+
+    def _resolve(self, column: Column) -> pa.Array:
+        name = column.name
+        if name not in self._padded:
+            values = self._columns[name]
+            self._padded[name] = pa.concat_arrays([values, pa.nulls(1, values.type)])
+        return self._padded[name]
+
+    def _column(self, value: Value) -> Part | None:
+        """Load what reads one event; None where it must be computed."""
+        plain = _plain(value)
+        if plain not in self._held:
+            array = self._array(value)
+            self._held[plain] = None if array is None else self._hold(array, value)
+        held = self._held[plain]
+        if held is None:
+            return None
+        form, at, scale = held
+        if form is Form.NULL:
+            return Part(self._emit(kernel.NULL), Form.NULL)
+        load = kernel.LOAD_REAL if form is Form.REAL else kernel.LOAD_WHOLE
+        return Part(self._emit(load, at, self._slot(self._number, next(columns_of(value)))), form, scale)
+
+    def _hold(self, array: pa.Array, value: Value) -> tuple[Form, int, int] | None:
+        form = Form.NULL if pa.types.is_null(array.type) else _FORMS.get(value.type.kind, Form.WHOLE)
+        if form is Form.NULL:
+            return form, 0, 0
+        if form is Form.REAL:
+            self._reals.append(numbers(array, np.nan))
+            return form, len(self._reals) - 1, 0
+        if form is Form.TEXT:
+            self._texts.append((array, len(self._ints), False))
+            return form, self._add_ints(np.zeros(self._size, np.int64), np.zeros(self._size, np.bool_)), 0
+        if form is Form.DECIMAL:
+            digits = decimals.as_int64(array)
+            if digits is None:
+                if isinstance(value, Column):
+                    raise TooWide(value.name)
+                return None
+            return form, self._add_ints(digits, is_valid(array)), array.type.scale
+        return form, self._add_ints(_whole_numbers(array), is_valid(array)), 0
+
+    def _add_ints(self, values: NDArray[np.int64], there: NDArray[np.bool_]) -> int:
+        self._ints.append(values)
+        self._there.append(there)
+        return len(self._ints) - 1
+
+    def _constant(self, value: Value) -> Part:
+        array = evaluate(value, lambda column: self._columns[column.name], 1)
+        form = _FORMS.get(value.type.kind, Form.WHOLE)
+        if array.null_count or pa.types.is_null(array.type):
+            return Part(self._emit(kernel.NULL), Form.NULL)
+        if form is Form.REAL:
+            return Part(self._emit(kernel.CONSTANT_REAL, self._add_real(array[0].as_py())), form)
+        if form is Form.TEXT:
+            self._texts.append((array, len(self.code), True))
+            return Part(self._emit(kernel.CONSTANT_WHOLE), form)
+        digits = decimals.as_int64(array) if form is Form.DECIMAL else _whole_numbers(array)
+        if digits is None:
+            raise TooWide(str(array[0].as_py()))
+        scale = array.type.scale if form is Form.DECIMAL else 0
+        return Part(self._emit(kernel.CONSTANT_WHOLE, int(digits[0])), form, scale)
+
+    def _add_real(self, value: float) -> int:
+        self._real.append(value)
+        return len(self._real) - 1
+
+    # --- Values -----------------------------------------------------------------------------------------------
+
+    def condition(self, value: Value) -> Part:
+        """Add the instructions of a value."""
+        read = references(value)
+        if not read:
+            return self._constant(value)
+        if len(read) == 1:
+            part = self._column(value)
+            if part is not None:
+                return part
+        assert isinstance(value, Operation)
+        function = value.function
+        if function in COMPARISONS:
+            return self._comparison(value)
+        if function == "like":
+            return self._like(value)
+        if function in SCALARS:
+            return self._scalar(value)
+        parts = [self.condition(argument) for argument in value.arguments]
+        if function == "case":
+            return self._case(value, parts)
+        if function in ("and", "or"):
+            return self._folded(kernel.AND if function == "and" else kernel.OR, parts, Form.WHOLE, 0)
+        if function in ("not", "is null"):
+            op = kernel.NOT if function == "not" else kernel.IS_NULL
+            return Part(self._emit(op, parts[0].place), Form.WHOLE)
+        if function == "coalesce":
+            return self._coalesce(value, parts)
+        return self._arithmetic(value, parts)
+
+    def _folded(self, op: int, parts: list[Part], form: Form, scale: int) -> Part:
+        found = parts[0].place
+        for part in parts[1:]:
+            found = self._emit(op, found, part.place)
+        return Part(found, form, scale)
+
+    def _like(self, value: Operation) -> Part:
+        """LIKE over several events, of which COALESCE or CASE make one text: asked of each of them."""
+        each = _of_each(value)
+        if each is None:
+            raise TooWide(value.source or value.function)
+        return self.condition(each)
+
+    def _scalar(self, value: Operation) -> Part:
+        each = _of_each(value)
+        if each is not None:
+            return self.condition(each)
+        part = self.condition(value.arguments[0])
+        if part.form is Form.NULL:
+            return part
+        digits = value.arguments[1] if len(value.arguments) > 1 else Constant(0, INTEGER)
+        known = value.function in FUNCTIONS and isinstance(digits, Constant) and isinstance(digits.value, int)
+        rounds = value.function in ("floor", "ceil", "round")
+        if not known or (rounds and part.form is not Form.REAL):
+            raise TooWide(value.source or value.function)
+        assert isinstance(digits, Constant)
+        places = int(digits.value or 0)
+        return Part(self._emit(FUNCTIONS[value.function], self._as_real(part).place, places), Form.REAL)
+
+    def _case(self, value: Operation, parts: list[Part]) -> Part:
+        """Take the first value whose test is true, from the last test to the first."""
+        form = _FORMS.get(value.type.kind, Form.WHOLE)
+        scale = value.type.scale if form is Form.DECIMAL else 0
+
+        def converted(part: Part) -> int:
+            if form is Form.REAL:
+                return self._as_real(part).place
+            return self._rescaled(part, scale, value).place if form is Form.DECIMAL else part.place
+
+        tests, values = parts[:-1:2], [converted(part) for part in (*parts[1::2], parts[-1])]
+        op = kernel.CHOOSE_REAL if form is Form.REAL else kernel.CHOOSE_WHOLE
+        found = values[-1]
+        for test, chosen in zip(reversed(tests), reversed(values[:-1]), strict=True):
+            found = self._emit(op, test.place, chosen, found)
+        return Part(found, form, scale)
+
+    def _coalesce(self, value: Operation, parts: list[Part]) -> Part:
+        form = _FORMS.get(value.type.kind, Form.WHOLE)
+        if form is Form.REAL:
+            return self._folded(kernel.COALESCE_REAL, [self._as_real(p) for p in parts], form, 0)
+        scale = value.type.scale if form is Form.DECIMAL else 0
+        if form is Form.DECIMAL:
+            parts = [self._rescaled(p, scale, value) for p in parts]
+        return self._folded(kernel.COALESCE_WHOLE, parts, form, scale)
+
+    def _arithmetic(self, value: Operation, parts: list[Part]) -> Part:
+        function = value.function
+        if any(part.form is Form.NULL for part in parts):
+            return Part(self._emit(kernel.NULL), Form.NULL)
+        if function == "/" or value.type.kind is Kind.DOUBLE:
+            return Part(self._emit(REAL_OPERATIONS[function], *(self._as_real(p).place for p in parts)), Form.REAL)
+        scale = 0
+        if value.type.kind is Kind.DECIMAL:
+            scale = sum(p.scale for p in parts) if function == "*" else max(p.scale for p in parts)
+            if function != "*":
+                parts = [self._rescaled(p, scale, value) for p in parts]
+        form = _FORMS.get(value.type.kind, Form.WHOLE)
+        return Part(self._emit(WHOLE_OPERATIONS[function], *(p.place for p in parts)), form, scale)
+
+    def _rescaled(self, part: Part, scale: int, value: Value) -> Part:
+        if part.form is Form.NULL or part.scale == scale:
+            return part
+        return Part(self._emit(kernel.SCALE, part.place, self._power(scale - part.scale, value)), Form.DECIMAL, scale)
+
+    def _power(self, digits: int, value: Value) -> int:
+        if digits > LARGEST_POWER:
+            raise TooWide(getattr(value, "source", "") or "the condition")
+        return int(10**digits)
+
+    def _as_real(self, part: Part) -> Part:
+        if part.form in (Form.REAL, Form.NULL):
+            return part
+        return Part(self._emit(kernel.TO_REAL, part.place, self._real_power(part.scale)), Form.REAL)
+
+    def _real_power(self, scale: int) -> int:
+        """Return the constant to divide digits by; -1 for none."""
+        if scale > LARGEST_REAL_POWER:
+            raise TooWide("the condition")
+        return self._add_real(10.0**scale) if scale else -1
+
+    # --- Comparisons ------------------------------------------------------------------------------------------
+
+    def _comparison(self, value: Operation) -> Part:
+        direct = self._of_columns(value)
+        if direct is not None:
+            return direct
+        function = value.function
+        left, right = (self.condition(argument) for argument in value.arguments)
+        if Form.NULL in (left.form, right.form):
+            return Part(self._emit(kernel.NULL), Form.NULL)
+        if left.form is Form.REAL and right.form is not Form.REAL:
+            left, right, function = right, left, MIRRORED[function]
+        op = COMPARISONS[function]
+        if left.form is Form.REAL:
+            place = self._emit(kernel.COMPARE_REAL, op, left.place, right.place)
+        elif right.form is Form.REAL:
+            place = self._emit(kernel.COMPARE_MIXED, op, left.place, right.place, self._real_power(left.scale))
+        elif left.scale != right.scale:
+            scale = max(left.scale, right.scale)
+            powers = [self._power(scale - part.scale, value) for part in (left, right)]
+            place = self._emit(kernel.COMPARE_SCALED, op, left.place, right.place, *powers)
+        else:
+            place = self._emit(kernel.COMPARE_WHOLE, op, left.place, right.place)
+        return Part(place, Form.WHOLE)
+
+    def _of_columns(self, value: Operation) -> Part | None:
+        """Compare two values of one event each by their joint codes, or None."""
+        sides = value.arguments
+        if any(len(references(side)) != 1 for side in sides):
+            return None
+        arrays = [self._array(side) for side in sides]
+        if any(array is None or pa.types.is_null(array.type) for array in arrays):
+            return None
+        keys = [
+            Operation("codes", (_plain(side), _plain(sides[1 - i])), BOOLEAN, str(i)) for i, side in enumerate(sides)
+        ]
+        if _plain(sides[0]) == _plain(sides[1]):
+            keys = [keys[0]] * 2
+        if any(key not in self._held for key in keys):
+            for key, codes in zip(keys, order_codes(arrays), strict=True):
+                if key not in self._held:
+                    self._held[key] = Form.WHOLE, self._add_ints(codes, codes != MISSING), 0
+        operands = [COMPARISONS[value.function]]
+        for key, side in zip(keys, sides, strict=True):
+            held = self._held[key]
+            assert held is not None
+            operands += [held[1], self._slot(self._number, next(columns_of(side)))]
+        return Part(self._emit(kernel.COMPARE_COLUMNS, *operands), Form.WHOLE)
+
+
+def references(value: Value) -> set[tuple[str, Which, int | None]]:
+    """Return the events that a value reads."""
+    return {(column.var, column.which, column.nth) for column in columns_of(value)}
+
+
+def _of_each(value: Operation) -> Value | None:
+    """Return a function of COALESCE or CASE as CASE over its values; None for other functions."""
+    first, rest = value.arguments[0], value.arguments[1:]
+    if not isinstance(first, Operation) or first.function not in ("coalesce", "case"):
+        return None
+
+    def applied(argument: Value) -> Value:
+        return replace(value, arguments=(argument, *rest))
+
+    arguments: list[Value] = []
+    if first.function == "case":
+        arguments = [one if i % 2 == 0 else applied(one) for i, one in enumerate(first.arguments[:-1])]
+    else:
+        for one in first.arguments[:-1]:
+            known = Operation("not", (Operation("is null", (one,)),))
+            arguments += [known, applied(one)]
+    return Operation("case", (*arguments, applied(first.arguments[-1])), value.type, value.source)
+
+
+def _plain(value: Value) -> Value:
+    """Return a value without which event it speaks of."""
+    if isinstance(value, Column):
+        return replace(value, var="", which=Which.EACH, nth=None)
+    if isinstance(value, Operation):
+        return replace(value, arguments=tuple(map(_plain, value.arguments)))
+    assert isinstance(value, Constant)
+    return value
+
+
+def _whole_numbers(array: pa.Array) -> NDArray[np.int64]:
+    values = array.cast(pa.int8()) if pa.types.is_boolean(array.type) else array
+    return numbers(values, 0).astype(np.int64, copy=False)

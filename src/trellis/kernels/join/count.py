@@ -1,0 +1,394 @@
+"""Counting the matches of a join: some slots are bound one after another, what is left are sums over a forest.
+
+Where the constraints between the slots that are left make no cycle, a slot tells its neighbour for each of its
+candidates how many ways there are on its side, and no two slots of different branches are ever looked at together.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trellis.kernels.arrays import first_at_least_in
+from trellis.kernels.jit import njit
+from trellis.kernels.join.lists import (
+    DIFFERENT,
+    EQUAL,
+    GREATER,
+    NO_END,
+    NONE,
+    ONE,
+    asked_holds,
+    begin_lists,
+    holds,
+    narrow,
+)
+
+TIME, CODE, SCAN = range(3)  # how a slot's sums are passed on: by time alone, by one code, pair by pair
+FEW = 24  # candidates that are gone through one by one
+
+
+class JoinShape(NamedTuple):
+    """How a join is counted.
+
+    Attributes
+    ----------
+    mask
+        uint64 (1,): its slots.
+    cut
+        int64: the slots that are bound, in this order.
+    edges
+        int64 (e, 5): in this order, a slot, the one that it passes its sums to, how, the order that is asked (1: the
+        first is the earlier), and the condition.
+    roots
+        int64: the slots at which sums end.
+    """
+
+    mask: np.ndarray
+    cut: np.ndarray
+    edges: np.ndarray
+    roots: np.ndarray
+
+
+class JoinTasks(NamedTuple):
+    """Where to count: events in `[lo, hi)`, the edges of the window, and candidates that the first slots have.
+
+    `lo`, `hi`, `from_`, `to` are int64 (tasks,), `fixed` int64 (tasks, slots that are given).
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    from_: np.ndarray
+    to: np.ndarray
+    fixed: np.ndarray
+
+
+class Sums(NamedTuple):
+    """Numbers of one kind.
+
+    Attributes
+    ----------
+    values, numbers
+        (candidates,): what each candidate counts, and scratch.
+    cells
+        Scratch, one longer than there are codes; zero.
+    unit
+        (3,): zero, one, and scratch in which a whole number becomes one of this kind.
+    modulus
+        (1,): a prime of 31 bits, or 0.
+    plain
+        bool (1,): whether all values are 1.
+    clip
+        bool (1,): whether sums above 1 become 1.
+    peak
+        float64 (1,): the greatest sum that was met, of floats.
+    """
+
+    values: np.ndarray
+    numbers: np.ndarray
+    cells: np.ndarray
+    unit: np.ndarray
+    modulus: np.ndarray
+    plain: np.ndarray
+    clip: np.ndarray
+    peak: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _plus(sums, a, b):
+    total = a + b
+    modulus = sums.modulus[0]
+    if modulus > 0 and total >= modulus:
+        total -= modulus
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _minus(sums, a, b):
+    modulus = sums.modulus[0]
+    if modulus > 0:
+        return a - b if a >= b else a + (modulus - b)
+    return a - b
+
+
+@njit(cache=True, nogil=True)
+def _times(sums, a, b):
+    modulus = sums.modulus[0]
+    return a * b % modulus if modulus > 0 else a * b
+
+
+@njit(cache=True, nogil=True)
+def _met(sums, total):
+    """Remember how large sums get: floats are exact below 2**53."""
+    if sums.modulus[0] == 0 and total > sums.peak[0]:
+        sums.peak[0] = total
+
+
+# --- Sums by code --------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def _cell_of(tables, sums, kind, mirrored, c, a):
+    code = tables.codes[c, a]
+    if kind == GREATER:
+        return sums.cells.shape[0] - 1 - code if mirrored else code + 1
+    return code
+
+
+@njit(cache=True, nogil=True)
+def _add(sums, kind, cell, number):
+    cells = sums.cells
+    if kind != GREATER:
+        cells[cell] = _plus(sums, cells[cell], number)
+        return
+    while cell < cells.shape[0]:
+        cells[cell] = _plus(sums, cells[cell], number)
+        cell += cell & -cell
+
+
+@njit(cache=True, nogil=True)
+def _clear(sums, kind, cell):
+    cells = sums.cells
+    if kind != GREATER:
+        cells[cell] = sums.unit[0]
+        return
+    while cell < cells.shape[0]:
+        cells[cell] = sums.unit[0]
+        cell += cell & -cell
+
+
+@njit(cache=True, nogil=True)
+def _sum_below(sums, cell):
+    total = sums.unit[0]
+    while cell > 0:
+        total = _plus(sums, total, sums.cells[cell])
+        cell -= cell & -cell
+    return total
+
+
+# --- Sums that a slot passes on ------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def _own(tables, lists, sums, node, w, u, a):
+    """Return the number that was added for the event of a candidate of `u` itself, where it may not be in `w` too."""
+    events, zero = tables.events, sums.unit[0]
+    low, high = lists.low[node, w], lists.high[node, w]
+    i = first_at_least_in(lists.pool, events, low, high, events[a])
+    if i == high or events[lists.pool[i]] != events[a]:
+        return zero
+    c, end = tables.pairs[u, w, 0], tables.pairs[u, w, 1]
+    return sums.numbers[lists.pool[i]] if holds(tables, c, end, u, a, lists.pool[i]) else zero
+
+
+@njit(cache=True, nogil=True)
+def _take(sums, a, number):
+    """Multiply what is known of a candidate by what a slot passes on."""
+    if sums.clip[0] and number > 1:
+        number = sums.unit[1]
+    sums.numbers[a] = _times(sums, sums.numbers[a], number)
+
+
+@njit(cache=True, nogil=True)
+def _pass_sorted(tables, lists, sums, node, edge):
+    """Pass on sums between slots that time and at most one condition join: one sweep over both lists."""
+    w, u, how, order, c = edge[0], edge[1], edge[2], edge[3], edge[4]
+    events, pool, numbers = tables.events, lists.pool, sums.numbers
+    low, high, begin, end = lists.low[node, w], lists.high[node, w], lists.low[node, u], lists.high[node, u]
+    kind = tables.kinds[c] if how == CODE else DIFFERENT
+    mirrored = how == CODE and tables.first[c] == u  # `w` must be greater: counted from the greatest
+    running = sums.unit[0]
+    distinct = order == 0 and tables.distinct[u, w]
+    added = 0
+    forward = order >= 0
+    for step in range(end - begin):
+        a = pool[begin + step] if forward else pool[end - 1 - step]
+        while added < high - low:
+            b = pool[low + added] if forward else pool[high - 1 - added]
+            if order > 0 and events[b] >= tables.begins[events[a]]:
+                break
+            if order < 0 and events[b] < tables.later[events[a]]:
+                break
+            running = _plus(sums, running, numbers[b])
+            if how == CODE:
+                _add(sums, kind, _cell_of(tables, sums, kind, mirrored, c, b), numbers[b])
+            added += 1
+        number = running
+        if how == CODE:
+            cell = _cell_of(tables, sums, kind, mirrored, c, a)
+            if kind == GREATER:
+                number = _sum_below(sums, cell - 1)
+            elif kind == EQUAL:
+                number = sums.cells[cell]
+            else:
+                number = _minus(sums, running, sums.cells[cell])
+        if distinct:
+            number = _minus(sums, number, _own(tables, lists, sums, node, w, u, a))
+        _take(sums, a, number)
+    _met(sums, running)
+    if how == CODE:
+        for i in range(added):
+            b = pool[low + i] if forward else pool[high - 1 - i]
+            _clear(sums, kind, _cell_of(tables, sums, kind, mirrored, c, b))
+
+
+@njit(cache=True, nogil=True)
+def _pass_pairs(tables, programs, lists, sums, node, edge, bound, edges):
+    """Pass on sums between slots of which every pair of candidates is asked."""
+    w, u, order = edge[0], edge[1], edge[3]
+    events, pool, numbers = tables.events, lists.pool, sums.numbers
+    low, high = lists.low[node, w], lists.high[node, w]
+    c, end = tables.pairs[u, w, 0], tables.pairs[u, w, 1]
+    distinct = order == 0 and tables.distinct[u, w]
+    both = (ONE << np.uint64(u)) | (ONE << np.uint64(w))
+    asked = np.empty(tables.masks.shape[0], np.int64)
+    number_asked = 0
+    for h in range(tables.masks.shape[0]):
+        if tables.masks[h] & both == both and tables.masks[h] & ~(bound | both) == NONE:
+            asked[number_asked] = h
+            number_asked += 1
+    total = sums.unit[0]
+    for i in range(low, high):
+        total = _plus(sums, total, numbers[pool[i]])
+    _met(sums, total)
+    for i in range(lists.low[node, u], lists.high[node, u]):
+        a = pool[i]
+        event = events[a]
+        lists.chosen[u] = event
+        number = sums.unit[0]
+        first, last = low, high
+        if order > 0:
+            last = first_at_least_in(pool, events, low, high, tables.begins[event])
+        elif order < 0:
+            first = first_at_least_in(pool, events, low, high, tables.later[event])
+        for j in range(first, last):
+            b = pool[j]
+            if (distinct and events[b] == event) or not holds(tables, c, end, u, a, b):
+                continue
+            lists.chosen[w] = events[b]
+            met = True
+            for k in range(number_asked):
+                if not asked_holds(tables, programs, lists, asked[k], edges):
+                    met = False
+                    break
+            if met:
+                number = _plus(sums, number, numbers[b])
+        _take(sums, a, number)
+
+
+@njit(cache=True, nogil=True)
+def _forest(tables, programs, lists, sums, shape, node, bound, edges, target):
+    """Return how many matches the lists of a node have; at the slot `target` the numbers are left as they come."""
+    pool, numbers = lists.pool, sums.numbers
+    one = sums.unit[1]
+    for i in range(shape.edges.shape[0]):
+        w = shape.edges[i, 0]
+        for j in range(lists.low[node, w], lists.high[node, w]):
+            numbers[pool[j]] = sums.values[pool[j]]
+    for r in shape.roots:
+        if shape.edges.shape[0] or not sums.plain[0] or r == target:
+            for j in range(lists.low[node, r], lists.high[node, r]):
+                numbers[pool[j]] = sums.values[pool[j]]
+    for i in range(shape.edges.shape[0]):
+        edge = shape.edges[i]
+        w = edge[0]
+        if edge[2] == SCAN or (edge[2] == CODE and lists.high[node, w] - lists.low[node, w] < FEW):
+            _pass_pairs(tables, programs, lists, sums, node, edge, bound, edges)
+        else:
+            _pass_sorted(tables, lists, sums, node, edge)
+    total = one
+    for r in shape.roots:
+        own = sums.unit[0]
+        if shape.edges.shape[0] == 0 and sums.plain[0]:
+            sums.unit[2] = lists.high[node, r] - lists.low[node, r]
+            own = sums.unit[2]
+            if sums.modulus[0] > 0:
+                own %= sums.modulus[0]
+        else:
+            for j in range(lists.low[node, r], lists.high[node, r]):
+                own = _plus(sums, own, numbers[pool[j]])
+        _met(sums, own)
+        if sums.clip[0] and own > 1:
+            own = one
+        if r != target:
+            total = _times(sums, total, own)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def count_join(tables, programs, lists, shape, tasks, sums, target, codes, best):
+    """Return the number of matches of each task; with a `target`, note in `best` its least code on a match of each.
+
+    Parameters
+    ----------
+    tables, programs, lists, shape, tasks, sums
+        See the named tuples and the page of this package. Lists have a node for each slot that is bound, and one more.
+    target : int
+        A slot, a root or one that is bound; -1 for none.
+    codes, best : int64 (candidates,), (tasks,)
+        A code for each candidate of the target, and the least one so far, for each task.
+    """
+    number = shape.cut.shape[0]
+    given, size = tasks.fixed.shape[1], tables.events.shape[0]
+    zero = sums.unit[0]
+    totals = np.full(tasks.lo.shape[0], zero)
+    at, stop, used = np.zeros(number + 1, np.int64), np.zeros(number + 1, np.int64), np.zeros(number + 1, np.int64)
+    weight = np.full(number + 1, sums.unit[1])
+    bounds, remaining = np.zeros(number + 1, np.uint64), np.zeros(number + 1, np.uint64)
+    remaining[0] = shape.mask[0]
+    free = NONE
+    is_cut = False
+    for d in range(number):
+        bit = ONE << np.uint64(shape.cut[d])
+        bounds[d + 1], remaining[d + 1] = bounds[d] | bit, remaining[d] & ~bit
+        is_cut |= shape.cut[d] == target
+        if d < given:
+            free |= bit
+    for t in range(tasks.lo.shape[0]):
+        edges = tasks.from_[t], tasks.to[t]
+        used[0] = begin_lists(tables, programs, lists, 0, shape.mask[0], free, tasks.lo[t], tasks.hi[t], edges, size)
+        if used[0] < 0:
+            continue
+        depth, entering = 0, True
+        while depth >= 0:
+            if depth == number:
+                found = _forest(tables, programs, lists, sums, shape, depth, bounds[depth], edges, target)
+                found = _times(sums, found, weight[depth])
+                totals[t] = _plus(sums, totals[t], found)
+                if target >= 0 and found > 0:
+                    if is_cut:
+                        for d in range(number):
+                            if shape.cut[d] == target:
+                                best[t] = min(best[t], codes[lists.pool[at[d]]])
+                    else:
+                        for i in range(lists.low[depth, target], lists.high[depth, target]):
+                            if sums.numbers[lists.pool[i]] > 0:
+                                best[t] = min(best[t], codes[lists.pool[i]])
+                depth, entering = depth - 1, False
+                continue
+            s = shape.cut[depth]
+            if not entering:
+                at[depth] += 1
+            elif depth < given:
+                low, high, cand = lists.low[depth, s], lists.high[depth, s], tasks.fixed[t, depth]
+                at[depth] = first_at_least_in(lists.pool, tables.events, low, high, tables.events[cand])
+                stop[depth] = min(at[depth] + 1, high)
+            else:
+                at[depth], stop[depth] = lists.low[depth, s], lists.high[depth, s]
+            entering = False
+            if at[depth] >= stop[depth]:
+                depth -= 1
+                continue
+            cand = lists.pool[at[depth]]
+            if depth < given and cand != tasks.fixed[t, depth]:
+                continue
+            used[depth + 1] = narrow(
+                tables, programs, lists, depth, depth + 1, s, cand, bounds[depth + 1], remaining[depth + 1],
+                np.int64(0), NO_END, edges, used[depth],
+            )  # fmt: skip
+            if used[depth + 1] >= 0:
+                weight[depth + 1] = _times(sums, weight[depth], sums.values[cand])
+                depth, entering = depth + 1, True
+        _met(sums, totals[t])
+    return totals

@@ -1,0 +1,273 @@
+"""Numbers of the matches of joins: of groups, of first events, of bindings that are given; exact, of any size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.errors import OverflowInCondition
+from trellis.kernels.join import count as kernel
+from trellis.kernels.join.lists import JoinLists
+from trellis.operators.exact import SMALL, reconstruct
+from trellis.operators.joins.shape import CountedShape, Shapes, Slots
+from trellis.operators.joins.tables import JoinCandidates, SlotArm
+
+Ints = NDArray[np.int64]
+EXACT = 2.0**53
+WORTH_THREADS = 1 << 10  # tasks from which several threads count
+NONE = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The kind of numbers to count with: floats, or with a `prime` whole numbers modulo it.
+
+    Attributes
+    ----------
+    weights
+        For each candidate what a match with it counts; 1 by default.
+    clip
+        Whether it is only asked if there is a match.
+    """
+
+    prime: int = 0
+    weights: NDArray[Any] | None = None
+    clip: bool = False
+
+    @property
+    def type(self) -> Any:
+        """The type of numbers."""
+        return np.uint64 if self.prime else np.float64
+
+
+@dataclass(frozen=True)
+class Tasks:
+    """Where to count: see `kernel.JoinTasks`; `group` of each task."""
+
+    lo: Ints
+    hi: Ints
+    from_: Ints
+    to: Ints
+    group: Ints
+
+    def __len__(self) -> int:
+        return len(self.lo)
+
+
+@dataclass(frozen=True)
+class FirstEvents:
+    """The tasks of all that begins at one event: an arm, the slot that takes it, and the candidate for each task."""
+
+    arm: SlotArm
+    slot: int
+    cand: Ints
+    tasks: Tasks
+
+
+class JoinCounter:
+    """Counts the matches of joins over the candidates of a slice."""
+
+    def __init__(self, candidates: JoinCandidates, threads: int = 1) -> None:
+        self.candidates, self.threads = candidates, threads
+        self.peak = 0.0
+
+    @cached_property
+    def shapes(self) -> Shapes:
+        """How parts are counted."""
+        return Shapes(self.candidates)
+
+    # --- Parts ------------------------------------------------------------------------------------------------
+
+    def part(
+        self, shape: CountedShape, tasks: Tasks, numbers: Numbers, fixed: Ints | None = None, target: int = -1,
+        codes: Ints | None = None, best: Ints | None = None,
+    ) -> NDArray[Any]:  # fmt: skip
+        """Return the number of matches of a part in each task.
+
+        Parameters
+        ----------
+        shape, tasks, numbers
+            How, where and in which numbers to count.
+        fixed
+            For each task the candidates of the slots that are given, in their order.
+        target, codes, best
+            A slot whose candidates have codes, the least of which on any match is noted in `best`, for each task.
+        """
+        given = np.empty((len(tasks), 0), np.int64) if fixed is None else np.ascontiguousarray(fixed)
+        all_codes = np.empty(0, np.int64) if codes is None else codes
+        all_best = np.full(len(tasks), NONE) if best is None else best
+
+        def work(begin: int, end: int) -> NDArray[Any]:
+            some = slice(begin, end)
+            own = kernel.JoinTasks(tasks.lo[some], tasks.hi[some], tasks.from_[some], tasks.to[some], given[some])
+            lists, sums = self._lists(shape, tasks), self._sums(numbers)
+            tables, programs = self.candidates.tables, self.candidates.programs.programs
+            found = kernel.count_join(
+                tables, programs, lists, shape.shape, own, sums, target, all_codes, all_best[some]
+            )
+            if lists.state[0]:
+                raise OverflowInCondition("a number that a condition computes leaves 64 bits")
+            self.peak = max(self.peak, float(sums.peak[0]))
+            return found
+
+        _ = self.candidates.tables, self.candidates.programs
+        if self.threads < 2 or len(tasks) < WORTH_THREADS:
+            return work(0, len(tasks))
+        cuts = np.linspace(0, len(tasks), 4 * self.threads + 1).astype(int).tolist()
+        with ThreadPoolExecutor(self.threads) as pool:
+            return np.concatenate(list(pool.map(lambda cut: work(*cut), pairwise(cuts))))
+
+    def _lists(self, shape: CountedShape, tasks: Tasks) -> JoinLists:
+        number = self.candidates.number
+        nodes = len(shape.shape.cut) + 1
+        return make_lists(self.candidates, nodes, nodes * self._reach(tasks), number)
+
+    def _reach(self, tasks: Tasks) -> int:
+        """Return the most candidates that all lists of a task have together."""
+        together = np.zeros(len(tasks), np.int64)
+        for events in self.candidates.of_slot:
+            together += np.searchsorted(events, tasks.hi) - np.searchsorted(events, np.minimum(tasks.lo, tasks.from_))
+        return int(together.max(initial=0))
+
+    def _sums(self, numbers: Numbers) -> kernel.Sums:
+        tables, kind = self.candidates.tables, numbers.type
+        size = len(tables.events)
+        values = np.ones(size, kind) if numbers.weights is None else numbers.weights.astype(kind)
+        cells = np.zeros(int(tables.codes.max(initial=0)) + 2, kind)
+        return kernel.Sums(
+            values, np.zeros(size, kind), cells, np.array([0, 1, 0], kind), np.array([numbers.prime], kind),
+            np.array([numbers.weights is None]), np.array([numbers.clip]), np.zeros(1),
+        )  # fmt: skip
+
+    # --- Groups and first events ------------------------------------------------------------------------------
+
+    def of_tasks(
+        self, arm: SlotArm, tasks: Tasks, numbers: Numbers, given: Slots = (), fixed: Ints | None = None
+    ) -> NDArray[Any]:
+        """Return the number of matches of an arm in each task, some slots having their events: a product over parts."""
+        total = np.ones(len(tasks), numbers.type)
+        for part in self.shapes.parts(arm):
+            own = tuple(slot for slot in given if slot in part)
+            chosen = None if fixed is None else fixed[:, [given.index(slot) for slot in own]]
+            found = self.part(self.shapes.of_part(part, own), tasks, numbers, chosen)
+            total = total * found
+            if numbers.prime:
+                total %= np.uint64(numbers.prime)
+            elif len(total):
+                self.peak = max(self.peak, float(total.max()))
+        return total
+
+    @cached_property
+    def groups(self) -> Tasks:
+        """One task for each window."""
+        groups = self.candidates.events.groups
+        return Tasks(groups.lo, groups.hi, groups.lo, groups.hi, np.arange(len(groups)))
+
+    def first_events(self, arms: Sequence[SlotArm]) -> Iterator[FirstEvents]:
+        """Yield the tasks of all that begins at one event in one window."""
+        events, candidates = self.candidates.events, self.candidates
+        groups = events.groups
+        for arm in arms:
+            for slot in self.open_slots(arm, ()):
+                own = candidates.of_slot[slot]
+                begin = int(candidates.tables.begin[slot])
+                if candidates.is_span:
+                    wanted = np.arange(len(own))
+                    if events.begins is not None:
+                        wanted = wanted[events.begins[own]]
+                    group = np.searchsorted(groups.lo, own[wanted], side="right") - 1
+                    hi = np.minimum(events.until[own[wanted]], groups.hi[group])
+                else:
+                    first, last = np.searchsorted(own, groups.lo), np.searchsorted(own, groups.hi)
+                    sizes = last - first
+                    group = np.repeat(np.arange(len(groups)), sizes)
+                    wanted = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + first[group]
+                    hi = groups.hi[group]
+                tasks = Tasks(own[wanted] + 1, hi, groups.lo[group], groups.hi[group], group)
+                yield FirstEvents(arm, slot, wanted + begin, tasks)
+
+    def open_slots(self, arm: SlotArm, taken: Slots) -> list[int]:
+        """Return the slots of an arm that may take the next event."""
+        order = self.candidates.order
+        waiting = [slot for slot in arm.slots if slot not in taken]
+        return [slot for slot in waiting if not any(order[other, slot] > 0 for other in waiting)]
+
+    def of_first(self, first: FirstEvents, numbers: Numbers) -> NDArray[Any]:
+        """Return the number of matches of each task of first events."""
+        return self.of_tasks(first.arm, first.tasks, numbers, (first.slot,), first.cand.reshape(-1, 1))
+
+    def of_groups(self, arms: Sequence[SlotArm], numbers: Numbers) -> NDArray[Any]:
+        """Return the number of matches of each group: those of arms, each with its sign."""
+        size = len(self.groups)
+        total = np.zeros(size, numbers.type)
+        for arm in arms:
+            if not self.candidates.is_span:
+                total = _add(total, self.of_tasks(arm, self.groups, numbers), arm.arm.sign, numbers)
+                continue
+            for first in self.first_events([arm]):
+                found = self.of_first(first, numbers)
+                sums = np.zeros(size, numbers.type)
+                if numbers.prime:
+                    np.add.at(sums, first.tasks.group, found)  # residues of 31 bits: 2**33 of them fit
+                    sums %= np.uint64(numbers.prime)
+                else:
+                    sums = np.bincount(first.tasks.group, found, size) if len(found) else sums
+                total = _add(total, sums, arm.arm.sign, numbers)
+        self.peak = max(self.peak, float(np.abs(total).max(initial=0))) if not numbers.prime else self.peak
+        return total
+
+    def least(self, arm: SlotArm, slot: int, codes: Ints) -> Ints:
+        """Return for each group the least code of a slot's candidates on any match of an arm; `NONE` without one."""
+        found = np.full(len(self.groups), NONE)
+        if not self.candidates.is_span:
+            np.minimum.at(found, self.groups.group, self._least(arm, slot, codes, self.groups, (), None))
+            return found
+        for first in self.first_events([arm]):
+            own = self._least(arm, slot, codes, first.tasks, (first.slot,), first.cand.reshape(-1, 1))
+            np.minimum.at(found, first.tasks.group, own)
+        return found
+
+    def _least(self, arm: SlotArm, slot: int, codes: Ints, tasks: Tasks, given: Slots, fixed: Ints | None) -> Ints:
+        """Return for each task the least code of a slot; every part must have a match."""
+        best, any_match = np.full(len(tasks), NONE), np.ones(len(tasks), np.bool_)
+        for part in self.shapes.parts(arm):
+            own = tuple(one for one in given if one in part)
+            chosen = None if fixed is None else fixed[:, [given.index(one) for one in own]]
+            target = slot if slot in part else -1
+            shape = self.shapes.of_part(part, own, target)
+            found = self.part(shape, tasks, Numbers(clip=True), chosen, target, codes, best)
+            any_match &= found > 0
+        return np.where(any_match, best, NONE)
+
+    def exactly(self, count: Callable[[Numbers], NDArray[Any]]) -> list[int]:
+        """Return whole numbers of any size that a function gives as floats, or modulo a prime."""
+        self.peak = 0.0
+        approximate = count(Numbers())
+        if self.peak < EXACT:
+            return approximate.astype(np.int64).tolist()
+        bits = int(np.frexp(self.peak)[1]) + 8
+        return reconstruct(bits, lambda prime: count(Numbers(prime)).reshape(1, -1), size=SMALL)[0]
+
+
+def _add(total: NDArray[Any], more: NDArray[Any], sign: int, numbers: Numbers) -> NDArray[Any]:
+    if not numbers.prime:
+        return total + sign * more
+    prime = np.uint64(numbers.prime)
+    return (total + (more if sign > 0 else prime - more)) % prime
+
+
+def make_lists(candidates: JoinCandidates, nodes: int, room: int, number: int) -> JoinLists:
+    """Return lists for some nodes, with room for candidates besides those of all slots."""
+    size = len(candidates.tables.events)
+    pool = np.empty(size + room + 1, np.int64)
+    pool[:size] = np.arange(size)
+    low, high = (np.zeros((nodes, number), np.int64) for _ in range(2))
+    scratch = candidates.programs.scratch()
+    return JoinLists(low, high, pool, np.full(number + 1, -1), *scratch, np.zeros(1, np.int64))

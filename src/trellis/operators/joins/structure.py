@@ -1,0 +1,266 @@
+"""The candidates and counts of joins, and results by rank: they do not depend on the output, so variants share them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.errors import OverflowInCondition, TrellisError
+from trellis.events.slice import Slice
+from trellis.kernels.join import walk as kernel
+from trellis.operators.joins.counting import FirstEvents, JoinCounter, Tasks, make_lists
+from trellis.operators.joins.tables import JoinCandidates, SlotArm
+from trellis.operators.trends.tasks import length_bounds
+from trellis.plan.plan import Plan
+
+MOST_NODES = 1 << 18  # ways to bind the same events that are told apart
+MOST_ROOM = 1 << 27  # candidates of all lists of a walk
+BATCH_ROWS = 1 << 16
+BATCH_VALUES = 1 << 18
+KEPT = 1 << 12  # beginnings of results whose continuations are remembered
+EVENTS, WAYS = 0, 1
+
+Ints = NDArray[np.int64]
+Match = tuple[tuple[int, ...], tuple[int, ...]]  # events, and the codes of their variables
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to bind the events so far: the arm, and the slots that took them with their candidates, in order."""
+
+    arm: SlotArm
+    slots: tuple[int, ...] = ()
+    cands: tuple[int, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all slots have their events."""
+        return len(self.slots) == len(self.arm.slots)
+
+
+@dataclass(frozen=True)
+class Continuations:
+    """The events with which a beginning goes on: how many results up to each, and the ways to bind it."""
+
+    events: tuple[int, ...]
+    ends: tuple[int, ...]
+    ways: tuple[tuple[Way, ...], ...]
+
+
+class JoinStructure:
+    """The candidates, counts and walks of joins over a slice.
+
+    Parameters
+    ----------
+    plan, events, threads
+        The plan of a pattern without repetition, the events, and how many threads may count.
+    counts
+        The counts, if these are known.
+
+    Raises
+    ------
+    NotComparable
+        If a number that a condition computes may leave 64 bits, on the events at hand.
+    """
+
+    def __init__(self, plan: Plan, events: Slice, threads: int = 1, counts: list[int] | None = None) -> None:
+        self.plan, self.events, self.threads, self._known_counts = plan, events, threads, counts
+        assert plan.join is not None
+        self.candidates = JoinCandidates.find(plan, plan.join, events)
+        _ = self.candidates.programs
+        self.counter = JoinCounter(self.candidates, threads)
+        least, most = length_bounds(plan.bound.having)
+        self.arms = [arm for arm in self.candidates.arms if least <= len(arm.slots) <= most]
+        self.signed = [arm for arm in (*self.arms, *self.candidates.common) if least <= len(arm.slots) <= most]
+        self.codes = {v.name: i for i, v in enumerate(v for v in plan.bound.variables if not v.absent)}
+        self._continued = lru_cache(KEPT)(self._continuations)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Keep the counts; the rest is found again where it is needed."""
+        return type(self), (self.plan, self.events, self.threads, vars(self).get("counts", self._known_counts))
+
+    @cached_property
+    def counts(self) -> list[int]:
+        """The exact number of matches of each group."""
+        if self._known_counts is not None:
+            return self._known_counts
+        return self.counter.exactly(lambda numbers: self.counter.of_groups(self.signed, numbers))
+
+    def counts_of(self, arms: Sequence[SlotArm]) -> list[int]:
+        """Return the number of matches of each group that some arms, each with its sign, give together."""
+        return self.counter.exactly(lambda numbers: self.counter.of_groups(arms, numbers))
+
+    # --- By rank ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def firsts(self) -> tuple[list[int], list[int], list[int]]:
+        """Where the first events of each group begin; the first events; the results of the group up to each."""
+        entries = list(self.counter.first_events(self.signed))
+        groups = np.concatenate([np.empty(0, np.int64), *(one.tasks.group for one in entries)])
+        events = np.concatenate([np.empty(0, np.int64), *(one.tasks.lo - 1 for one in entries)])
+        numbers = self._signed_counts(entries)
+        order = np.lexsort((events, groups))
+        found_groups: list[int] = []
+        found_events: list[int] = []
+        found: list[int] = []
+        for i in order.tolist():
+            if found_events and (found_groups[-1], found_events[-1]) == (groups[i], events[i]):
+                found[-1] += numbers[i]
+            else:
+                found_groups.append(int(groups[i]))
+                found_events.append(int(events[i]))
+                found.append(numbers[i])
+        begins = np.searchsorted(found_groups, np.arange(len(self.events.groups) + 1)).tolist()
+        ends = [end for a, b in pairwise(begins) for end in accumulate(found[a:b])]
+        return begins, found_events, ends
+
+    def _signed_counts(self, entries: Sequence[FirstEvents]) -> list[int]:
+        if not entries:
+            return []
+        found = self.counter.exactly(
+            lambda numbers: np.concatenate([self.counter.of_first(one, numbers) for one in entries])
+        )
+        signs = [one.arm.arm.sign for one in entries for _ in range(len(one.tasks))]
+        return [number * sign for number, sign in zip(found, signs, strict=True)]
+
+    def first_of(self, group: int, rank: int) -> tuple[int, int]:
+        """Return the first event of the result of a group with a rank, and its rank among those that begin there."""
+        begins, events, ends = self.firsts
+        place = bisect_right(ends, rank, begins[group], begins[group + 1])
+        return events[place], rank - (ends[place - 1] if place > begins[group] else 0)
+
+    def unrank(self, group: int, rank: int) -> Match:
+        """Return the result of a group that has a rank."""
+        event, rank = self.first_of(group, rank)
+        ways = self._beginning(group, event)
+        events = [event]
+        while True:
+            complete = sorted({self._variables(way) for way in ways if way.complete and way.arm.arm.sign > 0})
+            if rank < len(complete):
+                return tuple(events), complete[rank]
+            rank -= len(complete)
+            more = self._continued(group, tuple(way for way in ways if not way.complete))
+            place = bisect_right(more.ends, rank)
+            rank -= more.ends[place - 1] if place else 0
+            events.append(more.events[place])
+            ways = more.ways[place]
+
+    def _variables(self, way: Way) -> tuple[int, ...]:
+        return tuple(self.codes[self.candidates.variable[slot]] for slot in way.slots)
+
+    def _beginning(self, group: int, event: int) -> tuple[Way, ...]:
+        found = []
+        for arm in self.signed:
+            for slot in self.counter.open_slots(arm, ()):
+                place = int(np.searchsorted(self.candidates.of_slot[slot], event))
+                own = self.candidates.of_slot[slot]
+                if place < len(own) and own[place] == event:
+                    found.append(Way(arm, (slot,), (place + int(self.candidates.tables.begin[slot]),)))
+        numbers = [self._ways_on(group, way, np.array([way.cands])) for way in found]
+        return tuple(way for way, number in zip(found, numbers, strict=True) if number[0])
+
+    def _ways_on(self, group: int, way: Way, fixed: Ints) -> list[int]:
+        """Return how many matches there are with each of some bindings of a way's slots."""
+        tables, groups = self.candidates.tables, self.events.groups
+        last, first = tables.events[fixed[:, -1]], tables.events[fixed[:, 0]]
+        lo, hi = np.full(len(last), groups.lo[group]), np.full(len(last), groups.hi[group])
+        until = np.minimum(self.events.until[first], hi) if self.candidates.is_span else hi
+        tasks = Tasks(last + 1, until, lo, hi, np.full(len(last), group))
+        return self.counter.exactly(lambda numbers: self.counter.of_tasks(way.arm, tasks, numbers, way.slots, fixed))
+
+    def _continuations(self, group: int, ways: tuple[Way, ...]) -> Continuations:
+        """Return the events with which ways to bind the same events go on."""
+        tables, groups = self.candidates.tables, self.events.groups
+        found: dict[int, list[tuple[Way, int]]] = {}
+        for way in ways:
+            last, first = int(tables.events[way.cands[-1]]), int(tables.events[way.cands[0]])
+            end = int(groups.hi[group])
+            end = min(end, int(self.events.until[first])) if self.candidates.is_span else end
+            for slot in self.counter.open_slots(way.arm, way.slots):
+                own = self.candidates.of_slot[slot]
+                low, high = np.searchsorted(own, [last + 1, end])
+                cands = np.arange(low, high) + int(tables.begin[slot])
+                if not len(cands):
+                    continue
+                fixed = np.concatenate([np.tile(np.array(way.cands), (len(cands), 1)), cands.reshape(-1, 1)], axis=1)
+                longer = Way(way.arm, (*way.slots, slot), way.cands)
+                for i, number in enumerate(self._ways_on(group, longer, fixed)):
+                    if number:
+                        one = Way(way.arm, longer.slots, (*way.cands, int(cands[i])))
+                        found.setdefault(int(own[low + i]), []).append((one, number * way.arm.arm.sign))
+        events = sorted(found)
+        ends = accumulate(sum(number for _, number in found[event]) for event in events)
+        return Continuations(tuple(events), tuple(ends), tuple(tuple(w for w, _ in found[e]) for e in events))
+
+    # --- In order ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _arms(self) -> kernel.Arms:
+        """The arms as the walk takes them."""
+        number = self.candidates.number
+        slots = np.full((max(1, len(self.arms)), len(self.codes)), -1)
+        for i, arm in enumerate(self.arms):
+            for slot in arm.slots:
+                slots[i, self.codes[self.candidates.variable[slot]]] = slot
+        earlier = self.candidates.order > 0
+        before = [sum(1 << u for u in range(number) if earlier[u, v]) for v in range(number)]
+        starts = self.events.begins if self.events.begins is not None else np.empty(0, np.bool_)
+        masks = np.array([arm.mask for arm in self.arms], np.uint64)
+        return kernel.Arms(masks, slots, np.array(before, np.uint64), starts)
+
+    @cached_property
+    def _nodes(self) -> int:
+        """How many ways to bind the same events there may be, at all depths of a walk together."""
+        arms = self.arms
+        slots = [slot for arm in arms for slot in arm.slots]
+        alike = max((sum(self.candidates.overlap(u, v) for v in slots) for u in slots), default=1)
+        longest = max((len(arm.slots) for arm in arms), default=1)
+        total = width = len(arms)
+        for depth in range(longest):
+            width *= min(alike, (longest - depth) * len(arms))
+            total += min(width, len(arms) * prod(range(longest - depth, longest + 1)))
+        return total + 2
+
+    def walk(self, group: int, begin: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.int32]]]:
+        """Yield the results of a group from a rank on: events, variables, and where each result ends, in batches."""
+        if not self.arms:
+            return
+        lo, hi = int(self.events.groups.lo[group]), int(self.events.groups.hi[group])
+        event, skip = (lo, begin) if begin < BATCH_ROWS else self.first_of(group, begin)
+        longest = max(len(arm.slots) for arm in self.arms)
+        nodes, number = min(self._nodes, MOST_NODES), self.candidates.number
+        size = sum(int(np.diff(np.searchsorted(own, [lo, hi]))[0]) for own in self.candidates.of_slot)
+        lists = make_lists(self.candidates, nodes, min(nodes * size, MOST_ROOM), number)
+        levels = kernel.JoinLevels(
+            cursor=np.zeros((nodes, number), np.int64), taken=np.zeros((nodes, number), np.int64),
+            remaining=np.zeros(nodes, np.uint64), arm=np.zeros(nodes, np.int64), same=np.zeros(nodes, np.int64),
+            bound=np.zeros(nodes, np.int64), parent=np.zeros(nodes, np.int64), base=np.zeros(longest + 3, np.int64),
+            emit=np.zeros(longest + 3, np.int64), used=np.zeros(longest + 3, np.int64),
+            event=np.zeros(longest + 2, np.int64), state=np.zeros(2, np.int64),
+        )  # fmt: skip
+        tables, programs, arms = self.candidates.tables, self.candidates.programs.programs, self._arms
+        kernel.begin_walk(tables, programs, lists, levels, arms, lo, hi, event)
+        while levels.state[0] >= 0:
+            room = kernel.MatchRoom(
+                np.empty(BATCH_VALUES, np.int32), np.empty(BATCH_VALUES, np.int8), np.empty(BATCH_ROWS, np.int32)
+            )
+            rows, skip = kernel.next_matches(tables, programs, lists, levels, arms, lo, hi, skip, room)
+            if lists.state[0]:
+                raise OverflowInCondition("a number that a condition computes leaves 64 bits")
+            if levels.state[1]:
+                raise TrellisError(
+                    f"the same events can be bound to the variables in more than {MOST_NODES:,} ways, or their "
+                    f"candidates need room for more than {MOST_ROOM:,} numbers",
+                    "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions.",
+                )
+            if rows:
+                end = room.ends[rows - 1]
+                yield room.positions[:end], room.variables[:end], room.ends[:rows]

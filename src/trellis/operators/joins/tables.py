@@ -1,0 +1,436 @@
+"""The candidates of a join and what is asked of them, as the kernels take them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from trellis.errors import OverflowInCondition
+from trellis.events.adjacency import encode_rows, meets_condition
+from trellis.events.columns.program import ProgramTables, TooWide, compile_programs
+from trellis.events.slice import Slice
+from trellis.events.variables import usable_events
+from trellis.kernels.events.partitions import later_times
+from trellis.kernels.join import lists as kernel
+from trellis.language.bound import Column, Condition, ConditionKind, Constant, Value, WindowKind
+from trellis.language.schema import Kind
+from trellis.operators.contract import NotComparable
+from trellis.plan.join import FixedJoin, Gap, JoinArm, JoinTerm
+from trellis.plan.plan import Plan
+from trellis.plan.positions import of_neighbours
+from trellis.plan.relation import comparison
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+WIDEST = 1 << 63
+EXACT = 1 << 53
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class SlotArm:
+    """An arm of a pattern and its slots, one for each variable, in the same order."""
+
+    arm: JoinArm
+    slots: tuple[int, ...]
+
+    @property
+    def mask(self) -> int:
+        """Its slots as bits."""
+        return bits(self.slots)
+
+    def slot(self, variable: str) -> int:
+        """Return the slot of a variable."""
+        return self.slots[self.arm.variables.index(variable)]
+
+
+@dataclass
+class PairTest:
+    """A comparison of codes of two slots, for each of the candidates of either."""
+
+    first: int
+    second: int
+    kind: int
+    left: Ints
+    right: Ints
+
+
+@dataclass
+class AskedTest:
+    """What is asked of several slots together: a condition, or with `gap` a NOT, whose conditions come with it."""
+
+    mask: int
+    value: Value | None = None
+    gap: Gap | None = None
+    arm: SlotArm | None = None
+    values: tuple[Value, ...] = ()
+
+
+@dataclass(eq=False)
+class JoinCandidates:
+    """The slots of all arms, their candidates, and the tests between them.
+
+    Attributes
+    ----------
+    arms, common
+        The arms, and what several of them have in common.
+    of_slot
+        The events that are candidates, for each slot.
+    order
+        1 where the first slot must be earlier than the second, -1 the other way round, else 0.
+    pairs, asked
+        The tests on two slots by codes, and all others.
+    residuals
+        The texts of the conditions that are asked of events as they are, not by codes.
+    """
+
+    plan: Plan
+    events: Slice
+    arms: list[SlotArm] = field(default_factory=list)
+    common: list[SlotArm] = field(default_factory=list)
+    of_slot: list[Ints] = field(default_factory=list)
+    variable: list[str] = field(default_factory=list)
+    order: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 0), np.int8))
+    pairs: list[PairTest] = field(default_factory=list)
+    asked: list[AskedTest] = field(default_factory=list)
+    residuals: dict[str, None] = field(default_factory=dict)
+    _usable: Mapping[str, Flags] = field(default_factory=dict, repr=False)
+    _ranges: dict[str, Range | None] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def find(cls, plan: Plan, join: FixedJoin, events: Slice) -> JoinCandidates:
+        """Return the candidates of a plan over a slice.
+
+        Raises
+        ------
+        NotComparable
+            If a number that a condition computes may leave 64 bits.
+        """
+        found = cls(plan, events)
+        try:
+            found._usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
+            for arm in join.arms:
+                found.arms.append(found._add_slots(arm))
+            for arm in join.common:
+                found.common.append(found._add_slots(arm))
+            found.order = np.zeros((found.number, found.number), np.int8)
+            keep = [np.ones(len(one), np.bool_) for one in found.of_slot]
+            for one in (*found.arms, *found.common):
+                found._add_tests(one, keep)
+        except OverflowInCondition:
+            raise NotComparable from None
+        found._keep_only(keep)
+        return found
+
+    @property
+    def number(self) -> int:
+        """The number of slots."""
+        return len(self.of_slot)
+
+    def _add_slots(self, arm: JoinArm) -> SlotArm:
+        first = self.number
+        for name in arm.variables:
+            mask = self._usable[name]
+            for term in arm.terms:
+                if term.variables == (name,) and term.absent is None:
+                    mask = mask & meets_condition(term.condition, self.events.columns, mask)
+            self.of_slot.append(np.flatnonzero(mask))
+            self.variable.append(name)
+        return SlotArm(arm, tuple(range(first, self.number)))
+
+    # --- Tests ------------------------------------------------------------------------------------------------
+
+    def _add_tests(self, arm: SlotArm, keep: list[Flags]) -> None:
+        for one, other in arm.arm.order:
+            u, v = arm.slot(one), arm.slot(other)
+            self.order[u, v], self.order[v, u] = 1, -1
+        for term in arm.arm.terms:
+            if term.absent is None and len(term.variables) > 1:
+                self._add_term(arm, term, keep)
+        for gap in arm.arm.gaps:
+            self._add_gap(arm, gap)
+
+    def _add_term(self, arm: SlotArm, term: JoinTerm, keep: list[Flags]) -> None:
+        if len(term.variables) == 2:
+            u, v = (arm.slot(name) for name in term.variables)
+            value = of_neighbours(term.condition.value, term.variables[0])
+            pair = replace(term.condition, kind=ConditionKind.ADJACENT, value=value)
+            if comparison(value) is not None and self._add_pair(u, v, pair, keep):
+                return
+        mask = bits(arm.slot(name) for name in term.variables)
+        self._check(term.condition.value)
+        self.residuals[term.condition.text] = None
+        self.asked.append(AskedTest(mask, term.condition.value, arm=arm))
+
+    def _add_pair(self, u: int, v: int, condition: Condition, keep: list[Flags]) -> bool:
+        """Add a condition as codes of two slots; return False if it cannot be decided so."""
+        one = encode_rows((condition,), self.events.columns, self.of_slot[u], self.of_slot[v])
+        if one.residual:
+            return False
+        keep[u] &= one.gives
+        keep[v] &= one.takes
+        if one.key_next is not None and one.key_prev is not None:
+            keep[u] &= one.key_prev >= 0
+            keep[v] &= one.key_next >= 0
+            self.pairs.append(PairTest(u, v, kernel.EQUAL, one.key_prev, one.key_next))
+        for above, below in zip(one.above, one.below, strict=True):
+            self.pairs.append(PairTest(u, v, kernel.GREATER, below, above))
+        for after, before in zip(one.differ_next, one.differ_prev, strict=True):
+            keep[u] &= before >= 0
+            keep[v] &= after >= 0
+            self.pairs.append(PairTest(u, v, kernel.DIFFERENT, before, after))
+        return True
+
+    def _add_gap(self, arm: SlotArm, gap: Gap) -> None:
+        own = [term for term in arm.arm.terms if term.absent == gap.absent]
+        if not own and len(gap.after) == len(gap.before) == 1:
+            u, v = arm.slot(gap.after[0]), arm.slot(gap.before[0])
+            behind = self._next_forbidden(gap.absent)[self.later[self.of_slot[u]]]
+            self.pairs.append(PairTest(v, u, kernel.GREATER, self.begins[self.of_slot[v]] - 1, behind))
+            return
+        names = {*gap.after, *gap.before, *(name for term in own for name in term.variables)}
+        if self.is_span and not (gap.after and gap.before):
+            names = {*arm.arm.variables}  # the first and the last event of the match bound it
+        names = names or {arm.arm.variables[0]}
+        for term in own:
+            self._check(term.condition.value)
+            self.residuals[term.condition.text] = None
+        values = tuple(term.condition.value for term in own)
+        self.asked.append(AskedTest(bits(arm.slot(name) for name in names), gap=gap, arm=arm, values=values))
+
+    def _next_forbidden(self, absent: str) -> Ints:
+        """Return for each event, and the one behind the last, the first from there on that a NOT forbids."""
+        size = len(self.events)
+        places = np.where(self._usable[absent], np.arange(size), size)
+        return np.append(np.minimum.accumulate(places[::-1])[::-1], size)
+
+    def _check(self, value: Value) -> None:
+        """Refuse a condition that computes a number which may leave 64 bits."""
+        if not _fits(value, self._range_of):
+            raise NotComparable
+
+    def _range_of(self, column: Column) -> Range | None:
+        """Return the least and the greatest value of a column as whole numbers; None without any, or for others."""
+        if column.name not in self._ranges:
+            values = self.events.columns[column.name]
+            found = None
+            if column.type.kind is Kind.DECIMAL:
+                low, high = pc.min_max(values).as_py().values()
+                scale = values.type.scale
+                found = None if low is None else (int(low.scaleb(scale)), int(high.scaleb(scale)))
+            elif not (pa.types.is_floating(values.type) or pa.types.is_null(values.type)) and column.type.kind in WHOLE:
+                low, high = pc.min_max(values.cast(pa.int64())).as_py().values()
+                found = None if low is None else (low, high)
+            self._ranges[column.name] = found
+        return self._ranges[column.name]
+
+    def _keep_only(self, keep: list[Flags]) -> None:
+        for slot, mask in enumerate(keep):
+            if mask.all():
+                continue
+            self.of_slot[slot] = self.of_slot[slot][mask]
+            for pair in self.pairs:
+                if pair.first == slot:
+                    pair.left = pair.left[mask]
+                if pair.second == slot:
+                    pair.right = pair.right[mask]
+
+    # --- Events -----------------------------------------------------------------------------------------------
+
+    @property
+    def is_span(self) -> bool:
+        """Whether WITHIN is a span."""
+        return self.plan.bound.window.kind is WindowKind.SPAN
+
+    @cached_property
+    def later(self) -> Ints:
+        """For each event the first one of a later time in its partition."""
+        return later_times(self.events.times, self.events.bounds)
+
+    @cached_property
+    def begins(self) -> Ints:
+        """For each event the first one of its time and partition."""
+        places = np.arange(len(self.later))
+        first = np.ones(len(places), np.bool_)
+        first[1:] = self.later[1:] != self.later[:-1]
+        return np.maximum.accumulate(np.where(first, places, 0))
+
+    # --- For the kernels --------------------------------------------------------------------------------------
+
+    @cached_property
+    def distinct(self) -> Flags:
+        """Between which slots of an arm, without an order, the same event is a candidate of both."""
+        found = np.zeros((self.number, self.number), np.bool_)
+        for arm in (*self.arms, *self.common):
+            for u in arm.slots:
+                for v in arm.slots:
+                    if u < v and not self.order[u, v]:
+                        found[u, v] = found[v, u] = self.overlap(u, v)
+        return found
+
+    def overlap(self, u: int, v: int) -> bool:
+        """Return whether an event is a candidate of two slots."""
+        return len(np.intersect1d(self.of_slot[u], self.of_slot[v], assume_unique=True)) > 0
+
+    @cached_property
+    def programs(self) -> ProgramTables:
+        """The conditions that are asked of events as they are; those of a NOT stand together."""
+        values: list[tuple[Value, SlotArm]] = []
+        for test in self.asked:
+            assert test.arm is not None
+            values += [(value, test.arm) for value in ((test.value,) if test.value is not None else test.values)]
+
+        def slot(number: int, column: Column) -> int:
+            arm = values[number][1]
+            return arm.slot(column.var) if column.var in arm.arm.variables else self.number
+
+        try:
+            return compile_programs([value for value, _ in values], slot, self.events.columns, len(self.events))
+        except TooWide:
+            raise NotComparable from None
+
+    @cached_property
+    def tables(self) -> kernel.JoinTables:
+        """The candidates as the kernels take them."""
+        events = np.concatenate([*self.of_slot, np.empty(0, np.int64)]).astype(np.int64)
+        begin = np.append(0, np.cumsum([len(one) for one in self.of_slot])).astype(np.int64)
+        of_events = self.later, self.begins, self.events.until.astype(np.int64), self.order, self.distinct
+        return kernel.JoinTables._make(
+            (events, begin, *of_events, *self._pair_arrays(begin, len(events)), *self._asked_arrays(),
+             np.array([self.is_span]))
+        )  # fmt: skip
+
+    def _pair_arrays(self, begin: Ints, size: int) -> tuple[NDArray[np.int64], ...]:
+        tests = sorted(self.pairs, key=lambda p: (min(p.first, p.second), max(p.first, p.second), p.kind))
+        places = np.zeros((self.number, self.number, 2), np.int64)
+        codes = np.zeros((len(tests), size), np.int64)
+        runs, begins = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        run_at = np.full((len(tests) + 1, 2), -1)
+        ran = placed = 0
+        for c, test in enumerate(tests):
+            u, v = test.first, test.second
+            dense, joint = np.unique(np.concatenate([test.left, test.right]), return_inverse=True)
+            codes[c, begin[u] : begin[u + 1]] = joint[: len(test.left)]
+            codes[c, begin[v] : begin[v + 1]] = joint[len(test.left) :]
+            if places[u, v, 1] == 0:
+                places[u, v] = places[v, u] = c, c
+                if test.kind == kernel.EQUAL:
+                    for i, slot in enumerate((u, v)):
+                        own = codes[c, begin[slot] : begin[slot + 1]]
+                        order = np.argsort(own, kind="stable")
+                        runs.append(order + begin[slot])
+                        begins.append(np.searchsorted(own[order], np.arange(len(dense) + 1)) + ran)
+                        run_at[c, i] = placed
+                        ran, placed = ran + len(order), placed + len(dense) + 1
+            places[u, v, 1] = places[v, u, 1] = c + 1
+        kinds, first = (np.array([getattr(t, name) for t in tests], np.int64) for name in ("kind", "first"))
+        return places, kinds, first, codes, np.concatenate(runs), np.concatenate(begins), run_at
+
+    def _asked_arrays(self) -> tuple[NDArray[np.generic], ...]:
+        size = len(self.events)
+        gaps = [test for test in self.asked if test.gap is not None]
+        masks = np.array([test.mask for test in self.asked], np.uint64)
+        asks = np.array([kernel.PROGRAM if test.gap is None else kernel.GAP for test in self.asked], np.int64)
+        at, ranges, program, gap = [], [], 0, 0
+        for test in self.asked:
+            at.append(program if test.gap is None else gap)
+            if test.gap is None:
+                program += 1
+            else:
+                ranges.append((program, program + len(test.values)))
+                program, gap = program + len(test.values), gap + 1
+        after, before = (
+            np.array([bits(t.arm.slot(n) for n in getattr(t.gap, side)) for t in gaps if t.arm], np.uint64)
+            for side in ("after", "before")
+        )
+        forbidden = [np.flatnonzero(self._usable[test.gap.absent]) for test in gaps if test.gap]
+        following = [self._next_forbidden(test.gap.absent) for test in gaps if test.gap]
+        return (
+            masks, asks, np.array(at, np.int64), after, before,
+            np.array(following, np.int64).reshape(len(gaps), size + 1),
+            np.concatenate([np.empty(0, np.int64), *forbidden]),
+            np.append(0, np.cumsum([len(one) for one in forbidden])).astype(np.int64),
+            np.array(ranges, np.int64).reshape(-1, 2),
+        )  # fmt: skip
+
+
+def bits(slots: Iterable[int]) -> int:
+    """Return slots as the bits of a word."""
+    return sum(1 << slot for slot in set(slots))
+
+
+# --- Numbers that stay within 64 bits -------------------------------------------------------------------------------
+
+WHOLE = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
+RangeOf = Callable[[Column], Range | None]
+
+
+def _fits(value: Value, range_of: RangeOf) -> bool:
+    """Return whether no whole number that a value computes can leave 64 bits, nor a decimal 53."""
+    try:
+        _range(value, range_of)
+    except OverflowError:
+        return False
+    return True
+
+
+def _range(value: Value, range_of: RangeOf) -> Range | None:
+    """Return the least and the greatest whole number, or digits of a decimal, that a value may be; None for others."""
+    if isinstance(value, Column):
+        return range_of(value)
+    if isinstance(value, Constant):
+        known = value.value
+        if value.type.kind is Kind.DECIMAL and known is not None:
+            return (int(known * 10**value.type.scale),) * 2
+        return (known, known) if isinstance(known, int) and value.type.kind in WHOLE else None
+    parts = [_range(argument, range_of) for argument in value.arguments]
+    decimal = value.type.kind is Kind.DECIMAL
+    if value.function not in ("+", "-", "*", "%", "negative", "abs", "coalesce"):
+        return None
+    if not decimal and value.type.kind not in WHOLE:
+        if any(argument.type.kind is Kind.DECIMAL for argument in value.arguments):
+            _within([part for part in parts if part is not None], EXACT)
+        return None
+    known_parts = [part or (0, 0) for part in parts]
+    if decimal:
+        known_parts = [
+            (low * 10 ** max(0, value.type.scale - _scale(a)), high * 10 ** max(0, value.type.scale - _scale(a)))
+            for (low, high), a in zip(known_parts, value.arguments, strict=True)
+        ]
+    found = _combined(value.function, known_parts)
+    _within([found, *known_parts], EXACT if decimal else WIDEST)
+    return found
+
+
+def _scale(value: Value) -> int:
+    return value.type.scale if value.type.kind is Kind.DECIMAL else 0
+
+
+def _within(ranges: Sequence[Range], bound: int) -> None:
+    if any(low < -bound or high >= bound for low, high in ranges):
+        raise OverflowError
+
+
+def _combined(function: str, parts: Sequence[Range]) -> Range:
+    if function == "coalesce":
+        return min(low for low, _ in parts), max(high for _, high in parts)
+    low, high = parts[0]
+    if function == "negative":
+        return -high, -low
+    if function == "abs":
+        return 0, max(abs(low), abs(high))
+    other_low, other_high = parts[1]
+    if function == "+":
+        return low + other_low, high + other_high
+    if function == "-":
+        return low - other_high, high - other_low
+    if function == "%":
+        return min(low, 0), max(high, 0)
+    corners = [a * b for a in (low, high) for b in (other_low, other_high)]
+    return min(corners), max(corners)
