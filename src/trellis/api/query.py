@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from trellis.api.prepared import PreparedQuery
     from trellis.engines.local.arrivals import Arrivals
     from trellis.results.results import Results
+    from trellis.results.why import Reasons
 
 
 class Query:
@@ -144,6 +145,30 @@ class Query:
             on_bad_rows=on_bad_rows,
         )  # fmt: skip
         return PreparedQuery(self, schema_for(schema, time, type, event_id), options)
+
+    def why_not(self, data: Any, ids: Sequence[Any] | None = None, *, partition: Any = None, **options: Any) -> Reasons:
+        """Return why events are not a result: the condition that failed, on which values, and what was needed.
+
+        Parameters
+        ----------
+        data
+            The events, as `detect` takes them; they are brought into this process.
+        ids
+            The ids of the events that one would expect to be a result.
+        partition
+            The values of the partition's attributes, by name, or one alone: how far the best match there got.
+        options
+            The options of `detect`.
+
+        Returns
+        -------
+        Reasons
+            The checks that fail, under a heading; if nothing does, it says that the events are a result.
+        """
+        from trellis.api.why_not import why_not
+
+        found: Any = self.detect(data, **{**options, "engine": "local"})
+        return why_not(found, ids, partition)
 
     def detect_stream(
         self,

@@ -3,6 +3,7 @@
 | package | computes |
 | --- | --- |
 | `events` | where partitions, spans and windows begin and end in the sorted events |
+| `explore` | matches of any pattern, by tables of its automaton and registers |
 | `expression` | conditions on several events, as tables of instructions |
 | `event_graph` | edges between events, or between events bound to the positions of a pattern |
 | `index` | the attribute index: attribute vertices, and the ranges of them that may follow an event |
