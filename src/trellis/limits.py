@@ -30,7 +30,8 @@ def refuse_listing(bound: BoundQuery, counts: Sequence[int], max_trends: int) ->
     results: a warning says so where they are more than the bound.
     """
     refuse_rows(result_size(bound, counts), max_trends)
-    if bound.order_by and not can_be_searched(bound):
+    several = sum(not variable.absent for variable in bound.variables) > 1  # their operators say so themselves
+    if bound.order_by and not several and not can_be_searched(bound):
         warn_of_all(sum(counts), max_trends)
 
 
@@ -44,9 +45,16 @@ def can_be_searched(bound: BoundQuery) -> bool:
     """Return whether the first results by the keys of ORDER BY can be found without the others, as far as these tell.
 
     The keys must add up along a trend (its length, a sum), or be attributes of its first, last or n-th event, or the
-    gain from the first to the last. A mean, or a least or greatest value can only be the last key, the latter also the
-    first. Values can prevent it all the same: infinite ones, or sums of doubles that are rounded before another key.
+    gain from the first to the last; the only key may be any arithmetic of both ends (`is_of_ends`). A mean, or a least
+    or greatest value can only be the last key, the latter also the first. Values can prevent it all the same: infinite
+    ones, or sums of doubles that are rounded before another key.
     """
+    keys = [o.output for o in bound.order_by if o.output.kind is not OutputKind.CONSTANT]
+    return (len(keys) == 1 and is_of_ends(keys[0])) or adds_up(bound)
+
+
+def adds_up(bound: BoundQuery) -> bool:
+    """Return whether the keys of ORDER BY can be searched on a graph, as far as they tell."""
     keys = [o.output for o in bound.order_by if o.output.kind is not OutputKind.CONSTANT]
     while len(keys) > 1 and is_extreme(keys[0]):
         keys = keys[1:]
@@ -63,6 +71,30 @@ def _adds_up(output: Output) -> bool:
         ends = {a.column.which for a in output.arguments if a.kind is OutputKind.ATTRIBUTE and a.column is not None}
         return output.function == "-" and ends == {Which.FIRST, Which.LAST}
     return output.kind in (OutputKind.LENGTH, OutputKind.ATTRIBUTE) or output.function == "SUM"
+
+
+def is_of_ends(output: Output) -> bool:
+    """Return whether an item is computed of attributes of the first event and one of the last, which it goes with.
+
+    That is arithmetic in which the last event's attribute stands once, and divides only by itself.
+    """
+    return _lasts_in(output) == 1
+
+
+def _lasts_in(output: Output) -> int | None:
+    """Return how often an attribute of the last event stands in an item; None where anything else does."""
+    if output.kind is OutputKind.CONSTANT:
+        return 0
+    if output.kind is OutputKind.ATTRIBUTE and output.column is not None and not output.list:
+        if output.column.which is Which.LAST:
+            return 1
+        return 0 if output.column.which is Which.FIRST or output.column.nth == 1 else None
+    if output.kind is not OutputKind.EXPRESSION or output.function not in ("+", "-", "*", "/", "negative"):
+        return None
+    found = [_lasts_in(argument) for argument in output.arguments]
+    if output.function == "/" and found[1] and output.arguments[1].kind is not OutputKind.ATTRIBUTE:
+        return None
+    return None if None in found else sum(number or 0 for number in found)
 
 
 def refuse_rows(rows: int, max_trends: int) -> None:

@@ -36,13 +36,16 @@ class Relation:
         low[1] += 3
         high = low + rng.integers(0, 4, (2, N)).astype(np.int32)
         high[0], high[1] = np.minimum(high[0], 3), np.minimum(high[1], 6)
+        reach = np.maximum.accumulate(self.later[np.minimum(np.arange(N) + rng.integers(0, 5, N), N - 1)])
         self.width = 6
         graph = {
             "edges": lambda x, y: code[y] > code[x],
             "tails": lambda x, y: code[y] > code[x],
             "keys": lambda x, y: keys[x] >= 0 and code[y] == keys[x],
             "ranges": lambda x, y: any(low[r, x] <= code[y] < high[r, x] for r in range(2)),
+            "gap": lambda x, y: y < reach[x] and any(low[r, x] <= code[y] < high[r, x] for r in range(2)),
             "pairs": lambda x, y: code[y] > code[x] and above[y] > below[x],
+            "either": lambda x, y: code[y] > code[x] or above[y] > below[x],
         }[kind]
         self.graph = naive.graph_of(N, lambda x, y: bool(y >= self.later[x] and graph(x, y)))
         self.offsets, self.successors = arrays_of(self.graph)
@@ -51,11 +54,15 @@ class Relation:
             "edges": EdgeLists(self.offsets, self.successors),
             "tails": passes.Tails(*(a.astype(np.int32) for a in tails)),
             "keys": passes.KeyVertices(code, keys),
-            "ranges": passes.Ranges(code, low, high),
-            "pairs": passes.Pairs(
-                *(a.astype(np.int32) for a in tails), above, below,
-                *(np.argsort(-a, kind="stable").astype(np.int32) for a in (above, below)),
-            ),
+            "ranges": passes.Ranges(code, low, high, np.empty(0, np.int64)),
+            "gap": passes.Ranges(code, low, high, reach),
+            **{
+                name: passes.Pairs(
+                    *(a.astype(np.int32) for a in tails), above, below,
+                    *(np.argsort(-a, kind="stable").astype(np.int32) for a in (above, below)), zero, name == "either",
+                )
+                for name in ("pairs", "either")
+            },
         }  # fmt: skip
         self.shape = shapes[kind]
 
@@ -68,12 +75,23 @@ class Relation:
     def tasks(self, single: bool, every: bool, first_end: list[int]) -> passes.PassTasks:
         lo, hi = (np.array(side) for side in zip(*TASKS, strict=True))
         some, zeros = len(TASKS), np.zeros(len(TASKS), np.int64)
+        starts = np.full(N, -1)
+        starts[lo] = np.arange(some)
         return passes.PassTasks(
-            lo, hi, np.array(first_end), zeros, np.full(some, N), zeros, np.full(some, self.width), single, every
+            lo,
+            hi,
+            np.array(first_end),
+            zeros,
+            np.full(some, N),
+            zeros,
+            np.full(some, self.width),
+            starts,
+            single,
+            every,
         )
 
 
-KINDS = ["edges", "tails", "keys", "ranges", "pairs"]
+KINDS = ["edges", "tails", "keys", "ranges", "gap", "pairs", "either"]
 MODES = [(False, False), (False, True), (True, False), (True, True)]
 
 

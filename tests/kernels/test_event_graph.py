@@ -22,6 +22,7 @@ def test_edges_are_the_pairs_that_the_codes_allow(seed: int, policy: int, keyed:
     events, rng = random_events(seed), np.random.default_rng(seed)
     n = len(events.times)
     above, below, differ_next, differ_prev = rng.integers(-1, 4, (4, 1, n))
+    either = rng.integers(0, 4, (2, 1, 3, n))
     gives, takes = rng.random((2, n)) < 0.9
     key_next, key_prev = rng.integers(-1, 3, (2, n))
     by_key = np.argsort(key_next, kind="stable")
@@ -30,13 +31,15 @@ def test_edges_are_the_pairs_that_the_codes_allow(seed: int, policy: int, keyed:
     codes = EdgeCodes(
         policy, later_times(events.times, events.bounds), partition_ends(events.bounds, n), gives, takes,
         key_prev if keyed else none, key_runs if keyed else none, by_key if keyed else none, above, below,
-        differ_next, differ_prev,
+        differ_next, differ_prev, either[0], either[1],
     )  # fmt: skip
 
     def follows(x: int, y: int) -> bool:
         differ = differ_next[0, y] >= 0 and differ_prev[0, x] >= 0 and differ_next[0, y] != differ_prev[0, x]
         equal = not keyed or (key_prev[x] >= 0 and key_next[y] == key_prev[x])
-        return bool(events.is_later(x, y) and gives[x] and takes[y] and above[0, y] > below[0, x] and differ and equal)
+        some = (either[0, 0, :, y] > either[1, 0, :, x]).any()
+        able = events.is_later(x, y) and gives[x] and takes[y]
+        return bool(able and above[0, y] > below[0, x] and differ and equal and some)
 
     wanted = naive.graph_of(n, follows)
     if policy == NEXT:

@@ -85,7 +85,9 @@ def test_ranges_of_vertices_hold_the_values_that_follow(seed: int, keyed: bool, 
         assert (nearest >= 0).tolist() == [any(a == x for a, _ in pairs) for x in range(N)]
         assert (latest >= 0).tolist() == [any(b == x for _, b in pairs) for x in range(N)]
     else:
-        kernel.latest_of_ranges(arrays, later, passes.Ranges(place, at_cut[:1], at_cut[1:]), latest)
+        kernel.latest_of_ranges(
+            arrays, later, passes.Ranges(place, at_cut[:1], at_cut[1:], np.empty(0, np.int64)), latest
+        )
         assert latest.tolist() == wanted
 
 

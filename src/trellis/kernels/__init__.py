@@ -3,6 +3,7 @@
 | package | computes |
 | --- | --- |
 | `events` | where partitions, spans and windows begin and end in the sorted events |
+| `explore` | matches of any pattern, by tables of its automaton and registers |
 | `expression` | conditions on several events, as tables of instructions |
 | `event_graph` | edges between events, or between events bound to the positions of a pattern |
 | `index` | the attribute index: attribute vertices, and the ranges of them that may follow an event |
@@ -28,7 +29,8 @@ name means the same in all kernels of a package. What is common to all:
 - Arrays that hold results of several rows are *ragged*: values one after another, and int64 or int32 `ends`, where each
   row ends, or `offsets`, the same after a 0.
 - Numbers of paths saturate at 2**64 - 1, or are exact in limbs.
-- Kernels release the GIL, keep no state of their own, and are cached by Numba by file.
+- Kernels release the GIL and keep no state of their own. `trellis.kernels.jit` compiles them, and
+  `trellis.kernels.cache` keeps what is compiled.
 
 Arrays that belong together are a `NamedTuple`, which costs a kernel nothing. Inside, arrays are taken out of their
 tuples before a loop: Numba counts the references of whatever array a call is given. Where an argument may be None,
@@ -38,7 +40,3 @@ Numba compiles each case by itself.
 from trellis.caches import trust_compiled
 
 trust_compiled(__file__)
-
-from trellis.kernels.stale import pass_over_stale_indexes  # noqa: E402 (Numba is imported when it is known where)
-
-pass_over_stale_indexes()

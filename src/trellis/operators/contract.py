@@ -59,6 +59,12 @@ class ListRequest(Generic[T]):
         """The number of results."""
         return sum(end - begin for _, begin, end in self.ranges)
 
+    def ranks(self) -> dict[int, Ranks]:
+        """Return the ranks of each group that has any, for `at_each`."""
+        from trellis.operators.ranks import Ranks
+
+        return {group: Ranks.of(range(begin, end)) for group, begin, end in self.ranges if begin < end}
+
     def made(self, batch: PathBatch) -> T:
         """Make of a batch what the request wants, in the form that it asks for."""
         return self.make(batch.compacted() if self.compact else batch)
@@ -187,6 +193,10 @@ class QueryOperator(ABC):
         _ = self.counts
 
     # --- Words ------------------------------------------------------------------------------------------------
+
+    def seconds(self) -> float | None:
+        """Return how long counting takes, about, where that is worth telling before; None where it is quick."""
+        return None
 
     @abstractmethod
     def describe(self) -> dict[str, str]:

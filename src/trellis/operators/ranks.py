@@ -27,6 +27,8 @@ class Ranks(Sequence[int]):
         """Return numbers as ranks."""
         if isinstance(numbers, Ranks):
             return numbers
+        if isinstance(numbers, range) and numbers.stop < 1 << 63:
+            return cls(np.arange(numbers.start, numbers.stop, numbers.step).astype(np.uint64).reshape(-1, 1))
         values = [index(n) for n in numbers]
         width = max(1, -(-max(values, default=0).bit_length() // WORD))
         data = b"".join(n.to_bytes(8 * width, "little") for n in values)

@@ -205,6 +205,10 @@ class LazyAutomaton:
     def __len__(self) -> int:
         return len(self._rests)
 
+    def remainder(self, state: int) -> Remainder:
+        """Return what remains to be matched in a state."""
+        return self._rests[state]
+
     def _transitions(self, state: int) -> tuple[Transition, ...]:
         """Return the transitions that leave a state."""
         found = []
@@ -314,6 +318,25 @@ class Automaton:
             return None
         return PositionLinks(dict(sorted(steps.items())), tuple(sorted(firsts)), tuple(sorted(lasts)), *before, *after)
 
+    def reports_all(self) -> bool:
+        """Return whether nothing can ever be put before or after a match, whatever the events: all are unextendable.
+
+        A match and a longer one read the same variables, once the longer one has read what it has before: so two states
+        go through the automaton together. False where it is not known.
+        """
+        if not self.complete:
+            return False
+        steps: dict[int, list[tuple[str, int]]] = {}
+        for one in self.transitions:
+            steps.setdefault(one.source, []).append((one.variable, one.target))
+        ends = {one.state for one in self.accepting}
+        begun = {one.target for one in self.transitions}
+        longer_before = _together({(0, state) for state in begun}, steps)
+        if any(a in ends and b in ends for a, b in longer_before):
+            return False
+        going_on = {a for a in begun if any(target in ends for target in _reached(a, steps))}
+        return not any(a in ends and b in going_on for a, b in _together({(0, 0)}, steps))
+
     def chain(self) -> tuple[tuple[str, ...], ...] | None:
         """Return the variables that NOT forbids around each position; None unless these are single events in a row.
 
@@ -325,6 +348,34 @@ class Automaton:
         if list(links.steps) != [(i, i + 1) for i in range(len(self.positions) - 1)]:
             return None
         return (links.before, *links.steps.values(), links.after)
+
+
+_Steps = dict[int, list[tuple[str, int]]]
+
+
+def _together(pairs: set[tuple[int, int]], steps: _Steps) -> set[tuple[int, int]]:
+    """Return the pairs of states that are reached from some by reading the same variables."""
+    found, waiting = set(pairs), [*pairs]
+    while waiting:
+        a, b = waiting.pop()
+        for variable, target in steps.get(a, ()):
+            for other, beside in steps.get(b, ()):
+                if other == variable and (target, beside) not in found:
+                    found.add((target, beside))
+                    waiting.append((target, beside))
+    return found
+
+
+def _reached(state: int, steps: _Steps) -> set[int]:
+    """Return the states that are reached from one by reading something."""
+    found: set[int] = set()
+    waiting = [state]
+    while waiting:
+        for _, target in steps.get(waiting.pop(), ()):
+            if target not in found:
+                found.add(target)
+                waiting.append(target)
+    return found
 
 
 def build_automaton(pattern: s.Pattern) -> Automaton:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from trellis.language import syntax as s
-from trellis.language.bound import Condition, Value, WindowKind, columns_of
+from trellis.language.bound import Condition, ConditionKind, WindowKind
+from trellis.language.syntax import Report, Select
 from trellis.plan.positions import PositionGraph
+from trellis.plan.registers import Guarding, Register, RegisterKind, guardings_of, register_text
 from trellis.plan.relation import INDEXES, relation_of
 
 if TYPE_CHECKING:
     from trellis.plan.plan import Plan
-
-ORDINAL = {1: "first", 2: "second", 3: "third"}
 
 
 def pattern_texts(plan: Plan, graph: PositionGraph | None) -> dict[str, str]:
@@ -26,8 +25,7 @@ def pattern_texts(plan: Plan, graph: PositionGraph | None) -> dict[str, str]:
             "vertices": "vertices are matches so far, told apart by event, variable, state of the pattern and what is "
             "carried",
             "carried": "carried: " + ("; ".join(carried) if carried else "nothing"),
-            "counting": "time in the order of the edges between these, for each window; "
-            "as many vertices for an event as there are different values carried",
+            "counting": _searching(plan),
         }
     if graph.compared or (graph.anchored and not graph.indexable):
         first = graph.positions[graph.firsts[0]].variable
@@ -42,6 +40,23 @@ def pattern_texts(plan: Plan, graph: PositionGraph | None) -> dict[str, str]:
         "successors": "; ".join(_steps(graph)),
         "counting": _counting(graph),
     }
+
+
+def _searching(plan: Plan) -> str:
+    if counts_alone(plan):
+        return "without edges: time in the order of the events of a window, times the different values carried in it"
+    return (
+        "time in the order of the edges between these, for each window; "
+        "as many vertices for an event as there are different values carried"
+    )
+
+
+def counts_alone(plan: Plan) -> bool:
+    """Return whether a search counts without a graph: all matches are results, of whatever length."""
+    bound, automaton = plan.bound, plan.automaton
+    if bound.having or automaton.concurrent or bound.select is not Select.ANY or bound.report is Report.MAXIMAL:
+        return False
+    return bound.report is Report.ANY or automaton.reports_all()
 
 
 def _counting(graph: PositionGraph) -> str:
@@ -70,37 +85,49 @@ def _index(conditions: tuple[Condition, ...]) -> str:
 
 
 def _carried(plan: Plan) -> list[str]:
-    """Return the events that a match so far carries along, each with its condition."""
-    bound = plan.bound
-    absent = {v.name for v in bound.variables if v.absent}
-    found = []
-    for condition in plan.other:
-        of = [_named(var, which, nth, bound.variable(var).kleene) for var, which, nth in _references(condition.value)
-              if var not in absent]  # fmt: skip
-        found.append(f"{' and '.join(dict.fromkeys(of))} for `{condition.text}`")
-    if plan.automaton.concurrent:
-        found.append("the time of each arm of AND")
-        found += [f"the last event of {c.variables[0]} for `{c.text}`" for c in plan.adjacent]
+    """Return the registers of a match so far, each with its condition."""
+    bound, behind = plan.bound, _behind(plan)
+    found: dict[tuple[str, str], None] = {}
+    for one in guardings_of(bound):
+        for reference in one.references:
+            register = one.register(reference)
+            if register is None or not _is_kept(one, register, plan, behind):
+                continue
+            if register.kind is RegisterKind.PAIRS and one.condition.kind is ConditionKind.ADJACENT:
+                register = Register(RegisterKind.LAST, register.variable)
+            found[register_text(register, one.singles), one.condition.text] = None
+    texts = [f"{register} for `{condition}`" for register, condition in found]
+    if plan.automaton.concurrent and any(v.absent for v in bound.variables):
+        texts.append("the time of each arm of AND, for NOT")
     if bound.window.kind is WindowKind.SPAN:
-        found.append("the first event, for the span")
+        texts.append("the end of the span")
+    return texts
+
+
+def _behind(plan: Plan) -> dict[str, frozenset[str]]:
+    """Return for each variable those that may take events after it has one."""
+    automaton = plan.automaton
+    reads: dict[int, frozenset[str]] = {}
+    changed = True
+    while changed:
+        changed = False
+        for one in automaton.transitions:
+            known = reads.get(one.source, frozenset())
+            more = known | {one.variable} | reads.get(one.target, frozenset())
+            changed |= more != known
+            reads[one.source] = more
+    found: dict[str, frozenset[str]] = {}
+    for one in automaton.transitions:
+        found[one.variable] = found.get(one.variable, frozenset()) | reads.get(one.target, frozenset())
     return found
 
 
-def _references(value: Value) -> list[tuple[str, s.Which, int | None]]:
-    return list(dict.fromkeys((c.var, c.which, c.nth) for c in columns_of(value)))
-
-
-def _named(var: str, which: s.Which, nth: int | None, kleene: bool) -> str:
-    if not kleene:
-        return f"{var}"
-    match which:
-        case s.Which.FIRST:
-            return f"the first {var}"
-        case s.Which.LAST:
-            return f"the last {var}"
-        case s.Which.NTH:
-            return f"the {ORDINAL.get(nth or 1, f'{nth}th')} {var}"
-        case s.Which.EACH:
-            return f"the different values of every {var}"
-        case _:
-            return f"the different pairs of consecutive {var}"
+def _is_kept(one: Guarding, register: Register, plan: Plan, behind: dict[str, frozenset[str]]) -> bool:
+    """Return whether a register outlives the event that it is of; else it is the vertex."""
+    if one.absent is not None or one.late or not plan.automaton.complete:
+        return True
+    open_ = behind.get(register.variable, frozenset())
+    if (one.variables - {register.variable}) & open_:
+        return True
+    own = register.variable in open_
+    return own and (register.kind is RegisterKind.FIRST or plan.automaton.concurrent)

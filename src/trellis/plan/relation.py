@@ -83,7 +83,10 @@ class Relation:
         one_sided = [len(found) == 1 and "!" not in found for found in sides.values()] + [True] * len(more)
         if len(one_sided) < 2:
             return ("inequality" if one_sided[0] else "range") if one_sided else "key"
-        return "two inequalities" if len(one_sided) == 2 and all(one_sided) else "several"
+        number = sum(map(len, sides.values())) + len(more)
+        if number > 3 or any("!" in found for found in sides.values()):
+            return "several"
+        return "two inequalities" if number == 2 else "three inequalities"
 
 
 def _sides(cut: Cut) -> set[str]:
@@ -191,6 +194,7 @@ INDEXES = {
     "inequality": "by value: the events that may follow one are a range of attribute vertices, up to the last",
     "range": "by value: the events that may follow one are a few ranges of attribute vertices",
     "two inequalities": "by two values: ranges of attribute vertices for one, divide and conquer over time for both",
+    "three inequalities": "by three values: as by two, and divide and conquer over one value besides",
     "either of two": "by two values: ranges of attribute vertices for one, divide and conquer over time for either",
     "several": "by values: ranges of attribute vertices for one, if a gap in time bounds the rest; else edges",
 }
@@ -199,6 +203,7 @@ COSTS = {
     "inequality": "n log m",
     "range": "n log m",
     "two inequalities": "n log² n",
+    "three inequalities": "n log³ n",
     "either of two": "n log² n",
     "several": "n log m with a gap in time, else e",
 }

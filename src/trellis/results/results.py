@@ -86,6 +86,10 @@ class Results(ABC):
     def statistics(self) -> dict[str, int]:
         """Numbers of `events` read and `dropped`, of `windows` and of `partitions`."""
 
+    def seconds(self) -> float | None:
+        """Return how long counting takes, about, where that is worth telling before; None where it is not known."""
+        return None
+
     @abstractmethod
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""

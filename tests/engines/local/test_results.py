@@ -281,7 +281,7 @@ def test_nothing_is_written_as_files_too(tmp_path: Path) -> None:
     assert Counter(p.stat().st_size > 0 for p in tmp_path.rglob("part*")) == {True: 2, False: 1}
 
 
-@pytest.mark.parametrize("text", [QUERIES[0], QUERIES[2], QUERIES[7], "PATTERN SEQ(E a, E b) WHERE a.x < b.x"])
+@pytest.mark.parametrize("text", [QUERIES[0], QUERIES[2], QUERIES[7]])
 @pytest.mark.parametrize("format", ["parquet", "csv"])
 def test_several_files_are_written_at_once(
     text: str, format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -291,9 +291,9 @@ def test_several_files_are_written_at_once(
     monkeypatch.setattr(local_results, "ROWS_OF_A_FILE", 7)
     monkeypatch.setattr(local_results, "_usable_threads", lambda threads: threads or 3)
     found(text).write(several, format)
-    files = sorted(several.iterdir())
+    files = sorted(several.glob("part-*"))
     assert [file.name for file in files] == [f"part-{i:05}.{format}" for i in range(3)]
-    assert len(list(one.iterdir())) == 1
+    assert len(list(one.glob("part-*"))) == 1
     if format == "parquet":
         assert pa.concat_tables(map(pq.read_table, files)).equals(pq.read_table(one))
         return

@@ -68,13 +68,20 @@ def leaf(draw: Any, name: str) -> Value:
 
 
 def number(draw: Any, depth: int) -> Value:
-    kind = draw(st.integers(0, 6)) if depth else 0
+    kind = draw(st.integers(0, 8)) if depth else 0
     if kind <= 1:
         return leaf(draw, draw(st.sampled_from(NUMERIC)))
     if kind == 2:
         one = number(draw, depth - 1)
         return Operation(draw(st.sampled_from(["negative", "abs"])), (one,), one.type)
     x, y = number(draw, depth - 1), number(draw, depth - 1)
+    if kind == 7:
+        return Operation("case", (condition(draw, 0), x, y), _common(x.type, y.type, "+"))
+    if kind == 8:
+        name = draw(st.sampled_from(["floor", "ceil", "sqrt", "ln", "exp", "round"]))
+        quotient = Operation("/", (x, y), DOUBLE)
+        digits = (Constant(draw(st.sampled_from([0, 2, -1])), INTEGER),) if name == "round" else ()
+        return Operation(name, (quotient, *digits), DOUBLE)
     if kind == 3:
         return Operation("coalesce", (x, y), _common(x.type, y.type, "+"))
     function = draw(st.sampled_from("+-*/%"))
@@ -140,7 +147,7 @@ def test_programs_agree_with_arrow(data: Any) -> None:
         right, got = expected(value, columns, [*events]), answer(found, 0, [*events])
         if got == MISFIT:
             if right is not None:
-                assert isinstance(found.misfit(0, lambda c: events["abc".index(c.var)]), TooWide)
+                assert isinstance(found.misfit(0, lambda c, at=events: at["abc".index(c.var)]), TooWide)
         else:
             assert right is not None
             assert (got == TRUE) == right

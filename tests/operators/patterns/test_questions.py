@@ -13,6 +13,9 @@ import pytest
 import trellis
 from trellis.errors import ListingRefused, TrellisError, UsageError
 from trellis.operators.patterns import structure
+from trellis.operators.patterns.operator import PatternOperator
+from trellis.operators.trends import best
+from trellis.operators.trends import operator as trend_operator
 
 N = 12
 TABLE = pa.table(
@@ -132,6 +135,45 @@ def test_groups_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None
     assert parts.to_arrow().num_rows > 3
 
 
+LARGE = pa.table(
+    {
+        "t": range(40),
+        "id": range(40),
+        "type": ["AB"[i % 3 > 0] for i in range(40)],
+        "x": [i * 7 % 23 for i in range(40)],
+    }
+)
+RISING = "PATTERN SEQ(A a, B+ b[]) WHERE b.x < NEXT(b).x AND a.x < b.x"
+BEST = ["LENGTH", "LAST(b).x - a.x", "LAST(b).x / a.x", "(LAST(b).x - a.x) * 100 / a.x", "a.x", "LAST(b).x"]
+
+
+@pytest.mark.parametrize("key", BEST)
+@pytest.mark.parametrize("rest", ["", "DESC", "DESC LIMIT 3 PER WINDOW"])
+@pytest.mark.parametrize("window", ["", "WITHIN 20 SLIDE 10"])
+def test_the_best_are_searched_on_the_indexes(
+    key: str, rest: str, window: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"{RISING} {window} ORDER BY {key} {rest}" + ("" if "LIMIT" in rest else " LIMIT 15 OFFSET 2")
+    whole = detect(text, LARGE).to_arrow().to_pylist()
+    monkeypatch.setattr(best, "FEW", -1)
+    monkeypatch.setattr(best, "WORTH", 0)
+    monkeypatch.setattr(PatternOperator, "list", None)  # nothing is listed
+    assert detect(text, LARGE).to_arrow().to_pylist() == whole
+    assert len(whole) > 2
+
+
+def test_few_results_are_found_by_their_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = detect(RISING, LARGE).to_arrow()
+    assert whole.num_rows > 500
+    for name in ("PAIRS_WORTH", "PAIRS_OF_MANY", "PAIRS_OF_EVENT", "PAIRS_OF_GROUP"):
+        monkeypatch.setattr(trend_operator, name, 0)
+    monkeypatch.setattr(structure.PatternStructure, "part", None)  # no edges
+    for number, offset in ((5, 0), (7, 300), (1, whole.num_rows - 1), (whole.num_rows, 0)):
+        found = detect(f"{RISING} LIMIT {number} OFFSET {offset}", LARGE).to_arrow()
+        assert found.equals(whole.slice(offset, number))
+    assert detect(RISING, LARGE).first(3).to_arrow().equals(whole.slice(0, 3))
+
+
 def test_windows_without_results_are_not_looked_into() -> None:
     """Ranks of one window are found after those of others, with what was left out for these."""
     trends = detect(f"{TYPED} WITHIN 5 SLIDE 1")
@@ -171,6 +213,10 @@ def test_what_is_wrong_is_told(text: str, message: str) -> None:
 
 
 def test_a_condition_that_tells_too_much_apart_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.operators.patterns.search.MOST_NODES", 5)
-    with pytest.raises(TrellisError, match="tell more than 5 partial matches of 8 events apart"):
+    monkeypatch.setattr("trellis.operators.patterns.explore.LEAST_VERTICES", 4)
+    monkeypatch.setattr("trellis.operators.patterns.explore.MOST_VERTICES", 4)
+    refused = (
+        r"more than 4 matches so far of 8 events; most of all they differ in the greatest x of a, for `a\.x < b\.x`"
+    )
+    with pytest.raises(TrellisError, match=refused):
         detect(FAR).count()

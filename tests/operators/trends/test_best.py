@@ -17,13 +17,11 @@ import trellis
 from tests.compare import assert_same, plain_rows
 from tests.strategies import Case, arrow_table
 from trellis.engines.local.results import LocalResults
-from trellis.events.adjacency import encode
-from trellis.kernels.event_graph.edges import ANY
+from trellis.errors import OverflowInCondition
 from trellis.language.parser import parse
 from trellis.operators.trends import best, operator
 from trellis.operators.trends.best import BestTrends
-from trellis.operators.trends.graph import edge_codes
-from trellis.operators.trends.search import Links, links_of
+from trellis.operators.trends.search import Links, links_by_index, links_of
 
 KEYS = [
     "LENGTH", "SUM(s.x)", "SUM(s.y)", "SUM(s.d)", "SUM(s.z)", "SUM(s.h)", "SUM(s.n)", "SUM(s.p)",
@@ -244,29 +242,12 @@ def test_more_than_memory_holds_is_listed(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def lazy_links(trends: LocalResults) -> Links:
-    """The links of one window whose edges are not listed; the best suffixes by plain programming."""
+    """The links of one window whose edges are not listed."""
     op = trends.operator
-    graph, events, every = op.graph, op.events, op.tasks.every
-    links = links_of(graph)
-    n = len(events)
-    after = [graph.successors[graph.offsets[i] : graph.offsets[i + 1]].tolist() for i in range(n)]
-
-    def suffixes(each: np.ndarray, ending: np.ndarray, sign: int) -> tuple[np.ndarray, np.ndarray]:
-        value = np.zeros(n, np.int64)
-        for i in reversed(range(n)):
-            ways = [value[j] for j in after[i]] + ([ending[i]] if every or not after[i] else [])
-            value[i] = each[i] + sign * max(sign * way for way in ways)
-        return value, events.usable
-
-    def counts() -> np.ndarray:
-        number = [0] * n
-        for i in reversed(range(n)):
-            number[i] = (1 if every or not after[i] else 0) + sum(number[j] for j in after[i])
-        return np.array([min(x, 2**64 - 1) for x in number], np.uint64)
-
-    codes = edge_codes(events, encode(trends.plan.adjacent, events.columns, events.usable), ANY)
-    none = np.zeros(0, np.int64)
-    return Links(none, none.astype(np.int32), links.nearest, links.latest, codes, suffixes, counts)
+    assert op.index is not None
+    links = links_by_index(op.index, op.tasks, 0)
+    assert links is not None
+    return links
 
 
 @pytest.mark.parametrize("keys", ["LENGTH DESC", "LENGTH", "SUM(s.v) DESC", "SUM(s.x)", "LAST(s).x DESC", "FIRST(s).v"])
@@ -289,11 +270,74 @@ def test_successors_need_not_be_listed(keys: str, report: str) -> None:
 
 
 def test_without_a_list_of_edges_other_keys_are_not_searched() -> None:
-    for keys in ("LENGTH, SUM(s.v)", "MAX(s.x)", "AVG(s.x)", "SUM(s.v)", "s[2].x"):
+    for keys in ("LENGTH, SUM(s.v)", "MAX(s.x)", "AVG(s.x)", "SUM(s.v)", "s[2].x", "LAST(s).x / LAST(s).v"):
         query = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x ORDER BY {keys} LIMIT 5")
         trends = query.detect(prices(80, 3), event_id="id")
         op = trends.operator
         assert BestTrends(trends.plan.bound, op.events, lazy_links(trends), op.tasks).steps is None
+
+
+ENDS = [
+    "LENGTH", "LAST(s).x / FIRST(s).x", "(LAST(s).x - FIRST(s).x) / FIRST(s).x * 100", "LAST(s).w * FIRST(s).w",
+    "FIRST(s).x / LAST(s).p", "-LAST(s).w + FIRST(s).w", "LAST(s).x * 0.1 + 3", "LAST(s).w - FIRST(s).v", "LAST(s).g",
+    "FIRST(s).w", "LAST(s).w / FIRST(s).p",
+]  # fmt: skip
+RELATIONS = [
+    "s[i].x > s[i-1].x", "[g] AND s[i].x >= s[i-1].x", "s[i].x > s[i-1].x AND s[i].x < s[i-1].x + 4",
+    "s[i].g = s[i-1].g", "s[i].w != s[i-1].w AND s[i].x > s[i-1].x",
+]  # fmt: skip
+
+
+def ends_table(rng: random.Random, n: int) -> pa.Table:
+    """Draw events with few values, so that keys are often equal, some of them only when rounded."""
+    return pa.table(
+        {
+            "ts": sorted(rng.randrange(n) for _ in range(n)),
+            "id": list(range(n)),
+            "g": [rng.choice("ab") for _ in range(n)],
+            "x": [rng.choice([0.1, 0.2, 0.3, 0.7, 1.1, 2.2, 3.3, 5.0, -0.4]) for _ in range(n)],
+            "p": [rng.choice([0.1, 0.3, 7.0, 49.0]) for _ in range(n)],
+            "w": [rng.choice([-2, -1, 0, 1, 2, 3]) for _ in range(n)],
+            "v": [rng.choice([1, 2, None]) for _ in range(n)],
+        }
+    )
+
+
+@pytest.mark.parametrize("key", ENDS)
+def test_the_best_by_index_are_those_that_sorting_gives(
+    key: str, searched: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operator, "PAIRS_OF_GRAPH", 0)
+    rng = random.Random(key)
+    for _ in range(12):
+        table = ends_table(rng, rng.choice([1, 5, 12, 20]))
+        parts = [
+            f"PATTERN E+ s[] WHERE {rng.choice(RELATIONS)} REPORT {rng.choice(['any', 'unextendable'])}",
+            rng.choice(["", "", "WITHIN 8 SLIDE 4"]),
+            f"ORDER BY {key} {rng.choice(['', 'DESC'])} LIMIT {rng.choice([1, 2, 3, 10, 40])}",
+            rng.choice(["", "PER WINDOW"]) + rng.choice(["", " OFFSET 2"]),
+        ]
+        query = trellis.query(" ".join(parts))
+        found = plain_rows(query.detect(table, event_id="id").to_arrow().to_pylist())
+        assert found == listed(query.detect(table, event_id="id"), monkeypatch), parts
+    assert len(searched) > 8
+    assert -1 not in searched
+
+
+def test_a_key_that_overflows_is_told() -> None:
+    table = pa.table({"ts": np.arange(15), "id": np.arange(15), "w": np.arange(15) << 57})
+    query = trellis.query("PATTERN E+ s[] WHERE s[i].w > s[i-1].w REPORT any ORDER BY LAST(s).w * FIRST(s).w LIMIT 1")
+    with pytest.raises(OverflowInCondition):
+        query.detect(table, event_id="id").first(1)
+
+
+@pytest.mark.parametrize("key", ["LENGTH DESC", "LAST(s).x / FIRST(s).x DESC", "LAST(s).x - FIRST(s).x DESC"])
+def test_the_best_of_a_large_window_need_no_graph(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator.TrendOperator, "graph", property(lambda self: pytest.fail("a graph was built")))
+    query = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x ORDER BY {key} LIMIT 10")
+    rows = query.detect(prices(20_000), event_id="id").to_arrow().to_pylist()
+    assert len(rows) == 10
+    assert len({tuple(row["events"]) for row in rows}) == 10
 
 
 def test_tables_of_cases_hold_what_they_must() -> None:

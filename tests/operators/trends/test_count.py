@@ -58,9 +58,15 @@ CONDITIONS = {
     "s[i].k = s[i-1].m AND (s[i].x - s[i-1].y > 1 OR s[i].y <= s[i-1].x)": lambda a, b: (
         b["k"] == a["m"] and (b["x"] - a["y"] > 1 or b["y"] <= a["x"])
     ),
+    "s[i].x > s[i-1].x AND s[i].y <= s[i-1].y AND s[i].k >= s[i-1].m": lambda a, b: (
+        b["x"] > a["x"] and b["y"] <= a["y"] and b["k"] >= a["m"]
+    ),
+    "s[i].k = s[i-1].m AND ABS(s[i].x - s[i-1].x) <= 2 AND s[i].y > s[i-1].x - 1": lambda a, b: (
+        b["k"] == a["m"] and abs(b["x"] - a["x"]) <= 2 and b["y"] > a["x"] - 1
+    ),
     "s[i].ts >= 0": lambda a, b: True,
 }
-KINDS = {"key", "inequality", "range", "two inequalities", "either of two"}
+KINDS = {"key", "inequality", "range", "two inequalities", "three inequalities", "either of two"}
 KINDS |= {"inequality within a gap", "range within a gap"}
 
 
@@ -170,6 +176,19 @@ def test_index_and_graph_agree_on_spans_and_lengths(
         return np.ones((1, n), np.uint64)
 
     assert indexed.sums(groups, lengths, 200) == graph.sums(groups, lengths, 200)
+
+
+@pytest.mark.parametrize("report", ["any", "unextendable"])
+def test_starts_whose_spans_end_together_are_counted_together(report: str) -> None:
+    table = table_of(4, 300, 1000)
+    bursts = pa.array(table["ts"].to_numpy() // 20 * 20)  # many at the same times
+    table = table.set_column(0, "ts", bursts)
+    query = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT {report} WITHIN 60")
+    operator = query.detect(table, event_id="id").operator
+    each = operator.counter.of_tasks(operator.tasks)
+    assert operator.counter.counts() == [sum(each)]
+    assert len(operator.counter.tasks) < len(operator.tasks) / 3
+    assert sum(each) == query.detect(table, event_id="id").to_arrow().num_rows
 
 
 def test_each_kind_of_index_is_among_the_conditions() -> None:

@@ -22,6 +22,8 @@ from trellis.operators.trends.unrank import IndexUnranker, Paths
 def follows(window: IndexWindow, x: int, y: int) -> bool:
     if not (window.usable[x] and window.usable[y] and y >= window.later[x]):
         return False
+    if len(window.reach) and y >= window.reach[x]:
+        return False
     return any(f[x] <= window.place[y] < e[x] for f, e in zip(window.firsts, window.lasts, strict=True))
 
 
@@ -59,9 +61,10 @@ def random_window(seed: int, ranges: int) -> IndexWindow:
         cuts[-1] = vertices
     usable, every, single = rng.random(n) < 0.9, bool(rng.random() < 0.3), bool(rng.random() < 0.2)
     begin, firsts, lasts = int(rng.integers(0, 3)), tuple(cuts[0::2]), tuple(cuts[1::2])
-    window = IndexWindow(
-        begin, vertices, later, place, firsts, lasts, usable, usable, usable, every, np.empty(0, np.int64)
-    )
+    reach = np.empty(0, np.int64)
+    if rng.random() < 0.4:  # a gap in time
+        reach = np.maximum.accumulate(later[np.minimum(np.arange(n) + rng.integers(0, 4, n), n - 1)])
+    window = IndexWindow(begin, vertices, later, place, firsts, lasts, usable, usable, usable, every, reach)
     edges = np.array([[follows(window, x, y) for y in range(n)] for x in range(n)])
     starts, ends = usable & ~edges.any(axis=0), usable & ~edges.any(axis=1)
     if every:

@@ -115,6 +115,10 @@ class LocalResults(Results):
         self._check_aggregates()
         return _table(aggregate_rows(self.plan, self._maker, self.operator.aggregate()))
 
+    def seconds(self) -> float | None:
+        """Return how long counting takes, about, where that is worth telling before."""
+        return self.operator.seconds()
+
     def describe(self) -> dict[str, str]:
         """Return how the operator finds the results, for `explain`."""
         return {"engine": self.engine, **self.operator.describe()}

@@ -18,10 +18,11 @@ from trellis.errors import OverflowInCondition, TrellisError
 from trellis.events.columns import decimals
 from trellis.events.columns.arrow import is_valid, numbers
 from trellis.events.columns.evaluate import evaluate
+from trellis.events.columns.functions import SCALARS
 from trellis.events.columns.ordering import MISSING, order_codes
 from trellis.kernels.expression import program as kernel
 from trellis.language.bound import Column, Constant, Operation, Value, columns_of
-from trellis.language.schema import BOOLEAN, Kind
+from trellis.language.schema import BOOLEAN, INTEGER, Kind
 from trellis.language.syntax import Which
 
 COMPARISONS = {
@@ -50,18 +51,27 @@ REAL_OPERATIONS = {
     "negative": kernel.NEGATIVE_REAL,
     "abs": kernel.ABSOLUTE_REAL,
 }
+FUNCTIONS = {
+    "floor": kernel.FLOOR,
+    "ceil": kernel.CEIL,
+    "sqrt": kernel.ROOT,
+    "ln": kernel.LOGARITHM,
+    "exp": kernel.EXPONENTIAL,
+    "round": kernel.ROUND,
+}
 LARGEST_POWER = 18  # of ten in 64 bits
 LARGEST_REAL_POWER = 22  # of ten that a double holds exactly
 Slot = Callable[[int, Column], int]
 
 
 class TooWide(TrellisError):
-    """Decimals over several events that need more than 64 bits."""
+    """A computation over several events that does not fit 64 bits, or a function that programs do not know."""
 
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"`{what}` computes with decimals of several events that need more than 18 digits",
-            "Multiply by 1.0 as a double, or compare the columns themselves.",
+            f"`{what}` cannot be computed from several events at once: decimals have up to 18 digits there, and only "
+            "FLOOR, CEIL, ROUND, SQRT, LN and EXP of numbers are known",
+            "Compute with doubles, or apply the function to the columns of each event by itself.",
         )
 
 
@@ -123,10 +133,15 @@ class ProgramTables:
     values: tuple[Value, ...]
     columns: Mapping[str, pa.Array]
 
+    def instructions(self, program: int) -> NDArray[np.int64]:
+        """Return the instructions of a program."""
+        code = self.programs.code
+        return code[code[program] : code[program + 1]].reshape(-1, kernel.FIELDS)
+
     @property
     def longest(self) -> int:
         """The most instructions of a program."""
-        return int(np.diff(self.programs.begins).max(initial=1))
+        return int(np.diff(self.programs.code[: len(self.values) + 1]).max(initial=1)) // kernel.FIELDS + 1
 
     def scratch(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
         """Return the arrays that a kernel needs to run programs."""
@@ -164,12 +179,11 @@ class _Compiler:
         self.code: list[list[int]] = []
         self._first, self._number = 0, 0
         self._slot: Slot = lambda number, column: 0
-        self._whole: list[int] = []
         self._real: list[float] = []
         self._ints: list[NDArray[np.int64]] = []
         self._there: list[NDArray[np.bool_]] = []
         self._reals: list[NDArray[np.float64]] = []
-        self._texts: list[tuple[pa.Array, int, bool]] = []  # the texts, and the column or constant that they are
+        self._texts: list[tuple[pa.Array, int, bool]] = []  # the texts, and the column or instruction that they are
         self._held: dict[Value, tuple[Form, int, int] | None] = {}
         self._arrays: dict[Value, pa.Array | None] = {}
 
@@ -184,13 +198,13 @@ class _Compiler:
                 self._texts, order_codes([array for array, _, _ in self._texts]), strict=True
             ):
                 if constant:
-                    self._whole[at] = int(codes[0])
+                    self.code[at][1] = int(codes[0])
                 else:
                     self._ints[at], self._there[at] = codes, codes != MISSING
+        places = np.array(begins, np.int64) * kernel.FIELDS + len(begins)
+        code = np.array([number for row in self.code for number in row], np.int64)
         return kernel.Programs(
-            np.array(self.code, np.int64).reshape(-1, kernel.FIELDS),
-            np.array(begins, np.int64),
-            np.array(self._whole, np.int64),
+            np.concatenate([places, code]),
             np.array(self._real, np.float64),
             np.array(self._ints, np.int64).reshape(-1, self._size),
             np.array(self._there, np.bool_).reshape(-1, self._size),
@@ -267,18 +281,13 @@ class _Compiler:
         if form is Form.REAL:
             return Part(self._emit(kernel.CONSTANT_REAL, self._add_real(array[0].as_py())), form)
         if form is Form.TEXT:
-            at = self._add_whole(0)
-            self._texts.append((array, at, True))
-            return Part(self._emit(kernel.CONSTANT_WHOLE, at), form)
+            self._texts.append((array, len(self.code), True))
+            return Part(self._emit(kernel.CONSTANT_WHOLE), form)
         digits = decimals.as_int64(array) if form is Form.DECIMAL else _whole_numbers(array)
         if digits is None:
             raise TooWide(str(array[0].as_py()))
         scale = array.type.scale if form is Form.DECIMAL else 0
-        return Part(self._emit(kernel.CONSTANT_WHOLE, self._add_whole(int(digits[0]))), form, scale)
-
-    def _add_whole(self, value: int) -> int:
-        self._whole.append(value)
-        return len(self._whole) - 1
+        return Part(self._emit(kernel.CONSTANT_WHOLE, int(digits[0])), form, scale)
 
     def _add_real(self, value: float) -> int:
         self._real.append(value)
@@ -301,7 +310,11 @@ class _Compiler:
             return self._comparison(value)
         if function == "like":
             return self._like(value)
+        if function in SCALARS:
+            return self._scalar(value)
         parts = [self.condition(argument) for argument in value.arguments]
+        if function == "case":
+            return self._case(value, parts)
         if function in ("and", "or"):
             return self._folded(kernel.AND if function == "and" else kernel.OR, parts, Form.WHOLE, 0)
         if function in ("not", "is null"):
@@ -318,11 +331,44 @@ class _Compiler:
         return Part(found, form, scale)
 
     def _like(self, value: Operation) -> Part:
-        """LIKE over COALESCE, which alone makes one text of several events: asked of each of them."""
-        first, pattern = value.arguments
-        assert isinstance(first, Operation) and first.function == "coalesce"
-        each = tuple(replace(value, arguments=(argument, pattern)) for argument in first.arguments)
-        return self.condition(Operation("coalesce", each, BOOLEAN))
+        """LIKE over several events, of which COALESCE or CASE make one text: asked of each of them."""
+        each = _of_each(value)
+        if each is None:
+            raise TooWide(value.source or value.function)
+        return self.condition(each)
+
+    def _scalar(self, value: Operation) -> Part:
+        each = _of_each(value)
+        if each is not None:
+            return self.condition(each)
+        part = self.condition(value.arguments[0])
+        if part.form is Form.NULL:
+            return part
+        digits = value.arguments[1] if len(value.arguments) > 1 else Constant(0, INTEGER)
+        known = value.function in FUNCTIONS and isinstance(digits, Constant) and isinstance(digits.value, int)
+        rounds = value.function in ("floor", "ceil", "round")
+        if not known or (rounds and part.form is not Form.REAL):
+            raise TooWide(value.source or value.function)
+        assert isinstance(digits, Constant)
+        places = int(digits.value or 0)
+        return Part(self._emit(FUNCTIONS[value.function], self._as_real(part).place, places), Form.REAL)
+
+    def _case(self, value: Operation, parts: list[Part]) -> Part:
+        """Take the first value whose test is true, from the last test to the first."""
+        form = _FORMS.get(value.type.kind, Form.WHOLE)
+        scale = value.type.scale if form is Form.DECIMAL else 0
+
+        def converted(part: Part) -> int:
+            if form is Form.REAL:
+                return self._as_real(part).place
+            return self._rescaled(part, scale, value).place if form is Form.DECIMAL else part.place
+
+        tests, values = parts[:-1:2], [converted(part) for part in (*parts[1::2], parts[-1])]
+        op = kernel.CHOOSE_REAL if form is Form.REAL else kernel.CHOOSE_WHOLE
+        found = values[-1]
+        for test, chosen in zip(reversed(tests), reversed(values[:-1]), strict=True):
+            found = self._emit(op, test.place, chosen, found)
+        return Part(found, form, scale)
 
     def _coalesce(self, value: Operation, parts: list[Part]) -> Part:
         form = _FORMS.get(value.type.kind, Form.WHOLE)
@@ -355,7 +401,7 @@ class _Compiler:
     def _power(self, digits: int, value: Value) -> int:
         if digits > LARGEST_POWER:
             raise TooWide(getattr(value, "source", "") or "the condition")
-        return self._add_whole(10**digits)
+        return int(10**digits)
 
     def _as_real(self, part: Part) -> Part:
         if part.form in (Form.REAL, Form.NULL):
@@ -421,6 +467,25 @@ class _Compiler:
 def references(value: Value) -> set[tuple[str, Which, int | None]]:
     """Return the events that a value reads."""
     return {(column.var, column.which, column.nth) for column in columns_of(value)}
+
+
+def _of_each(value: Operation) -> Value | None:
+    """Return a function of COALESCE or CASE as CASE over its values; None for other functions."""
+    first, rest = value.arguments[0], value.arguments[1:]
+    if not isinstance(first, Operation) or first.function not in ("coalesce", "case"):
+        return None
+
+    def applied(argument: Value) -> Value:
+        return replace(value, arguments=(argument, *rest))
+
+    arguments: list[Value] = []
+    if first.function == "case":
+        arguments = [one if i % 2 == 0 else applied(one) for i, one in enumerate(first.arguments[:-1])]
+    else:
+        for one in first.arguments[:-1]:
+            known = Operation("not", (Operation("is null", (one,)),))
+            arguments += [known, applied(one)]
+    return Operation("case", (*arguments, applied(first.arguments[-1])), value.type, value.source)
 
 
 def _plain(value: Value) -> Value:

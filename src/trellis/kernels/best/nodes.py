@@ -14,10 +14,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
-from trellis.kernels.event_graph.edges import EdgeLists, edges_of_rows
+from trellis.kernels.event_graph.edges import EdgeLists
+from trellis.kernels.jit import njit
 
 HIGH, LOW, LEAST, GREATEST = 0, 1, 2, 3  # kinds of words
 WORD = 62  # bits of a word
@@ -176,7 +177,7 @@ def begin(table, at, other, row, x, shape):
 
 
 def is_listed(links):
-    """Whether successors are listed, by the type of the links."""
+    """Whether successors are listed, by the type of the links: else these are the `IndexWindow` of the one task."""
     return isinstance(links, types.BaseNamedTuple) and links.instance_class is EdgeLists
 
 
@@ -206,10 +207,12 @@ def _find_successors(x, hi, links, successors):
         return listed
 
     def sought(x, hi, links, successors):
-        total = edges_of_rows(x, x + 1, links, np.empty(1, np.int64), successors)
-        number = 0
-        while number < total and successors[number] < hi:
-            number += 1
+        here, place, usable, number = x - links.begin, links.place, links.usable, 0
+        for y in range(links.later[here], hi - links.begin):
+            for r in range(len(links.firsts)):
+                if links.firsts[r][here] <= place[y] < links.lasts[r][here] and usable[y]:
+                    successors[number] = links.begin + y
+                    number += 1
         return number
 
     return sought

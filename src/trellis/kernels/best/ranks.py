@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
 from trellis.kernels.arrays import saturating_sum
@@ -17,6 +16,7 @@ from trellis.kernels.best.nodes import (
     start_node,
     state_of,
 )
+from trellis.kernels.jit import njit
 
 
 @njit(cache=True, nogil=True)
@@ -93,9 +93,7 @@ def _counts_before(x, node, task, tasks, links, shape, counts, successors, total
     last, state = event_of(node, lo, shape), state_of(node, shape)
     if may_end(last, state, task, tasks, shape):
         total = saturating_sum(total, np.uint64(1))
-    for i in range(find_successors(last, tasks.hi[task], links, successors)):
-        if successors[i] >= x:
-            break
+    for i in range(find_successors(last, x, links, successors)):
         z = next_node(state, successors[i], lo, shape)
         if z >= 0:
             total = saturating_sum(total, counts[z])

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
 from trellis.kernels.best.nodes import (
@@ -40,8 +39,9 @@ from trellis.kernels.best.nodes import (
     starts_end,
     state_of,
 )
+from trellis.kernels.jit import njit
 
-END, NOWHERE, UNKNOWN = -1, -2, -3  # in place of a successor
+END, NOWHERE = -1, -2  # in place of a successor
 FOLLOW = 0  # column of nodes' best suffixes, behind the words: the node that comes next
 FIRST_SUFFIX, LAST_SUFFIX, HEAP, HEAP_SIZE = range(4)  # columns of nodes' heaps; the last found suffix is on top
 BEHIND, OF_BEHIND, FOLLOWING = range(3)  # columns of suffixes: next node, its suffix (-1: the first), the next best
@@ -219,27 +219,6 @@ def _fill_starts(task, tasks, shape, best, most, slots, at):
     return size
 
 
-@njit(cache=True, nogil=True)
-def _best_step(node, task, tasks, links, shape, best, successors):
-    """Return where the best suffix of a node goes on to, where no pass has kept it."""
-    width = shape.kinds.shape[0]
-    lo = tasks.lo[task]
-    x, state = event_of(node, lo, shape), state_of(node, shape)
-    here = np.empty((1, width), np.int64)
-    chosen = np.int64(NOWHERE)
-    if may_end(x, state, task, tasks, shape):
-        begin_at_end(here, 0, x, state, shape)
-        chosen = np.int64(END)
-    for i in range(find_successors(x, tasks.hi[task], links, successors)):
-        z = next_node(state, successors[i], lo, shape)
-        if z < 0 or best[z, width + FOLLOW] == NOWHERE:
-            continue
-        if chosen == NOWHERE or order_of(best, z, here, 0, shape.signs) > 0:
-            copy(here, 0, best, z, width)
-            chosen = z
-    return chosen
-
-
 # --- The best paths ---------------------------------------------------------------------------------------------
 
 # What best_paths knows: places in its state, and what it asks for when it returns.
@@ -291,7 +270,7 @@ def _keep(path, heap, size, paths, signs):
 
 
 @njit(cache=True, nogil=True)
-def _write_path(node, suffix, task, tasks, links, shape, best, successors, suffixes, events, used):
+def _write_path(node, suffix, task, tasks, shape, best, suffixes, events, used):
     """Write the events of a node and of one of its suffixes (-1: the first) from `used` on; return their end."""
     width = shape.kinds.shape[0]
     while node != END:
@@ -300,8 +279,6 @@ def _write_path(node, suffix, task, tasks, links, shape, best, successors, suffi
         if suffix >= 0:
             node, suffix = suffixes[suffix, width + BEHIND], suffixes[suffix, width + OF_BEHIND]
         else:
-            if best[node, width + FOLLOW] == UNKNOWN:
-                best[node, width + FOLLOW] = _best_step(node, task, tasks, links, shape, best, successors)
             node = best[node, width + FOLLOW]
     return used
 
@@ -407,7 +384,7 @@ def best_paths(state, order, bucket, tasks, links, shape, given, room):
     tasks, links, shape
         What is searched; see `trellis.kernels.best.nodes`.
     given : bool
-        Whether `room.best` holds the best suffixes of the (one) base already, with `UNKNOWN` steps or `NOWHERE`.
+        Whether `room.best` holds the best suffixes of the (one) base already.
     room : SearchRoom
         What is worked on.
     """
@@ -454,9 +431,7 @@ def best_paths(state, order, bucket, tasks, links, shape, given, room):
                 state[ROOT_SIZE] = 0
                 continue
             state[KEEPING] = keeping
-            state[USED] = _write_path(
-                node, suffix, task, tasks, links, shape, best, successors, suffixes, events, state[USED]
-            )
+            state[USED] = _write_path(node, suffix, task, tasks, shape, best, suffixes, events, state[USED])
             paths[path, width + PATH_END] = state[USED]
             state[PATHS] += 1
             state[ASKED] = 1

@@ -1,8 +1,9 @@
 """One backward pass over the events of a task: each event takes up what its successors have, however these are found.
 
-A task is a range `[lo, hi)` of events whose paths are counted together: a window, or all that begins at one event
-within its span (`single`). A path of a task starts at an event without predecessor in it (at `lo` if single; anywhere
-if `every`), and ends at an event without successor in it that is not before `first_end` (anywhere if `every`).
+A task is a range `[lo, hi)` of events whose paths are counted together: a window, or all that begins at some events
+whose spans end there (`single`). A path of a task starts at an event without predecessor in it (at those events if
+single; anywhere if `every`), and ends at an event without successor in it that is not before `first_end` (anywhere if
+`every`).
 
 How successors are found is the shape of the relation:
 
@@ -24,11 +25,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from trellis.kernels.count.algebra import add, gather, settle, step
 from trellis.kernels.event_graph.edges import EdgeLists
+from trellis.kernels.jit import njit
 
 FEW = 24  # events whose pairs are simply tried
 SERVE, CROSS, MERGE = range(3)  # what divide and conquer has to do
@@ -48,7 +50,8 @@ class EventNeighbours(NamedTuple):
 class PassTasks(NamedTuple):
     """Ranges of events, and the part of the index that serves each: the events from `part` to `part_end`.
 
-    `offset` is added to an event to find it in the index; the part has `width` vertices.
+    `offset` is added to an event to find it in the index; the part has `width` vertices. Where tasks are `single`,
+    `starts` has for each event the task that begins there, or -1; else it is empty.
     """
 
     lo: np.ndarray
@@ -58,6 +61,7 @@ class PassTasks(NamedTuple):
     part_end: np.ndarray
     offset: np.ndarray
     width: np.ndarray
+    starts: np.ndarray
     single: bool
     every: bool
 
@@ -537,8 +541,9 @@ def _total(algebra, events, tasks, t, values):
     """Join the values of the events at which a path of the task may start."""
     total = algebra.zero
     lo, single, every, usable, latest = tasks.lo[t], tasks.single, tasks.every, events.usable, events.latest
-    for x in range(lo, lo + 1 if single else tasks.hi[t]):
-        if usable[x] and (single or every or latest[x] < lo):
+    starts = tasks.starts
+    for x in range(lo, tasks.hi[t]):
+        if usable[x] and (starts[x] == t if single else every or latest[x] < lo):
             total = add(algebra, total, values[x - lo])
     return total
 
@@ -580,7 +585,7 @@ def count_abreast(algebra, shape, events, tasks):
 
 @njit(cache=True, nogil=True)
 def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
-    offset, columns, every, single = tasks.offset[t], behind - t, tasks.every, tasks.single
+    offset, columns, every, single, starts = tasks.offset[t], behind - t, tasks.every, tasks.single, tasks.starts
     los, his, first_ends = tasks.lo[t:behind], tasks.hi[t:behind], tasks.first_end[t:behind]
     nearest, latest, usable, later = events.nearest, events.latest, events.usable, events.later
     place, first, last, own, own_end = shape.place, shape.first, shape.last, shape.own, shape.own_end
@@ -612,7 +617,7 @@ def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
                 i &= i - 1
             at = y - begin
             inside = columns == ABREAST and inner_lo <= y and nearest[y] < inner_hi and not every
-            if inside and (y > inner_lo if single else latest[y] >= inner_lo):
+            if inside and (not t <= starts[y] < behind if single else latest[y] >= inner_lo):
                 # In the range of every column, where none of them starts or ends.
                 rows[at, 0] = settle(algebra, r0)
                 rows[at, 1] = settle(algebra, r1)
@@ -636,7 +641,7 @@ def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
                 if usable[y] and los[z] <= y < his[z]:
                     may_end = every or (nearest[y] >= his[z] and y >= first_ends[z])
                     value = step(algebra, settle(algebra, row[z]), may_end)
-                    if y == los[z] if single else every or latest[y] < los[z]:
+                    if starts[y] == t + z if single else every or latest[y] < los[z]:
                         totals[t + z] = add(algebra, totals[t + z], value)
                 rows[at, z] = value
         for y in range(begin, x + 1):
@@ -647,6 +652,10 @@ def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
                 at = y - begin
                 r0, r1, r2, r3 = rows[at, 0], rows[at, 1], rows[at, 2], rows[at, 3]
                 r4, r5, r6, r7 = rows[at, 4], rows[at, 5], rows[at, 6], rows[at, 7]
+                zero = algebra.zero  # few events of a span lead to where its trends may end
+                front = r0 == zero and r1 == zero and r2 == zero and r3 == zero
+                if front and r4 == zero and r5 == zero and r6 == zero and r7 == zero:
+                    continue
                 while i <= size:
                     node = np.uintp(end - i)
                     t0 = add(algebra, tree[node, 0], r0)

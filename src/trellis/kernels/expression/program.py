@@ -8,19 +8,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
+
+from trellis.kernels.jit import njit
 
 EQUAL, DIFFERENT, LESS, AT_MOST, GREATER, AT_LEAST = range(6)
 (
     COMPARE_COLUMNS, LOAD_WHOLE, LOAD_REAL, CONSTANT_WHOLE, CONSTANT_REAL, NULL, COMPARE_WHOLE, COMPARE_REAL,
     COMPARE_MIXED, COMPARE_SCALED, ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATIVE, ABSOLUTE, SCALE, ADD_REAL,
-    SUBTRACT_REAL, MULTIPLY_REAL, DIVIDE_REAL, REMAINDER_REAL, NEGATIVE_REAL, ABSOLUTE_REAL, TO_REAL, AND, OR, NOT,
-    IS_NULL, COALESCE_WHOLE, COALESCE_REAL,
-) = range(31)  # fmt: skip
+    SUBTRACT_REAL, MULTIPLY_REAL, DIVIDE_REAL, REMAINDER_REAL, NEGATIVE_REAL, ABSOLUTE_REAL, FLOOR, CEIL, ROOT,
+    LOGARITHM, EXPONENTIAL, ROUND, TO_REAL, AND, OR, NOT, IS_NULL, COALESCE_WHOLE, COALESCE_REAL, CHOOSE_WHOLE,
+    CHOOSE_REAL,
+) = range(39)  # fmt: skip
 FALSE, TRUE, MISFIT = 0, 1, 2  # the answers; MISFIT: a number leaves 64 bits
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 EXACT = 1 << 53  # doubles hold all integers up to here
+LARGEST_WHOLE = float(1 << 52)  # from here on doubles have no digits behind the point
 SMALL = 1 << 31  # products of two such numbers stay within 64 bits
 FIELDS = 6
 
@@ -31,11 +34,10 @@ class Programs(NamedTuple):
     Attributes
     ----------
     code
-        int64 (instructions, `FIELDS`): the operation and its operands, by their places in the program.
-    begins
-        int64 (programs + 1,): where the instructions of each program begin.
-    whole, real
-        int64, float64: constants.
+        int64: where each program begins, and where the last ends; then the instructions, `FIELDS` numbers each: the
+        operation, and its operands by their places in the program, or as they are.
+    real
+        float64: constants.
     ints, there
         int64, bool (columns, events + 1): whole numbers, microseconds, codes of texts; and where they are not NULL.
         The last row, which -1 names as well, stands for no event.
@@ -44,8 +46,6 @@ class Programs(NamedTuple):
     """
 
     code: np.ndarray
-    begins: np.ndarray
-    whole: np.ndarray
     real: np.ndarray
     ints: np.ndarray
     there: np.ndarray
@@ -100,6 +100,32 @@ def _sign_of_decimal(x, y, power):
 
 
 @register_jitable
+def _in_units(number, scale, unit, digits):
+    """Return the double nearest to `number / scale` units; both are whole, so one division rounds once."""
+    return number / (scale * unit) if digits >= 0 else number * unit / scale
+
+
+@register_jitable
+def _rounded(value, digits):
+    """Round half away from zero, as the columns do; NaN where only the shortest decimal tells."""
+    size, unit = abs(value), 10.0 ** abs(digits)
+    units = size * unit if digits >= 0 else size
+    if units >= 2.0 * LARGEST_WHOLE if digits >= 0 else np.isinf(size):
+        return value
+    if units * 16.0 >= LARGEST_WHOLE:
+        return np.nan
+    whole = np.floor(size * unit if digits >= 0 else size / unit)
+    if _in_units(whole, 1.0, unit, digits) > size:
+        whole -= 1.0
+    if _in_units(whole + 1.0, 1.0, unit, digits) <= size:
+        whole += 1.0
+    if size >= _in_units((2.0 * whole + 1.0) * 5.0, 10.0, unit, digits):
+        whole += 1.0
+    found = _in_units(whole, 1.0, unit, digits)
+    return -found if value < 0.0 else found
+
+
+@register_jitable
 def _times_overflows(x, y):
     """Return whether a product leaves 64 bits; it is not computed, since LLVM takes it for granted that none does."""
     if (-SMALL < x < SMALL and -SMALL < y < SMALL) or x == 0 or y == 0:
@@ -125,23 +151,23 @@ def _sign_of_scaled(x, left, y, right):
 def is_true(programs, program, events, at, whole, real, there):
     """Return whether a program is `TRUE` of some events, `FALSE` (or NULL), or has a `MISFIT`."""
     code = programs.code
-    begin, end = programs.begins[program], programs.begins[program + 1]
-    if end == begin + 1 and code[begin, 0] == COMPARE_COLUMNS:
-        e, f = events[at + code[begin, 3]], events[at + code[begin, 5]]
-        if not programs.there[code[begin, 2], e] or not programs.there[code[begin, 4], f]:
+    p, end = code[program], code[program + 1]
+    if end == p + FIELDS and code[p] == COMPARE_COLUMNS:
+        e, f = events[at + code[p + 3]], events[at + code[p + 5]]
+        if not programs.there[code[p + 2], e] or not programs.there[code[p + 4], f]:
             return FALSE
-        holds = compares(code[begin, 1], programs.ints[code[begin, 2], e], programs.ints[code[begin, 4], f])
-        return TRUE if holds else FALSE
-    return _run(programs, begin, end, events, at, whole, real, there)
+        return TRUE if compares(code[p + 1], programs.ints[code[p + 2], e], programs.ints[code[p + 4], f]) else FALSE
+    return _run(programs, p, end, events, at, whole, real, there)
 
 
 @njit(cache=True, nogil=True)
 def _run(programs, begin, end, events, at, whole, real, there):
     """Run the instructions from `begin` to `end`; see `is_true`."""
     code, ints, known, reals = programs.code, programs.ints, programs.there, programs.reals
-    for p in range(begin, end):
-        i = p - begin
-        op, a, b, c = code[p, 0], code[p, 1], code[p, 2], code[p, 3]
+    i = -1
+    for p in range(begin, end, FIELDS):
+        i += 1
+        op, a, b, c = code[p], code[p + 1], code[p + 2], code[p + 3]
         if op == LOAD_WHOLE:
             e = events[at + b]
             there[i], whole[i] = known[a, e], ints[a, e]
@@ -150,17 +176,17 @@ def _run(programs, begin, end, events, at, whole, real, there):
             real[i] = reals[a, e]
             there[i] = not np.isnan(real[i])
         elif op == COMPARE_COLUMNS:
-            e, f = events[at + c], events[at + code[p, 5]]
-            there[i] = known[b, e] and known[code[p, 4], f]
-            whole[i] = 1 if there[i] and compares(a, ints[b, e], ints[code[p, 4], f]) else 0
+            e, f = events[at + c], events[at + code[p + 5]]
+            there[i] = known[b, e] and known[code[p + 4], f]
+            whole[i] = 1 if there[i] and compares(a, ints[b, e], ints[code[p + 4], f]) else 0
         elif op == CONSTANT_WHOLE:
-            whole[i], there[i] = programs.whole[a], True
+            whole[i], there[i] = a, True
         elif op == CONSTANT_REAL:
             real[i] = programs.real[a]
             there[i] = not np.isnan(real[i])
         elif op == NULL:
             whole[i], real[i], there[i] = 0, 0.0, False
-        elif op == AND or op == OR:
+        elif op in (AND, OR):
             decisive = 0 if op == AND else 1
             decided = (there[a] and whole[a] == decisive) or (there[b] and whole[b] == decisive)
             there[i] = decided or (there[a] and there[b])
@@ -173,6 +199,9 @@ def _run(programs, begin, end, events, at, whole, real, there):
             there[i], whole[i] = there[a] or there[b], whole[a] if there[a] else whole[b]
         elif op == COALESCE_REAL:
             there[i], real[i] = there[a] or there[b], real[a] if there[a] else real[b]
+        elif op in (CHOOSE_WHOLE, CHOOSE_REAL):
+            k = b if there[a] and whole[a] == 1 else c
+            there[i], whole[i], real[i] = there[k], whole[k], real[k]
         elif COMPARE_WHOLE <= op <= COMPARE_SCALED:
             there[i] = there[b] and there[c]
             whole[i] = 0
@@ -181,22 +210,21 @@ def _run(programs, begin, end, events, at, whole, real, there):
                     holds = compares(a, whole[b], whole[c])
                 elif op == COMPARE_REAL:
                     holds = compares(a, real[b], real[c])
-                elif op == COMPARE_MIXED and code[p, 4] < 0:
+                elif op == COMPARE_MIXED and code[p + 4] < 0:
                     holds = compares(a, _sign_of_mixed(whole[b], real[c]), 0)
                 elif op == COMPARE_MIXED:
                     if not -EXACT <= whole[b] <= EXACT:
                         return MISFIT
-                    holds = compares(a, _sign_of_decimal(whole[b], real[c], programs.real[code[p, 4]]), 0)
+                    holds = compares(a, _sign_of_decimal(whole[b], real[c], programs.real[code[p + 4]]), 0)
                 else:
-                    left, right = programs.whole[code[p, 4]], programs.whole[code[p, 5]]
-                    holds = compares(a, _sign_of_scaled(whole[b], left, whole[c], right), 0)
+                    holds = compares(a, _sign_of_scaled(whole[b], code[p + 4], whole[c], code[p + 5]), 0)
                 whole[i] = 1 if holds else 0
         elif ADD <= op <= SCALE:
             there[i] = there[a] and (op >= NEGATIVE or there[b])
             whole[i] = 0
             if there[i]:
                 x = whole[a]
-                y = programs.whole[b] if op == SCALE else whole[b] if op < NEGATIVE else 0
+                y = b if op == SCALE else whole[b] if op < NEGATIVE else 0
                 if op == ADD:
                     if x > HIGHEST - y if y > 0 else x < LOWEST - y:
                         return MISFIT
@@ -205,7 +233,7 @@ def _run(programs, begin, end, events, at, whole, real, there):
                     if x < LOWEST + y if y > 0 else x > HIGHEST + y:
                         return MISFIT
                     r = x - y
-                elif op == MULTIPLY or op == SCALE:
+                elif op in (MULTIPLY, SCALE):
                     if _times_overflows(x, y):
                         return MISFIT
                     r = x * y
@@ -236,6 +264,7 @@ def _run(programs, begin, end, events, at, whole, real, there):
             if there[i]:
                 v = real[a]
                 w = real[b] if op < NEGATIVE_REAL else 0.0
+                u = 0.0
                 if op == ADD_REAL:
                     u = v + w
                 elif op == SUBTRACT_REAL:
@@ -246,9 +275,24 @@ def _run(programs, begin, end, events, at, whole, real, there):
                     u = v / w if w != 0.0 else np.nan
                 elif op == REMAINDER_REAL:
                     u = np.fmod(v, w) if w != 0.0 else np.nan
+                elif op == NEGATIVE_REAL:
+                    u = -v
+                elif op == ABSOLUTE_REAL:
+                    u = abs(v)
+                elif op == FLOOR:
+                    u = np.floor(v)
+                elif op == CEIL:
+                    u = np.ceil(v)
+                elif op == ROOT:
+                    u = np.sqrt(v) if v >= 0.0 else np.nan
+                elif op == LOGARITHM:
+                    u = np.log(v) if v > 0.0 else np.nan
+                elif op == EXPONENTIAL:
+                    u = np.exp(v)
                 else:
-                    u = -v if op == NEGATIVE_REAL else abs(v)
+                    u = _rounded(v, b)
+                    if np.isnan(u):
+                        return MISFIT
                 there[i] = not np.isnan(u)
                 real[i] = u
-    last = end - begin - 1
-    return TRUE if there[last] and whole[last] == 1 else FALSE
+    return TRUE if there[i] and whole[i] == 1 else FALSE

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least, first_at_least_in
 from trellis.kernels.expression.program import MISFIT, TRUE, is_true
+from trellis.kernels.jit import njit
 
 EQUAL, GREATER, DIFFERENT = range(3)  # the code of the condition's second slot is ... that of its first
 PROGRAM, GAP = range(2)  # what is asked of several slots together

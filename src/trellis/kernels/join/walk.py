@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least_in
+from trellis.kernels.jit import njit
 from trellis.kernels.join.lists import NONE, ONE, begin_lists, narrow
 
 DEPTH, USED, NODES, FULL = range(4)  # of `state`: the depth, ..., whether there was no room

@@ -26,7 +26,7 @@ from trellis.language.syntax import Report
 from trellis.operators.batch import PathBatch
 from trellis.operators.patterns.paths import BoundVertices, plan_over_vertices
 from trellis.operators.patterns.variables import Variables
-from trellis.operators.trends.index import AttributeIndex, Parts, index_adjacency
+from trellis.operators.trends.index import DIVIDED, AttributeIndex, Parts, index_adjacency
 from trellis.operators.trends.operator import TrendOperator
 from trellis.operators.trends.structure import GivenStructure
 from trellis.operators.trends.tasks import TrendTasks
@@ -163,7 +163,7 @@ def _step(
     index = index_adjacency(
         adjacency, replace(events, usable=every), lo, hi, graph.span, threads, neighbours=source == target, gaps=False
     )
-    if index is None or isinstance(index.shape, passes.Pairs):
+    if index is None or isinstance(index.shape, DIVIDED):
         return None
     shape = index.shape
     if isinstance(shape, passes.KeyVertices):

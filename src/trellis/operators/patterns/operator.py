@@ -21,10 +21,12 @@ from trellis.language.bound import Column, NamedOutput, Output, OutputKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
 from trellis.operators.batch import PathBatch
-from trellis.operators.contract import Counts, ListRequest, QueryOperator, state_of
+from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator, state_of
+from trellis.operators.patterns.end_keys import EndKeys
 from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
 from trellis.operators.patterns.structure import PatternStructure
+from trellis.operators.trends.operator import picks_sooner
 from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -124,14 +126,44 @@ class PatternOperator(QueryOperator):
         return super().at_each(chosen) if indexed is None else indexed.at_each(chosen)
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """List the results with given ranks; some groups at a time, whose paths are held."""
+        """List the results with given ranks: some groups at a time, whose paths are held, or few by their ranks."""
+        indexed = self._unranking
+        if indexed is not None and picks_sooner(self.events, request):
+            yield from map(request.made, indexed.at_each(request.ranks()))
+            return
         waiting = [one for one in request.ranges if one[1] < one[2]]
         for part in self.structure.parts(sorted({group for group, _, _ in waiting})):
             own = [one for one in waiting if part.first <= one[0] < part.last]
             yield from map(request.made, part.list(own, request.threads))
 
+    def best(self, request: BestRequest[T]) -> Iterator[T]:
+        """List the best results alone, where they can be searched on the indexes; else all."""
+        found = self._search_best(request)
+        return super().best(request) if found is None else map(request.make, found)
+
+    def _search_best(self, request: BestRequest[T]) -> Sequence[PathBatch] | None:
+        """Return the best results, or None where all are to be listed."""
+        indexed, graph = self._unranking, self.plan.positions
+        if indexed is None or graph is None:
+            return None
+        ends = [{graph.positions[p].variable for p in places} for places in (graph.firsts, graph.lasts)]
+        keys = EndKeys(self.plan.bound, self.events, indexed.vertices, self.structure.variables.codes, ends)
+        orderings = keys.translated(request.bound.order_by)
+        if orderings is None:
+            return None
+        operator = indexed.over_vertices(replace(request.bound, order_by=orderings), keys.columns)
+        found = operator.search_best(replace(request, bound=operator.plan.bound))
+        return None if found is None else [batch.on(*indexed.vertices) for batch in found]
+
+    def seconds(self) -> float | None:
+        """Return how long counting takes, about, where it is a search; else None."""
+        found = self.structure.estimate
+        return None if found is None else found.seconds
+
     def describe(self) -> dict[str, str]:
-        """Say how many vertices and edges there are."""
+        """Say how many vertices and edges there are; of a search, about how many there will be."""
+        if self.structure.estimate is not None:
+            return self.structure.estimate.texts()
         sizes = [(len(part.paths.events), len(part.paths.successors)) for part in self.structure.all_parts()]
         vertices, edges = (sum(column) for column in zip(*sizes, strict=True)) if sizes else (0, 0)
         return {"vertices": f"{vertices:,} on results, with {edges:,} edges, in all windows and partitions"}

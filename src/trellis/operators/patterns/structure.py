@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,20 @@ from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.language.bound import BoundQuery
 from trellis.operators.batch import PathBatch, RankRange, rank_labels
 from trellis.operators.contract import ListRequest, state_of
+from trellis.operators.patterns.estimate import Estimate, estimate
+from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.indexed import IndexedPositions, index_positions
 from trellis.operators.patterns.order import EventOrder
-from trellis.operators.patterns.paths import BoundVertices, Paths, find_paths, plan_over_vertices
+from trellis.operators.patterns.paths import BoundVertices, Paths, plan_over_vertices
+from trellis.operators.patterns.positions import NotSeparable, PositionPaths
 from trellis.operators.patterns.variables import Variables, make_variables
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.operator import TrendOperator
 from trellis.operators.trends.structure import GivenStructure
 from trellis.operators.trends.tasks import length_bounds
+from trellis.plan.carried import counts_alone
 from trellis.plan.plan import Plan
-from trellis.plan.spec import INDEX
+from trellis.plan.spec import INDEX, SEARCH
 
 EVENTS_AT_ONCE = 1 << 17  # of the groups whose paths are held together, before it is known how many edges they have
 EDGES_AT_ONCE = 1 << 24  # of the groups whose paths are held together, as those before them have them
@@ -38,11 +43,8 @@ ROWS_AT_ONCE = 1 << 14  # of a batch of results that are ordered by their events
 class PatternPart:
     """The paths of the groups `[first, last)` and the operator over them."""
 
-    def __init__(
-        self, plan: Plan, events: Slice, variables: Variables, first: int, last: int, threads: int = 1
-    ) -> None:
-        self.plan, self.first, self.last, self._threads = plan, first, last, threads
-        self.paths: Paths = find_paths(plan, events, variables, first, last)
+    def __init__(self, plan: Plan, paths: Paths, first: int, last: int, threads: int = 1) -> None:
+        self.plan, self.paths, self.first, self.last, self._threads = plan, paths, first, last, threads
         self.held = np.ones(last - first, np.bool_)  # groups that were looked into
 
     def holds(self, wanted: NDArray[np.bool_] | None) -> bool:
@@ -97,20 +99,19 @@ class PatternPart:
         return batch.on(*self.vertices, self.first)
 
     def _by_events(self, group: int, begin: int, end: int) -> Iterator[PathBatch]:
-        paths = self._order(group).paths(begin, end, *length_bounds(self.plan.bound.having))
+        order, lengths = self._order(group), length_bounds(self.plan.bound.having)
         while begin < end:
-            some = [*islice(paths, min(ROWS_AT_ONCE, end - begin))]
-            if not some:
+            vertices, ends = order.paths(begin, min(ROWS_AT_ONCE, end - begin), *lengths)
+            if not len(ends):
                 return
-            vertices = np.array([v for path in some for v in path], np.int32)
-            ends = np.cumsum([len(path) for path in some])
-            yield self._bound(PathBatch.of_ends(vertices, ends, rank_labels([(group, begin, len(some))])))
-            begin += len(some)
+            yield self._bound(PathBatch.of_ends(vertices, ends, rank_labels([(group, begin, len(ends))])))
+            begin += len(ends)
 
     def _order(self, group: int) -> EventOrder:
         paths = self.paths
         lo, hi = paths.begins[group], paths.begins[group + 1]
-        return EventOrder(paths.offsets, paths.successors, paths.events, int(lo), int(hi))
+        total = self.operator.counts[group]
+        return EventOrder(paths.offsets, paths.successors, paths.events, int(lo), int(hi), total)
 
 
 class PatternStructure:
@@ -141,7 +142,16 @@ class PatternStructure:
         """The exact number of results of each group."""
         if self.indexed is not None:
             return self.indexed.operator.counts
+        if self.plan.operator.method == SEARCH and counts_alone(self.plan):
+            return self.exploration.counts(self.events.groups)
         return [count for part in self.all_parts() for count in part.operator.counts]
+
+    @cached_property
+    def estimate(self) -> Estimate | None:
+        """The cost of a search, by a sample; None for other ways."""
+        if self.plan.operator.method != SEARCH:
+            return None
+        return estimate(self.exploration, counts_alone(self.plan))
 
     def parts(self, groups: Sequence[int]) -> Iterator[PatternPart]:
         """Yield the paths of groups, in rising order: of as many together as the edges of those before allow."""
@@ -166,14 +176,28 @@ class PatternStructure:
         """
         known = self._known
         if known is None or not known.first <= first < known.last or not known.holds(wanted):
-            events, held = self.events, np.ones(last - first, np.bool_)
+            groups, held = self.events.groups, np.ones(last - first, np.bool_)
             if wanted is not None and not wanted[first:last].all():
                 held = wanted[first:last]
-                events = replace(events, groups=_emptied(events.groups, first, held))
-            known = PatternPart(self.plan, events, self.variables, first, last, self.threads)
+                groups = _emptied(groups, first, held)
+            known = PatternPart(self.plan, self._paths(groups, first, last), first, last, self.threads)
             known.held = held
             self._known = known
         return known
+
+    def _paths(self, groups: Groups, first: int, last: int) -> Paths:
+        """Return the results of the groups `[first, last)`."""
+        plan = self.plan
+        if plan.positions is not None and plan.operator.method != SEARCH:
+            events = replace(self.events, groups=groups)
+            with suppress(NotSeparable):
+                return PositionPaths(plan, plan.positions, events, self.variables, first, last).paths()
+        return self.exploration.paths(groups, first, last)
+
+    @cached_property
+    def exploration(self) -> Exploration:
+        """The exploration of matches by tables."""
+        return Exploration(self.plan, self.events, self.variables)
 
     def all_parts(self) -> Iterator[PatternPart]:
         """Yield the paths of all groups, each once."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from trellis.events.slice import Slice
 from trellis.events.variables import usable_events
-from trellis.operators.patterns.conditions import Conjunct, conjuncts_of
 from trellis.plan.plan import Plan
+from trellis.plan.registers import Guarding, guardings_of
 
 Mask = NDArray[np.bool_]
 
@@ -26,17 +26,17 @@ class Variables:
         For each variable, those of NOT too, the events that have its type and meet its constant conditions.
     codes
         The number of each variable that takes events, in the order of the pattern.
-    conjuncts
-        The other conditions.
+    guardings
+        The terms of the other conditions.
     """
 
     usable: Mapping[str, Mask]
     codes: Mapping[str, int]
-    conjuncts: tuple[Conjunct, ...]
+    guardings: tuple[Guarding, ...]
 
 
 def make_variables(plan: Plan, events: Slice) -> Variables:
     """Return the variables of a plan over a slice."""
     usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
     bound = [v.name for v in plan.bound.variables if not v.absent]
-    return Variables(usable, {name: code for code, name in enumerate(bound)}, conjuncts_of(plan.bound))
+    return Variables(usable, {name: code for code, name in enumerate(bound)}, guardings_of(plan.bound))

@@ -14,6 +14,7 @@ from trellis.kernels.best.ranks import ranks_of
 from trellis.language.bound import BoundQuery, Ordering, OutputKind
 from trellis.limits import is_extreme
 from trellis.operators.batch import PathBatch
+from trellis.operators.trends.ends import EndsKey, EndsSearch, ends_key
 from trellis.operators.trends.keys import Flags, OrderKeys, make_keys
 from trellis.operators.trends.search import BestSearch, Links, SearchRuns, Space, in_rank_order, longest_path
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
@@ -44,11 +45,18 @@ class BestTrends:
             self.space = replace(self.space, longest=longest, most=NO_BOUND if most >= longest else most)
 
     @cached_property
+    def _ends(self) -> EndsKey | None:
+        """The key, where it is one of both ends and there is no list of edges."""
+        return ends_key(self.orderings, self.events) if self.space.links.lazy else None
+
+    @cached_property
     def steps(self) -> int | None:
         """How many steps from event to event the search looks at, at least; None if it cannot be done with these keys.
 
         It cannot where values do not add up, or where it would take too much memory.
         """
+        if self._ends is not None:
+            return 0
         states = 0
         for orderings, required in _rounds(self.orderings):
             search = self._search(orderings, self.events.usable, required * [self.events.usable])
@@ -78,7 +86,9 @@ class BestTrends:
         tasks = self.space.tasks
         bucket = np.unique(tasks.group, return_inverse=True)[1] if per_group else np.zeros(len(tasks), np.int64)
         paths: PathBatch | None = PathBatch.concat([])
-        if limit > 0 and len(tasks):
+        if limit > 0 and len(tasks) and self._ends is not None:
+            paths = EndsSearch(self._ends, self.space.links, tasks, self.events.usable).best(limit)
+        elif limit > 0 and len(tasks):
             paths = self._best(self.orderings, np.arange(len(tasks)), bucket, limit, self.events.usable, ())
         return None if paths is None else self._ranked(in_rank_order(paths), values)
 
@@ -143,7 +153,7 @@ class BestTrends:
         if tasks.single:  # a rank counts the trends of the group that start earlier
             wanted = np.flatnonzero(np.isin(tasks.group, tasks.group[wanted]))
         counting = BestSearch(self.space, OrderKeys(), self.events.usable)
-        counts = np.empty(counting.size, np.uint64) if links.counts is None else links.counts()
+        counts = links.suffix_counts(int(tasks.lo[0])) if links.lazy else np.empty(counting.size, np.uint64)
         ranks = ranks_of(
             counting.tasks(SearchRuns(wanted, 0 * wanted, wanted)), tasks.group[wanted],
             np.searchsorted(of_task, np.append(wanted, len(tasks))), paths.positions, paths.offsets[:-1], paths.ends,

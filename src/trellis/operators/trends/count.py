@@ -61,7 +61,10 @@ class GraphRelation:
     def tasks(self, tasks: TrendTasks) -> passes.PassTasks:
         """Return tasks as the passes take them; there is no index to find parts of."""
         none = np.empty(0, np.int64)
-        return passes.PassTasks(tasks.lo, tasks.hi, tasks.first_end, none, none, none, none, tasks.single, tasks.every)
+        starts = tasks.starting(len(self.events.usable))
+        return passes.PassTasks(
+            tasks.lo, tasks.hi, tasks.first_end, none, none, none, none, starts, tasks.single, tasks.every
+        )
 
 
 class Counter:
@@ -71,7 +74,8 @@ class Counter:
         self, events: Slice, relation: SuccessorRelation, tasks: TrendTasks, graph: Callable[[], EventGraph],
         least: int = 1, most: int = NO_BOUND, groups: int | None = None, threads: int = 1,
     ) -> None:  # fmt: skip
-        self.events, self.relation, self.tasks, self._graph = events, relation, tasks, graph
+        self.events, self.relation, self._graph = events, relation, graph
+        self.tasks, self._each = tasks.together(len(events)), tasks
         self.least, self.most = least, most
         self.groups = len(events.groups) if groups is None else groups
         self.threads = threads
@@ -270,7 +274,7 @@ class Counter:
         if not self.restricted:
             return lo + np.flatnonzero(self.events.usable[lo:hi])
         found = np.zeros(len(self.events), np.bool_)
-        tasks = self.tasks.of_groups(np.array([group]))
+        tasks = self._each.of_groups(np.array([group]))
         if self.least <= self.most:
             graph = self._graph()
             arrays = paths.TaskGraph(

@@ -63,7 +63,8 @@ class DirectCounter(Counter):
         threads: int = 1, events: Slice | None = None,
     ) -> None:  # fmt: skip
         """Sum over columns of `events`, by default of those that the direct successors were found among."""
-        self.events, self.tasks, self._graph, self.threads = events or direct.events, tasks, graph, threads
+        self.events, self._graph, self.threads = events or direct.events, graph, threads
+        self.tasks = self._each = tasks
         self.least, self.most, self.groups = 1, NO_BOUND, len(direct.events.groups)
         self.direct, self._at_most = direct, at_most
 

@@ -23,6 +23,7 @@ from trellis.events.gaps import gap_of
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.count import passes
 from trellis.kernels.count.algebra import Shortest
+from trellis.kernels.count.triples import Triples
 from trellis.kernels.events.partitions import later_times, partition_ends
 from trellis.kernels.index import vertices
 from trellis.language.syntax import Report, Select
@@ -31,7 +32,8 @@ from trellis.plan.plan import Plan
 
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-Shape = passes.KeyVertices | passes.Tails | passes.Ranges | passes.Pairs
+Shape = passes.KeyVertices | passes.Tails | passes.Ranges | passes.Pairs | Triples
+DIVIDED = passes.Pairs | Triples  # shapes of divide and conquer: successors are not ranges of vertices
 LEAST = 512  # events of a part at least, where tasks overlap
 WORTH_THREADS = 1 << 18  # events of all parts from which two threads work
 LARGE = 1 << 22  # events of one part from which its vertices are laid out by two threads, which takes more memory
@@ -58,8 +60,9 @@ class Parts:
     def as_tasks(self) -> passes.PassTasks:
         """Each part as a task of its own."""
         return passes.PassTasks(
-            self.begin, self.end, self.begin, self.begin, self.end, self.offset, self.width, False, True
-        )
+            self.begin, self.end, self.begin, self.begin, self.end, self.offset, self.width, np.empty(0, np.int64),
+            False, True,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,8 +72,8 @@ class AttributeIndex:
     Attributes
     ----------
     kind
-        What the conditions are: `key`, `inequality`, `range`, `two inequalities`, `either of two`; the second and third
-        also `within a gap`.
+        What the conditions are: `key`, `inequality`, `range`, `two inequalities`, `three inequalities`,
+        `either of two`; an inequality and a range also `within a gap`.
     keyed
         Whether equalities form a key.
     shape
@@ -93,7 +96,7 @@ class AttributeIndex:
         parts = self.parts
         return passes.PassTasks(
             tasks.lo, tasks.hi, tasks.first_end, parts.begin[part], parts.end[part], parts.offset[part],
-            parts.width[part], tasks.single, tasks.every,
+            parts.width[part], tasks.starting(len(self.events.usable)), tasks.single, tasks.every,
         )  # fmt: skip
 
     @property
@@ -173,7 +176,7 @@ def index_adjacency(
     layout = _Layout(relation, lo, hi, partition_ends(events.bounds, len(events)), threads)
     shape, width, target = layout.shape()
     parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
-    mirrored = relation.mirrored() if isinstance(shape, passes.Pairs) else None
+    mirrored = relation.mirrored() if isinstance(shape, DIVIDED) else None
     kind, keyed = relation.kind, relation.keyed
     del layout, relation, adjacency  # the codes of all events: what follows needs as much memory again
     if neighbours:
@@ -200,8 +203,10 @@ def _relation(adjacency: Adjacency, events: Slice, gaps: bool) -> _Relation | No
         return None
     if either:
         orders = [_Cuts(above, ((below, None),)) for above, below in adjacency.either[0]]
-    if len(orders) > 1 and (len(orders) > 2 or reach is not None or not all(cuts.is_tail for cuts in orders)):
-        return None
+    if len(orders) > 1:
+        orders = [tail for order in orders for tail in _tails(order)]
+        if reach is not None or len(orders) > 3 or not all(order.is_tail for order in orders):
+            return None
     gives, takes, next_, prev = adjacency.gives, adjacency.takes, adjacency.key_next, adjacency.key_prev
     for order in orders if not either else ():
         takes &= order.value != LOWEST
@@ -245,6 +250,15 @@ def _cuts(order: Order) -> _Cuts:
     )
 
 
+def _tails(cuts: _Cuts) -> list[_Cuts]:
+    """Return a range as two orders, each without an upper bound; what is more than a range stays as it is."""
+    low, high = cuts.ranges[0]
+    if len(cuts.ranges) > 1 or low is None or high is None:
+        return [cuts]
+    turned = _or_missing(~cuts.value, cuts.value == LOWEST), _or_missing(~high - 1, high == LOWEST)
+    return [_Cuts(cuts.value, ((low, None),)), _Cuts(turned[0], ((turned[1], None),))]
+
+
 def _rising(holes: list[tuple[Ints, Ints]]) -> list[tuple[Ints, Ints]]:
     """Return holes by where they begin, for each event."""
     if len(holes) < 2:
@@ -274,7 +288,7 @@ def _with_neighbours(
         vertices.neighbours_of_tails(arrays, later, shape, target, nearest, latest)
         return known
     passes.nearest_successors(Shortest(), shape, known, parts.as_tasks(), nearest)
-    if isinstance(shape, passes.Pairs):
+    if isinstance(shape, DIVIDED):
         assert mirrored is not None
         latest[:] = n - 1 - _mirrored_nearest(events, mirrored, parts)[::-1]
     elif isinstance(shape, passes.Tails):
@@ -305,8 +319,8 @@ class _Relation:
     @property
     def kind(self) -> str:
         """The kind of the conditions, as in `AttributeIndex`."""
-        if len(self.orders) == 2:
-            return "either of two" if self.either else "two inequalities"
+        if len(self.orders) > 1:
+            return "either of two" if self.either else f"{('two', 'three')[len(self.orders) - 2]} inequalities"
         if not self.orders:
             return "key"
         kind = "inequality" if self.orders[0].is_tail else "range"
@@ -392,11 +406,11 @@ class _Layout:
         below = np.where(self.relation.gives, others[0].cuts[0], HIGHEST)
         every = np.ones(self.n, np.bool_)
         by_above, by_below = (self._spread(_falling(codes), every)[0] for codes in (above, below))
-        either = self.relation.either
-        shape = passes.Pairs(
-            place, at_cut[0], target_end, own, own_end, above, below, by_above, by_below, target, either
-        )  # fmt: skip
-        return shape, width, target
+        shared = (place, at_cut[0], target_end, own, own_end, above, below, by_above, by_below)
+        if len(others) == 1:
+            return passes.Pairs(*shared, target, self.relation.either), width, target
+        third = np.where(self.relation.gives, others[1].cuts[0], HIGHEST)
+        return Triples(*shared, others[1].value, third), width, target
 
     def _one_large(
         self, cuts: _Cuts, values: Small, entries: Small, place: Small, at_cut: Small, own: Small, own_end: Small,

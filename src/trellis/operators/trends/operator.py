@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from trellis.digits import bytes_text
 from trellis.errors import TrellisError
 from trellis.events.slice import Slice
-from trellis.limits import can_be_searched, warn_of_all
+from trellis.limits import adds_up, can_be_searched, warn_of_all
 from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator, state_of
 from trellis.operators.trends.count import Counter
-from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.graph import MAX_EDGES, EventGraph
 from trellis.operators.trends.index import AttributeIndex
 from trellis.operators.trends.structure import TrendStructure
 from trellis.operators.trends.tasks import TrendTasks, length_bounds
@@ -37,7 +37,12 @@ BARE_VALUES = 3 << 19  # the same, where nothing but positions comes out
 BATCH_BYTES = 1 << 26  # of the texts of a column, if those of all events come out equally often
 MOST_BYTES = (1 << 31) - 1  # of the texts of a column of a batch, whichever events come out: Arrow's limit
 MOST_PICKED = 1_000_000  # trends that are found one by one where there are too many edges for a graph
-PAIRS_WORTH = 1 << 15  # pairs of events that are tested in the time in which one trend is found by its rank
+# Pairs of events that are tested in the time in which one trend is found by its rank, alone or with many others, an
+# event is made ready for that, and a group is.
+PAIRS_WORTH, PAIRS_OF_MANY, PAIRS_OF_EVENT, PAIRS_OF_GROUP = 1 << 15, 1 << 12, 1 << 9, 1 << 21
+PAIRS_OF_GRAPH = 1 << 20  # from which the best trends are searched without a graph
+MOST_SEARCHED = 256  # tasks, for the same
+FOUND_ALONE = 1000  # trends up to which they are found one by one
 
 T = TypeVar("T")
 
@@ -139,7 +144,7 @@ class TrendOperator(QueryOperator):
         from trellis.operators.trends.task_ranges import TaskRanges
 
         few = request.rows <= MOST_PICKED and not request.compact
-        if few and self._picks_sooner(request.rows):
+        if few and self._picks_sooner(request):
             return self._picked(request)
         try:
             graph = self.graph
@@ -155,12 +160,12 @@ class TrendOperator(QueryOperator):
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
         """List the best trends alone, where they can be searched and that is quicker; else all."""
-        found = self._search_best(request)
+        found = self.search_best(request)
         if found is not None:
             return map(request.make, found)
         return self.list(request.all_of(self.counts))
 
-    def _search_best(self, request: BestRequest[T]) -> Sequence[PathBatch] | None:
+    def search_best(self, request: BestRequest[T]) -> Sequence[PathBatch] | None:
         """Return the best trends, or None where all are to be listed."""
         bound = request.bound
         if bound.limit is None:
@@ -171,6 +176,9 @@ class TrendOperator(QueryOperator):
         total, limit = sum(self.counts), bound.limit + bound.offset if bound.limit else 0
         if total <= request.max_trends and not may_be_worthwhile(limit, total):
             return None
+        by_index = self._search_by_index(request, limit)
+        if by_index is not None or not self.structure.may_have_graph:
+            return by_index
         try:
             graph = self.graph
         except TrellisError:
@@ -184,6 +192,32 @@ class TrendOperator(QueryOperator):
             found = best.find(limit, request.per_group, self._values(request.positions_only))
         if found is None and can_be_searched(bound):  # else it is known already
             warn_of_all(total, request.max_trends)
+        return found
+
+    def _search_by_index(self, request: BestRequest[T], limit: int) -> Sequence[PathBatch] | None:
+        """Return the best trends, searched without a graph; None where that cannot be, or is no quicker."""
+        from trellis.operators.trends.best import BestTrends
+        from trellis.operators.trends.search import links_by_index
+
+        bound, tasks, index = request.bound, self.tasks, self.index
+        if index is None or tasks.single or self.plan.bound.having or not can_be_searched(bound):
+            return None
+        if len(tasks) > MOST_SEARCHED:
+            return None
+        if self.structure.may_have_graph and adds_up(bound):
+            pairs = int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
+            if self.structure.has_graph or pairs < PAIRS_OF_GRAPH:
+                return None
+        found: list[PathBatch] = []
+        for task in np.flatnonzero(tasks.hi > tasks.lo).tolist():
+            links = links_by_index(index, tasks, task)
+            best = None if links is None else BestTrends(bound, self.events, links, tasks.chosen([task]))
+            if best is None or best.steps is None:
+                return None
+            some = best.find(limit, request.per_group, self._values(request.positions_only))
+            if some is None:
+                return None
+            found += some
         return found
 
     def describe(self) -> dict[str, str]:
@@ -214,19 +248,29 @@ class TrendOperator(QueryOperator):
     def _path(self, group: int, rank: int) -> NDArray[np.int32]:
         return self.at(group, [rank]).positions
 
-    def _picks_sooner(self, rows: int) -> bool:
+    def _picks_sooner(self, request: ListRequest[T]) -> bool:
         """Return whether trends are found one by one on the index before the edges of a graph are."""
         if self.structure.has_graph or self.index is None or self.index.keyed or self.plan.bound.having:
             return False
-        pairs = int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
-        return rows * PAIRS_WORTH < pairs
+        return picks_sooner(self.events, request)
 
     def _picked(self, request: ListRequest[T]) -> Iterator[T]:
         """List trends by their ranks, without a graph."""
-        from trellis.operators.ranks import Ranks
+        return map(request.made, self.at_each(request.ranks()))
 
-        ranks = {group: Ranks.of(range(begin, end)) for group, begin, end in request.ranges}
-        return map(request.make, self.at_each(ranks))
+
+def picks_sooner(events: Slice, request: ListRequest[Any]) -> bool:
+    """Return whether results are found by their ranks on an index before all pairs of events are tested."""
+    ranges = [one for one in request.ranges if one[1] < one[2]]
+    if request.rows > MOST_PICKED or request.compact or not ranges:
+        return False
+    begin, end = events.groups.lo[ranges[0][0]], events.groups.hi[ranges[-1][0]]
+    pairs = int((events.until[begin:end] - np.arange(begin + 1, end + 1)).sum())
+    if pairs > MAX_EDGES and len(ranges) == 1:
+        return True
+    each = PAIRS_WORTH if request.rows <= FOUND_ALONE else PAIRS_OF_MANY
+    ready = sum(int(events.groups.hi[g] - events.groups.lo[g]) for g, _, _ in ranges) * PAIRS_OF_EVENT
+    return request.rows * each + len(ranges) * PAIRS_OF_GROUP + ready < pairs
 
 
 def batch_values(events: Slice) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,15 +13,17 @@ from trellis.events.slice import Ints
 from trellis.kernels.best import nodes
 from trellis.kernels.best import search as kernel
 from trellis.kernels.best.ranks import rank_order
-from trellis.kernels.event_graph.edges import EdgeCodes, EdgeLists
+from trellis.kernels.best.suffixes import best_suffixes, suffix_counts
+from trellis.kernels.event_graph.edges import EdgeLists
+from trellis.kernels.unrank.by_index import IndexWindow
 from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.index import AttributeIndex
 from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
+from trellis.operators.trends.unrank import window_of
 
 MOST_MEANS = 1 << 21  # paths that are compared by their means
-Suffixes = Callable[[Ints, Ints, int], tuple[Ints, Flags]]
-SuffixCounts = Callable[[], NDArray[np.uint64]]
 
 
 # --- Paths, links, automaton ------------------------------------------------------------------------------------
@@ -41,28 +43,46 @@ def in_rank_order(paths: PathBatch) -> PathBatch:
 class Links:
     """The edges between events, in the form of `trellis.kernels.best.nodes`.
 
-    Where there are too many edges to list (`codes`), the search needs, for all events of its one task, the value
-    of the best suffix and which events have any (`suffixes`, from what each event gives, what it gives at the end of a
-    trend, and whether more or less is better: 1, -1), and the number of suffixes up to 2**64 - 1 (`counts`).
+    Where there are too many edges to list, the `window` of the one task on the attribute index tells them.
     """
 
     offsets: Ints
     successors: NDArray[np.int32]
     nearest: Ints
     latest: Ints
-    codes: EdgeCodes | None = None
-    suffixes: Suffixes | None = None
-    counts: SuffixCounts | None = None
+    window: IndexWindow | None = None
 
     @property
     def lazy(self) -> bool:
         """Whether successors are found when they are asked for."""
-        return self.codes is not None
+        return self.window is not None
 
     @property
-    def arrays(self) -> EdgeLists | EdgeCodes:
+    def arrays(self) -> EdgeLists | IndexWindow:
         """The successors as the kernels take them."""
-        return EdgeLists(self.offsets, self.successors) if self.codes is None else self.codes
+        return EdgeLists(self.offsets, self.successors) if self.window is None else self.window
+
+    def best_suffixes(self, lo: int, each: Ints, last: Ints, sign: int) -> Ints:
+        """Return the best suffixes of the events from `lo` on as the kernels keep them, where edges are not listed.
+
+        `each` and `last` tell what all events give, anywhere and at the end of a trend; `sign` is 1 where more is
+        better, else -1.
+        """
+        window, skip = self.window, lo - self._begin
+        assert window is not None
+        here = slice(self._begin, self._begin + len(window.place))
+        best = best_suffixes(window, np.ascontiguousarray(each[here]), np.ascontiguousarray(last[here]), sign)[skip:]
+        best[:, 1] -= np.where(best[:, 1] >= 0, skip, 0)
+        return best
+
+    def suffix_counts(self, lo: int) -> NDArray[np.uint64]:
+        """Return the numbers of suffixes of the events from `lo` on, up to 2**64 - 1, where edges are not listed."""
+        assert self.window is not None
+        return suffix_counts(self.window)[lo - self._begin :]
+
+    @property
+    def _begin(self) -> int:
+        return 0 if self.window is None else self.window.begin
 
 
 def links_of(graph: EventGraph) -> Links:
@@ -72,6 +92,14 @@ def links_of(graph: EventGraph) -> Links:
     some = np.flatnonzero(np.diff(graph.offsets))
     nearest[some] = graph.successors[graph.offsets[some]]
     return Links(graph.offsets, graph.successors, nearest, graph.latest)
+
+
+def links_by_index(index: AttributeIndex, tasks: TrendTasks, task: int) -> Links | None:
+    """Return the links of one task without a list of edges, or None where its successors are not ranges."""
+    window = window_of(index, tasks, task)
+    none = np.zeros(0, np.int64)
+    events = index.events
+    return None if window is None else Links(none, none.astype(np.int32), events.nearest, events.latest, window)
 
 
 @dataclass(frozen=True)
@@ -328,12 +356,10 @@ class BestSearch:
 
     def room(self) -> Ints:
         """Return room for the best suffixes of the nodes of a task; filled where the links know them."""
-        suffixes = self.space.links.suffixes
-        if suffixes is None:
+        if not self.space.links.lazy:
             return np.empty((self.size, len(self.words) + 1), np.int64)
         each, _, last = self.shape.gives[:, :, 0]
-        values, some = suffixes(each, last, int(self.signs[0]))
-        return np.stack([values, np.where(some, kernel.UNKNOWN, kernel.NOWHERE)], axis=1)
+        return self.space.links.best_suffixes(int(self.space.tasks.lo[0]), each, last, int(self.signs[0]))
 
     def _shape(self) -> nodes.PathValues:
         words, automaton = self.words, self.automaton

@@ -48,6 +48,8 @@ class TrendStructure:
         """
         return self._build(self.plan, self.events, self.direct)
 
+    may_have_graph = True  # if there are not too many edges
+
     @property
     def has_graph(self) -> bool:
         """Whether the graph is already built."""
@@ -143,6 +145,11 @@ class GivenStructure(TrendStructure):
     def has_graph(self) -> bool:
         """Whether a graph was given."""
         return self._given[0] is not None
+
+    @property
+    def may_have_graph(self) -> bool:  # type: ignore[override]
+        """Whether a graph was given."""
+        return self.has_graph
 
     @property
     def direct(self) -> None:

@@ -18,7 +18,10 @@ NO_BOUND = 1 << 62
 
 @dataclass(frozen=True)
 class TrendTasks:
-    """Ranges of events as `kernels.count.passes` takes them; `group` never falls, `number` is the task's own."""
+    """Ranges of events as `kernels.count.passes` takes them; `group` never falls, `number` is the task's own.
+
+    Tasks that are `single` begin at `lo`, or, where `starts` is given, at the events that it gives their number.
+    """
 
     lo: Ints
     hi: Ints
@@ -27,6 +30,7 @@ class TrendTasks:
     number: Ints
     single: bool
     every: bool
+    starts: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.lo)
@@ -40,7 +44,38 @@ class TrendTasks:
         lo, hi, first_end, group, number = (
             a[which] for a in (self.lo, self.hi, self.first_end, self.group, self.number)
         )
-        return TrendTasks(lo, hi, first_end, group, number, self.single, self.every)
+        return TrendTasks(lo, hi, first_end, group, number, self.single, self.every, self.starts)
+
+    def starting(self, events: int) -> Ints:
+        """Return for each of so many events the place of the task that begins there, or -1; nothing for windows."""
+        if not self.single:
+            return np.empty(0, np.int64)
+        found = np.full(events, -1)
+        if self.starts is None:
+            found[self.lo] = np.arange(len(self))
+            return found
+        place = np.full(self.starts.max(initial=-1) + 2, -1)
+        place[self.number] = np.arange(len(self))
+        return place[self.starts]
+
+    def together(self, events: int) -> TrendTasks:
+        """Return tasks of spans with those joined that end at the same event and may end trends at the same ones.
+
+        What cannot be the begin of a complete trend, because each could also begin earlier, is left out.
+        """
+        if not self.single or self.starts is not None:
+            return self
+        some = self if self.every else self.chosen(self.first_end < self.hi)
+        first_end = np.where(some.every | (some.first_end <= some.lo), 0, some.first_end)
+        order = np.lexsort((some.lo, first_end, some.hi, some.group))
+        new = np.ones(len(some), np.bool_)
+        keys = [key[order] for key in (some.group, some.hi, first_end)]
+        new[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+        first = order[new]
+        starts = np.full(events, -1)
+        starts[some.lo[order]] = some.number[first][np.cumsum(new) - 1]
+        joined = replace(some, first_end=first_end, starts=starts)
+        return joined.chosen(np.sort(first))
 
 
 def make_tasks(plan: Plan, events: Slice) -> TrendTasks:

@@ -26,7 +26,7 @@ from trellis.language.syntax import LengthBound
 from trellis.operators.batch import PathBatch
 from trellis.operators.ranks import Ranks, draw
 from trellis.operators.trends.graph import EventGraph
-from trellis.operators.trends.index import AttributeIndex
+from trellis.operators.trends.index import DIVIDED, AttributeIndex
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 
 Small = NDArray[np.int32]
@@ -57,7 +57,7 @@ class TaskUnranker(Protocol):
 def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindow | None:
     """Return a task on the index; None where successors are not ranges of vertices."""
     shape, part = index.shape, int(index.parts.of_task[tasks.number[task]])
-    if isinstance(shape, passes.Pairs):
+    if isinstance(shape, DIVIDED):
         return None
     lo, hi, first_end = int(tasks.lo[task]), int(tasks.hi[task]), int(tasks.first_end[task])
     offset, here = int(index.parts.offset[part]), slice(lo, hi)

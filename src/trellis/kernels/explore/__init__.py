@@ -1,0 +1,38 @@
+"""Matches of any pattern, explored by tables: which matches so far there are, how they go on, which are results.
+
+A match so far is told apart by what its rest depends on: the states of the automaton, the NOTs that are not decided
+yet, and registers. `matches` says what it goes on with, `graph` builds the graph of all of them, `report` leaves those
+that REPORT gives, as paths; `groups` does so for many groups. `count` counts without a graph where all matches are
+results. `order` brings results into order where events can be bound in several ways. `lists` keeps sets of numbers.
+
+Arrays
+------
+tables : int64 (numbers,)
+    The automaton, the terms of conditions, registers and lists of events; see `tables`.
+columns : int64 (rows, events + 1)
+    What the tables tell of each event; see `tables`.
+programs
+    The terms as programs; see `trellis.kernels.expression`.
+lists, longer, members
+    Sets that are kept once, those of longer matches, and room for one that is being made; see `lists`.
+scratch, graph, classes, levels
+    Room to work in; see the named tuples.
+row, fresh, after : int64 (numbers of a match,)
+    Matches so far; `fresh` is (variables, numbers) where several are made.
+term, variable, event, newest
+    Numbers of a term, a variable, an event, and of the variable that takes one.
+asked, number : int64 (terms,), int
+    Terms that are asked of an event, and how many.
+lo, hi, groups_lo, groups_hi, first, last
+    The events of a group, of all groups, and which groups.
+open_, bound, begin, end
+    Variables that may still take events, and those that have some, as bits; a range.
+mode, same, chosen
+    REPORT, the first event of the same time, and the events at which results may begin (empty: all).
+
+Invariants: a match goes on with later events only. A register that no condition can ask for any more is cleared, so
+that matches with the same rest are one. Kernels that find too little room return what there is too little of; nothing
+is kept of the group then. Cost: for each match so far the events that its variables may take next, or those with an
+equal value where a condition demands it; under skip-till-next as many as are skipped. Source: own; the automaton with
+registers follows SASE. See docs/patterns.md.
+"""

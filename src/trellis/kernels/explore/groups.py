@@ -1,0 +1,153 @@
+"""The matches of some groups as graphs one after another, and the results among them as paths of one graph."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trellis.kernels.arrays import grown
+from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.graph import explore, forget_graph
+from trellis.kernels.explore.report import EVERY, OrderedGraph, every_match, follow, ordered, paths_of
+from trellis.kernels.jit import njit
+
+
+class GroupGraphs(NamedTuple):
+    """The graphs of groups one after another; see `OrderedGraph`.
+
+    `begins` are int64 (groups + 1, 3): the first vertex, edge and start of each group; numbers in it count from there.
+    """
+
+    events: np.ndarray
+    variables: np.ndarray
+    complete: np.ndarray
+    offsets: np.ndarray
+    targets: np.ndarray
+    group: np.ndarray
+    group_end: np.ndarray
+    starts: np.ndarray
+    begins: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def explore_groups(tables, columns, programs, lists, scratch, graph, asked, fresh, groups_lo, groups_hi, first, last):
+    """Return the graphs of the groups from `first` to `last`; a status, 0 or what there was no room for; and where."""
+    room, edge_room, start_room = 1024, 1024, 1024
+    events, taken = np.empty(room, np.int64), np.empty(room, np.int64)
+    complete, group_of, group_end = np.empty(room, np.bool_), np.empty(room, np.int32), np.empty(room, np.int32)
+    offsets, targets, starts = np.zeros(room, np.int64), np.empty(edge_room, np.int32), np.empty(start_room, np.int32)
+    begins = np.zeros((last - first + 1, 3), np.int64)
+    vertex = edge = start = status = 0
+    group = first
+    while group < last:
+        lo, hi = groups_lo[group], groups_hi[group]
+        status = explore(tables, columns, programs, lists, scratch, graph, asked, fresh, lo, hi)
+        if status < 0:
+            forget_graph(graph, lo, hi, tables[t.VARIABLES])
+            break
+        one = ordered(graph, lo, hi, tables[t.VARIABLES])
+        forget_graph(graph, lo, hi, tables[t.VARIABLES])
+        size, edges, number = one.events.shape[0], one.targets.shape[0], one.starts.shape[0]
+        if vertex + size + 1 > room:
+            room = 2 * (vertex + size + 1)
+            events, taken, complete = (
+                grown(events, vertex, room),
+                grown(taken, vertex, room),
+                grown(complete, vertex, room),
+            )
+            group_of, group_end = grown(group_of, vertex, room), grown(group_end, vertex, room)
+            offsets = grown(offsets, vertex, room)
+        if edge + edges > edge_room:
+            edge_room = 2 * (edge + edges)
+            targets = grown(targets, edge, edge_room)
+        if start + number > start_room:
+            start_room = 2 * (start + number)
+            starts = grown(starts, start, start_room)
+        for v in range(size):
+            events[vertex + v], taken[vertex + v], complete[vertex + v] = (
+                one.events[v],
+                one.variables[v],
+                one.complete[v],
+            )
+            group_of[vertex + v], group_end[vertex + v] = one.group[v], one.group_end[v]
+            offsets[vertex + v] = one.offsets[v]
+        for i in range(edges):
+            targets[edge + i] = one.targets[i]
+        for i in range(number):
+            starts[start + i] = one.starts[i]
+        vertex += size
+        edge += edges
+        start += number
+        group += 1
+        begins[group - first] = (vertex, edge, start)
+    graphs = GroupGraphs(
+        events[:vertex], taken[:vertex], complete[:vertex], offsets[:vertex], targets[:edge], group_of[:vertex],
+        group_end[:vertex], starts[:start], begins[: group - first + 1],
+    )  # fmt: skip
+    return status, group, graphs
+
+
+@njit(cache=True, nogil=True)
+def _graph(graphs, group):
+    """Return the graph of a group."""
+    (v, e, s), (w, f, u) = graphs.begins[group], graphs.begins[group + 1]
+    offsets = np.empty(w - v + 1, np.int64)
+    for i in range(w - v):
+        offsets[i] = graphs.offsets[v + i]
+    offsets[w - v] = f - e
+    return OrderedGraph(
+        graphs.events[v:w], graphs.variables[v:w], graphs.complete[v:w], offsets, graphs.targets[e:f],
+        graphs.group[v:w], graphs.group_end[v:w], graphs.starts[s:u],
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def report_groups(graphs, first, mode, same, lists, members, chosen):
+    """Return the results of the groups from `first` on as paths, one group after another.
+
+    Returns
+    -------
+    status, group
+        0, or what there was no room for; and the group that it happened in.
+    events, variables, offsets, targets
+        The vertices of the groups before it; see `FoundPaths`.
+    begins, ambiguous
+        Where the vertices of each group begin, and whether its paths are not in the order of its results.
+    """
+    last = graphs.begins.shape[0] - 1
+    events, taken = np.empty(1024, np.int64), np.empty(1024, np.int64)
+    offsets, targets = np.zeros(1025, np.int64), np.empty(1024, np.int32)
+    begins, ambiguous = np.zeros(last - first + 1, np.int64), np.zeros(last - first, np.bool_)
+    vertex = edge = status = 0
+    group = first
+    while group < last:
+        found = _graph(graphs, group)
+        if mode == EVERY:
+            product = every_match(found)
+        else:
+            status, product = follow(found, mode, same, lists, members)
+        if status < 0:
+            break
+        paths = paths_of(found, product, chosen)
+        size, edges = paths.events.shape[0], paths.targets.shape[0]
+        if vertex + size > events.shape[0]:
+            room = 2 * (vertex + size)
+            events, taken = grown(events, vertex, room), grown(taken, vertex, room)
+            offsets = grown(offsets, vertex + 1, room + 1)
+        if edge + edges > targets.shape[0]:
+            targets = grown(targets, edge, 2 * (edge + edges))
+        for v in range(size):
+            events[vertex + v], taken[vertex + v] = paths.events[v], paths.variables[v]
+            offsets[vertex + v + 1] = edge + paths.offsets[v + 1]
+        for i in range(edges):
+            targets[edge + i] = vertex + paths.targets[i]
+        ambiguous[group - first] = paths.ambiguous
+        vertex += size
+        edge += edges
+        group += 1
+        begins[group - first] = vertex
+    return (
+        status, group, events[:vertex], taken[:vertex], offsets[: vertex + 1], targets[:edge],
+        begins[: group - first + 1], ambiguous[: group - first],
+    )  # fmt: skip

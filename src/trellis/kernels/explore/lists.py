@@ -1,0 +1,116 @@
+"""Lists of numbers, each of which is kept once, so that equal lists have equal numbers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trellis.kernels.jit import njit
+
+SEED = np.uint64(0x9E3779B97F4A7C15)
+PRIME = np.uint64(0xFF51AFD7ED558CCD)
+FULL = -1  # there is no room left
+
+
+class Lists(NamedTuple):
+    """Lists one after another.
+
+    Attributes
+    ----------
+    values, ends
+        The numbers, and where each list ends.
+    table, at
+        An open-addressing hash of the lists, plus one, and the place of each in it.
+    used
+        How many lists there are.
+    """
+
+    values: np.ndarray
+    ends: np.ndarray
+    table: np.ndarray
+    at: np.ndarray
+    used: np.ndarray
+
+
+def make_lists(lists: int, values: int) -> Lists:
+    """Return room for some lists with some values together; a power of two of lists."""
+    return Lists(
+        np.empty(values, np.int64), np.zeros(lists, np.int64), np.zeros(4 * lists, np.int32),
+        np.empty(lists, np.int64), np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def hashed(values, begin, end):
+    """Return a hash of some numbers."""
+    code = SEED
+    for i in range(begin, end):
+        code = (code ^ np.uint64(values[i])) * PRIME
+        code ^= code >> np.uint64(29)
+    return code
+
+
+@njit(cache=True, nogil=True)
+def clear(lists):
+    """Forget all lists but the empty one, which is 0."""
+    for i in range(lists.used[0]):
+        lists.table[lists.at[i]] = 0
+    lists.used[0] = 0
+    keep(lists, lists.values, 0)
+
+
+@njit(cache=True, nogil=True)
+def keep(lists, values, size):
+    """Return the number of the list of the first `size` values, or `FULL`."""
+    ends, table, own = lists.ends, lists.table, lists.values
+    mask = np.uint64(table.shape[0] - 1)
+    place = hashed(values, 0, size) & mask
+    while True:
+        found = np.int64(table[place]) - 1
+        if found < 0:
+            break
+        begin = ends[found - 1] if found else 0
+        if ends[found] - begin == size:
+            same = True
+            for i in range(size):
+                if own[begin + i] != values[i]:
+                    same = False
+                    break
+            if same:
+                return found
+        place = (place + np.uint64(1)) & mask
+    number = lists.used[0]
+    begin = ends[number - 1] if number else 0
+    if number >= ends.shape[0] or begin + size > own.shape[0]:
+        return FULL
+    for i in range(size):
+        own[begin + i] = values[i]
+    ends[number] = begin + size
+    table[place] = number + 1
+    lists.at[number] = np.int64(place)
+    lists.used[0] = number + 1
+    return number
+
+
+@njit(cache=True, nogil=True)
+def keep_with(lists, number, value, scratch):
+    """Return the number of a rising list with one more value; the list itself if it has it; or `FULL`."""
+    begin = lists.ends[number - 1] if number else 0
+    size = lists.ends[number] - begin
+    if size + 1 > scratch.shape[0]:
+        return FULL
+    k, added = 0, False
+    for i in range(begin, begin + size):
+        one = lists.values[i]
+        if one == value:
+            return number
+        if not added and one > value:
+            scratch[k] = value
+            k += 1
+            added = True
+        scratch[k] = one
+        k += 1
+    if not added:
+        scratch[k] = value
+    return keep(lists, scratch, size + 1)

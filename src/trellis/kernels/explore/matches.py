@@ -1,0 +1,490 @@
+"""Matches so far: what they go on with, what they remember, and when they are complete.
+
+A match so far is a row of numbers: its last event, the variable that took it, its branches (a list of states, each with
+its undecided NOTs), the variables that have events, those whose last event has the time of the last one, the first
+event that is too late for it, and from `SLOTS` on its registers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trellis.kernels.arrays import first_at_least
+from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.lists import FULL, keep, keep_with
+from trellis.kernels.expression.program import FALSE, MISFIT, TRUE, is_true
+from trellis.kernels.jit import njit
+
+EVENT, VARIABLE, BRANCHES, BOUND, TIES, END, SLOTS = range(7)
+FAILS, HOLDS = 0, 1
+NO_ROOM, TROUBLE, DEAD = -1, -2, -3  # lists are full; numbers leave 64 bits; a branch ends here
+NO_ONE = np.int64(-1)  # no event, no variable
+GUARD = 3  # numbers of an undecided NOT: the guard, and the times between which it forbids
+LOOPS = 8
+
+
+class Scratch(NamedTuple):
+    """Room to work in.
+
+    Attributes
+    ----------
+    events, whole, real, there
+        The events of all references, and the values of a program.
+    branches, guards, members
+        Lists that are being made.
+    counters
+        Where loops over sets stand.
+    decided
+        The terms that wait for no event any more; behind them, the term whose numbers leave 64 bits.
+    """
+
+    events: np.ndarray
+    whole: np.ndarray
+    real: np.ndarray
+    there: np.ndarray
+    branches: np.ndarray
+    guards: np.ndarray
+    members: np.ndarray
+    counters: np.ndarray
+    decided: np.ndarray
+
+
+# --- Terms ------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def is_decided(tables, term, open_, bound, row):
+    """Return whether the events that a term waits for are known."""
+    if not t.at(tables, t.T_LATE, term):
+        return True
+    for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
+        kind = t.at(tables, t.T_KIND, r)
+        if kind not in (t.OF_LAST, t.OF_NTH):
+            continue
+        bit = 1 << t.at(tables, t.T_VARIABLE, r)
+        if not bound & bit:
+            return False
+        if open_ & bit:
+            if kind == t.OF_LAST:
+                return False
+            count = row[SLOTS + t.at(tables, t.T_COUNT, r)]
+            if count != t.NONE and count < t.at(
+                tables, t.T_NTH, r
+            ):  # a counter that nobody needs any more has told enough
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _fill(tables, term, row, newest, event, chosen):
+    """Write the events that a term names; `event` is taken by `newest`, or looked at by a NOT; False for none."""
+    is_new = newest >= 0 and not row[BOUND] & (1 << newest)
+    for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
+        kind = t.at(tables, t.T_KIND, r)
+        if kind == t.OF_ABSENT or (
+            t.at(tables, t.T_VARIABLE, r) == newest
+            and (kind in (t.OF_EACH, t.OF_LATER) or (is_new and kind == t.OF_FIRST))
+        ):
+            chosen[r] = event
+        else:
+            slot = (
+                t.at(tables, t.T_LAST, r)
+                if kind == t.OF_EARLIER and t.at(tables, t.T_VARIABLE, r) == newest
+                else t.at(tables, t.T_SLOT, r)
+            )
+            chosen[r] = row[SLOTS + slot]
+            if chosen[r] == t.CONFLICT:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
+    """Return whether a term is true for all that a row remembers, with an event that `newest` takes if it is not -1."""
+    chosen = scratch.events
+    if not _fill(tables, term, row, newest, event, chosen):
+        return FALSE
+    begin, end = t.at(tables, t.T_LOOP_BEGINS, term), t.at(tables, t.T_LOOP_BEGINS, term + 1)
+    at, counters = t.at(tables, t.T_BEGINS, term), scratch.counters
+    loops = 0
+    for k in range(begin, end):
+        if t.at(tables, t.T_LOOP_VARIABLE, k) == newest:
+            continue
+        number = row[SLOTS + t.at(tables, t.T_LOOP_SLOT, k)]
+        first = lists.ends[number - 1] if number > 0 else 0
+        if number <= 0 or lists.ends[number] == first:
+            return TRUE  # no events, or none that are consecutive
+        counters[loops, 0], counters[loops, 1], counters[loops, 2], counters[loops, 3] = (
+            first, first, lists.ends[number], k,
+        )  # fmt: skip
+        loops += 1
+    while True:
+        for i in range(loops):
+            _choose(tables, lists, term, counters[i, 3], counters[i, 0], chosen)
+        answer = is_true(programs, term, chosen, at, scratch.whole, scratch.real, scratch.there)
+        if answer != TRUE:
+            if answer == MISFIT:
+                scratch.decided[tables[t.TERMS]] = term
+            return answer
+        i = loops - 1
+        while i >= 0:
+            counters[i, 0] += 1
+            if counters[i, 0] < counters[i, 2]:
+                break
+            counters[i, 0] = counters[i, 1]
+            i -= 1
+        if i < 0:
+            return TRUE
+
+
+@njit(cache=True, nogil=True)
+def _choose(tables, lists, term, loop, place, chosen):
+    """Write one member of a set as the events that a loop is over."""
+    size = tables[t.EVENTS]
+    member = lists.values[place]
+    var = t.at(tables, t.T_LOOP_VARIABLE, loop)
+    for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
+        if t.at(tables, t.T_VARIABLE, r) == var:
+            if t.at(tables, t.T_LOOP_PAIRS, loop):
+                if t.at(tables, t.T_KIND, r) == t.OF_EARLIER:
+                    chosen[r] = member // size
+                elif t.at(tables, t.T_KIND, r) == t.OF_LATER:
+                    chosen[r] = member % size
+            elif t.at(tables, t.T_KIND, r) == t.OF_EACH:
+                chosen[r] = member
+
+
+# --- NOT --------------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def _is_decidable(tables, guard, low, row, open_):
+    """Return whether it is known what a guard forbids."""
+    if low < 0:
+        return False
+    for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
+        for term in range(tables[t.TERMS]):
+            if t.at(tables, t.T_ABSENT, term) != t.at(tables, t.A_ABSENTS, a):
+                continue
+            for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
+                if t.at(tables, t.T_KIND, r) == t.OF_ABSENT or not open_ & (1 << t.at(tables, t.T_VARIABLE, r)):
+                    continue
+                if not row[BOUND] & (1 << t.at(tables, t.T_VARIABLE, r)):
+                    return False
+                if t.at(tables, t.T_KIND, r) == t.OF_NTH:
+                    count = row[SLOTS + t.at(tables, t.T_COUNT, r)]
+                    if count != t.NONE and count < t.at(tables, t.T_NTH, r):
+                        return False
+                elif t.at(tables, t.T_KIND, r) != t.OF_FIRST:
+                    return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi):
+    """Return whether an event that a guard forbids lies between its times (from -1 on: to the edges)."""
+    first = columns[t.LATER_ROW, low] if low >= 0 else lo
+    last = high if high >= 0 else hi
+    if tables[t.SPAN]:
+        if high < 0:
+            last = min(last, row[END])
+        if low < 0:
+            first = max(first, first_at_least(columns[t.UNTIL_ROW], lo, hi, row[EVENT] + 1))
+    if first >= last:
+        return FALSE
+    for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
+        var = t.at(tables, t.A_ABSENTS, a)
+        base = t.at(tables, t.E_BEGINS, var)
+        begin, end = base + columns[tables[t.E_UPTO] + var, first], base + columns[tables[t.E_UPTO] + var, last]
+        for i in range(begin, end):
+            answer = TRUE
+            for term in range(tables[t.TERMS]):
+                if t.at(tables, t.T_ABSENT, term) == var and not t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]:
+                    answer = holds(
+                        tables, columns, programs, lists, scratch, term, row, NO_ONE, t.at(tables, t.E_USABLE, i)
+                    )
+                    if answer != TRUE:
+                        break
+            if answer != FALSE:
+                return answer
+    return FALSE
+
+
+@njit(cache=True, nogil=True)
+def _low(tables, columns, guard, row):
+    """Return the time behind which a guard begins, as the first event that has it; -1 for the edge."""
+    after = t.at(tables, t.A_GUARD_AFTER, guard)
+    if not after or row[EVENT] < 0:
+        return NO_ONE
+    if t.at(tables, t.R_TIME_SLOT, 0) < 0:
+        return columns[t.SAME_ROW, row[EVENT]]
+    low = NO_ONE
+    for var in range(tables[t.VARIABLES]):
+        if after & (1 << var):
+            low = max(low, row[SLOTS + t.at(tables, t.R_TIME_SLOT, var)])
+    return low
+
+
+# --- Going on ---------------------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def _remember(tables, columns, programs, lists, scratch, row, variable, event, is_bound):
+    """Change the registers of a variable that takes an event; False if lists are full."""
+    size = tables[t.EVENTS]
+    if t.at(tables, t.R_TIME_SLOT, variable) >= 0:
+        row[SLOTS + t.at(tables, t.R_TIME_SLOT, variable)] = columns[t.SAME_ROW, event]
+    for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
+        kind, at = t.at(tables, t.R_KIND, r), SLOTS + t.at(tables, t.R_SLOT, r)
+        own = columns[tables[t.R_ALIKE] + r, event]
+        if kind == t.LAST:
+            row[at] = own
+        elif kind == t.COUNT:
+            if not is_bound:
+                row[at] = 1
+            elif row[at] != t.NONE and row[at] < t.at(tables, t.R_NTH, r):
+                row[at] += 1
+        elif kind == t.NTH:
+            count = row[SLOTS + t.at(tables, t.R_LAST, r)]  # counted before
+            if count == t.at(tables, t.R_NTH, r) and row[at] == t.NONE:
+                row[at] = own
+        elif kind == t.PAIRS:
+            if not is_bound:
+                row[at] = 0
+            elif row[at] != t.NONE:
+                before = columns[tables[t.R_ALIKE] + r, row[SLOTS + t.at(tables, t.R_LAST, r)]]
+                row[at] = keep_with(lists, row[at], before * size + own, scratch.members)
+                if row[at] == FULL:
+                    return False
+        elif kind == t.SET:
+            if not is_bound or row[at] != t.NONE:
+                row[at] = keep_with(lists, row[at] if is_bound else 0, own, scratch.members)
+                if row[at] == FULL:
+                    return False
+        elif not is_bound:
+            missing = kind == t.SAME and columns[tables[t.R_CODES] + r, event] < 0
+            row[at] = t.CONFLICT if missing else own
+        elif row[at] >= 0:
+            if kind == t.SAME:
+                if row[at] != own:
+                    row[at] = t.CONFLICT
+            elif kind == t.EXTREME and columns[tables[t.R_CODES] + r, own] > columns[tables[t.R_CODES] + r, row[at]]:
+                row[at] = own
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _forget(tables, row, open_, absent):
+    """Clear what no term that can still be asked needs, so that matches with the same rest are one."""
+    bound = row[BOUND]
+    live = np.uint64(0)
+    kept = open_
+    for term in range(tables[t.TERMS]):
+        own = t.at(tables, t.T_VARIABLES, term)
+        if own & ~(bound | open_):
+            continue
+        of_not = t.at(tables, t.T_ABSENT, term) >= 0
+        waits, movers = False, 0
+        if of_not:
+            if not absent & (1 << t.at(tables, t.T_ABSENT, term)):
+                continue
+        else:
+            movers = own & open_ & (~bound | t.at(tables, t.T_MOVING, term))
+            waits = not is_decided(tables, term, open_, bound, row)
+            if not movers and not waits:
+                continue
+        kept |= own
+        for n in range(t.at(tables, t.T_NEED_BEGINS, term), t.at(tables, t.T_NEED_BEGINS, term + 1)):
+            bit = 1 << t.at(tables, t.T_NEED_VARIABLE, n)
+            kind = t.at(tables, t.T_NEED_KIND, n)
+            if kind == t.WHILE_OPEN:
+                needed = open_ & bit != 0
+            elif kind == t.WHILE_OTHERS:
+                needed = of_not or waits or movers & ~bit != 0
+            else:
+                needed = True
+            if needed:
+                live |= np.uint64(1) << np.uint64(t.at(tables, t.T_NEED_SLOT, n))
+    for slot in range(row.shape[0] - SLOTS):
+        if not live & (np.uint64(1) << np.uint64(slot)):
+            row[SLOTS + slot] = t.NONE
+    row[BOUND] = bound & kept
+
+
+@njit(cache=True, nogil=True)
+def step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, after):
+    """Write the match `after` a match takes an event; return `HOLDS`, `FAILS`, or what went wrong."""
+    last, bit = row[EVENT], 1 << variable
+    is_bound = row[BOUND] & bit != 0
+    same = last >= 0 and columns[t.SAME_ROW, event] == columns[t.SAME_ROW, last]
+    for i in range(row.shape[0]):
+        after[i] = row[i]
+    after[EVENT], after[VARIABLE], after[BOUND] = event, variable, row[BOUND] | bit
+    if row[VARIABLE] < 0:
+        after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
+    if not _remember(tables, columns, programs, lists, scratch, after, variable, event, is_bound):
+        return NO_ROOM
+    size = np.int64(0)
+    begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
+    for b in range(begin, lists.ends[row[BRANCHES]], 2):
+        state, pending = lists.values[b], lists.values[b + 1]
+        for k in range(t.at(tables, t.A_BEGINS, state), t.at(tables, t.A_BEGINS, state + 1)):
+            if t.at(tables, t.A_VARIABLE, k) != variable or (same and t.at(tables, t.A_AFTER, k) & row[TIES]):
+                continue
+            left = _check(tables, columns, programs, lists, scratch, row, after, k, pending, lo, hi)
+            if left == DEAD:
+                continue
+            if left < 0:
+                return left
+            if size + 2 > scratch.branches.shape[0]:
+                return NO_ROOM
+            size = _insert(scratch.branches, size, t.at(tables, t.A_TARGET, k), left)
+    if size == 0:
+        return FAILS
+    after[BRANCHES] = keep(lists, scratch.branches, size)
+    if after[BRANCHES] == FULL:
+        return NO_ROOM
+    _shorten(tables, columns, programs, lists, scratch, after, size, (row[TIES] if same else 0) | bit)
+    return HOLDS
+
+
+@njit(cache=True, nogil=True)
+def _shorten(tables, columns, programs, lists, scratch, after, size, ties):
+    """Leave of a match what its rest depends on."""
+    open_ = timed = guard_timed = absent = np.int64(0)
+    for b in range(0, size, 2):
+        state, pending = scratch.branches[b], scratch.branches[b + 1]
+        open_ |= t.at(tables, t.A_OPEN, state)
+        timed |= t.at(tables, t.A_TIMED, state)
+        guard_timed |= t.at(tables, t.A_GUARD_TIMED, state)
+        absent |= t.at(tables, t.A_ABSENT, state)
+        begin = lists.ends[pending - 1] if pending else 0
+        for i in range(begin, lists.ends[pending], GUARD):
+            guard = lists.values[i]
+            for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
+                absent |= 1 << t.at(tables, t.A_ABSENTS, a)
+    times = tables[t.VARIABLES] if t.at(tables, t.R_TIME_SLOT, 0) >= 0 else 0
+    for var in range(times):
+        scratch.counters[var, 0] = after[SLOTS + t.at(tables, t.R_TIME_SLOT, var)]
+    _forget(tables, after, open_, absent)
+    for var in range(times):  # they lie behind the registers, and stay while a guard asks for them
+        if guard_timed & (1 << var):
+            after[SLOTS + t.at(tables, t.R_TIME_SLOT, var)] = scratch.counters[var, 0]
+    after[TIES] = ties & timed
+
+
+@njit(cache=True, nogil=True)
+def _insert(pairs, size, state, pending):
+    """Insert a branch into a sorted list of them, unless it is there; return the new size."""
+    at = 0
+    while at < size and (pairs[at] < state or (pairs[at] == state and pairs[at + 1] < pending)):
+        at += 2
+    if at < size and pairs[at] == state and pairs[at + 1] == pending:
+        return size
+    for i in range(size - 1, at - 1, -1):
+        pairs[i + 2] = pairs[i]
+    pairs[at], pairs[at + 1] = state, pending
+    return size + 2
+
+
+@njit(cache=True, nogil=True)
+def _check(tables, columns, programs, lists, scratch, row, after, transition, pending, lo, hi):
+    """Test what a transition decides; return the list of NOTs that are still undecided.
+
+    It is `DEAD` where something does not hold.
+    """
+    open_, bound = t.at(tables, t.A_OPEN, t.at(tables, t.A_TARGET, transition)), after[BOUND]
+    for term in range(tables[t.TERMS]):
+        if (
+            t.at(tables, t.T_LATE, term)
+            and t.at(tables, t.T_ABSENT, term) < 0
+            and not t.at(tables, t.T_VARIABLES, term) & ~bound
+            and not scratch.decided[term]
+            and is_decided(tables, term, open_, bound, after)
+        ):
+            answer = holds(tables, columns, programs, lists, scratch, term, after, NO_ONE, NO_ONE)
+            if answer != TRUE:
+                return TROUBLE if answer == MISFIT else DEAD
+    size, guards = 0, scratch.guards
+    begin = lists.ends[pending - 1] if pending else 0
+    new = t.at(tables, t.A_GUARD_BEGINS, transition)
+    for i in range((lists.ends[pending] - begin) // GUARD + t.at(tables, t.A_GUARD_BEGINS, transition + 1) - new):
+        at = begin + GUARD * i
+        if at < lists.ends[pending]:
+            guard, low, high = lists.values[at], lists.values[at + 1], lists.values[at + 2]
+        else:
+            guard = t.at(tables, t.A_GUARDS, new + i - (lists.ends[pending] - begin) // GUARD)
+            low, high = _low(tables, columns, guard, row), columns[t.SAME_ROW, after[EVENT]]
+        if not _is_decidable(tables, guard, low, after, open_):
+            if size + GUARD > guards.shape[0]:
+                return NO_ROOM
+            guards[size], guards[size + 1], guards[size + 2] = guard, low, high
+            size += GUARD
+            continue
+        answer = _is_filled(tables, columns, programs, lists, scratch, guard, low, high, after, lo, hi)
+        if answer != FALSE:
+            return TROUBLE if answer == MISFIT else DEAD
+    number = keep(lists, guards, size)
+    return NO_ROOM if number == FULL else number
+
+
+@njit(cache=True, nogil=True)
+def is_complete(tables, columns, programs, lists, scratch, row, lo, hi):
+    """Return whether a match, taken as it is, matches the whole pattern: `HOLDS`, `FAILS` or `TROUBLE`."""
+    begin, end = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0, lists.ends[row[BRANCHES]]
+    open_, ways = np.int64(0), 0
+    for b in range(begin, end, 2):
+        state = lists.values[b]
+        open_ |= t.at(tables, t.A_OPEN, state)
+        ways += t.at(tables, t.A_WAY_BEGINS, state + 1) - t.at(tables, t.A_WAY_BEGINS, state)
+    if ways == 0:
+        return FAILS
+    for term in range(tables[t.TERMS]):
+        if (
+            t.at(tables, t.T_LATE, term)
+            and t.at(tables, t.T_ABSENT, term) < 0
+            and not t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]
+            and not is_decided(tables, term, open_, row[BOUND], row)
+        ):
+            answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, NO_ONE)
+            if answer != TRUE:
+                return TROUBLE if answer == MISFIT else FAILS
+    for b in range(begin, end, 2):
+        state, pending = lists.values[b], lists.values[b + 1]
+        for way in range(t.at(tables, t.A_WAY_BEGINS, state), t.at(tables, t.A_WAY_BEGINS, state + 1)):
+            answer = _ends(tables, columns, programs, lists, scratch, row, pending, way, lo, hi)
+            if answer != FAILS:
+                return answer
+    return FAILS
+
+
+@njit(cache=True, nogil=True)
+def _ends(tables, columns, programs, lists, scratch, row, pending, way, lo, hi):
+    """Return whether no guard of a way to end is filled."""
+    begin = lists.ends[pending - 1] if pending else 0
+    for i in range(begin, lists.ends[pending], GUARD):
+        answer = _is_filled(
+            tables,
+            columns,
+            programs,
+            lists,
+            scratch,
+            lists.values[i],
+            lists.values[i + 1],
+            lists.values[i + 2],
+            row,
+            lo,
+            hi,
+        )
+        if answer != FALSE:
+            return TROUBLE if answer == MISFIT else FAILS
+    for i in range(t.at(tables, t.A_WAY_GUARD_BEGINS, way), t.at(tables, t.A_WAY_GUARD_BEGINS, way + 1)):
+        guard = t.at(tables, t.A_WAY_GUARDS, i)
+        answer = _is_filled(
+            tables, columns, programs, lists, scratch, guard, _low(tables, columns, guard, row), NO_ONE, row, lo, hi
+        )
+        if answer != FALSE:
+            return TROUBLE if answer == MISFIT else FAILS
+    return HOLDS

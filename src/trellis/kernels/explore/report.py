@@ -1,0 +1,449 @@
+"""The matches that REPORT gives, as a graph of its own in which every path from a start to an end is one of them.
+
+A longer match that would make one no result is followed beside it: with each vertex of a match go the vertices that the
+longer ones have reached with the same event, bound to the same variable. Where a vertex depends on its event and
+variable alone these are the vertex itself, and such matches are left out at once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trellis.kernels.arrays import first_at_least, grown
+from trellis.kernels.explore.graph import EDGES, STARTS, VERTICES
+from trellis.kernels.explore.lists import FULL, clear, hashed, keep
+from trellis.kernels.explore.matches import EVENT, NO_ROOM, VARIABLE
+from trellis.kernels.jit import njit
+
+EVERY, UNEXTENDABLE, MAXIMAL = range(3)
+NO_BITS = -6  # there are too many vertices to tell which reach which
+MOST_BITS = 1 << 33  # of a matrix of vertices
+
+
+class OrderedGraph(NamedTuple):
+    """The matches so far of a group, in the order (event, variable).
+
+    Attributes
+    ----------
+    events, variables, complete
+        Of each vertex.
+    offsets, targets
+        Its successors, in rising order.
+    group, group_end
+        The vertices with the same event and variable: the first, and the one behind the last.
+    starts
+        The vertices that begin a match.
+    """
+
+    events: np.ndarray
+    variables: np.ndarray
+    complete: np.ndarray
+    offsets: np.ndarray
+    targets: np.ndarray
+    group: np.ndarray
+    group_end: np.ndarray
+    starts: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def ordered(graph, lo, hi, variables):
+    """Return a graph with its vertices in order."""
+    size = graph.sizes[VERTICES]
+    label = np.empty(size, np.int32)
+    order = np.empty(size, np.int32)
+    group, group_end = np.empty(size, np.int32), np.empty(size, np.int32)
+    n = 0
+    for home in range((hi - lo) * variables):
+        begin = n
+        vertex = np.int64(graph.heads[home]) - 1
+        while vertex >= 0:
+            label[vertex] = n
+            order[n] = vertex
+            n += 1
+            vertex = np.int64(graph.link[vertex]) - 1
+        for i in range(begin, n):
+            group[i], group_end[i] = begin, n
+    events, taken = np.empty(size, np.int64), np.empty(size, np.int64)
+    complete, offsets = np.empty(size, np.bool_), np.zeros(size + 1, np.int64)
+    targets = np.empty(graph.sizes[EDGES], np.int32)
+    edge = 0
+    for i in range(size):
+        vertex = order[i]
+        events[i], taken[i] = graph.rows[vertex, EVENT], graph.rows[vertex, VARIABLE]
+        complete[i] = graph.complete[vertex]
+        begin, rising = edge, True
+        for k in range(graph.first[vertex], graph.last[vertex]):
+            targets[edge] = label[graph.edges[k]]
+            rising &= edge == begin or targets[edge - 1] < targets[edge]
+            edge += 1
+        if not rising:
+            targets[begin:edge].sort()
+        offsets[i + 1] = edge
+    starts = np.empty(graph.sizes[STARTS], np.int32)
+    for i in range(starts.shape[0]):
+        starts[i] = label[graph.starts[i]]
+    starts.sort()
+    return OrderedGraph(events, taken, complete, offsets, targets, group, group_end, starts)
+
+
+class Product(NamedTuple):
+    """Vertices of matches together with the longer matches beside them.
+
+    Attributes
+    ----------
+    vertices
+        The vertex of each pair.
+    offsets, targets
+        The pairs that follow each.
+    results
+        Whether the match that ends here is a result.
+    starts
+        The pairs that begin a match.
+    """
+
+    vertices: np.ndarray
+    offsets: np.ndarray
+    targets: np.ndarray
+    results: np.ndarray
+    starts: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _futures(graph, same):
+    """Return whether vertices have something before them, something behind them, and lead to a whole match.
+
+    For unextendable matches only what has another time counts.
+    """
+    size = graph.events.shape[0]
+    preceded, followed = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    reaching = graph.complete.copy()
+    for v in range(size - 1, -1, -1):
+        for i in range(graph.offsets[v], graph.offsets[v + 1]):
+            w = graph.targets[i]
+            reaching[v] |= reaching[w]
+            if same.shape[0] == 0 or same[graph.events[v]] != same[graph.events[w]]:
+                preceded[w] = True
+                followed[v] |= reaching[w]
+    return preceded, followed, reaching
+
+
+@njit(cache=True, nogil=True)
+def _bits(graph):
+    """Return which vertices come before each, and which can be reached from it, as bits."""
+    size = graph.events.shape[0]
+    words = (size + 63) // 64
+    before, beyond = np.zeros((size, words), np.uint64), np.zeros((size, words), np.uint64)
+    for v in range(size - 1, -1, -1):
+        for i in range(graph.offsets[v], graph.offsets[v + 1]):
+            w = graph.targets[i]
+            before[w, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
+            beyond[v, w >> 6] |= np.uint64(1) << np.uint64(w & 63)
+            for k in range(w >> 6, words):
+                beyond[v, k] |= beyond[w, k]
+    return before, beyond
+
+
+@njit(cache=True, nogil=True)
+def _met(before, vertex, near):
+    for k in range(near.shape[0]):  # noqa: SIM110 (Numba)
+        if before[vertex, k] & near[k]:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def follow(graph, mode, same, lists, members):
+    """Return the pairs of vertices and longer matches, and 0; or what there is no room for."""
+    size = graph.events.shape[0]
+    maximal = mode == MAXIMAL
+    clear(lists)
+    preceded, followed, reaching = _futures(graph, same[:0] if maximal else same)
+    bad = reaching if maximal else graph.complete
+    small = np.zeros((1, 1), np.uint64)
+    before, beyond, near = small, small, np.zeros(1, np.uint64)
+    status = 0
+    if maximal:
+        if size * size > MOST_BITS:
+            status = NO_BITS
+        else:
+            before, beyond = _bits(graph)
+            near = np.zeros((size + 63) // 64, np.uint64)
+    room = max(1024, 2 * size)
+    vertices, longer = np.empty(room, np.int32), np.empty(room, np.int32)
+    results, offsets = np.empty(room, np.bool_), np.zeros(room + 1, np.int64)
+    table = np.zeros(4 * 1024, np.int32)
+    while table.shape[0] < 2 * room:
+        table = np.zeros(2 * table.shape[0], np.int32)
+    targets = np.empty(max(1024, graph.targets.shape[0]), np.int32)
+    starts = np.empty(graph.starts.shape[0], np.int32)
+    pair, number, edges, begun, next_start = np.empty(2, np.int64), 0, 0, 0, 0
+    own, place_of, vertex, count, found = np.int64(-1), np.int64(0), np.int64(0), 0, np.int64(0)
+    while status == 0:
+        if own < 0:  # the starts come first
+            if next_start == graph.starts.shape[0]:
+                own = np.int64(0)
+                if number == 0:
+                    break
+                place_of = graph.offsets[vertices[0]]
+            else:
+                vertex = np.int64(graph.starts[next_start])
+                next_start += 1
+                count = 0
+                for w in range(graph.group[vertex], graph.group_end[vertex]):
+                    if preceded[w]:
+                        if count >= members.shape[0]:
+                            status = NO_ROOM
+                            break
+                        members[count] = w
+                        count += 1
+        if own >= 0:
+            while own < number and place_of == graph.offsets[vertices[own] + 1]:
+                offsets[own + 1] = edges
+                own += 1
+                if own < number:
+                    place_of = graph.offsets[vertices[own]]
+            if own == number:
+                break
+            if maximal and place_of == graph.offsets[vertices[own]]:
+                _gather(lists, longer[own], vertices[own], beyond, near)
+            vertex = np.int64(graph.targets[place_of])
+            place_of += 1
+            if maximal:
+                count = 0
+                for w in range(graph.group[vertex], graph.group_end[vertex]):
+                    if _met(before, w, near):
+                        if count >= members.shape[0]:
+                            status = NO_ROOM
+                            break
+                        members[count] = w
+                        count += 1
+            else:
+                count = _beside(graph, lists, longer[own], vertex, members)
+                if count < 0:
+                    status = NO_ROOM
+        if status:
+            break
+        inside = False
+        for i in range(count):
+            inside |= members[i] == vertex
+        if inside:
+            continue  # the longer match ends wherever this one does
+        beside = keep(lists, members, count)
+        if beside == FULL:
+            status = NO_ROOM
+            break
+        pair[0], pair[1] = vertex, beside
+        mask = np.uint64(table.shape[0] - 1)
+        place = hashed(pair, 0, 2) & mask
+        while True:
+            found = np.int64(table[place]) - 1
+            if found < 0 or (vertices[found] == vertex and longer[found] == beside):
+                break
+            place = (place + np.uint64(1)) & mask
+        if found < 0:
+            if number == room:
+                vertices, longer = grown(vertices, number, 2 * room), grown(longer, number, 2 * room)
+                results, offsets = grown(results, number, 2 * room), grown(offsets, number + 1, 2 * room + 1)
+                room *= 2
+                table = np.zeros(2 * table.shape[0], np.int32)
+                mask = np.uint64(table.shape[0] - 1)
+                for i in range(number):
+                    pair[0], pair[1] = vertices[i], longer[i]
+                    place = hashed(pair, 0, 2) & mask
+                    while table[place]:
+                        place = (place + np.uint64(1)) & mask
+                    table[place] = i + 1
+                pair[0], pair[1] = vertex, beside
+                place = hashed(pair, 0, 2) & mask
+                while table[place]:
+                    place = (place + np.uint64(1)) & mask
+            found = np.int64(number)
+            vertices[number], longer[number] = vertex, beside
+            is_result = graph.complete[vertex] and not followed[vertex]
+            for i in range(count):
+                is_result &= not bad[members[i]]
+            results[number] = is_result
+            table[place] = number + 1
+            number += 1
+        if own < 0:
+            starts[begun] = found
+            begun += 1
+        else:
+            if edges == targets.shape[0]:
+                targets = grown(targets, edges, 2 * edges)
+            targets[edges] = found
+            edges += 1
+    if number == 0:
+        offsets[0] = 0
+    return status, Product(vertices[:number], offsets[: number + 1], targets[:edges], results[:number], starts[:begun])
+
+
+@njit(cache=True, nogil=True)
+def _gather(lists, longer, vertex, beyond, near):
+    """Write what can be reached from a vertex, and from the longer matches beside it, these included."""
+    for k in range(near.shape[0]):
+        near[k] = beyond[vertex, k]
+    begin = lists.ends[longer - 1] if longer else 0
+    for i in range(begin, lists.ends[longer]):
+        w = lists.values[i]
+        near[w >> 6] |= np.uint64(1) << np.uint64(w & 63)
+        for k in range(near.shape[0]):
+            near[k] |= beyond[w, k]
+
+
+@njit(cache=True, nogil=True)
+def _beside(graph, lists, longer, vertex, members):
+    """Write where longer matches come to with the event and variable of a vertex; return how many, -1 for no room."""
+    low, high, count = np.int64(graph.group[vertex]), np.int64(graph.group_end[vertex]), 0
+    begin = lists.ends[longer - 1] if longer else 0
+    for i in range(begin, lists.ends[longer]):
+        other = lists.values[i]
+        end = graph.offsets[other + 1]
+        at = first_at_least(graph.targets, graph.offsets[other], end, low)
+        if at < end and graph.targets[at] < high:
+            if count >= members.shape[0]:
+                return -1
+            w = np.int64(graph.targets[at])
+            k, known = count, False
+            while k > 0 and members[k - 1] >= w:
+                known |= members[k - 1] == w
+                k -= 1
+            if not known:
+                for j in range(count, k, -1):
+                    members[j] = members[j - 1]
+                members[k] = w
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def every_match(graph):
+    """Return all matches."""
+    return Product(
+        np.arange(graph.events.shape[0]).astype(np.int32), graph.offsets, graph.targets, graph.complete, graph.starts
+    )
+
+
+class FoundPaths(NamedTuple):
+    """Results as paths of vertices, in the order (event, variable, ends before those that go on).
+
+    Attributes
+    ----------
+    events, variables, offsets, targets
+        Of each vertex its event and variable, and those that follow it, in rising order.
+    ambiguous
+        Whether two results have the same events bound to different variables, as far as some event.
+    """
+
+    events: np.ndarray
+    variables: np.ndarray
+    offsets: np.ndarray
+    targets: np.ndarray
+    ambiguous: bool
+
+
+@njit(cache=True, nogil=True)
+def paths_of(graph, product, chosen):
+    """Return the results of a product; those that begin at events that are `chosen`, if any are named."""
+    size = product.vertices.shape[0]
+    vertices, offsets, targets, results = product.vertices, product.offsets, product.targets, product.results
+    order = _by_vertex(vertices, graph.events.shape[0])
+    alive, goes_on = results.copy(), np.zeros(size, np.bool_)
+    for k in range(size - 1, -1, -1):
+        one = order[k]
+        for i in range(offsets[one], offsets[one + 1]):
+            if alive[targets[i]]:
+                goes_on[one] = True
+                alive[one] = True
+                break
+    begins, inner = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    ambiguous, before = False, np.int64(-1)
+    first_events = np.empty(product.starts.shape[0], np.int64)
+    number = 0
+    for i in range(product.starts.shape[0]):
+        one = product.starts[i]
+        event = graph.events[vertices[one]]
+        if alive[one] and (chosen.shape[0] == 0 or chosen[event]):
+            begins[one] = True
+            first_events[number] = event
+            number += 1
+    first_events[:number].sort()
+    for i in range(1, number):
+        ambiguous |= first_events[i] == first_events[i - 1]
+    places = np.empty(size, np.int64)
+    total = edges = 0
+    for k in range(size):
+        one = order[k]
+        if begins[one] or inner[one]:
+            for i in range(offsets[one], offsets[one + 1]):
+                inner[targets[i]] = alive[targets[i]]
+        places[one] = total
+        copies = (1 if begins[one] else 0) + (1 if inner[one] else 0)
+        if copies and alive[one]:
+            total += copies * ((1 if results[one] else 0) + (1 if goes_on[one] else 0))
+    for k in range(size):
+        one = order[k]
+        if goes_on[one]:
+            copies = (1 if begins[one] else 0) + (1 if inner[one] else 0)
+            for i in range(offsets[one], offsets[one + 1] if copies else offsets[one]):
+                after = targets[i]
+                if alive[after]:
+                    edges += copies * ((1 if results[after] else 0) + (1 if goes_on[after] else 0))
+    out_events, out_variables = np.empty(total, np.int64), np.empty(total, np.int64)
+    out_offsets, out_targets = np.zeros(total + 1, np.int64), np.empty(edges, np.int32)
+    vertex = edge = 0
+    for k in range(size):
+        one = order[k]
+        if not alive[one]:
+            continue
+        for ends in (True, False):
+            if not (results[one] if ends else goes_on[one]):
+                continue
+            for begin in (True, False):
+                if not (begins[one] if begin else inner[one]):
+                    continue
+                out_events[vertex] = graph.events[vertices[one]]
+                out_variables[vertex] = graph.variables[vertices[one]]
+                if not ends:
+                    first_edge, rising = edge, True
+                    before = np.int64(-1)
+                    for i in range(offsets[one], offsets[one + 1]):
+                        after = targets[i]
+                        if not alive[after]:
+                            continue
+                        event = graph.events[vertices[after]]
+                        ambiguous |= event == before
+                        before = event
+                        # Of the copies of a vertex those that end come first, of these the one that begins.
+                        place, both = places[after], 1 if begins[after] else 0
+                        if results[after]:
+                            out_targets[edge] = place + both
+                            edge += 1
+                            place += both + 1
+                        if goes_on[after]:
+                            out_targets[edge] = place + both
+                            edge += 1
+                    for i in range(first_edge + 1, edge):
+                        rising &= out_targets[i - 1] < out_targets[i]
+                    if not rising:
+                        out_targets[first_edge:edge].sort()
+                vertex += 1
+                out_offsets[vertex] = edge
+    return FoundPaths(out_events, out_variables, out_offsets, out_targets, ambiguous)
+
+
+@njit(cache=True, nogil=True)
+def _by_vertex(vertices, size):
+    """Return the pairs in the order of their vertices."""
+    begins = np.zeros(size + 1, np.int64)
+    for i in range(vertices.shape[0]):
+        begins[vertices[i] + 1] += 1
+    for i in range(size):
+        begins[i + 1] += begins[i]
+    order = np.empty(vertices.shape[0], np.int32)
+    for i in range(vertices.shape[0]):
+        order[begins[vertices[i]]] = i
+        begins[vertices[i]] += 1
+    return order

@@ -1,0 +1,76 @@
+"""The tables that the exploration goes by, packed into one array of integers and one matrix of them by event.
+
+Few arrays make short calls, which matters: Numba passes every array by its parts, and counts its references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numba.extending import register_jitable
+
+PAIRS, FIRST, LAST, NTH, COUNT, EXTREME, SAME, SET = range(8)  # registers
+OF_FIRST, OF_LAST, OF_NTH, OF_EACH, OF_EARLIER, OF_LATER, OF_ABSENT = range(7)  # references
+WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN = range(3)  # how long a term needs a register
+ANY, NEXT, CONTIGUOUS = range(3)  # policies
+NONE, CONFLICT = -1, -2  # values of registers: nothing, and different values where all should be one
+
+VARIABLES, TERMS, SPAN, POLICY, EVENTS, WIDTH, NOTS = range(7)
+"""Numbers at the head of the tables: of variables, terms, events, numbers of a match, variables of NOT; settings."""
+
+(
+    A_BEGINS, A_VARIABLE, A_TARGET, A_AFTER, A_GUARD_BEGINS, A_GUARDS, A_NEXT, A_OPEN, A_TIMED, A_GUARD_TIMED, A_ABSENT,
+    A_WAY_BEGINS, A_WAY_GUARD_BEGINS, A_WAY_GUARDS, A_ABSENT_BEGINS, A_ABSENTS, A_GUARD_AFTER,
+    T_VARIABLES, T_ABSENT, T_LATE, T_PAIRED, T_MOVING, T_BEGINS, T_VARIABLE, T_KIND, T_SLOT, T_LAST, T_NTH, T_COUNT,
+    T_LOOP_BEGINS, T_LOOP_SLOT, T_LOOP_VARIABLE, T_LOOP_PAIRS, T_NEED_BEGINS, T_NEED_SLOT, T_NEED_VARIABLE, T_NEED_KIND,
+    R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
+    E_BEGINS, E_USABLE, E_UPTO, B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
+) = range(7, 60)  # fmt: skip
+"""Lists in the tables, of which the head tells where they begin.
+
+`A_...`, the automaton; variables and guards are numbers, sets of variables are bits. The transitions of state `s` are
+`A_BEGINS[s]` to `A_BEGINS[s + 1]`; each reads a variable, leads to a target, is later than the last events of the
+variables `A_AFTER`, and closes guards. Of each state: the variables that may come next, those that are open (may still
+take events), those for whose last time steps and guards ask, those that NOT may still forbid; and the ways in which a
+match may end there, with the guards that stay open. A guard forbids its `A_ABSENTS` behind the last events of
+`A_GUARD_AFTER`.
+
+`T_...`, the terms of conditions; each is the program of its number. Its variables, the variable of NOT (or -1), whether
+it waits for an event, the variables of whose consecutive events it speaks, those of which each new event is asked
+about. Its references: the variable, what is named, the slot of the register, that of the event before, the number of an
+event by its number, and the slot that counts. The sets that it goes over, and the registers that it needs.
+
+`R_...`, registers by variable: the kind, the slot, the number of an event, the slot of the event before (of NTH the one
+that counts); the slot of each variable's last time; and the first rows of the matrix that tell for each event the first
+that is alike for a register, and the code whose greatest is remembered.
+
+`E_...`, the events that each variable may take, and the first row that tells how many of them come before an event.
+
+`B_...`, events by their value, for terms that equate an event that a variable takes with a remembered one: the row of
+each term and variable, or -1; the reference that is remembered; the first row of the matrix that tells its bucket; and
+the buckets.
+"""
+
+HEAD = 60
+SAME_ROW, LATER_ROW, UNTIL_ROW = range(3)
+"""Rows of the matrix: the first event of the same time, of a later one, and the first that is too late for an event."""
+ROWS = 3
+
+
+def pack(numbers: Mapping[int, int], lists: Mapping[int, np.ndarray]) -> np.ndarray:
+    """Return numbers and lists as one array."""
+    head = np.zeros(HEAD, np.int64)
+    size = HEAD
+    for field, values in lists.items():
+        head[field] = size
+        size += len(values)
+    for field, number in numbers.items():
+        head[field] = number
+    return np.concatenate([head, *lists.values()]).astype(np.int64)
+
+
+@register_jitable
+def at(tables, field, place):
+    """Return an element of a list in the tables."""
+    return tables[tables[field] + place]

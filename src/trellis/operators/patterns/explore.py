@@ -1,0 +1,228 @@
+"""Explores the matches of groups by the compiled tables, with room that grows up to a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.errors import OverflowInCondition, TrellisError
+from trellis.events.slice import Groups, Slice
+from trellis.kernels.explore import count as c
+from trellis.kernels.explore import graph as g
+from trellis.kernels.explore import matches as m
+from trellis.kernels.explore import report as r
+from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
+from trellis.kernels.explore.lists import Lists, make_lists
+from trellis.language.syntax import Report
+from trellis.memory import free_memory
+from trellis.operators.patterns.paths import Paths
+from trellis.operators.patterns.tables import Compiled, compile_tables
+from trellis.operators.patterns.variables import Variables
+from trellis.plan.plan import Plan
+from trellis.plan.registers import register_text
+
+Ints = NDArray[np.int64]
+MOST_VERTICES = 1 << 25  # matches so far of one group
+MOST_EDGES = 1 << 30
+LEAST_VERTICES, LEAST_LISTS = 1 << 12, 1 << 10
+MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
+ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
+SAMPLED = 1 << 18  # vertices that are looked at for what multiplies them
+
+
+class Room:
+    """The arrays that an exploration works in."""
+
+    def __init__(self, compiled: Compiled, places: int) -> None:
+        self.compiled, self.places = compiled, places
+        self.vertices, self.edges, self.lists = LEAST_VERTICES, 4 * LEAST_VERTICES, LEAST_LISTS
+        self._make_graph()
+        self._make_lists()
+
+    @property
+    def width(self) -> int:
+        """The numbers of a match so far."""
+        return self.compiled.number(t.WIDTH)
+
+    def _make_graph(self) -> None:
+        self.graph = g.make_graph(self.vertices, self.edges, self.width, self.places)
+
+    def _make_lists(self) -> None:
+        compiled = self.compiled
+        variables, terms = compiled.number(t.VARIABLES), compiled.number(t.TERMS)
+        self.known: Lists = make_lists(self.lists, 8 * self.lists)
+        self.longer: Lists = make_lists(self.lists, 8 * self.lists)
+        self.scratch = m.Scratch(
+            np.zeros(int(compiled.begins[-1]) + 1, np.int64), *compiled.programs.scratch(),
+            np.empty(self.lists, np.int64), np.empty(self.lists, np.int64), np.empty(self.lists, np.int64),
+            np.zeros((max(m.LOOPS, variables), 4), np.int64), np.zeros(terms + 1, np.int64),
+        )  # fmt: skip
+        self.asked = np.empty(terms + 1, np.int64)
+        self.fresh = np.empty((variables, self.width), np.int64)
+
+    def grow(self, status: int, size: int) -> None:
+        """Make more room for what there was none for, or refuse."""
+        if status == m.TROUBLE:
+            raise self.compiled.misfit(int(self.scratch.decided[-1]), self.scratch.events)
+        if status == r.NO_BITS:
+            raise TrellisError(
+                f"REPORT maximal compares every two of the matches so far of {size:,} events, which are too many",
+                "Use REPORT unextendable, a shorter WITHIN, or a partition such as `[id]`.",
+            )
+        bytes_needed = 2 * (self.vertices * (8 * self.width + 48) + 4 * self.edges + 150 * self.lists)
+        if status == g.NO_VERTICES and (2 * self.vertices > MOST_VERTICES or bytes_needed > free_memory()):
+            raise self.too_many(self.graph.rows, f"more than {self.vertices:,} matches so far", size)
+        if status == g.NO_EDGES and (2 * self.edges > MOST_EDGES or bytes_needed > free_memory()):
+            raise self.too_many(self.graph.rows, f"more than {self.edges:,} steps between matches so far", size)
+        if status == m.NO_ROOM and (2 * self.lists > MOST_VERTICES or bytes_needed > free_memory()):
+            raise self.too_many(self.graph.rows, f"more than {self.lists:,} different sets of events", size)
+        if status == g.NO_VERTICES:
+            self.vertices *= 2
+            self.edges = max(self.edges, 2 * self.vertices)
+            self._make_graph()
+        elif status == g.NO_EDGES:
+            self.edges *= 2
+            self._make_graph()
+        else:
+            self.lists *= 4
+            self._make_lists()
+
+    def too_many(self, rows: Ints, what: str, size: int) -> TrellisError:
+        """Return the error for too many matches so far, with the register that multiplies them most."""
+        rows, compiled = rows[:SAMPLED], self.compiled
+        different = [len(np.unique(rows[:, m.SLOTS + slot])) for slot in range(len(compiled.registers))]
+        why = ""
+        if different:
+            register = compiled.registers[int(np.argmax(different))]
+            texts = [
+                one.condition.text
+                for one in compiled.guardings
+                if register.variable in one.variables and register in map(one.register, one.references)
+            ]
+            asks = f", for `{texts[0]}`" if texts else ""
+            why = f"; most of all they differ in {register_text(register, compiled.guardings[0].singles)}{asks}"
+        return TrellisError(f"there are {what} of {size:,} events{why}", ADVICE)
+
+
+class Exploration:
+    """The matches of a slice by exploration."""
+
+    def __init__(self, plan: Plan, events: Slice, variables: Variables) -> None:
+        self.plan, self.events, self.variables = plan, events, variables
+        self._classes = 0
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The tables."""
+        try:
+            return compile_tables(self.plan, self.events, self.variables)
+        except OverflowInCondition:  # perhaps of an event that is never asked: then no value of it is an extreme
+            plain = tuple(replace(one, sets=True) for one in self.variables.guardings)
+            return compile_tables(self.plan, self.events, replace(self.variables, guardings=plain))
+
+    def paths(self, groups: Groups, first: int, last: int) -> Paths:
+        """Return the results of the groups `[first, last)` as paths."""
+        room, found = self._room(groups, first, last), []
+        for graphs, sizes in self._graphs(groups, first, last, room):
+            found += self._reported(graphs, room, sizes)
+        return _joined(found)
+
+    def vertices(self, groups: Groups) -> int:
+        """Return how many matches so far there are."""
+        room = self._room(groups, 0, len(groups))
+        return sum(len(graphs.events) for graphs, _ in self._graphs(groups, 0, len(groups), room))
+
+    def _room(self, groups: Groups, first: int, last: int) -> Room:
+        most = int((groups.hi[first:last] - groups.lo[first:last]).max(initial=0))
+        return Room(self.compiled, most * self.compiled.number(t.VARIABLES))
+
+    def _graphs(self, groups: Groups, first: int, last: int, room: Room) -> Iterator[tuple[GroupGraphs, Ints]]:
+        """Yield the graphs of groups, and their numbers of events."""
+        compiled = self.compiled
+        lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
+        status = 1
+        while status:
+            status, at, graphs = explore_groups(
+                compiled.tables, compiled.columns, compiled.programs.programs, room.known, room.scratch, room.graph,
+                room.asked, room.fresh, lo, hi, first, last,
+            )  # fmt: skip
+            yield graphs, hi[first:at] - lo[first:at]
+            if status:
+                first = at
+                room.grow(status, int(hi[at] - lo[at]))
+
+    def classes(self, groups: Groups) -> int:
+        """Return how many matches so far are told apart when they are counted, at most at once."""
+        self.counts(groups)
+        return self._classes
+
+    def counts(self, groups: Groups) -> list[int]:
+        """Return the exact numbers of matches of groups, where all of them are results."""
+        compiled, first, last = self.compiled, 0, len(groups)
+        lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
+        room, chosen = Room(compiled, 0), self._chosen
+        size, limbs = LEAST_VERTICES, 1
+        variables, row = compiled.number(t.VARIABLES), np.empty(room.width, np.int64)
+        classes = c.make_classes(size, room.width, variables, limbs)
+        totals, found = np.zeros((len(groups), limbs), np.uint64), []
+        while True:
+            status, at = c.count_groups(
+                compiled.tables, compiled.columns, compiled.programs.programs, room.known, room.scratch, classes, row,
+                room.fresh[0], room.asked, lo, hi, first, last, chosen, totals,
+            )  # fmt: skip
+            found += [sum(limb << (64 * i) for i, limb in enumerate(one)) for one in totals[first:at].tolist()]
+            if status == 0:
+                self._classes = int(classes.sizes[c.MOST])
+                return found
+            first = at
+            if status == c.NO_LIMBS:
+                limbs *= 2
+                totals = np.zeros((len(groups), limbs), np.uint64)
+            elif status == c.NO_CLASSES:
+                size *= 2
+                if size > MOST_VERTICES or size * self._class_bytes(room, limbs) > free_memory():
+                    rows = classes.rows
+                    raise room.too_many(rows, f"more than {size // 2:,} different matches so far", int(hi[at] - lo[at]))
+            else:
+                room.grow(status, int(hi[at] - lo[at]))
+            classes = c.make_classes(size, room.width, variables, limbs)
+
+    def _class_bytes(self, room: Room, limbs: int) -> int:
+        return 8 * room.width + 16 * limbs + 40 + self.compiled.number(t.VARIABLES) * (24 * c.QUICK + 6)
+
+    @property
+    def _chosen(self) -> NDArray[np.bool_]:
+        return np.empty(0, np.bool_) if self.events.begins is None else self.events.begins
+
+    def _reported(self, graphs: GroupGraphs, room: Room, sizes: Ints) -> list[list[NDArray[Any]]]:
+        """Return the results of groups that were explored."""
+        chosen = self._chosen
+        mode, same = MODES[self.plan.bound.report], self.compiled.columns[t.SAME_ROW]
+        found, group = [], 0
+        while True:
+            status, group, *arrays = report_groups(graphs, group, mode, same, room.longer, room.scratch.members, chosen)
+            found.append(arrays)
+            if status == 0:
+                return found
+            room.grow(status, int(sizes[group]))
+
+
+def _joined(parts: list[list[NDArray[Any]]]) -> Paths:
+    if len(parts) == 1:
+        events, variables, offsets, targets, begins, ambiguous = parts[0]
+    else:
+        columns = [*zip(*parts, strict=True)]
+        vertices = np.cumsum([0, *(len(one) for one in columns[0])])
+        edges = np.cumsum([0, *(len(one) for one in columns[3])])
+        events, variables = np.concatenate(columns[0]), np.concatenate(columns[1])
+        offsets = np.concatenate([[0], *(one[1:] + edge for one, edge in zip(columns[2], edges, strict=False))])
+        targets = np.concatenate([one + v for one, v in zip(columns[3], vertices, strict=False)]).astype(np.int32)
+        begins = np.concatenate([[0], *(one[1:] + v for one, v in zip(columns[4], vertices, strict=False))])
+        ambiguous = np.concatenate(columns[5])
+    return Paths(events, variables, offsets, targets, begins, ambiguous)

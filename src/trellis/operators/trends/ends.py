@@ -1,0 +1,192 @@
+"""The best trends by a key of their first and last events, such as a gain in percent, on the attribute index.
+
+For one first event the key rises or falls with the value of the last one, whatever it is computed of: every operation
+is rounded the same way in one direction. So the best key of the trends from an event is that of the least or the
+greatest last value which they reach, and two passes tell it for all events. Only the first events with the best keys
+are then looked at, one after another; from each, trends come in the order of the key of their last event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trellis.errors import TrellisError
+from trellis.events.columns.evaluate import evaluate
+from trellis.events.columns.ordering import rank_codes, row_codes
+from trellis.events.columns.types import normalise
+from trellis.events.slice import Ints, Slice
+from trellis.kernels.best import nodes
+from trellis.kernels.best.search import NOWHERE
+from trellis.language.bound import Column, Operation, Ordering, Output, OutputKind
+from trellis.language.syntax import Which
+from trellis.limits import is_of_ends
+from trellis.operators.batch import PathBatch
+from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
+from trellis.operators.trends.search import BestSearch, Links, Space
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
+
+
+def ends_key(orderings: tuple[Ordering, ...], events: Slice) -> EndsKey | None:
+    """Return the only key of ORDER BY, if the first and last events decide it and values allow to search by it."""
+    if len(orderings) != 1 or not is_of_ends(orderings[0].output):
+        return None
+    key = EndsKey(orderings[0], events)
+    return key if key.is_monotone else None
+
+
+@dataclass(frozen=True)
+class EndsKey:
+    """A key of ORDER BY that is computed of attributes of the first and the last event."""
+
+    ordering: Ordering
+    events: Slice
+
+    @property
+    def sign(self) -> int:
+        """1 where a greater value is better, -1 where a smaller one is."""
+        return 1 if self.ordering.descending else -1
+
+    @cached_property
+    def last(self) -> Column:
+        """The attribute of the last event."""
+        (column,) = (c for c in _columns(self.ordering.output) if c.which is Which.LAST)
+        return column
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether the key rises or falls with the last value, for any first event."""
+        usable = pa.array(self.events.usable)
+        columns = {c.name: self.events.columns[c.name].filter(usable) for c in _columns(self.ordering.output)}
+        for column in columns.values():
+            if pa.types.is_floating(column.type):
+                if not pc.all(pc.is_finite(column), skip_nulls=True).as_py():
+                    return False
+            elif not pa.types.is_integer(column.type):
+                return False
+        last = columns[self.last.name]
+        if last.null_count:
+            return False
+        divides = _divides_by_last(self.ordering.output)
+        return not divides or pc.all(pc.greater(last, 0)).as_py() or pc.all(pc.less(last, 0)).as_py()
+
+    def values(self, firsts: Ints, lasts: Ints) -> pa.Array:
+        """Return the keys of trends with these first and last events."""
+        return self._value(self.ordering.output, firsts, lasts)
+
+    def _value(self, output: Output, firsts: Ints, lasts: Ints) -> pa.Array:
+        if output.kind is OutputKind.CONSTANT:
+            assert output.constant is not None
+            return evaluate(output.constant, _no_columns, len(firsts))
+        if output.column is not None:
+            return self.events.columns[output.column.name].take(
+                pa.array(lasts if output.column.which is Which.LAST else firsts)
+            )
+        names = [f"_{i}" for i in range(len(output.arguments))]
+        values = {
+            name: normalise(self._value(argument, firsts, lasts), argument.type)
+            for name, argument in zip(names, output.arguments, strict=True)
+        }
+        columns = tuple(Column("", n, Which.EACH, None, a.type) for n, a in zip(names, output.arguments, strict=True))
+        operation = Operation(output.function, columns, output.type, output.function)
+        return evaluate(operation, lambda column: values[column.name], len(firsts))
+
+
+def _columns(output: Output) -> list[Column]:
+    own = [] if output.column is None else [output.column]
+    return [*own, *(column for argument in output.arguments for column in _columns(argument))]
+
+
+def _divides_by_last(output: Output) -> bool:
+    by = output.arguments[1:] if output.function == "/" else ()
+    found = any(c.which is Which.LAST for argument in by for c in _columns(argument))
+    return found or any(map(_divides_by_last, output.arguments))
+
+
+def _no_columns(column: Column) -> pa.Array:
+    raise AssertionError(f"a constant reads no column, but this one reads {column.name}")
+
+
+class EndsSearch:
+    """Searches the best trends of one task, whose links are those of the index, by a key of both ends.
+
+    Parameters
+    ----------
+    key
+        The key.
+    links
+        The links of the task, with its window.
+    tasks
+        The one task.
+    ok
+        The events that may be used.
+    """
+
+    def __init__(self, key: EndsKey, links: Links, tasks: TrendTasks, ok: Flags) -> None:
+        self.key, self.links, self.tasks, self.ok = key, links, tasks, ok
+        self._lo, self._hi = int(tasks.lo[0]), int(tasks.hi[0])
+
+    def best(self, limit: int) -> PathBatch | None:
+        """Return trends among which the best are, with all of these; None where a key cannot be computed."""
+        try:
+            return self._best(limit)
+        except (TrellisError, pa.ArrowInvalid):  # an integer that overflows: going through all tells where
+            return None
+
+    def _best(self, limit: int) -> PathBatch | None:
+        starts, reached = self._starts()
+        values = pa.concat_arrays([self.key.values(starts, lasts) for lasts in reached])
+        if pa.types.is_decimal(values.type):
+            return None  # one of more than 38 digits is shown as NULL
+        both = self.key.sign * row_codes([values]).reshape(2, -1)
+        if pa.types.is_floating(values.type):
+            shown = values.fill_null(0.0).to_numpy(zero_copy_only=False).reshape(2, -1)
+            if np.isnan(shown).any() or (~np.isfinite(shown) & (both[0] != both[1])).any():
+                return None  # between an infinite key and another one may be what is no number
+        best = both.max(axis=0)
+        order = np.lexsort([starts, -best])[:limit]
+        found: list[PathBatch] = []
+        for place in order.tolist():
+            start, of_best = int(starts[place]), place + len(starts) * int(both[1, place] > both[0, place])
+            if found and self._is_enough(found, values[of_best], start, limit):
+                break
+            found.append(self._from(start, limit))
+        return PathBatch.concat(found)
+
+    def _starts(self) -> tuple[Ints, list[Ints]]:
+        """Return the events at which trends start, and two last events of each: with the least and greatest value."""
+        assert self.links.window is not None
+        codes = rank_codes([self.key.events.columns[self.key.last.name]])[0]
+        event = np.zeros(codes.max(initial=0) + 1, np.int64)
+        known = np.flatnonzero(codes >= 0)
+        event[codes[known]] = known
+        none = np.zeros(len(codes), np.int64)
+        ends = [self.links.best_suffixes(self._lo, none, codes, sign) for sign in (-1, 1)]
+        starts = np.flatnonzero(self.links.window.starts & (ends[0][:, 1] != NOWHERE))
+        return starts + self._lo, [event[codes[starts, 0]] for codes in ends]
+
+    def _from(self, start: int, limit: int) -> PathBatch:
+        """Return the best trends that start at an event."""
+        events = np.arange(start, self._hi)
+        codes = np.zeros(len(self.ok), np.int64)
+        codes[start : self._hi] = row_codes([self.key.values(np.full(len(events), start), events)])
+        one, number = np.array([start]), self.tasks
+        task = TrendTasks(one, number.hi, one, number.group, number.number, True, number.every)
+        keys = OrderKeys((OrderWord(nodes.HIGH, self.key.sign, last=codes),))
+        search = BestSearch(Space(self.links, task, 1, NO_BOUND, self._hi - start), keys, self.ok)
+        found = search.best(np.zeros(1, np.int64), np.zeros(1, np.int64), limit)
+        assert found is not None
+        return found
+
+    def _is_enough(self, found: list[PathBatch], following: pa.Scalar, start: int, limit: int) -> bool:
+        """Return whether no trend from a start, the best of which has a certain key, comes before the best ones."""
+        paths = PathBatch.concat(found)
+        firsts = paths.firsts.astype(np.int64)
+        values = self.key.values(firsts, paths.lasts.astype(np.int64))
+        codes = self.key.sign * row_codes([pa.concat_arrays([values, pa.array([following.as_py()], values.type)])])
+        ahead = (codes[:-1] > codes[-1]) | ((codes[:-1] == codes[-1]) & (firsts < start))
+        return int(ahead.sum()) >= limit
