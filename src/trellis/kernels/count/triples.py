@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from trellis.kernels.count.algebra import add, gather, settle, step
 from trellis.kernels.count.passes import CROSS, FEW, MERGE, SERVE, _merge, _of_task, _part, one_pass
+from trellis.kernels.jit import njit
 
 RUN = 32  # events of a list whose pairs are simply tried
 
