@@ -186,8 +186,17 @@ def _sequence(plan: Plan, algorithm: str) -> OperatorSpec:
 
 
 def _refuse_join(plan: Plan, algorithm: str) -> UsageError | None:
-    if plan.join is None:
-        return UsageError("the pattern repeats, or selects events otherwise than by skip-till-any", OTHER)
+    join = plan.join
+    if join is None:
+        return UsageError(
+            f"the algorithm `{algorithm}` is for fixed sequences such as SEQ(A a, B b), and for AND and OR of such, "
+            f"under SELECT {Select.ANY}",
+            "Leave the algorithm out.",
+        )
+    if algorithm in (TREE, CONDENSED):
+        what = "NOT" if any(arm.gaps for arm in join.arms) else "OR" if len(join.arms) > 1 else ""
+        if what:
+            return UsageError(f"the algorithm `{algorithm}` takes no {what}", "Leave the algorithm out, or use walk.")
     if algorithm in DEFAULTS and plan.positions is not None and plan.positions.indexable:
         return UsageError("an index for each step counts without going far", OTHER)
     return None
@@ -195,12 +204,16 @@ def _refuse_join(plan: Plan, algorithm: str) -> UsageError | None:
 
 def _join(plan: Plan, algorithm: str) -> OperatorSpec:
     assert plan.join is not None
+    asked = algorithm in OF_SEQUENCES
     reason = "a pattern without repetition: its variables are joined, in the order of time that it asks for"
-    asked = "the algorithm was asked for"
     return OperatorSpec(
-        o.JOINS, o.JOINS, reason if algorithm in DEFAULTS else asked, join_texts(plan.join),
-        otherwise=_pattern(plan, algorithm), unless=OVERFLOW,
-    )  # fmt: skip
+        o.JOIN_TREE if algorithm in (TREE, CONDENSED) else o.JOINS,
+        algorithm if asked else WALK,
+        "the algorithm was asked for" if asked else reason,
+        join_texts(plan.join),
+        otherwise=_pattern(plan, algorithm),
+        unless=OVERFLOW,
+    )
 
 
 # --- Any pattern ------------------------------------------------------------------------------------------------
@@ -233,6 +246,6 @@ OPERATORS = (
     Entry(tuple(NAMED), _refuse_named, _named),
     Entry(DEFAULTS, _refuse_trends, _trends),
     Entry((*DEFAULTS, *OF_SEQUENCES), _refuse_sequence, _sequence),
-    Entry((*DEFAULTS, WALK), _refuse_join, _join),
+    Entry((*DEFAULTS, *OF_SEQUENCES), _refuse_join, _join),
     Entry(DEFAULTS, _takes_all, _pattern),
 )

@@ -53,7 +53,10 @@ class JoinOperator(QueryOperator):
 
     def __init__(self, plan: Plan, events: Slice, threads: int = 1, structure: JoinStructure | None = None) -> None:
         super().__init__(plan, events, threads)
-        self.structure = structure or JoinStructure(plan, events, threads)
+        self.structure = structure or self._make_structure()
+
+    def _make_structure(self) -> JoinStructure:
+        return JoinStructure(self.plan, self.events, self.threads)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again where it is needed."""
@@ -61,7 +64,7 @@ class JoinOperator(QueryOperator):
 
     def variant(self, plan: Plan, events: Slice) -> JoinOperator:
         """Return an operator for the same matches with other output."""
-        return JoinOperator(plan, events, self.threads, self.structure)
+        return type(self)(plan, events, self.threads, self.structure)
 
     @property
     def counts(self) -> Counts:

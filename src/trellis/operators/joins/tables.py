@@ -59,6 +59,7 @@ class PairTest:
     kind: int
     left: Ints
     right: Ints
+    condition: Condition | None = None
 
 
 @dataclass
@@ -178,13 +179,13 @@ class JoinCandidates:
         if one.key_next is not None and one.key_prev is not None:
             keep[u] &= one.key_prev >= 0
             keep[v] &= one.key_next >= 0
-            self.pairs.append(PairTest(u, v, kernel.EQUAL, one.key_prev, one.key_next))
+            self.pairs.append(PairTest(u, v, kernel.EQUAL, one.key_prev, one.key_next, condition))
         for above, below in zip(one.above, one.below, strict=True):
-            self.pairs.append(PairTest(u, v, kernel.GREATER, below, above))
+            self.pairs.append(PairTest(u, v, kernel.GREATER, below, above, condition))
         for after, before in zip(one.differ_next, one.differ_prev, strict=True):
             keep[u] &= before >= 0
             keep[v] &= after >= 0
-            self.pairs.append(PairTest(u, v, kernel.DIFFERENT, before, after))
+            self.pairs.append(PairTest(u, v, kernel.DIFFERENT, before, after, condition))
         return True
 
     def _add_gap(self, arm: SlotArm, gap: Gap) -> None:
