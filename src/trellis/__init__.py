@@ -4,21 +4,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trellis.errors import (
+    BindError,
+    DataError,
+    ListingRefused,
+    MemoryExhausted,
+    OperatorFailed,
+    OutOfRange,
+    QueryError,
+    QuerySyntaxError,
+    ReservedError,
+    TrellisError,
+    UsageError,
+)
 from trellis.providers import provide
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from os import PathLike
 
     from trellis.api.pipeline import Pipeline
     from trellis.api.query import Query
     from trellis.graphs import Merger, Operator, Splitter
+    from trellis.methods import Methods
     from trellis.results.compact import Rows
 
 
-def query(text: str) -> Query:
-    """Return the query that a text stands for.
+def query(text: str | PathLike[str]) -> Query:
+    """Return the query that a text stands for, or that is in a file: `trellis.query("rising.tq")`.
 
     Raises
     ------
@@ -85,4 +100,30 @@ provide("local engine", _local_engine)
 provide("archives on Spark", _archives_on_spark)
 provide("Spark frames", _spark_frames)
 
-__all__ = ["__version__", "expand", "pipeline", "query"]
+
+def __getattr__(name: str) -> object:
+    if name != "Methods":
+        raise AttributeError(f"module 'trellis' has no attribute {name!r}")
+    from trellis.methods import Methods
+
+    return Methods
+
+
+__all__ = [
+    "BindError",
+    "DataError",
+    "ListingRefused",
+    "MemoryExhausted",
+    "Methods",
+    "OperatorFailed",
+    "OutOfRange",
+    "QueryError",
+    "QuerySyntaxError",
+    "ReservedError",
+    "TrellisError",
+    "UsageError",
+    "__version__",
+    "expand",
+    "pipeline",
+    "query",
+]

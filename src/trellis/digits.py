@@ -7,6 +7,7 @@ from typing import SupportsIndex
 
 _CONVERTED = 10**4000  # what Python itself converts, with some to spare
 _SIZES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+LINE = 60  # digits that a message shows
 _LARGE = 1e6  # from here on a number is given by its exponent
 
 
@@ -28,12 +29,12 @@ def digits_of(number: int) -> str:
 
 
 def number_text(number: int) -> str:
-    """Return a number with all its digits (where these are more than a page, how many they are), and its size."""
+    """Return a number with all its digits (where these are more than a line, how many they are), and its size."""
     if number < 10**15:
         return f"{number:,}"
     digits = digits_of(number)
     about = f"about {digits[0]}.{digits[1:3]}e{len(digits) - 1}"
-    return f"{digits} ({about})" if len(digits) <= 1000 else f"{about}, a number of {len(digits):,} digits,"
+    return f"{digits} ({about})" if len(digits) <= LINE else f"{about}, a number of {len(digits):,} digits,"
 
 
 def bytes_text(size: int) -> str:

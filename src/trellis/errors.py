@@ -7,10 +7,13 @@ exits with code 2.
 from __future__ import annotations
 
 import difflib
+import os
+import re
 import unicodedata
 from collections.abc import Iterable
 
 WIDEST = 120  # characters of a line that a message shows
+_PART = 3  # letters from which on a name may be meant as a part of a longer one
 
 
 class TrellisError(Exception):
@@ -31,6 +34,12 @@ class TrellisError(Exception):
 
     def __str__(self) -> str:
         return self.what if self.hint is None else f"{self.what}\n{self.hint}"
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that a notebook shows: the message alone; with `TRELLIS_DEBUG` its own traceback."""
+        if os.environ.get("TRELLIS_DEBUG", "") not in ("", "0"):
+            raise NotImplementedError("the notebook shows the whole traceback")
+        return [f"{type(self).__name__}: {self}"]
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild, (type(self), self.args, self.__dict__)
@@ -123,6 +132,10 @@ class UsageError(TrellisError):
     """An option or argument is wrong."""
 
 
+class OutOfRange(UsageError, IndexError):
+    """There is no result at the position that was asked for."""
+
+
 class DataError(TrellisError):
     """The events are wrong: a missing file, a bad row, a repeated id."""
 
@@ -149,12 +162,21 @@ class ListingRefused(TrellisError):
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Return the known name that `name` was probably meant to be, or None where none is as near as `cutoff`."""
-    candidates = sorted(c for c in set(known) if 0.6 * len(c) <= len(name) <= len(c) / 0.6)
+    known = set(known)
+    candidates = sorted(c for c in known if 0.6 * len(c) <= len(name) <= len(c) / 0.6)
     folded = {c.casefold(): c for c in reversed(candidates)}
     if name.casefold() in folded:
         return folded[name.casefold()]
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
-    return folded[close[0]] if close else None
+    return folded[close[0]] if close else _longer(name, known)
+
+
+def _longer(name: str, known: Iterable[str]) -> str | None:
+    """Return the one known name that has `name` as a part, as `amount_paid` has `amount`; None for none or several."""
+    if len(name) < _PART:
+        return None
+    parts = sorted({c for c in known if name.casefold() in re.split(r"[\W_]+", c.casefold())})
+    return parts[0] if len(parts) == 1 else None
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from decimal import Decimal
+from typing import Any
 
 from trellis.errors import UsageError, did_you_mean
 from trellis.limits import DEFAULT_MAX_TRENDS
@@ -54,6 +55,41 @@ class Methods:
         """Return the settings of the algorithm, as a plan carries them."""
         limit = None if self.memory_limit is None else size_in_bytes(self.memory_limit)
         return AlgorithmSettings(self.anchors, limit, self.optimizer, self.construction, max_trends=max_trends)
+
+
+def methods_of(methods: Methods | None, by_name: Mapping[str, Any]) -> Methods:
+    """Return methods that are given in one object, or field by field.
+
+    Raises
+    ------
+    UsageError
+        If they are given in both ways, or there is no such field.
+    """
+    known = [field.name for field in fields(Methods)]
+    for name in by_name:
+        if name not in known:
+            options = (
+                "time",
+                "type",
+                "event_id",
+                "params",
+                "report_mode",
+                "max_trends",
+                "on_bad_rows",
+                "engine",
+                "spark",
+            )
+            raise UsageError(
+                f"detect() has no option `{name}`",
+                did_you_mean(name, (*options, "methods", *known), f"Options are {', '.join(options)} and methods."),
+            )
+    if methods is None:
+        return Methods(**by_name)
+    if by_name:
+        raise UsageError(f"methods= and {', '.join(by_name)}= are given together", "Put all of them into methods=.")
+    if not isinstance(methods, Methods):
+        raise UsageError(f"methods is a {type(methods).__name__}", "Give trellis.Methods(algorithm=...).")
+    return methods
 
 
 def check_methods(methods: Methods, engine: str) -> None:

@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.cases import COMMAND, RISING, names_in, run_process, start
+from tests.cli.cases import COMMAND, RISING, assert_mistake, names_in, run_process, start
 
 ENDLESS = "PATTERN Stock+ s[] WHERE s[i].price > s[i-1].price REPORT any"  # has some 10^13 results
 LIMIT = 4 << 30  # bytes of address space; compilers take one or two of them
@@ -41,6 +42,24 @@ def test_a_signal_ends_it_and_leaves_nothing(samples: Path, tmp_path: Path, numb
     assert names_in(tmp_path) == []
 
 
+@pytest.mark.slow
+def test_a_second_writer_of_an_output_is_refused_and_a_kill_leaves_no_lock(
+    samples: Path, prices: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "results" / "out"
+    first = start("detect", ENDLESS, samples / "stock.csv", "--engine", "local", *UNBOUNDED, "--out", out)
+    wait_for(lambda: any(out.parent.glob(".out.*/new/*")), first)
+    for engine in ("local", "spark"):  # before Spark is started
+        second = run_process("detect", RISING, prices, "--engine", engine, "--out", out, "--overwrite")
+        assert_mistake(second, f"process {first.pid} on ", "is writing the output", "Wait for its end")
+    os.killpg(first.pid, signal.SIGKILL)
+    first.communicate()
+    third = run_process("detect", RISING, prices, "--engine", "local", "--out", out, "--quiet")
+    assert third.code == 0, third.err
+    assert names_in(out.parent) == ["out"]
+    assert pq.read_table(out).num_rows == 2
+
+
 def test_a_traceback_is_shown_where_asked(tmp_path: Path) -> None:
     asked = run_process("detect", RISING, tmp_path / "none.csv", "--engine", "local", TRELLIS_DEBUG="1")
     assert asked.code == 2
@@ -66,7 +85,7 @@ def test_progress_that_is_asked_for_is_not_shown_in_a_pipe_either(prices: Path) 
 @pytest.mark.slow
 @pytest.mark.parametrize("delay", [1.5, 3.0, 4.5, 7.0, 12.0])
 def test_sigterm_while_spark_starts_is_quiet_and_leaves_no_jvm(prices: Path, delay: float) -> None:
-    process = start("count", RISING, prices)
+    process = start("count", RISING, prices, "--engine", "spark")
     time.sleep(delay)
     process.send_signal(signal.SIGTERM)
     assert process.communicate(timeout=60) == ("", "")

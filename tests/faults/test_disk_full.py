@@ -12,6 +12,7 @@ import pytest
 
 import trellis
 from tests.compare import plain_rows
+from tests.engines.spark.cluster import QUICKLY
 from tests.engines.spark.stream.test_stream import RISING, batch, events, found, nearly_sorted, write_files
 from tests.faults.disks import nearly_full, small_disk
 from tests.streams.test_bucket import in_any_order
@@ -41,7 +42,7 @@ def test_a_full_disk_in_the_middle_of_a_write(tmp_path: Path, engine: str) -> No
     pq.write_table(many, tmp_path / "many.parquet")
     with small_disk(tmp_path / "disk", 8) as disk:
         out = disk / "out"
-        asked = ("--event-id", "id", "--out", out, "--engine", engine, "--overwrite")
+        asked = ("--event-id", "id", "--out", out, "--engine", engine, "--overwrite", *QUICKLY * (engine == "spark"))
         assert run("detect", MANY, tmp_path / "few.parquet", *asked).returncode == 0
         before = pq.read_table(out)
         with nearly_full(disk, 200_000):
@@ -67,7 +68,7 @@ def test_a_full_disk_in_the_middle_of_a_stream(tmp_path: Path, full: str) -> Non
         places = {"output": tmp_path / "out", "checkpoint": tmp_path / "cp"} | {full: disk / full}
         given = ("--out", places["output"], "--checkpoint", places["checkpoint"], "--watermark", "3 s")
         more = ("--event-id", "id", "--files-a-batch", "1", "--available-now", "--flush")
-        conf = ("--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.driver.memory=1g")
+        conf = ("--conf", "spark.sql.shuffle.partitions=2", "--conf", "spark.driver.memory=1g", *QUICKLY)
         command = ("stream", RISING, tmp_path / "in", *given, *more, *conf)
         with nearly_full(disk, 60_000):
             told_no_room(run(*command))

@@ -41,7 +41,7 @@ def random_window(seed: int, n: int, every: bool) -> tuple[IndexWindow, naive.Gr
     ok = np.ones(n, np.bool_)
     starts = np.array([every or x not in led_to for x in range(n)])
     ends = np.array([not row for row in graph])
-    return IndexWindow(0, 9, later, value, firsts, lasts, starts, ends, ok, every), graph
+    return IndexWindow(0, 9, later, value, firsts, lasts, starts, ends, ok, every, np.empty(0, np.int64)), graph
 
 
 @pytest.mark.parametrize("limbs", [(0, 0), ()])

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from hypothesis import strategies as st
 
 from trellis.language import syntax as s
+from trellis.language.functions import CAST_TYPES
 
 T = TypeVar("T")
 PLAIN = ["a", "b", "s1", "price", "Größe", "_x", "i", "time", "NEXT", "first", "count", "TIMESTAMP", "min", "e5"]
@@ -98,12 +99,20 @@ class Drawer:
         def inner() -> s.Expression:
             return self.value(depth - 1, leaf)
 
-        kind = self.one(["negative", "arithmetic", "arithmetic", "arithmetic", "abs", "coalesce"])
+        kind = self.one(["negative", "arithmetic", "arithmetic", "arithmetic", "abs", "coalesce", "cast", "case"])
         if kind == "negative":
             return s.Negative(inner())
         if kind == "arithmetic":
             return s.Arithmetic(self.one("+-*/%"), inner(), inner())
-        return s.Call("ABS", (inner(),)) if kind == "abs" else s.Call("COALESCE", self.some(inner, 1, 3))
+        if kind == "cast":
+            return s.Cast(inner(), self.one(list(CAST_TYPES)))
+        if kind == "case":
+            tests = self.some(lambda: self.condition(1, leaf, None), 1, 2)
+            return s.Case(tests, tuple(inner() for _ in tests), inner() if self.one([False, True]) else None)
+        if kind == "abs":
+            one = self.one(["ABS", "ROUND", "SQRT", "LOWER", "DAY_OF_WEEK"])
+            return s.Call(one, (inner(),))
+        return s.Call("COALESCE", self.some(inner, 1, 3))
 
     # Conditions
 

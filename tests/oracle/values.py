@@ -12,6 +12,7 @@ from typing import Any
 from trellis.language import syntax
 
 from .events import MICROSECOND, OracleError, to_micros
+from .functions import CAST_KINDS, FUNCTIONS, cast
 
 Evaluate = Callable[[Any], Any]
 EXACT = Context(prec=500)
@@ -125,6 +126,11 @@ def compile_expression(node: syntax.Node, leaf: Leaf, params: Mapping[str, Any])
     def recur(inner: syntax.Node) -> Typed:
         return compile_expression(inner, leaf, params)
 
+    def test_of(inner: syntax.Node) -> Evaluate:
+        from .conditions import compile_condition
+
+        return compile_condition(inner, leaf, params)
+
     own = leaf(node)
     if own is not None:
         return own
@@ -155,6 +161,15 @@ def compile_expression(node: syntax.Node, leaf: Leaf, params: Mapping[str, Any])
             return Typed(inner.kind, lambda at: absolute(inner.evaluate(at)))
         case syntax.Call("COALESCE", arguments):
             return _coalesce(*settle(*(recur(argument) for argument in arguments)))
+        case syntax.Call(function, arguments):
+            return _function(function, *settle(*(recur(argument) for argument in arguments)))
+        case syntax.Case(tests, values, otherwise):
+            given = [*values] if otherwise is None else [*values, otherwise]
+            return _case([test_of(test) for test in tests], settle(*map(recur, given)))
+        case syntax.Cast(operand, name):
+            (inner,) = settle(recur(operand))
+            kind = CAST_KINDS[name]
+            return Typed(kind, lambda at: _unless_null(lambda x: cast(x, inner.kind, kind), inner.evaluate(at)))
     raise OracleError(f"{node!r} has no meaning here")
 
 
@@ -234,14 +249,46 @@ def _result_kind(op: str, left: str, right: str) -> str:
     raise OracleError(f"{left} {op} {right} has no meaning")
 
 
-def _coalesce(*operands: Typed) -> Typed:
+def _function(name: str, *operands: Typed) -> Typed:
+    kind, function = FUNCTIONS[name]
+
+    def evaluate(at: Any) -> Any:
+        values = [operand.evaluate(at) for operand in operands]
+        return None if None in values else clean(function(*values))
+
+    return Typed(kind or operands[0].kind, evaluate)
+
+
+def _unless_null(function: Evaluate, value: Any) -> Any:
+    return None if value is None else function(value)
+
+
+def _case(tests: list[Evaluate], operands: tuple[Typed, ...]) -> Typed:
+    kind, convert = _common(*operands)
+
+    def evaluate(at: Any) -> Any:
+        values = [operand.evaluate(at) for operand in operands]
+        holding = next((i for i, test in enumerate(tests) if test(at)), len(tests))
+        value = values[holding] if holding < len(values) else None
+        return None if value is None else convert(value)
+
+    return Typed(kind, evaluate)
+
+
+def _common(*operands: Typed) -> tuple[str, Callable[[Any], Any]]:
+    """Find the one kind of several values, and how to make it of them."""
     kinds = {operand.kind for operand in operands} - {"null"}
     if len(kinds) > 1:
         if not kinds <= NUMBERS:
-            raise OracleError(f"COALESCE of values of different kinds: {sorted(kinds)}")
+            raise OracleError(f"values of different kinds: {sorted(kinds)}")
         kinds = {"float"} if "float" in kinds else {"decimal"}
     kind = kinds.pop() if kinds else "null"
     convert: Callable[[Any], Any] = {"float": float, "decimal": Decimal}.get(kind, lambda value: value)
+    return kind, convert
+
+
+def _coalesce(*operands: Typed) -> Typed:
+    kind, convert = _common(*operands)
 
     def evaluate(at: Any) -> Any:
         values = [operand.evaluate(at) for operand in operands]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trellis.engines.options import RunOptions
 from trellis.errors import UsageError, did_you_mean
-from trellis.events.source import EventSource
+from trellis.events.labels import with_labels
+from trellis.events.source import EventSource, paths_of
+from trellis.io.sources import are_small
 from trellis.language.schema import choose_time
 from trellis.methods import check_methods
+from trellis.plan.choice import JOIN
 
 if TYPE_CHECKING:
     from trellis.api.query import Query
@@ -39,8 +43,8 @@ def detect(query: Query, data: Any, options: RunOptions, engine: str | None = No
         raise UsageError(
             f"there is no engine `{engine}`", did_you_mean(engine, ENGINES, "Engines are local and spark.")
         )
-    source = EventSource.of(data)
-    if engine == "spark" or (engine is None and source.is_for_spark):
+    source, options = _identified(EventSource.of(data), options)
+    if _runs_on_spark(source, options, engine, spark):
         from trellis.engines.spark.batch.detect import detect as detect_there
 
         check_methods(options.methods, "spark")
@@ -53,6 +57,23 @@ def detect(query: Query, data: Any, options: RunOptions, engine: str | None = No
     found = detect_here(query, source, options)
     found.inputs = source.paths
     return found
+
+
+def _identified(source: EventSource, options: RunOptions) -> tuple[EventSource, RunOptions]:
+    """Take the labels of a pandas frame as ids where no column is named."""
+    if options.event_id is not None:
+        return source, options
+    labelled, name = with_labels(source, options.time)
+    return labelled, replace(options, event_id=name)
+
+
+def _runs_on_spark(source: EventSource, options: RunOptions, engine: str | None, spark: Any) -> bool:
+    """Return whether Spark runs a query: asked for, over its data frames, or over files that are not small."""
+    if engine is not None or not source.is_for_spark:
+        return engine == "spark"
+    if spark is not None or options.methods.algorithm == JOIN or source.has_spark_frames:
+        return True
+    return not are_small(paths for table in source.tables.values() if (paths := paths_of(table)))
 
 
 def arrivals(query: Query, options: RunOptions) -> Arrivals:

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from html import escape
 from typing import TYPE_CHECKING, Any
 
+from trellis.api.query_files import text_or_file
 from trellis.errors import UsageError
 from trellis.language.binder import bind
 from trellis.language.parser import parse
 from trellis.language.printer import to_query_text
 from trellis.language.schema import Schema
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.methods import Methods
+from trellis.methods import Methods, methods_of
 from trellis.plan.choice import make_plan
-from trellis.plan.explain import explain_data, explain_text
 from trellis.plan.plan import Plan
-from trellis.plan.spec import AUTO
 
 if TYPE_CHECKING:
+    from trellis.api.explanation import Explanation
     from trellis.engines.local.arrivals import Arrivals
     from trellis.results.results import Results
 
 
 class Query:
-    """A query of the Trellis language; make one with `trellis.query(text)`."""
+    """A query of the Trellis language; make one with `trellis.query(text)`, or with the path of a file."""
 
-    def __init__(self, text: str) -> None:
-        if not isinstance(text, str):
-            raise UsageError(f"a query is a text, not a {type(text).__name__}")
-        self.text = text
+    def __init__(self, text: str | os.PathLike[str]) -> None:
+        self.text = text = text_or_file(text)
         self.syntax = parse(text)
 
     def plan(
@@ -37,9 +37,35 @@ class Query:
         """Return the plan for events of a schema."""
         return make_plan(bind(self.syntax, self.text, schema, params, report_mode))
 
-    def explain(self, params: Mapping[str, Any] | None = None, report_mode: str | None = None) -> str:
-        """Return an explanation as text: the query's meaning, and how it runs."""
-        return explain_text(explain_data(self.plan(None, params, report_mode)))
+    def explain(
+        self, data: Any = None, *, params: Mapping[str, Any] | None = None, report_mode: str | None = None,
+        **options: Any,
+    ) -> Explanation:  # fmt: skip
+        """Return an explanation: the query's meaning, and how it runs; with events, how many of what there are.
+
+        Parameters
+        ----------
+        data
+            Events, as `detect` takes them; the results are counted, and none is listed.
+        params, report_mode
+            As in `detect`.
+        options
+            The other options of `detect`.
+
+        Returns
+        -------
+        Explanation
+            A text, which a notebook shows with the automaton drawn above it; `data` has the same for programs.
+        """
+        from trellis.api.explanation import explanation_of_plan, explanation_of_results
+
+        if data is not None:
+            return explanation_of_results(self.detect(data, params=params, report_mode=report_mode, **options))
+        if options:
+            raise UsageError(
+                f"explain() without events has no use for {', '.join(options)}", "Give it the events, too."
+            )
+        return explanation_of_plan(self.plan(None, params, report_mode))
 
     def detect(
         self,
@@ -50,15 +76,12 @@ class Query:
         event_id: str | None = None,
         params: Mapping[str, Any] | None = None,
         report_mode: str | None = None,
-        algorithm: str = AUTO,
-        construction: str = AUTO,
-        anchors: int | None = None,
-        memory_limit: int | str | None = None,
-        optimizer: str = AUTO,
         max_trends: int = DEFAULT_MAX_TRENDS,
         on_bad_rows: str = "error",
         engine: str | None = None,
         spark: Any = None,
+        methods: Methods | None = None,
+        **by_name: Any,
     ) -> Results:
         """Find the trends of events; nothing is listed before it is asked for.
 
@@ -73,38 +96,28 @@ class Query:
             Values of the query's parameters.
         report_mode
             Overrides REPORT: `unextendable`, `maximal` or `any`.
-        algorithm
-            How results are found. Of trends: `auto` and `ranks` find each by its rank; `join`, on Spark only, extends
-            all paths together by joins, as the ABI paper does; and the papers' other algorithms by their names, such
-            as `dfs`, `bfs` and `anchor`. Of fixed sequences: `auto` and `walk` go depth first
-            over lists of candidates; `tree` joins partial matches in a tree plan, and `condensed` does so with groups
-            of equal values where that pays.
-        construction
-            How the graph is built: `auto`; of a named algorithm also `dynamic`, event by event, `dynamic-range`, with
-            ranges of edges, or `parallel`, on threads; of `join` also `spark`, by Spark's own operations.
-        anchors
-            How many attribute vertices `anchor` takes as anchors; by default it chooses.
-        memory_limit
-            What the partial trends that a named algorithm stores may take, 8 bytes for each event: a number of bytes
-            or a text such as `2G`.
-        optimizer
-            How `h-cet` cuts the graph: `exhaustive`, `bnb-paper`, `bnb`, `greedy`, or `auto`.
         max_trends
             The bound on listing.
         on_bad_rows
             `error`, or `drop` to leave out rows without a readable time or id.
         engine
-            `local` or `spark`; by default Arrow tables, pandas and polars frames run in this process, Spark frames and
-            paths on Spark.
+            `local` or `spark`; by default Arrow tables, pandas and polars frames, and files of less than 64 MB
+            together, run in this process, Spark frames and larger files on Spark.
         spark
             The Spark session to use; by default the active one, or a new local one.
+        methods
+            The papers' algorithms by name, with their settings, as `trellis.Methods(algorithm="h-cet",
+            memory_limit="2G")`; see there. Results are the same with all of them.
+        by_name
+            The fields of `methods` one by one (`algorithm`, `construction`, `anchors`, `memory_limit`, `optimizer`), as
+            they were given before there was `methods`.
         """
         from trellis.api.dispatch import detect
         from trellis.engines.options import RunOptions
 
         options = RunOptions(
             time=time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
-            on_bad_rows=on_bad_rows, methods=Methods(algorithm, construction, anchors, memory_limit, optimizer),
+            on_bad_rows=on_bad_rows, methods=methods_of(methods, by_name),
         )  # fmt: skip
         return detect(self, data, options, engine, spark)
 
@@ -177,4 +190,13 @@ class Query:
         return to_query_text(self.syntax)
 
     def __repr__(self) -> str:
-        return f"trellis.query({self.text!r})"
+        return f"trellis.query({' '.join(self.text.split())!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the text with its keywords marked, and the parameters that it waits for."""
+        from trellis.api.notebook import highlighted, parameters_of
+        from trellis.results.display import html_page
+
+        names = sorted(parameters_of(self.syntax))
+        waiting = f'<p class="facts">parameters {escape(", ".join(names))}</p>' if names else ""
+        return html_page(f"<pre>{highlighted(to_query_text(self.syntax))}</pre>{waiting}")

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
+from trellis.api.query_files import query_text
 from trellis.cli import options as o
 from trellis.cli.console import Step, progress
 from trellis.cli.engine import started
 from trellis.cli.history import print_answer, print_exact, print_info
-from trellis.cli.queries import query_text
 from trellis.cli.show import plural
 from trellis.cli.stream import EVERY, asked_to_stop
 from trellis.errors import UsageError
@@ -57,6 +58,13 @@ class SameLeaf(StrEnum):
     NO = "no"
 
 
+@dataclass(frozen=True)
+class ArchiveEngine(o.EngineOptions):
+    """The options about where an archive is made: in this process, unless Spark is asked for."""
+
+    engine: o.EngineName = o.EngineChoice.LOCAL
+
+
 def archive_app() -> typer.Typer:
     """Return the group of commands."""
     app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
@@ -66,9 +74,11 @@ def archive_app() -> typer.Typer:
     return app
 
 
+@o.takes_options
 def build(
     events: Paths,
     archive: Place,
+    where: ArchiveEngine,
     time: Annotated[str, typer.Option("--time", metavar="COLUMN", help="The column of times.")],
     type: Annotated[str, typer.Option("--type", metavar="COLUMN", help="The column of names.")],
     event_id: o.EventId = None,
@@ -96,9 +106,6 @@ def build(
     ] = "sample",
     input_format: InputFormat = None,
     time_format: o.TimeFormat = None,
-    engine: o.EngineName = o.EngineChoice.LOCAL,
-    master: o.Master = None,
-    conf: o.Conf = None,
     json: o.Json = False,
 ) -> None:
     """Make an archive of events."""
@@ -106,7 +113,7 @@ def build(
     from trellis.io.places import check_apart
 
     check_apart(archive, events)
-    with progress(not json) as step, started(o.EngineOptions(engine, master, tuple(conf or ()))) as session:
+    with progress(not json) as step, started(where) as session:
         table = _events(step, session, events, time, {type}, input_format, time_format)
         made = Archive.build(
             table, archive, time=time, type=type, event_id=event_id, leaf=leaf, false_positive=false_positive,
@@ -116,25 +123,32 @@ def build(
     print_info(made, json)
 
 
+@o.takes_options
 def append(
-    events: Paths, archive: Place, input_format: InputFormat = None, time_format: o.TimeFormat = None,
-    engine: o.EngineName = o.EngineChoice.LOCAL, master: o.Master = None, conf: o.Conf = None, json: o.Json = False,
-) -> None:  # fmt: skip
+    events: Paths,
+    archive: Place,
+    where: ArchiveEngine,
+    input_format: InputFormat = None,
+    time_format: o.TimeFormat = None,
+    json: o.Json = False,
+) -> None:
     """Add later events to an archive."""
     from trellis.archive import Archive
 
     opened = Archive.open(archive)
     about = opened.manifest
-    with progress(not json) as step, started(o.EngineOptions(engine, master, tuple(conf or ()))) as session:
+    with progress(not json) as step, started(where) as session:
         opened.append(
             _events(step, session, events, about.time, opened.texts, input_format, time_format), progress=step
         )
     print_info(opened, json)
 
 
+@o.takes_options
 def follow(
     directory: Annotated[str, typer.Argument(metavar="DIR", help="The directory that events arrive in.")],
     archive: Place,
+    spark: o.SparkOptions,
     checkpoint: Annotated[
         str, typer.Option("--checkpoint", metavar="DIR", help="Where the stream remembers how far it is.")
     ],
@@ -153,8 +167,6 @@ def follow(
     ] = None,
     input_format: o.InputFormat = None,
     time_format: o.TimeFormat = None,
-    master: o.Master = None,
-    conf: o.Conf = None,
     json: o.Json = False,
 ) -> None:
     """Append what arrives in a directory, by Structured Streaming: each batch once, also after a kill."""
@@ -167,7 +179,7 @@ def follow(
         check_apart(place, [directory])
     with progress(not json) as step:
         step("starting spark")
-    with started(o.EngineOptions(o.EngineChoice.SPARK, master, tuple(conf or ()))) as session:
+    with started(spark.engine_options) as session:
         from trellis.engines.spark.archive.follow import Following
         from trellis.engines.spark.sources.read_stream import read_stream
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,25 +16,12 @@ from rich.segment import Segment
 from rich.text import Text
 
 from trellis.errors import TrellisError
+from trellis.results.display import shown, shown_in_line
 
 DEBUG = "TRELLIS_DEBUG"
 UNBOUNDED = 10_000  # columns of an output that is not a terminal: nothing is cut or wrapped
 
 Step = Callable[[str], None]
-
-
-# Control characters but tabs and ends of lines, marks of direction, separators of lines, and halves of characters.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
-
-
-def shown(text: str) -> str:
-    r"""Return lines of text of which a terminal shows every character and obeys none: `\u001b` for it, as in JSON."""
-    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def shown_in_line(text: str) -> str:
-    """Return a text as `shown` does, on one line."""
-    return shown(text.replace("\n", "\\n").replace("\t", "\\t"))
 
 
 class ShownConsole(Console):
@@ -110,7 +96,8 @@ def line_writer() -> Callable[[memoryview], object]:
 _doing: list[str] = []
 
 
-def _remember(what: str) -> None:
+def now_doing(what: str) -> None:
+    """Remember the step that is being done."""
     _doing[:] = [what]
 
 
@@ -123,7 +110,7 @@ def doing() -> str | None:
 def progress(wanted: bool) -> Iterator[Step]:
     """Give a function that tells what is being done now; on a terminal a line shows it, with the time it takes."""
     if not wanted or not _is_terminal(sys.stderr):
-        yield _remember
+        yield now_doing
         return
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -134,7 +121,7 @@ def progress(wanted: bool) -> Iterator[Step]:
             task = bar.add_task("starting", total=None)
 
             def show(what: str) -> None:
-                _remember(what)
+                now_doing(what)
                 bar.update(task, description=shown_in_line(what))
 
             yield show

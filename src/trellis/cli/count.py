@@ -9,7 +9,7 @@ from trellis.cli.console import Step, out, progress
 from trellis.cli.queries import read_query
 from trellis.cli.running import RunRequest, Stopwatch, running, total_of
 from trellis.cli.show import plural, print_rows
-from trellis.cli.summary import Summary, query_text
+from trellis.cli.summary import Summary, query_text, rows_as_json
 
 if TYPE_CHECKING:
     from trellis.io.outputs import OutputTarget
@@ -17,43 +17,19 @@ if TYPE_CHECKING:
 ROWS = 20
 
 
+@o.takes_options
 def count(
     query: o.QueryText,
-    events: o.EventPaths = None,
-    tables: o.Tables = None,
-    time: o.Time = None,
-    type: o.TypeColumn = None,
-    event_id: o.EventId = None,
-    time_format: o.TimeFormat = None,
-    input_format: o.InputFormat = None,
-    on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
-    param: o.Params = None,
-    report_mode: o.ReportMode = None,
-    engine: o.EngineName = o.EngineChoice.SPARK,
-    master: o.Master = None,
-    conf: o.Conf = None,
-    output: o.Out = None,
-    format: o.Format = o.OutputFormat.PARQUET,
-    overwrite: o.Overwrite = False,
-    raw_csv: o.RawCsv = False,
-    progress: o.ShowProgress = True,
-    quiet: o.Quiet = False,
-    json: o.Json = False,
+    events: o.EventOptions,
+    meaning: o.QueryOptions,
+    engine: o.EngineOptions,
+    output: o.OutputOptions,
 ) -> None:
     """Count the results of a query for each window and partition, exactly; nothing is listed.
 
     With AGGREGATE the query's aggregates are printed too, and `--out` gets them in place of the counts.
     """
-    request = RunRequest(
-        read_query(query),
-        o.EventOptions(
-            tuple(events or ()), o.event_tables(tables), time, type, event_id, time_format, input_format, on_bad_rows
-        ),
-        o.EngineOptions(engine, master, tuple(conf or ())),
-        o.pairs("--param", param),
-        report_mode,
-    )
-    run_count(request, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
+    run_count(RunRequest(read_query(query), events, engine, meaning.params, meaning.report_mode), output)
 
 
 def run_count(request: RunRequest, output: o.OutputOptions) -> None:
@@ -68,11 +44,12 @@ def run_count(request: RunRequest, output: o.OutputOptions) -> None:
     ):
         summary, counted, aggregated = _counted(trends, output, target, step, clock)
     if output.json:
-        summary.print_json(**({} if aggregated is None else {"aggregates": _as_json(aggregated)}))
+        rows = {"counts": rows_as_json(counted)}
+        summary.print_json(**rows, **({} if aggregated is None else {"aggregates": rows_as_json(aggregated)}))
     elif output.quiet:
         out().print(str(summary.results))
     else:
-        _print(request, summary, counted, aggregated)
+        _print(request, summary, counted, aggregated, output.wide)
 
 
 def _counted(
@@ -94,26 +71,19 @@ def _counted(
     return summary, counted, aggregated
 
 
-def _as_json(rows: Any) -> str:
-    """Return rows as a JSON array, each as a line of `--format json`."""
-    from trellis.io.json_text import json_lines
-
-    return f"[{', '.join(line for batch in rows.to_batches() for line in json_lines(batch).to_pylist())}]"
-
-
-def _print(request: RunRequest, summary: Summary, counted: Any, aggregated: Any) -> None:
+def _print(request: RunRequest, summary: Summary, counted: Any, aggregated: Any, wide: bool) -> None:
     console = out()
-    console.print(f"{summary.query}\nover {request.events.described}, engine {request.engine.engine}", style="bold")
+    console.print(f"{summary.query}\nover {request.events.described}, engine {request.where.engine}", style="bold")
     if len(counted.column_names) > 2:  # a query with neither windows nor partition has only the total
-        _print_some(counted, "with results")
+        _print_some(counted, "with results", wide)
     if aggregated is not None:
-        _print_some(aggregated, "of aggregates")
+        _print_some(aggregated, "of aggregates", wide)
     summary.print_facts()
 
 
-def _print_some(rows: Any, what: str) -> None:
+def _print_some(rows: Any, what: str, wide: bool) -> None:
     console = out()
     if rows.num_rows:
-        print_rows(console, rows.slice(0, ROWS))
+        print_rows(console, rows.slice(0, ROWS), wide)
     if rows.num_rows > ROWS:
         console.print(f"and {plural(rows.num_rows - ROWS, 'more row', 'more rows')} {what}\n")

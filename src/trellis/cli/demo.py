@@ -95,7 +95,7 @@ class _TourEngine:
         from trellis.cli.running import RunRequest, detected
         from trellis.cli.text_columns import text_columns
 
-        events = o.EventOptions((path,), {}, event_id="event_id")
+        events = o.EventOptions(files=[path], event_id="event_id")
         request = RunRequest(trellis.query(query), events, self.options, params)
         data = read_events(events, text_columns(request.query.syntax, params), self.spark)
         return detected(request, data, self.spark)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,16 +12,14 @@ from trellis.cli import options as o
 from trellis.cli.console import Step, out, progress
 from trellis.cli.queries import read_query
 from trellis.cli.running import RunRequest, Stopwatch, listed_size, running
-from trellis.cli.show import plural, print_rows
-from trellis.cli.summary import Summary, query_text
+from trellis.cli.show import number, plural, print_rows
+from trellis.cli.summary import Summary, query_text, rows_as_json
 from trellis.limits import DEFAULT_MAX_TRENDS
-from trellis.methods import Methods
-from trellis.plan.spec import AUTO
 
 if TYPE_CHECKING:
     from trellis.io.outputs import OutputTarget
 
-ROWS = 10
+ROWS, JSON_ROWS = 10, 1000  # that are shown, and that `--json` prints
 
 Limit = Annotated[
     int | None,
@@ -37,49 +37,30 @@ MaxTrends = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class ListingOptions:
+    """The options about how many results are listed."""
+
+    limit: Limit = None
+    max_trends: MaxTrends = DEFAULT_MAX_TRENDS
+
+
+@o.takes_options
 def detect(
     query: o.QueryText,
-    events: o.EventPaths = None,
-    tables: o.Tables = None,
-    time: o.Time = None,
-    type: o.TypeColumn = None,
-    event_id: o.EventId = None,
-    time_format: o.TimeFormat = None,
-    input_format: o.InputFormat = None,
-    on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
-    param: o.Params = None,
-    report_mode: o.ReportMode = None,
-    limit: Limit = None,
-    max_trends: MaxTrends = DEFAULT_MAX_TRENDS,
-    algorithm: o.Algorithm = AUTO,
-    construction: o.Construction = AUTO,
-    anchors: o.Anchors = None,
-    memory_limit: o.MemoryLimit = None,
-    optimizer: o.Optimizer = AUTO,
-    engine: o.EngineName = o.EngineChoice.SPARK,
-    master: o.Master = None,
-    conf: o.Conf = None,
-    output: o.Out = None,
-    format: o.Format = o.OutputFormat.PARQUET,
-    overwrite: o.Overwrite = False,
-    raw_csv: o.RawCsv = False,
-    progress: o.ShowProgress = True,
-    quiet: o.Quiet = False,
-    json: o.Json = False,
+    events: o.EventOptions,
+    meaning: o.QueryOptions,
+    listing: ListingOptions,
+    methods: o.MethodOptions,
+    engine: o.EngineOptions,
+    output: o.OutputOptions,
 ) -> None:
     """Find the trends of a query: print the first and a summary, and write them all into a directory."""
     request = RunRequest(
-        read_query(query, limit),
-        o.EventOptions(
-            tuple(events or ()), o.event_tables(tables), time, type, event_id, time_format, input_format, on_bad_rows
-        ),
-        o.EngineOptions(engine, master, tuple(conf or ())),
-        o.pairs("--param", param),
-        report_mode,
-        max_trends,
-        Methods(algorithm, construction, anchors, memory_limit, optimizer),
-    )
-    run_detect(request, o.OutputOptions(output, str(format), overwrite, progress, quiet, json, raw_csv))
+        read_query(query, listing.limit), events, engine, meaning.params, meaning.report_mode, listing.max_trends,
+        methods.methods,
+    )  # fmt: skip
+    run_detect(request, output)
 
 
 def run_detect(request: RunRequest, output: o.OutputOptions) -> None:
@@ -94,9 +75,9 @@ def run_detect(request: RunRequest, output: o.OutputOptions) -> None:
     ):
         summary, rows = _output_and_summary(trends, output, target, step, clock)
     if output.json:
-        summary.print_json()
+        summary.print_json(**_json_rows(rows, summary, bool(trends.plan.bound.aggregates)))
     elif not output.quiet:
-        _print(request, summary, rows, bool(trends.plan.bound.aggregates))
+        _print(request, summary, rows, bool(trends.plan.bound.aggregates), output.wide)
 
 
 def _output_and_summary(
@@ -109,21 +90,46 @@ def _output_and_summary(
         rows = trends.aggregates().to_arrow()
     else:
         size = listed_size(trends)
-        if not (output.json or output.quiet):
+        if not (output.quiet or (output.json and output.out is not None)):
             step("listing the first results")
-            rows = trends.first(ROWS).to_arrow()
+            rows = trends.first(JSON_ROWS if output.json else ROWS).to_arrow()
     if target is not None:
         step(f"writing {plural(size, 'result')}")
-        trends.write(target, format=output.format, raw_csv=output.raw_csv)
+        _write(trends, target, output, size, step)
     step("summing up")
     return Summary(query_text(trends), trends.statistics, size, clock.seconds, output.out, total), rows
 
 
-def _print(request: RunRequest, summary: Summary, rows: Any, aggregated: bool) -> None:
+def _write(trends: Any, target: OutputTarget, output: o.OutputOptions, size: int, step: Step) -> None:
+    """Write the results; in this process it is told how far that has got."""
+    if trends.engine != "local" or trends.plan.bound.aggregates:
+        trends.write(target, format=output.format, raw_csv=output.raw_csv)
+        return
+    from trellis.io.results import write_results
+
+    def batches() -> Iterator[Any]:
+        rows = 0
+        for batch in trends.batches():
+            yield batch
+            rows += batch.num_rows
+            step(f"writing {number(rows)} of {plural(size, 'result')}")
+
+    write_results(batches(), trends.schema, target, output.format, raw_csv=output.raw_csv)
+
+
+def _json_rows(rows: Any, summary: Summary, aggregated: bool) -> dict[str, str]:
+    """Return the rows for `--json`, and how many of the result are left out; with `--out` they are in the files."""
+    if rows is None:
+        return {}
+    left_out = 0 if aggregated else summary.results - rows.num_rows
+    return {"rows": rows_as_json(rows), **({"rows_left_out": f'"{left_out}"'} if left_out else {})}
+
+
+def _print(request: RunRequest, summary: Summary, rows: Any, aggregated: bool, wide: bool) -> None:
     console = out()
-    console.print(f"{summary.query}\nover {request.events.described}, engine {request.engine.engine}", style="bold")
+    console.print(f"{summary.query}\nover {request.events.described}, engine {request.where.engine}", style="bold")
     if rows.num_rows:
-        print_rows(console, rows.slice(0, ROWS))
+        print_rows(console, rows.slice(0, ROWS), wide)
         shown = min(rows.num_rows, ROWS)
         whole = rows.num_rows if aggregated else summary.results
         if whole > shown:

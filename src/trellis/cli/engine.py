@@ -8,15 +8,34 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
 from trellis.cli.console import silence
-from trellis.cli.options import EngineChoice, EngineOptions
+from trellis.cli.options import EngineChoice, EngineOptions, EventOptions
 from trellis.errors import UsageError
+from trellis.methods import Methods
+from trellis.plan.choice import JOIN
 
 PATIENCE = 8.0  # seconds for Spark to stop after an error; then the JVM goes with this process
+
+
+def chosen_engine(options: EngineOptions, events: EventOptions, methods: Methods | None = None) -> EngineOptions:
+    """Return where to run.
+
+    What is small runs in this process, where Spark would take longer to start than to work. Spark runs the rest, and
+    whatever looks like its own: settings of Spark, its algorithm, directories that it wrote, other storage.
+    """
+    from trellis.io.sources import are_small
+
+    if options.engine is not None:
+        return options
+    spark = options.master is not None or bool(options.conf) or (methods is not None and methods.algorithm == JOIN)
+    tables = [list(events.paths)] if events.paths else list(events.tables.values())
+    here = not spark and are_small(tables, events.input_format)
+    return replace(options, engine=EngineChoice.LOCAL if here else EngineChoice.SPARK)
 
 
 @contextmanager
@@ -35,12 +54,14 @@ def started(options: EngineOptions) -> Iterator[Any]:
         with _without_pandas():
             yield None
         return
+    from trellis.engines.spark.session.failures import in_driver
     from trellis.engines.spark.session.session import stop_session
 
     session = _session(options.master, settings)
     with _noticed_interrupts() as interrupted:
         try:
-            yield session
+            with in_driver():  # wherever the JVM ended
+                yield session
         except BaseException:
             stopping = threading.Thread(target=stop_session, args=(session,), daemon=True)
             stopping.start()

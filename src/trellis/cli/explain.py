@@ -5,60 +5,42 @@ from __future__ import annotations
 import json as json_text
 from typing import TYPE_CHECKING, Any
 
+from trellis.api.algorithms import algorithm_facts
 from trellis.cli import options as o
-from trellis.cli.algorithms import algorithm_facts
 from trellis.cli.console import out
 from trellis.cli.console import progress as shown_progress
 from trellis.cli.queries import read_query
-from trellis.methods import Methods, check_methods, with_methods
-from trellis.plan.spec import AUTO
+from trellis.methods import check_methods, with_methods
 
 if TYPE_CHECKING:
     from trellis.cli.running import RunRequest
 
 
+@o.takes_options
 def explain(
     query: o.QueryText,
-    events: o.EventPaths = None,
-    tables: o.Tables = None,
-    time: o.Time = None,
-    type: o.TypeColumn = None,
-    event_id: o.EventId = None,
-    time_format: o.TimeFormat = None,
-    input_format: o.InputFormat = None,
-    on_bad_rows: o.OnBadRows = o.BadRows.ERROR,
-    param: o.Params = None,
-    report_mode: o.ReportMode = None,
-    algorithm: o.Algorithm = AUTO,
-    construction: o.Construction = AUTO,
-    anchors: o.Anchors = None,
-    memory_limit: o.MemoryLimit = None,
-    optimizer: o.Optimizer = AUTO,
-    engine: o.EngineName = o.EngineChoice.SPARK,
-    master: o.Master = None,
-    conf: o.Conf = None,
+    events: o.EventOptions,
+    meaning: o.QueryOptions,
+    methods: o.MethodOptions,
+    engine: o.EngineOptions,
     progress: o.ShowProgress = True,
     json: o.Json = False,
 ) -> None:
     """Explain a query: its pattern, conditions, windows and output; with events, its operator and exact counts too."""
     parsed = read_query(query)
-    given = o.EventOptions(
-        tuple(events or ()), o.event_tables(tables), time, type, event_id, time_format, input_format, on_bad_rows
-    )
-    params = o.pairs("--param", param)
-    methods = Methods(algorithm, construction, anchors, memory_limit, optimizer)
-    check_methods(methods, engine)
-    if given.given:
+    if events.given:
+        from trellis.cli.events import check_given
         from trellis.cli.running import RunRequest
 
-        where = o.EngineOptions(engine, master, tuple(conf or ()))
-        data = _with_events(
-            RunRequest(parsed, given, where, params, report_mode, methods=methods), progress and not json
-        )
+        request = RunRequest(parsed, events, engine, meaning.params, meaning.report_mode, methods=methods.methods)
+        check_given(events)
+        check_methods(methods.methods, str(request.where.engine))
+        data = _with_events(request, progress and not json)
     else:
         from trellis.plan.explain import explain_data
 
-        plan = with_methods(parsed.plan(None, params, report_mode), methods)
+        check_methods(methods.methods, str(engine.engine or o.EngineChoice.SPARK))
+        plan = with_methods(parsed.plan(None, meaning.params, meaning.report_mode), methods.methods)
         data = explain_data(plan) | algorithm_facts(plan)
     _print(data, json)
 
@@ -66,11 +48,9 @@ def explain(
 def _with_events(request: RunRequest, progress: bool) -> dict[str, Any]:
     """Return the plan for the events, and what is known of them."""
     from trellis.cli.costs import listing_costs
-    from trellis.cli.events import check_given
     from trellis.cli.running import detected, engine_and_events
     from trellis.plan.explain import explain_data
 
-    check_given(request.events)
     request.query.plan(None, request.params, request.report_mode)  # a mistake in the query is reported first
     with shown_progress(progress) as step, engine_and_events(request, step) as (spark, data):
         step("preparing the events")

@@ -58,9 +58,11 @@ def graph_app() -> typer.Typer:
     return app
 
 
+@o.takes_options
 def posts(
     posts: PostsFile,
     comments: CommentsFile,
+    show: o.ShowOptions,
     k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="How many posts are shown.")] = 3,
     changes: Annotated[
         Changes,
@@ -71,9 +73,6 @@ def posts(
     ] = Changes.EXACT,
     target: Target = None,
     overwrite: o.Overwrite = False,
-    show_progress: o.ShowProgress = True,
-    quiet: o.Quiet = False,
-    json: o.Json = False,
 ) -> None:
     """Print the posts with the largest scores whenever they change.
 
@@ -82,14 +81,16 @@ def posts(
     """
     from trellis.papers import debs2016 as debs
 
-    shown = o.OutputOptions(target, "", overwrite, show_progress, quiet, json)
+    shown = o.OutputOptions(**vars(show), out=target, overwrite=overwrite)
     _run("posts", [posts, comments], shown, lambda **how: debs.posts(posts, comments, k=k, changes=str(changes), **how))
 
 
+@o.takes_options
 def communities(
     comments: CommentsFile,
     likes: LikesFile,
     friendships: FriendshipsFile,
+    show: o.ShowOptions,
     k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="How many comments are shown.")],
     d: Annotated[int, typer.Option("--d", min=0, metavar="SECONDS", help="For how long a comment takes part.")],
     community: Annotated[
@@ -97,9 +98,6 @@ def communities(
     ] = Community.CLIQUE,
     target: Target = None,
     overwrite: o.Overwrite = False,
-    show_progress: o.ShowProgress = True,
-    quiet: o.Quiet = False,
-    json: o.Json = False,
 ) -> None:
     """Print the comments that the largest communities of friends like whenever they change.
 
@@ -107,7 +105,7 @@ def communities(
     """
     from trellis.papers import debs2016 as debs
 
-    shown = o.OutputOptions(target, "", overwrite, show_progress, quiet, json)
+    shown = o.OutputOptions(**vars(show), out=target, overwrite=overwrite)
     _run(
         "communities", [friendships, comments, likes], shown,
         lambda **how: debs.communities(friendships, comments, likes, k=k, d=d, community=str(community), **how),

@@ -134,8 +134,8 @@ def _warnings_and_logs() -> Iterator[None]:
 _NOWHERE = logging.NullHandler()
 
 app = typer.Typer(
-    cls=Commands, invoke_without_command=True, add_completion=False, rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
+    cls=Commands, invoke_without_command=True, add_completion=True, rich_markup_mode="markdown",
+    pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 QUERIES = """
 Queries, such as:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
-from typing import Annotated
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from trellis.cli.standard_input import NAME, SHOWN, events_path
 from trellis.errors import UsageError
 from trellis.language.syntax import Report
+from trellis.methods import Methods
 from trellis.plan.papers import NAMED
+from trellis.plan.spec import AUTO
 
 
 class EngineChoice(StrEnum):
@@ -38,10 +43,14 @@ class OutputFormat(StrEnum):
 
 _EVENTS, _RUN, _OUTPUT = "Events", "How it runs", "Output"
 
-QueryText = Annotated[str, typer.Argument(metavar="QUERY", help="A file that holds the query, or its text.")]
+QueryText = Annotated[
+    str, typer.Argument(metavar="QUERY", help="A file that holds the query, its text, or - for standard input.")
+]
 EventPaths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="EVENTS", help="Files, directories or globs of Parquet, CSV, JSON lines or ORC."),
+    typer.Argument(
+        metavar="EVENTS", help="Files, directories or globs of Parquet, CSV, JSON lines or ORC; - for standard input."
+    ),
 ]
 Tables = Annotated[
     list[str] | None,
@@ -92,6 +101,15 @@ InputFormat = Annotated[
         rich_help_panel=_EVENTS,
     ),
 ]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        "--delimiter",
+        metavar="SIGN",
+        help="What stands between the fields of CSV; without it the header tells: a comma, `;`, a tab or `|`.",
+        rich_help_panel=_EVENTS,
+    ),
+]
 OnBadRows = Annotated[
     BadRows,
     typer.Option(
@@ -108,8 +126,12 @@ ReportMode = Annotated[
     Report | None, typer.Option("--report-mode", help="Which trends are results; overrides REPORT of the query.")
 ]
 EngineName = Annotated[
-    EngineChoice,
-    typer.Option("--engine", help="Run on Spark, or in this process.", rich_help_panel=_RUN),
+    EngineChoice | None,
+    typer.Option(
+        "--engine",
+        help="Run on Spark, or in this process; without it, in this process if the files are less than 64 MB together.",
+        rich_help_panel=_RUN,
+    ),
 ]
 Algorithm = Annotated[
     str,
@@ -203,33 +225,85 @@ Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=_OUTPUT),
 ]
+Wide = Annotated[
+    bool,
+    typer.Option("--wide", help="Show all columns, also where the terminal is too narrow.", rich_help_panel=_OUTPUT),
+]
+
+
+# --- Groups of options, which commands take as one --------------------------------------------------------------
+
+
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each field of its parameters that are groups of options.
+
+    A group is a dataclass whose fields are annotated as Typer wants its parameters. It is declared here, or beside the
+    one command that has it, and no command repeats what is in it.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {}
+    parameters: list[Parameter] = []
+    for one in signature(command).parameters.values():
+        kind = hints[one.name]
+        if is_dataclass(kind):
+            groups[one.name] = kind
+            own = get_type_hints(kind, include_extras=True)
+            parameters += [_parameter(field.name, own[field.name], field.default) for field in fields(kind)]
+        else:
+            parameters.append(_parameter(one.name, kind, one.default))
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        made = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        command(**made, **given)
+
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _parameter(name: str, kind: Any, default: Any) -> Parameter:
+    given = Parameter.empty if default is MISSING else default
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=given, annotation=kind)
 
 
 @dataclass(frozen=True)
-class EventOptions:
-    """The options about the events.
+class ColumnOptions:
+    """The options about the columns of events, and the files they are in."""
 
-    Attributes
-    ----------
-    paths
-        Where they are, if they are one table.
-    tables
-        Where they are by type, if they are several.
-    """
+    time: Time = None
+    type: TypeColumn = None
+    event_id: EventId = None
+    time_format: TimeFormat = None
+    input_format: InputFormat = None
+    on_bad_rows: OnBadRows = BadRows.ERROR
 
-    paths: tuple[str, ...]
-    tables: dict[str, list[str]]
-    time: str | None = None
-    type: str | None = None
-    event_id: str | None = None
-    time_format: str | None = None
-    input_format: str | None = None
-    on_bad_rows: str = "error"
+
+@dataclass(frozen=True)
+class EventOptions(ColumnOptions):
+    """The options about the events: `files` of one table, or `typed_files` of one for each type."""
+
+    files: EventPaths = None
+    typed_files: Tables = None
+    delimiter: Delimiter = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where the events are, if they are one table."""
+        return tuple(events_path(path, self.input_format) for path in self.files or ())
+
+    @property
+    def tables(self) -> dict[str, list[str]]:
+        """Where they are by type, if they are several; a type may have several paths."""
+        found: dict[str, list[str]] = {}
+        for name, path in _split("--events", self.typed_files):
+            found.setdefault(name, []).append(events_path(path, self.input_format))
+        return found
 
     @property
     def given(self) -> bool:
         """Whether there are any events."""
-        return bool(self.paths or self.tables)
+        return bool(self.files or self.typed_files)
 
     @property
     def named(self) -> list[str]:
@@ -239,17 +313,46 @@ class EventOptions:
     @property
     def described(self) -> str:
         """The paths, for a line of text."""
-        named = [f"{name}={path}" for name, paths in self.tables.items() for path in paths]
-        return ", ".join([*self.paths, *named])
+        named = [f"{name}={_described(path)}" for name, path in _split("--events", self.typed_files)]
+        return ", ".join([*map(_described, self.files or ()), *named])
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """The options about what a query means."""
+
+    param: Params = None
+    report_mode: ReportMode = None
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The values of the query's parameters."""
+        return pairs("--param", self.param)
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """The options about how results are found."""
+
+    algorithm: Algorithm = AUTO
+    construction: Construction = AUTO
+    anchors: Anchors = None
+    memory_limit: MemoryLimit = None
+    optimizer: Optimizer = AUTO
+
+    @property
+    def methods(self) -> Methods:
+        """The algorithm, with its settings."""
+        return Methods(self.algorithm, self.construction, self.anchors, self.memory_limit, self.optimizer)
 
 
 @dataclass(frozen=True)
 class EngineOptions:
-    """The options about where to run."""
+    """The options about where to run; without `engine` the events decide (`trellis.cli.engine.chosen_engine`)."""
 
-    engine: EngineChoice = EngineChoice.SPARK
-    master: str | None = None
-    conf: tuple[str, ...] = ()
+    engine: EngineName = None
+    master: Master = None
+    conf: Conf = None
 
     @property
     def settings(self) -> dict[str, str]:
@@ -258,21 +361,45 @@ class EngineOptions:
 
 
 @dataclass(frozen=True)
-class OutputOptions:
-    """The options about the output."""
+class SparkOptions:
+    """The options about Spark, for what runs nowhere else."""
 
-    out: str | None = None
-    format: str = "parquet"
-    overwrite: bool = False
-    progress: bool = True
-    quiet: bool = False
-    json: bool = False
-    raw_csv: bool = False
+    master: Master = None
+    conf: Conf = None
+
+    @property
+    def engine_options(self) -> EngineOptions:
+        """Where to run."""
+        return EngineOptions(EngineChoice.SPARK, self.master, self.conf)
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """The options about what is printed."""
+
+    progress: ShowProgress = True
+    quiet: Quiet = False
+    json: Json = False
 
     @property
     def shows_progress(self) -> bool:
         """Whether progress is wanted, if stderr is a terminal."""
         return self.progress and not self.quiet and not self.json
+
+
+@dataclass(frozen=True)
+class OutputOptions(ShowOptions):
+    """The options about the output."""
+
+    wide: Wide = False
+    out: Out = None
+    format: Format = OutputFormat.PARQUET
+    overwrite: Overwrite = False
+    raw_csv: RawCsv = False
+
+
+def _described(path: str) -> str:
+    return SHOWN if path == NAME else path
 
 
 def pairs(option: str, values: Iterable[str] | None) -> dict[str, str]:
@@ -288,14 +415,6 @@ def pairs(option: str, values: Iterable[str] | None) -> dict[str, str]:
         if name in found:
             raise UsageError(f"{option} gives `{name}` twice", "Give one value.")
         found[name] = value
-    return found
-
-
-def event_tables(values: Iterable[str] | None) -> dict[str, list[str]]:
-    """Return `--events TYPE=PATH` options as paths by type; a type may have several."""
-    found: dict[str, list[str]] = {}
-    for name, path in _split("--events", values):
-        found.setdefault(name, []).append(path)
     return found
 
 

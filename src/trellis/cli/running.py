@@ -6,11 +6,12 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from trellis.cli.console import Step
-from trellis.cli.engine import started
+from trellis.cli.engine import chosen_engine, started
 from trellis.cli.events import check_given, check_paths, read_events
 from trellis.cli.options import EngineOptions, EventOptions
 from trellis.cli.text_columns import text_columns
@@ -38,6 +39,11 @@ class RunRequest:
     max_trends: int = DEFAULT_MAX_TRENDS
     methods: Methods = field(default_factory=Methods)
 
+    @cached_property
+    def where(self) -> EngineOptions:
+        """Where it runs, which the size of the events decides if nothing else does."""
+        return chosen_engine(self.engine, self.events, self.methods)
+
 
 @contextmanager
 def running(request: RunRequest, step: Step) -> Iterator[Any]:
@@ -45,8 +51,8 @@ def running(request: RunRequest, step: Step) -> Iterator[Any]:
     check_given(request.events)
     # A mistake in the query itself, or in a path, is reported before anything is started or read.
     request.query.plan(None, request.params, request.report_mode)
-    check_methods(request.methods, request.engine.engine)
     check_paths(request.events)
+    check_methods(request.methods, str(request.where.engine))
     with engine_and_events(request, step) as (spark, data):
         step("preparing the events")
         trends = detected(request, data, spark)
@@ -75,8 +81,8 @@ def _ordered_texts(value: Value) -> Iterator[Column]:
 @contextmanager
 def engine_and_events(request: RunRequest, step: Step) -> Iterator[tuple[Any, Any]]:
     """Start the engine and read the events."""
-    step(f"starting {request.engine.engine}")
-    with started(request.engine) as spark:
+    step(f"starting {request.where.engine}")
+    with started(request.where) as spark:
         step("reading the events")
         yield spark, read_events(request.events, text_columns(request.query.syntax, request.params), spark)
 
@@ -87,7 +93,7 @@ def detected(request: RunRequest, data: Any, spark: Any) -> Any:
     return request.query.detect(
         data, time=events.time, type=events.type, event_id=events.event_id, params=request.params,
         report_mode=request.report_mode, max_trends=request.max_trends, on_bad_rows=events.on_bad_rows,
-        engine=str(request.engine.engine), spark=spark, **vars(request.methods),
+        engine=str(request.where.engine), spark=spark, **vars(request.methods),
     )  # fmt: skip
 
 

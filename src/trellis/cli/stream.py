@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import ShownConsole, err, out, print_warning, progress
+from trellis.cli.console import ShownConsole, err, now_doing, out, print_warning, progress
 from trellis.cli.engine import started
 from trellis.cli.queries import read_query
 from trellis.cli.show import plural
@@ -118,33 +118,45 @@ MaxTrends = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class StreamOptions:
+    """The options that only a stream has."""
+
+    out: OutDirectory
+    checkpoint: CheckpointDirectory
+    watermark: Watermark
+    schema: SchemaText = None
+    available_now: AvailableNow = False
+    flush: Flush = False
+    late: KeepLate = False
+    max_ahead: MaxAhead = "1 day"
+    files_a_batch: FilesABatch = None
+    max_trends: MaxTrends = DEFAULT_MAX_TRENDS
+    format: o.Format = o.OutputFormat.PARQUET
+    raw_csv: o.RawCsv = False
+
+    @property
+    def guard(self) -> str | None:
+        """How far ahead of the clock an event may be."""
+        return None if self.max_ahead.lower() == "none" else self.max_ahead
+
+
+@dataclass(frozen=True)
+class StreamColumns(o.ColumnOptions):
+    """The options about the columns of a stream's events."""
+
+    event_id: EventId = None
+    on_bad_rows: OnBadRows = o.BadRows.ERROR
+
+
+@o.takes_options
 def stream(
     arguments: Arguments,
-    output: OutDirectory,
-    checkpoint: CheckpointDirectory,
-    watermark: Watermark,
-    schema: SchemaText = None,
-    available_now: AvailableNow = False,
-    flush: Flush = False,
-    late: KeepLate = False,
-    max_ahead: MaxAhead = "1 day",
-    files_a_batch: FilesABatch = None,
-    time: o.Time = None,
-    type: o.TypeColumn = None,
-    event_id: EventId = None,
-    time_format: o.TimeFormat = None,
-    input_format: o.InputFormat = None,
-    on_bad_rows: OnBadRows = o.BadRows.ERROR,
-    param: o.Params = None,
-    report_mode: o.ReportMode = None,
-    max_trends: MaxTrends = DEFAULT_MAX_TRENDS,
-    master: o.Master = None,
-    conf: o.Conf = None,
-    format: o.Format = o.OutputFormat.PARQUET,
-    raw_csv: o.RawCsv = False,
-    progress: o.ShowProgress = True,
-    quiet: o.Quiet = False,
-    json: o.Json = False,
+    options: StreamOptions,
+    columns: StreamColumns,
+    meaning: o.QueryOptions,
+    spark: o.SparkOptions,
+    shown: o.ShowOptions,
 ) -> None:
     """Run queries over a directory that keeps growing: results come out as soon as no event can change them.
 
@@ -156,28 +168,28 @@ def stream(
 
     if not texts:
         raise UsageError("no query was given", "Write the queries first, then the directory of the events.")
-    if flush and not available_now:
+    if options.flush and not options.available_now:
         raise UsageError("--flush is for the end of the input", "Use it with --available-now.")
-    check_delay(watermark, "watermark")
-    if max_ahead.lower() != "none":
-        check_delay(max_ahead, "guard --max-ahead")
-    check_format(str(format), raw_csv)
-    _check_places(directory, output, checkpoint)
+    check_delay(options.watermark, "watermark")
+    if options.guard is not None:
+        check_delay(options.guard, "guard --max-ahead")
+    check_format(str(options.format), options.raw_csv)
+    _check_places(directory, options.out, options.checkpoint)
     request = _StreamRequest(
-        _named(texts), directory, schema, files_a_batch,
+        _named(texts), directory, options.schema, options.files_a_batch,
         {
-            "out": output, "checkpoint": checkpoint, "watermark": watermark, "format": str(format),
-            "available_now": available_now, "flush": flush, "keep_late": late,
-            "max_ahead": None if max_ahead.lower() == "none" else max_ahead, "raw_csv": raw_csv,
+            "out": options.out, "checkpoint": options.checkpoint, "watermark": options.watermark,
+            "format": str(options.format), "available_now": options.available_now, "flush": options.flush,
+            "keep_late": options.late, "max_ahead": options.guard, "raw_csv": options.raw_csv,
         },
         {
-            "time": time, "type": type, "event_id": event_id, "params": o.pairs("--param", param),
-            "report_mode": report_mode, "max_trends": max_trends, "on_bad_rows": str(on_bad_rows),
+            "time": columns.time, "type": columns.type, "event_id": columns.event_id, "params": meaning.params,
+            "report_mode": meaning.report_mode, "max_trends": options.max_trends,
+            "on_bad_rows": str(columns.on_bad_rows),
         },
-        time_format, input_format,
+        columns.time_format, columns.input_format,
     )  # fmt: skip
-    shown = o.OutputOptions(output, str(format), False, progress, quiet, json)
-    _run(request, o.EngineOptions(o.EngineChoice.SPARK, master, tuple(conf or ())), shown)
+    _run(request, spark.engine_options, shown)
 
 
 def _check_places(directory: str, output: str, checkpoint: str) -> None:
@@ -229,7 +241,7 @@ def _named(texts: list[str]) -> dict[str, Query]:
     return queries
 
 
-def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.OutputOptions) -> None:
+def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.ShowOptions) -> None:
     begun = perf_counter()
     for name, query in request.queries.items():
         try:
@@ -247,6 +259,7 @@ def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.OutputOption
         from trellis.engines.spark.sources.read_stream import read_stream
         from trellis.engines.spark.stream.running import Options, Stream
 
+        now_doing("looking at the files of the stream")
         texts = {
             name for query in request.queries.values() for name in text_columns(query.syntax, request.events["params"])
         }
@@ -256,6 +269,7 @@ def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.OutputOption
         )  # fmt: skip
         options = Options(**request.options, file_columns=tuple(frame.columns))
         stream = Stream(session, request.queries, frame, options, RunOptions(**request.events))
+        now_doing("running the stream")
         with asked_to_stop() as stop:
             stream.start()
             with _watched(stream, shown) as look:
@@ -269,6 +283,7 @@ def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.OutputOption
                 else:
                     has_warned = has_warned or _warn_of_stuck_clock(stream)
                     if request.options["flush"]:
+                        now_doing("deciding what only the end decides")
                         stream.flush()
                 look()
         problem = stream.failure
@@ -319,7 +334,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
 
 
 @contextmanager
-def _watched(stream: Stream, shown: o.OutputOptions) -> Iterator[Any]:
+def _watched(stream: Stream, shown: o.ShowOptions) -> Iterator[Any]:
     """Show on a terminal how the stream goes."""
     if not shown.shows_progress or not sys.stderr.isatty():
         yield stream.states
@@ -348,7 +363,7 @@ def live_table(stream: Stream) -> Any:
     return table
 
 
-def _print_end(stream: Stream, shown: o.OutputOptions, seconds: float) -> None:
+def _print_end(stream: Stream, shown: o.ShowOptions, seconds: float) -> None:
     totals = stream.totals
     if shown.json:
         import json

@@ -62,6 +62,13 @@ class Summary:
         print_facts(out(), facts)
 
 
+def rows_as_json(rows: Any) -> str:
+    """Return rows as a JSON array, each as a line of `--format json`."""
+    from trellis.io.json_text import json_lines
+
+    return f"[{', '.join(line for batch in rows.to_batches() for line in json_lines(batch).to_pylist())}]"
+
+
 def query_text(trends: Any) -> str:
     """Return the query of trends on one line."""
     return one_line(to_query_text(trends.plan.bound.syntax))

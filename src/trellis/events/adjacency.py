@@ -15,12 +15,17 @@ from numpy.typing import NDArray
 from trellis.errors import OverflowInCondition
 from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.ordering import match_codes, order_codes
+from trellis.events.cuts import CutRanges, Undecided, ranges_of
 from trellis.language.bound import Column, Condition, Operation, Value, columns_of
 from trellis.language.syntax import Which
+from trellis.plan.cuts import cut_of
 from trellis.plan.relation import comparison, terms, without_gap
 
 Ints = NDArray[np.int64]
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+NO_HOLE = HIGHEST - 1  # as both borders of a hole: there is none
+MOST_CLAUSES, MOST_LITERALS = 4, 4  # of what one condition with OR may become
+Literal = tuple[Ints, Ints]  # codes of the later event, and of the earlier one, that they must exceed
 SMALL = 1 << 60  # sums and differences of two such numbers stay within 64 bits
 
 
@@ -29,10 +34,12 @@ class Order:
     """Comparisons of one value of the later event with values of the earlier one.
 
     `value[y] OP earlier[x]` for each of `comparisons`, as integers that compare as the values do; `LOWEST`: no value.
+    Besides, it is not between `low[x]` and `high[x]`, or equal to one of them, for each (low, high) of `holes`.
     """
 
     value: Ints
     comparisons: tuple[tuple[str, Ints], ...]
+    holes: tuple[tuple[Ints, Ints], ...] = ()
 
 
 @dataclass
@@ -40,7 +47,8 @@ class Adjacency:
     """When an event `y` may follow an event `x`.
 
     `gives[x]` and `takes[y]` are asked of one event alone; the keys must be equal (-1: none); all comparisons of all
-    `orders` must hold; `residual` is evaluated on the pairs that are left.
+    `orders` must hold, and none of their holes be met; of each of `either`, pairs of codes of the later and of the
+    earlier event, one must have the former greater; `residual` is evaluated on the pairs that are left.
     """
 
     gives: NDArray[np.bool_]
@@ -48,6 +56,7 @@ class Adjacency:
     key_next: Ints | None = None
     key_prev: Ints | None = None
     orders: tuple[Order, ...] = ()
+    either: list[list[Literal]] = field(default_factory=list)
     residual: list[Value] = field(default_factory=list)
 
     @cached_property
@@ -73,6 +82,16 @@ class Adjacency:
     @cached_property
     def _differences(self) -> list[tuple[Ints, Ints]]:
         return [_dense(order.value, earlier) for order, op, earlier in self._comparisons() if op == "!="]
+
+    @cached_property
+    def clauses(self) -> list[list[Literal]]:
+        """The `either`, and as much for each hole of an order."""
+        holes = [
+            [(_above("<", order.value), _below("<", low)), (_above(">", order.value), _below(">", high))]
+            for order in self.orders
+            for low, high in order.holes
+        ]
+        return [*holes, *self.either]
 
     def _comparisons(self) -> Iterator[tuple[Order, str, Ints]]:
         return ((order, op, earlier) for order in self.orders for op, earlier in order.comparisons)
@@ -105,9 +124,10 @@ class _PairValues:
     def of(self, value: Value) -> pa.Array:
         """Return a value of one of the two."""
         later = any(c.which is Which.LATER for c in columns_of(value))
-        return evaluate(value, lambda column: self._column(column.name, later), self.sizes[later])
+        return evaluate(value, lambda column: self.column(column.name, later), self.sizes[later])
 
-    def _column(self, name: str, later: bool) -> pa.Array:
+    def column(self, name: str, later: bool) -> pa.Array:
+        """Return a column of one of the two."""
         if self._rows is None:
             return self.columns[name]
         if (name, later) not in self._taken:
@@ -117,63 +137,177 @@ class _PairValues:
         return self._taken[name, later]
 
 
-def encode(conditions: tuple[Condition, ...], columns: Mapping[str, pa.Array], usable: NDArray[np.bool_]) -> Adjacency:
-    """Return the adjacent conditions of one Kleene variable over sorted events."""
-    return _encode(
-        conditions, _PairValues(columns, (len(usable), len(usable)), None), Adjacency(usable.copy(), usable.copy())
-    )
+def encode(
+    conditions: tuple[Condition, ...], columns: Mapping[str, pa.Array], usable: NDArray[np.bool_], holes: bool = True
+) -> Adjacency:
+    """Return the adjacent conditions of one Kleene variable over sorted events.
+
+    Without `holes` all is comparisons; a condition that allows several ranges is one of the rest.
+    """
+    sides = _PairValues(columns, (len(usable), len(usable)), None)
+    return _Encoding(sides, Adjacency(usable.copy(), usable.copy()), holes).encode(conditions)
 
 
 def encode_rows(
     conditions: tuple[Condition, ...], columns: Mapping[str, pa.Array], earlier: Ints, later: Ints
 ) -> Adjacency:
-    """Return the codes of `encode` for rows that may be the earlier event, in rising order, and others the later."""
+    """Return the codes of `encode`, without holes, for rows that may be the earlier event, rising, and the later."""
     sizes = len(earlier), len(later)
     gives, takes = (np.ones(size, np.bool_) for size in sizes)
-    return _encode(conditions, _PairValues(columns, sizes, (earlier, later)), Adjacency(gives, takes))
+    return _Encoding(_PairValues(columns, sizes, (earlier, later)), Adjacency(gives, takes), False).encode(conditions)
 
 
-def _encode(conditions: tuple[Condition, ...], sides: _PairValues, adjacency: Adjacency) -> Adjacency:
-    ordered: dict[Value, tuple[pa.Array, list[tuple[str, pa.Array]]]] = {}
-    for condition in conditions:
-        for term in terms(condition.value):
-            try:
-                _add(term, sides, adjacency, ordered)
-            except OverflowInCondition:
-                adjacency.residual.append(term)  # perhaps no pair that is asked overflows
-    adjacency.orders = tuple(_order(later, compared) for later, compared in ordered.values())
-    return adjacency
+@dataclass
+class _Compared:
+    """A value of the later event, and all that is asked of it."""
+
+    later: pa.Array
+    values: list[tuple[str, pa.Array]] = field(default_factory=list)
+    cuts: list[CutRanges] = field(default_factory=list)
+
+    def order(self) -> Order:
+        """Return all as codes."""
+        value, *earlier = order_codes([self.later, *(array for _, array in self.values)])
+        comparisons = [(op, codes) for (op, _), codes in zip(self.values, earlier, strict=True)]
+        holes = []
+        for cut in self.cuts:
+            codes = np.append(value[cut.rows], 0)  # of what no rank has, which is not looked at
+            first, behind = _hull(cut)
+            never, top = first >= behind, len(cut.rows)
+            low, high = first[~never].any(), (behind != top)[~never].any()
+            if low or not high:
+                comparisons.append((">=", np.where(never, LOWEST, codes[np.minimum(first, top)])))
+            if high:
+                comparisons.append(("<=", np.where(never, LOWEST, codes[np.maximum(behind, 1) - 1])))
+            for end, begin in zip(cut.ends, cut.begins[1:], strict=False):
+                met = (end < begin) & (begin < top)
+                holes.append((np.where(met, codes[end], NO_HOLE), np.where(met, codes[begin - 1], NO_HOLE)))
+        return Order(value, tuple(comparisons), tuple(holes))
 
 
-def _order(later: pa.Array, compared: list[tuple[str, pa.Array]]) -> Order:
-    value, *earlier = order_codes([later, *(array for _, array in compared)])
-    return Order(value, tuple((op, codes) for (op, _), codes in zip(compared, earlier, strict=True)))
+class _Encoding:
+    """Brings conditions to codes, term by term."""
 
+    def __init__(self, sides: _PairValues, adjacency: Adjacency, holes: bool) -> None:
+        self.sides, self.adjacency, self.holes = sides, adjacency, holes
+        self.compared: dict[Value, _Compared] = {}
+        self.orders: list[Order] = []
 
-def _add(
-    term: Value,
-    sides: _PairValues,
-    adjacency: Adjacency,
-    ordered: dict[Value, tuple[pa.Array, list[tuple[str, pa.Array]]]],
-) -> None:
-    which = {c.which for c in columns_of(term)}
-    compared = comparison(term)
-    if which == {Which.LATER}:
-        adjacency.takes &= is_true(sides.of(term))
-    elif which == {Which.EARLIER}:
-        adjacency.gives &= is_true(sides.of(term))
-    elif compared is None or not _gap_is_safe(term, sides):
-        adjacency.residual.append(term)
-    elif compared.function == "=":
-        if sides.alike and _is_one_column(compared.later, compared.earlier):
-            (codes,) = match_codes([sides.of(compared.later)])
-            _add_key(codes, codes.copy(), adjacency)
+    def encode(self, conditions: tuple[Condition, ...]) -> Adjacency:
+        """Return the adjacency of all conditions."""
+        for condition in conditions:
+            for term in terms(condition.value):
+                try:
+                    self._add(term)
+                except (OverflowInCondition, Undecided):
+                    self.adjacency.residual.append(term)  # perhaps no pair that is asked overflows
+        return self._finished()
+
+    def _finished(self) -> Adjacency:
+        self.adjacency.orders = (*(one.order() for one in self.compared.values()), *self.orders)
+        return self.adjacency
+
+    def _add(self, term: Value) -> None:
+        which = {c.which for c in columns_of(term)}
+        compared, sides, adjacency = comparison(term), self.sides, self.adjacency
+        if which == {Which.LATER}:
+            adjacency.takes &= is_true(sides.of(term))
+        elif which == {Which.EARLIER}:
+            adjacency.gives &= is_true(sides.of(term))
+        elif compared is None or not _gap_is_safe(term, sides):
+            self._add_cut(term)
+        elif compared.function == "=":
+            if sides.alike and _is_one_column(compared.later, compared.earlier):
+                (codes,) = match_codes([sides.of(compared.later)])
+                _add_key(codes, codes.copy(), adjacency)
+            else:
+                next_, prev = match_codes([sides.of(compared.later), sides.of(compared.earlier)])
+                _add_key(next_, prev, adjacency)
         else:
-            next_, prev = match_codes([sides.of(compared.later), sides.of(compared.earlier)])
-            _add_key(next_, prev, adjacency)
-    else:
-        later, earlier = sides.of(compared.later), sides.of(compared.earlier)
-        ordered.setdefault(compared.later, (later, []))[1].append((compared.function, earlier))
+            later, earlier = sides.of(compared.later), sides.of(compared.earlier)
+            self.compared.setdefault(compared.later, _Compared(later)).values.append((compared.function, earlier))
+
+    def _add_cut(self, term: Value) -> None:
+        """Add a condition that cuts values into ranges, or leave it to the rest."""
+        cut = cut_of(term)
+        if cut is None:
+            self._add_either(term)
+            return
+        found = ranges_of(cut, self.sides)
+        if len(found.begins) > 1 and (cut.which is Which.EARLIER or not self.holes):
+            raise Undecided
+        if cut.which is Which.LATER:
+            self.compared.setdefault(cut.value, _Compared(self.sides.of(cut.value))).cuts.append(found)
+        else:
+            self.orders += _mirrored_orders(found, self.sides.of(cut.value))
+
+    def _add_either(self, term: Value) -> None:
+        """Add OR of conditions on different values, each of which comes to comparisons, or leave it to the rest.
+
+        `(A AND B) OR C` is `(A OR C) AND (B OR C)`.
+        """
+        is_either = isinstance(term, Operation) and term.function == "or"
+        if not self.holes or not is_either:
+            raise Undecided
+        assert isinstance(term, Operation)
+        clauses: list[list[Literal]] = [[]]
+        for arm in term.arguments:
+            clauses = [[*clause, *more] for clause in clauses for more in self._literals(arm)]
+            if len(clauses) > MOST_CLAUSES or any(len(clause) > MOST_LITERALS for clause in clauses):
+                raise Undecided
+        self.adjacency.either += clauses
+
+    def _literals(self, arm: Value) -> list[list[Literal]]:
+        """Return one arm of an OR as clauses."""
+        sides, gives, takes = self.sides, *(np.ones(size, np.bool_) for size in self.sides.sizes)
+        inner = _Encoding(sides, Adjacency(gives, takes), holes=True)
+        for term in terms(arm):
+            inner._add(term)
+        found = inner._finished()
+        if found.residual:
+            raise Undecided
+        clauses = [*([pair] for pair in zip(found.above, found.below, strict=True)), *found.clauses]
+        for next_, prev in zip(found.differ_next, found.differ_prev, strict=True):
+            clauses.append([(_coded(sign * next_, next_ < 0), _uncoded(sign * prev, prev < 0)) for sign in (1, -1)])
+        if found.key_next is not None and found.key_prev is not None:
+            next_, prev = found.key_next.astype(np.int64), found.key_prev.astype(np.int64)
+            for sign in (1, -1):
+                clauses.append([(_coded(sign * next_, next_ < 0), _uncoded(sign * prev - 1, prev < 0))])
+        if not takes.all():
+            clauses.append([(takes.astype(np.int64), np.zeros(len(gives), np.int64))])
+        if not gives.all() or not clauses:
+            clauses.append([(np.ones(len(takes), np.int64), (~gives).astype(np.int64))])
+        return clauses
+
+
+def _coded(codes: Ints, missing: NDArray[np.bool_]) -> Ints:
+    return np.where(missing, LOWEST, codes)
+
+
+def _uncoded(codes: Ints, missing: NDArray[np.bool_]) -> Ints:
+    return np.where(missing, HIGHEST, codes)
+
+
+def _hull(cut: CutRanges) -> tuple[Ints, Ints]:
+    """Return the first rank that each event allows and the one behind the last; equal where it allows none."""
+    first = cut.begins[0]
+    behind = np.where(cut.begins < cut.ends, cut.ends, 0).max(axis=0)
+    return first, np.maximum(first, behind)
+
+
+def _mirrored_orders(cut: CutRanges, earlier: pa.Array) -> list[Order]:
+    """Return as orders, with ranks as values, what the earlier event's value must be for each later event."""
+    (codes,) = order_codes([earlier])
+    known = codes != LOWEST
+    ranks = np.where(known, np.searchsorted(codes[cut.rows], codes), LOWEST)
+    first, behind = _hull(cut)
+    never = first >= behind
+    orders = []
+    if first[~never].any():
+        orders.append(Order(np.where(never, LOWEST, first), (("<=", ranks),)))
+    if (behind != len(cut.rows))[~never].any() or not orders:
+        orders.append(Order(np.where(never, LOWEST, behind), ((">", ranks),)))
+    return orders
 
 
 def _is_one_column(later: Value, earlier: Value) -> bool:

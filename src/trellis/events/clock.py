@@ -19,7 +19,7 @@ from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import Window
 from trellis.language.schema import Kind, Type
 
-UTC_MICROS = pa.timestamp("us", tz="UTC")
+MICROS, UTC_MICROS = pa.timestamp("us"), pa.timestamp("us", tz="UTC")
 TOO_LONG = ("a time has too many digits", "Times must fit 64 bits with their digits behind the point.")
 INT64 = np.iinfo(np.int64)
 LONGEST = 2**64 - 1  # no two times are farther apart
@@ -96,7 +96,7 @@ class Clock:
     def bound_type(self) -> pa.DataType:
         """The Arrow type of the bounds of windows."""
         if self.time.temporal:
-            return UTC_MICROS
+            return MICROS if self.time.naive else UTC_MICROS
         if self.time.kind is Kind.DECIMAL:
             return pa.decimal128(38, self.digits)
         return pa.float64() if self.time.kind is Kind.DOUBLE or self.digits else pa.int64()

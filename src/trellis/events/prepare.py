@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.errors import DataError, UsageError
+from trellis.errors import DataError, UsageError, nearest
 from trellis.events.adjacency import is_true, meets_condition
 from trellis.events.clock import Clock
 from trellis.events.columns.ordering import row_codes, sort_indices
@@ -21,6 +21,7 @@ from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.groups import make_groups
 from trellis.events.slice import Ints, Slice
 from trellis.events.sorting import Order, column_of, event_order, repeated_rows, table_order
+from trellis.events.times import unreadable_text
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.schema import STRING, TYPE, Kind
@@ -121,7 +122,8 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
         good = readable(table[name])
         bad = table.num_rows - good.true_count
         if bad and on_bad_rows == "error":
-            raise bad_rows(bad, role, name, _first_row(table.filter(pc.invert(good))))
+            example = _first_row(table.filter(pc.invert(good)))
+            raise bad_rows(bad, role, name, example | unreadable_text(table, name))
         if bad:
             table = table.filter(good)
     return table
@@ -154,7 +156,7 @@ def bad_rows(number: int, role: str, name: str, example: Mapping[str, object]) -
     how = "say how they are written with --time-format, " if role == "time" else ""
     return DataError(
         f"{rows} no readable {role} in the column `{name}`, for example: {shown}",
-        f"Mend them, {how}or leave them out with on_bad_rows='drop' or --on-bad-rows drop.",
+        f"Correct them, {how}or leave them out with on_bad_rows='drop' or --on-bad-rows drop.",
     )
 
 
@@ -214,9 +216,8 @@ def _fills_some(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Arr
     name = schema.type_column
     if name is not None and table.num_rows:
         found = [v for v in pc.unique(columns[name]).to_pylist() if v is not None]
-        for wanted in dict.fromkeys(v.type for v in plan.bound.variables if v.type is not None):
-            if wanted not in found:
-                warn_of_case(wanted, found)
+        wanted = list(dict.fromkeys(v.type for v in plan.bound.variables if v.type is not None))
+        warn_of_types(name, wanted, [type_ for type_ in wanted if type_ not in found], found)
     known = {key: column for key, column in columns.items() if key is not None}
     meets = np.zeros(table.num_rows, np.bool_)
     for usable in usable_events(plan.bound, plan.constant, known, table.num_rows).values():
@@ -234,18 +235,43 @@ def _has_type(bound: BoundQuery, table: pa.Table) -> NDArray[np.bool_]:
     column = normalise(table[name], STRING)
     has = is_true(pc.equal(column, pa.scalar(wanted, column.type)))
     if table.num_rows and not has.any():
-        warn_of_case(wanted, [v for v in pc.unique(column).to_pylist() if v is not None])
+        found = [v for v in pc.unique(column).to_pylist() if v is not None]
+        warn_of_types(name, [wanted], [wanted], found)
     return has
 
 
-def warn_of_case(wanted: str, types: list[str]) -> None:
-    """Warn where a type matches no event but differs from one only in case."""
-    similar = [t for t in types if t != wanted and t.casefold() == wanted.casefold()]
-    if similar:
-        names = ", ".join(f"`{t}`" for t in sorted(similar))
-        warnings.warn(
-            f"no event has the type `{wanted}`, but some have {names}: types are case-sensitive", stacklevel=6
-        )
+def warn_of_types(column: str, wanted: Sequence[str], missing: Sequence[str], types: Sequence[str] | None) -> None:
+    """Warn of types that match no event: where one differs from another only in case, and where none matches any.
+
+    Parameters
+    ----------
+    column
+        The column of types.
+    wanted, missing
+        The types that the pattern names, and those of them that no event has.
+    types
+        The types that events have, as far as they are known; None where they are not.
+    """
+    alike = {one: sorted(t for t in types or () if t.casefold() == one.casefold()) for one in missing}
+    for one, similar in alike.items():
+        if similar:
+            names = ", ".join(f"`{t}`" for t in similar)
+            _warn(f"no event has the type `{one}`, but some have {names}: types are case-sensitive")
+    if len(missing) < len(wanted) or not wanted or any(alike.values()) or column == TYPE:
+        return
+    said = " or ".join(f"`{one}`" for one in wanted)
+    near = [name for one in wanted if (name := nearest(one, types or ())) is not None]
+    shown = sorted(types or ())[:MOST_TYPES]
+    there = ", ".join(f"`{t}`" for t in shown) + (", …" if types and len(types) > len(shown) else "")
+    has = f"; did you mean `{near[0]}`?" if near else f", which has {there}" if shown else ""
+    _warn(f"no event has the type {said} in the column `{column}`{has}")
+
+
+MOST_TYPES = 5  # that a warning names
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=7)
 
 
 # --- Order, windows, groups -------------------------------------------------------------------------------------

@@ -15,6 +15,11 @@ def is_spark_frame(data: Any) -> bool:
     return type(data).__module__.startswith("pyspark.")
 
 
+def is_pandas_frame(data: Any) -> bool:
+    """Return whether data is a data frame of pandas'; pandas is not imported to find out."""
+    return type(data).__module__.startswith("pandas") and hasattr(data, "columns")
+
+
 def paths_of(data: Any) -> list[str] | None:
     """Return the paths that data stands for: a path or a list of them; None for anything else."""
     if isinstance(data, str | os.PathLike):
@@ -52,9 +57,14 @@ class EventSource:
         return cls({None if name is None else str(name): table for name, table in data.items()})
 
     @property
+    def has_spark_frames(self) -> bool:
+        """Whether some table is a data frame of Spark's."""
+        return any(is_spark_frame(table) for table in self.tables.values())
+
+    @property
     def is_for_spark(self) -> bool:
-        """Whether Spark runs the query unless the user says otherwise: some table is a Spark frame, or files."""
-        return any(is_spark_frame(table) or paths_of(table) is not None for table in self.tables.values())
+        """Whether Spark may run the query without being asked to: some table is a Spark frame, or files."""
+        return self.has_spark_frames or any(paths_of(table) is not None for table in self.tables.values())
 
     @property
     def paths(self) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,7 +13,8 @@ import pyarrow.compute as pc
 
 from trellis.errors import DataError, UsageError
 from trellis.events.columns.types import from_arrow
-from trellis.events.times import parse_times
+from trellis.events.source import is_pandas_frame
+from trellis.events.times import parse_times, warn_of_zones, with_parsed_times
 from trellis.language.schema import TYPE, UNKNOWN, Kind, Schema, Table, Type, choose_time
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def _as_table(data: Any) -> pa.Table:
         table = pa.Table.from_batches([data])
     elif isinstance(data, pa.RecordBatchReader):
         table = data.read_all()
-    elif type(data).__module__.startswith("pandas") and hasattr(data, "columns"):
+    elif is_pandas_frame(data):
         table = _from_pandas(data)
     elif type(data).__module__.startswith("polars") and type(data).__name__ == "DataFrame":
         table = data.to_arrow()
@@ -78,10 +80,24 @@ def check_names(names: Sequence[str]) -> None:
 
 def _from_pandas(frame: pandas.DataFrame) -> pa.Table:
     check_names([str(name) for name in frame.columns])
+    _check_zones(frame)
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except pa.ArrowException as problem:
         raise DataError(f"the pandas frame cannot be read: {problem.args[-1]}", "Give its values one type.") from None
+
+
+def _check_zones(frame: pandas.DataFrame) -> None:
+    """Refuse columns in which some times have a zone and some have none: these would be taken for other moments."""
+    for name in frame.columns:
+        column = frame[name]
+        if column.dtype != object or not isinstance(column.iloc[0] if len(column) else None, datetime):
+            continue
+        if len({value.tzinfo is None for value in column if isinstance(value, datetime) and value == value}) > 1:
+            raise DataError(
+                f"the column `{name}` has times with a zone and times without one",
+                f"Give all of them a zone: frame[{name!r}] = pandas.to_datetime(frame[{name!r}], utc=True).",
+            )
 
 
 def with_readable_times(tables: Tables, time: str | None) -> tuple[Tables, str]:
@@ -90,8 +106,8 @@ def with_readable_times(tables: Tables, time: str | None) -> tuple[Tables, str]:
     result: Tables = {}
     for name, table in tables.items():
         if chosen in table.column_names and from_arrow(table.schema.field(chosen).type).kind is Kind.STRING:
-            place = table.column_names.index(chosen)
-            table = table.set_column(place, chosen, parse_times(table[chosen]))
+            warn_of_zones(table[chosen], chosen)
+            table = with_parsed_times(table, chosen, parse_times(table[chosen]))
         result[name] = table
     return result, chosen
 
@@ -113,7 +129,7 @@ def with_common_types(schema: Schema) -> Schema:
     seen: dict[str, Type] = {}
     for name, type_ in ((n, t) for table in schema.tables for n, t in table.columns.items()):
         before = seen.get(name, UNKNOWN)
-        if before.kind is Kind.UNKNOWN:
+        if before.kind is Kind.UNKNOWN or (before.naive and type_ == before and not type_.naive):
             seen[name] = type_
         elif type_.kind is not Kind.UNKNOWN and (before != type_ or _other_name(before) != _other_name(type_)):
             raise DataError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +72,43 @@ def parse_times(column: Array | Chunked, time_format: str | None = None) -> Arra
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     parsed = [_parse(chunk.cast(pa.string()), pattern) for chunk in chunks]
     return pa.concat_arrays(parsed) if parsed else pa.array([], TIMESTAMP)
+
+
+_ZONED = r"(Z|[+-][0-9]{2}:?[0-9]{2})\z"
+
+
+def warn_of_zones(text: Array | Chunked, name: str) -> None:
+    """Warn of texts of which some tell a zone and some do not."""
+    plain = text.cast(pa.string()).drop_null()
+    plain = plain.filter(pc.match_substring_regex(plain, ":"))  # a date has none either way
+    zoned = pc.sum(pc.match_substring_regex(plain, _ZONED)).as_py() or 0
+    if 0 < zoned < len(plain):
+        warnings.warn(
+            f"in the column `{name}` {zoned:,} of {len(plain):,} times have a zone; the others are taken as UTC",
+            stacklevel=4,
+        )
+
+
+UNREADABLE = b"trellis.unreadable."  # metadata of a table: the first text in a column of times that tells no time
+
+
+def with_parsed_times(table: pa.Table, name: str, times: Array | Chunked) -> pa.Table:
+    """Return a table with a column of text replaced by the times that it tells, and its first text that tells none."""
+    text = table[name]
+    place = table.column_names.index(name)
+    table = table.set_column(place, name, times)
+    if times.null_count == text.null_count:
+        return table
+    lost = pc.and_(pc.is_null(times), pc.is_valid(text))
+    first = text.filter(lost)[0].as_py()
+    metadata = dict(table.schema.metadata or {}) | {UNREADABLE + name.encode(): str(first).encode()}
+    return table.replace_schema_metadata(metadata)
+
+
+def unreadable_text(table: pa.Table, name: str) -> dict[str, object]:
+    """Return the first text in a column of times that told none, by the column's name, if it is known."""
+    text = (table.schema.metadata or {}).get(UNREADABLE + name.encode())
+    return {} if text is None else {name: text.decode()}
 
 
 def _parse(text: Array, pattern: str | None) -> Array:

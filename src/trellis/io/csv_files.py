@@ -16,6 +16,9 @@ from trellis.io.sources import Source, open_source
 from trellis.io.spreadsheets import unguard_name, unguard_text
 
 _BLOCK = 16 << 20
+_HEADER = 1 << 16  # bytes in which a header ends
+_DELIMITERS = (";", "\t", "|")
+_COMMA, _NUMBER = r"\A-?[0-9]+,[0-9]+\z", r"\A-?(0|[1-9][0-9]*)(,[0-9]+)?\z"
 _ROWS_COUNTED = "The header is row 1; empty lines are not counted."
 
 
@@ -54,7 +57,37 @@ def read_csv(source: Source, columns: Sequence[str] | None = None) -> pa.Table:
     _check_quotes(source, table)
     check_columns(source.path, names, columns)
     table = table if columns is None else table.select(list(columns))
-    return pa.table([unguard_text(column) for column in table.columns], names=table.column_names)
+    texts = [unguard_text(column) for column in table.columns]
+    if delimiter_of(source) != ",":
+        texts = [_with_points(column) for column in texts]
+    return pa.table(texts, names=table.column_names)
+
+
+def delimiter_of(source: Source) -> str:
+    """Return the sign between the fields of a file: as the user says, a tab in TSV, and in CSV as the header tells.
+
+    A header without a comma, but with semicolons, tabs or bars, has these between its names.
+    """
+    if source.delimiter is not None:
+        return source.delimiter
+    if source.format == "tsv":
+        return "\t"
+    with open_source(source) as stream:
+        header = re.sub(rb'"[^"]*"', b"", stream.read(_HEADER).split(b"\n", 1)[0])
+    if b"," in header:
+        return ","
+    most = max(_DELIMITERS, key=lambda sign: header.count(sign.encode()))
+    return most if most.encode() in header else ","
+
+
+def _with_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return numbers with a point where all values of a column are numbers and some have a comma for it."""
+    values = column.drop_null()
+    if not pc.any(pc.match_substring_regex(values, _COMMA)).as_py():
+        return column
+    if not pc.all(pc.match_substring_regex(values, _NUMBER)).as_py():
+        return column
+    return pc.replace_substring(column, ",", ".")
 
 
 def _read_or_explain(source: Source) -> pa.Table:
@@ -73,9 +106,7 @@ def _read(source: Source, stream: Any, **parse: object) -> pa.Table:
     table: pa.Table = pcsv.read_csv(
         stream,
         read_options=pcsv.ReadOptions(block_size=_BLOCK, use_threads="invalid_row_handler" not in parse),
-        parse_options=pcsv.ParseOptions(
-            delimiter="\t" if source.format == "tsv" else ",", newlines_in_values=True, **parse
-        ),
+        parse_options=pcsv.ParseOptions(delimiter=delimiter_of(source), newlines_in_values=True, **parse),
         convert_options=pcsv.ConvertOptions(
             default_column_type=pa.string(),
             strings_can_be_null=True,

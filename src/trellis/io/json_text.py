@@ -39,8 +39,9 @@ def _scalars(column: pa.Array) -> pa.Array:
 
 
 def time_text(column: pa.Array) -> pa.Array:
-    """Return timestamps as `2024-01-31T09:30:00.000000Z`."""
-    return pc.strftime(column.cast(pa.timestamp("us")), format="%Y-%m-%dT%H:%M:%SZ")
+    """Return timestamps as `2024-01-31T09:30:00.000000Z`; without the `Z` where they have no zone."""
+    zone = "Z" if column.type.tz is not None else ""
+    return pc.strftime(column.cast(pa.timestamp("us")), format=f"%Y-%m-%dT%H:%M:%S{zone}")
 
 
 def _spelled(column: pa.Array) -> pa.Array:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
 from trellis.errors import DataError
-from trellis.events.times import java_pattern_to_regex, parse_times
+from trellis.events.times import java_pattern_to_regex, parse_times, warn_of_zones, with_parsed_times
 from trellis.io.arrow import Chunked
 from trellis.io.columnar import read_orc, read_parquet
 from trellis.io.csv_files import read_csv
@@ -39,6 +40,7 @@ def read_table(
     time_format: str | None = None,
     time: str | None = None,
     columns: Iterable[str] | None = None,
+    delimiter: str | None = None,
 ) -> pa.Table:
     """Read files of events into one table.
 
@@ -61,6 +63,8 @@ def read_table(
         does not fit: always with a `time_format`, otherwise if more than half of its values fit.
     columns
         The columns to keep, in this order; all where None.
+    delimiter
+        What stands between the fields of CSV; without one, the header tells (`trellis.io.csv_files.delimiter_of`).
 
     Returns
     -------
@@ -76,7 +80,7 @@ def read_table(
     """
     if time_format is not None:
         java_pattern_to_regex(time_format)
-    sources = expand(paths, input_format)
+    sources = [replace(source, delimiter=delimiter) for source in expand(paths, input_format)]
     wanted = None if columns is None else list(dict.fromkeys(columns))
     read = _READERS[sources[0].format]
     table = concat(sources, [read(source, wanted) for source in sources], wanted)
@@ -143,8 +147,11 @@ def _typed(
     for i, name in enumerate(table.column_names):
         column = table.column(i)
         if name == time:
-            column = _time_column(column, file_format, time_format)
-        elif file_format in ("csv", "tsv"):
+            if _is_text(column.type) and time_format is None:
+                warn_of_zones(column, name)
+            table = with_parsed_times(table, name, _time_column(column, file_format, time_format))
+            continue
+        if file_format in ("csv", "tsv"):
             column = column if name in text_columns else infer_column(column)
         elif file_format == "json":
             column = _json_column(column, name in text_columns)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
+from threading import Event
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,12 +38,43 @@ def write_results(
     overwrite: bool = False, inputs: Iterable[PLACE] = (), raw_csv: bool = False,
 ) -> None:  # fmt: skip
     """Write record batches as one file in a directory, wholly or not at all; see `trellis.io.outputs`."""
+    write_parts([batches], schema, path, format, overwrite, inputs, raw_csv)
+
+
+def write_parts(
+    parts: Sequence[Iterable[pa.RecordBatch]], schema: pa.Schema, path: PLACE, format: str = "parquet",
+    overwrite: bool = False, inputs: Iterable[PLACE] = (), raw_csv: bool = False,
+) -> None:  # fmt: skip
+    """Write record batches as a file for each part, at the same time, wholly or not at all."""
     check_format(format, raw_csv)
     with claimed(path, overwrite=overwrite, inputs=inputs) as output, output.replacing() as directory:
+        files = [directory / f"part-{i:05}.{format}" for i in range(len(parts))]
         try:
-            write_file(batches, schema, directory / f"part-00000.{format}", format, raw_csv)
+            _write_together(
+                [partial(write_file, schema=schema, file=f, format=format, raw_csv=raw_csv) for f in files], parts
+            )
         except pa.ArrowException as problem:
             raise DataError(f"the output `{output.path}` cannot be written: {problem}") from None
+
+
+def _write_together(
+    writers: Sequence[Callable[[Iterable[pa.RecordBatch]], None]], parts: Sequence[Iterable[pa.RecordBatch]]
+) -> None:
+    """Write each part by its writer, the first one on this thread; where one fails, the others stop at a batch."""
+    failed = Event()
+
+    def write(writer: Callable[[Iterable[pa.RecordBatch]], None], part: Iterable[pa.RecordBatch]) -> None:
+        try:
+            writer(takewhile(lambda _: not failed.is_set(), part))
+        except BaseException:
+            failed.set()
+            raise
+
+    with ThreadPoolExecutor(max(1, len(parts) - 1)) as pool:
+        others = [pool.submit(write, *one) for one in zip(writers[1:], parts[1:], strict=True)]
+        write(writers[0], parts[0])
+        for other in others:
+            other.result()
 
 
 def write_file(
@@ -58,22 +92,26 @@ def write_file(
 def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path) -> None:
     """Write row groups of about `ROW_GROUP` bytes.
 
-    Texts come again and again, so that a dictionary of them pays; numbers are quicker without one, and so are lists
-    without statistics. Ranks rise by one.
+    Texts come again and again, so that a dictionary of them pays. Numbers are near those before them: their differences
+    are quicker to write than a dictionary or the numbers themselves, and smaller. Lists are quicker without statistics.
     """
     paths = _parquet_paths(schema)
-    texts = [name for name, field in zip(paths, schema, strict=True) if not _is_number(field.type)]
+    numbers = [name for name, field in zip(paths, schema, strict=True) if _is_number(field.type)]
+    others = [name for name in paths if name not in numbers]
     single = [field.name for field in schema if not pa.types.is_list(field.type)]
-    rising = {"rank": "DELTA_BINARY_PACKED"} if schema.names.count("rank") == 1 and "rank" not in texts else None
+    differences = {name: "DELTA_BINARY_PACKED" for name in numbers if paths.count(name) == 1}
     with pq.ParquetWriter(
-        file, schema, use_dictionary=texts or False, write_statistics=single or False, column_encoding=rising
-    ) as writer:
+        file, schema, use_dictionary=others or False, write_statistics=single or False,
+        column_encoding=differences or None,
+    ) as writer:  # fmt: skip
         held: list[pa.RecordBatch] = []
+        size = 0
         for batch in batches:
             held.append(batch)
-            if sum(b.nbytes for b in held) >= ROW_GROUP:
+            size += batch.nbytes
+            if size >= ROW_GROUP:
                 writer.write_table(pa.Table.from_batches(held, schema))
-                held = []
+                held, size = [], 0
         if held:
             writer.write_table(pa.Table.from_batches(held, schema))
 

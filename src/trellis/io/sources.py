@@ -15,6 +15,9 @@ from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.io.formats import COMPRESSIBLE, EXTENSIONS, FORMATS, FileFormat, format_of, known_extensions
 from trellis.io.outputs import LIST, uncounted
 
+SMALL = 64_000_000  # bytes of files that this process reads, unless Spark is asked for
+WRITTEN_BY_SPARK = ("_SUCCESS", "_spark_metadata")
+
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Iterable[PathLike]
 
@@ -31,11 +34,14 @@ class Source:
         One of `trellis.io.formats.FORMATS`.
     gzip
         Whether it is to be unpacked first.
+    delimiter
+        What stands between the fields of CSV, where the user says it.
     """
 
     path: Path
     format: str
     gzip: bool = False
+    delimiter: str | None = None
 
 
 def expand(paths: Paths, input_format: str | None = None) -> list[Source]:
@@ -71,6 +77,24 @@ def expand(paths: Paths, input_format: str | None = None) -> list[Source]:
     sources = [_source(path, forced) for path in found.values()]
     _check_one_format(sources)
     return sources
+
+
+def are_small(tables: Iterable[list[str]], input_format: str | None = None) -> bool:
+    """Return whether the files of some tables are so few bytes that starting Spark would take longer than the work.
+
+    Directories that Spark wrote and other storage are left to Spark.
+
+    Raises
+    ------
+    DataError
+        As `expand` does.
+    """
+    tables = [[*paths] for paths in tables]
+    named = [path for paths in tables for path in paths]
+    if any("://" in path or (Path(path) / mark).exists() for path in named for mark in WRITTEN_BY_SPARK):
+        return False
+    sources = [source for paths in tables for source in expand(paths, input_format)]
+    return sum(source.path.stat().st_size for source in sources) < SMALL
 
 
 def open_source(source: Source) -> Any:

@@ -39,7 +39,8 @@ class Constant:
 class Operation:
     """A function of values.
 
-    `function` is one of: `+ - * / %`, `negative`, `abs`, `coalesce` (values); `= != < <= > >=`, `is null`, `like`,
+    `function` is one of: `+ - * / %`, `negative`, `abs`, `coalesce`, a scalar function in lower case such as `round`,
+    `cast`, `case` with tests and values by turns and the last value (values); `= != < <= > >=`, `is null`, `like`,
     `and`, `or`, `not` (conditions, three-valued). IN and BETWEEN have become these.
     """
 

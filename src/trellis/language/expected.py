@@ -39,7 +39,8 @@ SPOKEN = {
 GROUPS = (
     (
         {"NAME", "INTEGER", "STRING", "LPAR"}, "a value",
-        {"NAME", "INTEGER", "REAL", "STRING", "LPAR", "LSQB", "SIGN", "TRUE", "FALSE", "LENGTH", "NOT", "MULTIPLIER"},
+        {"NAME", "INTEGER", "REAL", "STRING", "LPAR", "LSQB", "SIGN", "TRUE", "FALSE", "LENGTH", "NOT", "MULTIPLIER",
+         "CASE", "CAST"},
     ),
     (
         {"NAME", "SEQ", "OR"}, "an event type, SEQ, OR, AND, NOT",

@@ -15,15 +15,25 @@ from trellis.errors import did_you_mean
 from trellis.language import syntax as s
 from trellis.language.building import MOST_DIGITS, ExpressionName, IndexedReference, at, name_of, span_of
 from trellis.language.durations import LONGEST, UNITS, no_unit, to_micros
+from trellis.language.functions import CAST_TYPES, SCALARS
 from trellis.language.patterns import PatternBuilder
 from trellis.language.printer import KEYWORDS
 from trellis.language.times import MICROS_PER_DAY, parse_timestamp
 
-VALUE_FUNCTIONS = ("ABS", "COALESCE")
+VALUE_FUNCTIONS = (*SCALARS, "COALESCE")
 PICKS = {"NEXT": "next", "FIRST": s.Which.FIRST, "LAST": s.Which.LAST}
 AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG")
 DOUBLES = "Doubles reach from 5e-324 to 1.8e308."
-FUNCTIONS = "Functions are ABS, COALESCE, FIRST, LAST, NEXT, COUNT, SUM, MIN, MAX and AVG."
+FUNCTIONS = f"Functions are {', '.join(VALUE_FUNCTIONS)}, CASE, CAST, FIRST, LAST, NEXT, COUNT, SUM, MIN, MAX and AVG."
+
+_BEFORE = "`s[i-1].x` is the event before `s[i].x`: write `s[i].x > s[i-1].x`."
+_CAST = "Values are compared as the events have them, and not converted; convert the column in the events."
+ELSEWHERE = {
+    "PREV": _BEFORE, "PREVIOUS": _BEFORE, "LAG": _BEFORE,
+    "LEAD": "`NEXT(s).x` is that of the event behind `s.x`.",
+    **dict.fromkeys(("INT", "INTEGER", "BIGINT", "LONG", "FLOAT", "DOUBLE", "STRING", "STR", "CAST"), _CAST),
+}  # fmt: skip
+"""What to write for functions that other languages have."""
 
 
 @v_args(meta=True)
@@ -65,7 +75,7 @@ class ExpressionBuilder(PatternBuilder):
         return s.Negation(self.condition(c[-1]), span=at(meta))
 
     def comparison(self, meta: Any, c: list[Any]) -> s.Node:
-        op = "!=" if c[1] == "<>" else str(c[1])
+        op = {"<>": "!=", "==": "="}.get(str(c[1]), str(c[1]))
         return s.Comparison(op, self.value(c[0]), self.value(c[2]), span=at(meta))
 
     def contained(self, meta: Any, c: list[Any]) -> s.Node:
@@ -212,11 +222,32 @@ class ExpressionBuilder(PatternBuilder):
             return self._aggregate(function, self._only(function, arguments, meta), at(meta))
         if function not in VALUE_FUNCTIONS:
             known = [*VALUE_FUNCTIONS, *PICKS, *AGGREGATES]
-            hint = did_you_mean(name_of(c[0]), known, FUNCTIONS)
+            hint = ELSEWHERE.get(function) or did_you_mean(name_of(c[0]), known, FUNCTIONS)
             self.fail(f"there is no function `{c[0]}`", span_of(c[0]), hint)
-        if function == "ABS":
-            self._only(function, arguments, meta)
+        if function in SCALARS:
+            self._check_number(function, len(arguments), meta)
         return s.Call(function, tuple(self.value(a) for a in arguments), span=at(meta))
+
+    def _check_number(self, function: str, given: int, meta: Any) -> None:
+        least, most = SCALARS[function].required, SCALARS[function].most
+        if not least <= given <= most:
+            wanted = " to ".join(dict.fromkeys(map(str, (least, most)))) if most > 1 else "one"
+            self.fail(f"{function} takes {wanted} argument{'s' if most > 1 else ''}, not {given}", at(meta))
+
+    def when(self, meta: Any, c: list[Any]) -> tuple[s.Condition, Any]:
+        return self.condition(c[0]), self.value(c[1])
+
+    def case(self, meta: Any, c: list[Any]) -> s.Node:
+        arms = [one for one in c if isinstance(one, tuple)]
+        otherwise = None if isinstance(c[-1], tuple) else self.value(c[-1])
+        return s.Case(tuple(test for test, _ in arms), tuple(value for _, value in arms), otherwise, span=at(meta))
+
+    def cast(self, meta: Any, c: list[Any]) -> s.Node:
+        name = name_of(c[1])
+        if name.upper() not in CAST_TYPES:
+            hint = did_you_mean(name, CAST_TYPES, f"Types are {', '.join(CAST_TYPES)}.")
+            self.fail(f"there is no type `{name}`", span_of(c[1]), hint)
+        return s.Cast(self.value(c[0]), name.upper(), span=at(meta))
 
     def _only(self, function: str, arguments: list[s.Node], meta: Any) -> s.Node:
         if len(arguments) != 1:

@@ -15,7 +15,6 @@ from trellis.language.expected import CLAUSES, SPOKEN, phrase
 from trellis.language.printer import KEYWORDS
 
 OPERATORS = {
-    "==": "Equality is written `=`.",
     "=>": "Write `>=`.",
     "=<": "Write `<=`.",
     "&&": "Write AND.",
@@ -151,6 +150,39 @@ def _no_query(stop: Stop) -> Diagnosis | None:
     return stop.here("a query begins with PATTERN", hint)
 
 
+def _repetitions(stop: Stop) -> Diagnosis | None:
+    """A number of repetitions, as in `Stock{3,}`."""
+    written = re.compile(r"\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}").match(stop.text, stop.start)
+    if written is None or stop.clauses[-1:] != ["PATTERN"]:
+        return None
+    name = re.search(r"(\w+)\s*$", stop.text[: stop.start])
+    least, comma, most = written.groups()
+    bounds = [f"LENGTH >= {least}"] if least and comma else []
+    bounds += [f"LENGTH <= {most}"] if most else [f"LENGTH = {least}"] if least and not comma else []
+    what = f"a number of repetitions, `{written.group()}`, is not built yet"
+    kind = name.group(1) if name else "E"
+    hint = f"Write `{kind}+ v[]` and, where it is the whole pattern, `HAVING {' AND '.join(bounds) or 'LENGTH >= 1'}`."
+    return Diagnosis(what, stop.start, written.end(), hint)
+
+
+def _match_recognize(stop: Stop) -> Diagnosis | None:
+    """A pattern as SQL's MATCH_RECOGNIZE has it: `(A B+ C) DEFINE B AS ...`."""
+    if not re.search(r"\b(DEFINE|MEASURES)\b", stop.text, re.IGNORECASE):
+        return None
+    hint = "Write `PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > b[i-1].x`: what DEFINE says goes into WHERE."
+    return stop.here("patterns of SQL's MATCH_RECOGNIZE are written otherwise here", hint)
+
+
+def _distinct(stop: Stop) -> Diagnosis | None:
+    if stop.clauses[-1:] != ["RETURN"]:
+        return None
+    before = re.search(r"\b(DISTINCT)\s*$", stop.text[: stop.start], re.IGNORECASE)
+    if before is None:
+        return None
+    hint = "Each trend is a row of its own; leave it out, and drop repeated rows from the result."
+    return Diagnosis("RETURN has no DISTINCT", before.start(1), before.end(1), hint)
+
+
 def _operator(stop: Stop) -> Diagnosis | None:
     for start in (stop.start - 1, stop.start):
         for length in (2, 1):
@@ -266,7 +298,8 @@ def _general(stop: Stop) -> Diagnosis:
 
 
 DIAGNOSES: tuple[Callable[[Stop], Diagnosis | None], ...] = (
-    _no_query, _operator, _quote, _endless, _quote_inside, _unit, _clause, _chained_comparison,
+    _no_query, _repetitions, _match_recognize, _distinct, _operator, _quote, _endless, _quote_inside, _unit, _clause,
+    _chained_comparison,
     _missing_parentheses, _end, _general,
 )  # fmt: skip
 
@@ -296,6 +329,8 @@ def _particular(stop: Stop) -> str | None:
             return "Write a whole number." if more else "Write digits behind the point, as in `1.0`."
         case ";" if "$END" in stop.expected:
             return "A query ends without `;`."
+        case "+" if clause == "PATTERN":
+            return "Write `SEQ(A a, B+ b[], C c)` for one after the other."
         case "{" | "}":
             return "Parentheses are round."
         case "-" if clause in ("WITHIN", "SLIDE"):

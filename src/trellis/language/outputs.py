@@ -14,10 +14,11 @@ from trellis.language.bound import (
     Value,
     Variable,
 )
-from trellis.language.schema import DOUBLE, INTEGER, TIMESTAMP, UNKNOWN, Kind, Schema, Type, decimal
+from trellis.language.schema import DOUBLE, INTEGER, UNKNOWN, Kind, Schema, Type, decimal, moment_type
 from trellis.language.values import Scope, bind_column, bind_value, comparable
 
 COUNT_TYPE = "decimal(38,0)"
+IN_OUTPUT = "RETURN, ORDER BY and AGGREGATE take arithmetic, ABS and COALESCE."
 ONE_VALUE = "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value."
 
 
@@ -38,6 +39,10 @@ def bind_output(e: s.Expression, scope: Scope) -> Output:
             scope.fail(what, e, "Use AGGREGATE, or LENGTH for the number of events.")
         case s.Negative(operand=s.Integer() | s.Real()):
             return _constant(e, scope)
+        case s.Case() | s.Cast():
+            scope.fail(f"{type(e).__name__.upper()} stands in conditions", e, IN_OUTPUT)
+        case s.Call(function=function) if function not in ("ABS", "COALESCE"):
+            scope.fail(f"{function} stands in conditions", e, IN_OUTPUT)
         case s.Arithmetic() | s.Negative() | s.Call():
             return _expression(e, scope)
         case s.Parameter():
@@ -128,7 +133,7 @@ def _result(function: str, arguments: tuple[Output, ...]) -> Type:
     if any(t.kind is Kind.DECIMAL for t in types):
         scales = [t.scale for t in types]
         return decimal(sum(scales) if function == "*" else max(scales))
-    return TIMESTAMP if types[0].temporal else types[0]
+    return moment_type(*types) if types[0].temporal else types[0]
 
 
 def bind_aggregate(item: s.Item, scope: Scope) -> Output:

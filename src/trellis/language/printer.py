@@ -200,6 +200,15 @@ def value_text(e: s.Expression, earlier: frozenset[str] = frozenset(), least: in
             return f"({text})" if level < least else text
         case s.Call(function=function, arguments=arguments):
             return f"{function}({', '.join(value_text(a, earlier) for a in arguments)})"
+        case s.Case(tests=tests, values=values, otherwise=otherwise):
+            arms = [
+                f"WHEN {_condition(test, earlier)} THEN {value_text(value, earlier)}"
+                for test, value in zip(tests, values, strict=True)
+            ]
+            last = [] if otherwise is None else [f"ELSE {value_text(otherwise, earlier)}"]
+            return " ".join(["CASE", *arms, *last, "END"])
+        case s.Cast(operand=x, type=type_):
+            return f"CAST({value_text(x, earlier)} AS {type_})"
         case s.Aggregate(function=function, argument=argument):
             return f"{function}({'*' if argument is None else value_text(argument)})"
         case s.Length():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from trellis.errors import UsageError, did_you_mean
@@ -30,11 +30,15 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A kind of value; decimals have a scale, others may carry their engine's own name for messages."""
+    """A kind of value; decimals have a scale, others may carry their engine's own name for messages.
+
+    A `naive` timestamp came without a zone: it is UTC inside, and comes out without a zone again.
+    """
 
     kind: Kind
     scale: int = 0
     name: str = field(default="", compare=False)
+    naive: bool = field(default=False, compare=False)
 
     @property
     def numeric(self) -> bool:
@@ -61,8 +65,15 @@ DOUBLE = Type(Kind.DOUBLE)
 STRING = Type(Kind.STRING)
 BOOLEAN = Type(Kind.BOOLEAN)
 TIMESTAMP = Type(Kind.TIMESTAMP)
+NAIVE = Type(Kind.TIMESTAMP, naive=True)
 DURATION = Type(Kind.DURATION)
 UNKNOWN = Type(Kind.UNKNOWN)
+
+
+def moment_type(*types: Type) -> Type:
+    """Return the type of a moment computed from others: naive where no timestamp among them has a zone."""
+    moments = [type_ for type_ in types if type_.kind is Kind.TIMESTAMP]
+    return NAIVE if moments and all(type_.naive for type_ in moments) else TIMESTAMP
 
 
 def decimal(scale: int) -> Type:
@@ -114,6 +125,15 @@ class Schema:
         if type_name is None or self.tables[0].type is None:
             return self.tables
         return tuple(t for t in self.tables if t.type == type_name)
+
+
+def with_zones(schema: Schema) -> Schema:
+    """Return a schema without naive timestamps: a stream gives all times in UTC, as its checkpoint has them."""
+    tables = tuple(
+        Table(table.type, {name: replace(type_, naive=False) for name, type_ in table.columns.items()})
+        for table in schema.tables
+    )
+    return replace(schema, tables=tables)
 
 
 def missing_column(name: str, table: Table, role: str) -> UsageError:

@@ -254,10 +254,27 @@ class Arithmetic(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """`ABS(x)` or `COALESCE(x, ...)`; `function` is in upper case."""
+    """`COALESCE(x, ...)` or a scalar function such as `ROUND(x, 2)`; `function` is in upper case."""
 
     function: str
     arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Node):
+    """`CASE WHEN test THEN value ... [ELSE otherwise] END`."""
+
+    tests: tuple[Condition, ...]
+    values: tuple[Expression, ...]
+    otherwise: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Node):
+    """`CAST(operand AS type)`; `type` is in upper case."""
+
+    operand: Expression
+    type: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +304,8 @@ Expression = (
     | Negative
     | Arithmetic
     | Call
+    | Case
+    | Cast
     | Aggregate
     | Length
 )

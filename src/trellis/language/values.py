@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
@@ -12,6 +12,7 @@ from typing import NoReturn
 from trellis.errors import BindError, ReservedError, did_you_mean
 from trellis.language import syntax as s
 from trellis.language.bound import Column, Constant, Operation, Value, Variable
+from trellis.language.functions import CAST_TYPES, CASTS, MOMENT, MOST_PLACES, SCALARS, fits
 from trellis.language.parameters import ParameterValue
 from trellis.language.printer import value_text
 from trellis.language.schema import (
@@ -26,6 +27,7 @@ from trellis.language.schema import (
     Schema,
     Type,
     decimal,
+    moment_type,
 )
 from trellis.language.times import parse_timestamp
 
@@ -91,7 +93,14 @@ class Scope:
             if node.name in self.variables:
                 hint = f"Write `{node.name}.attribute`."
                 self.fail(f"`{node.name}` is a variable; a condition compares its attributes", node, hint)
+            columns = {name for table in self.schema.tables for name in table.columns} if self.schema else set()
+            if node.name in columns:
+                owners = [name for name, variable in self.variables.items() if not variable.absent]
+                said = " or ".join(f"`{owner}.{node.name}`" for owner in owners[:3])
+                self.fail(f"`{node.name}` is a column, and stands without its variable", node, f"Write {said}.")
             give = f"Give it with params={{'{node.name}': ...}} or --param {node.name}=VALUE."
+            if self.schema is None and self.variables:  # it may be a column: nobody knows yet
+                give += f" A column is written with its variable, as `{next(iter(self.variables))}.{node.name}`."
             hint = did_you_mean(node.name, self.parameters, give) or give
             self.fail(f"the parameter `{node.name}` has no value", node, hint)
         return self.parameters[node.name]
@@ -187,8 +196,11 @@ def _comparison_hint(a: Value, b: Value) -> str | None:
         literal = isinstance(by_kind[Kind.DURATION], Constant)
         return "Write a number without a unit." if literal else "A duration has a unit, such as `5 min`."
     if number is not None and Kind.STRING in by_kind:
-        if isinstance(by_kind[Kind.STRING], Constant):
-            return "Numbers are written without quotes."
+        text = by_kind[Kind.STRING]
+        if isinstance(text, Constant):
+            said = str(text.value)
+            is_number = re.fullmatch(r"\s*-?\d+(\.\d+)?\s*", said) is not None
+            return f"Write {said.strip()}, without quotes." if is_number else "Numbers are written without quotes."
         return "Strings are written in single quotes." if isinstance(number, Constant) else None
     if isinstance(number, Constant) and (a.type.temporal or b.type.temporal):
         return "Write TIMESTAMP '2024-01-31 09:30:00'."
@@ -240,8 +252,15 @@ def _bound(e: s.Expression, scope: Scope, beside: Type | None) -> Value:
             return _arithmetic(op, left, right, e, scope)
         case s.Call(function="ABS", arguments=(x,)):
             return _absolute(x, e, scope, beside)
-        case s.Call(arguments=arguments):
-            return _coalesced(arguments, e, scope, beside)
+        case s.Call(function="COALESCE", arguments=arguments):
+            values, type_ = _of_one_type("COALESCE", arguments, scope, beside)
+            return Operation("coalesce", values, type_, scope.source(e))
+        case s.Call(function=function, arguments=arguments):
+            return _scalar(function, arguments, e, scope)
+        case s.Case(tests=tests, values=values, otherwise=otherwise):
+            return _case(tests, values, otherwise, e, scope, beside)
+        case s.Cast(operand=x, type=name):
+            return _cast(x, name, e, scope)
         case s.Prefix():
             what = f"conditions over a prefix, such as `{scope.source(e)}`, are reserved for later"
             hint = "Today a condition may compare neighbours, `v[i]` with `v[i-1]`."
@@ -323,26 +342,68 @@ def _absolute(x: s.Expression, e: s.Node, scope: Scope, beside: Type | None) -> 
     return Operation("abs", (value,), value.type, scope.source(e))
 
 
-def _coalesced(arguments: tuple[s.Expression, ...], e: s.Node, scope: Scope, beside: Type | None) -> Value:
+def _of_one_type(
+    what: str, arguments: Sequence[s.Expression], scope: Scope, beside: Type | None
+) -> tuple[tuple[Value, ...], Type]:
+    """Return values of one type, and that type; literals follow the others."""
     first = [bind_value(a, scope, beside) for a in arguments]
     hint = next((v.type for v in first if not isinstance(v, Constant)), first[0].type)
     values = [bind_value(a, scope, beside=hint) for a in arguments]
     for argument, value in zip(arguments, values, strict=True):
         if not comparable(hint, value.type):
             scope.fail(
-                f"COALESCE mixes {hint.described()} and {value.type.described()}",
+                f"{what} mixes {hint.described()} and {value.type.described()}",
                 argument,
                 "All its values are of one type.",
             )
-    type_ = reduce(_merged, (v.type for v in values))
-    return Operation("coalesce", tuple(values), type_, scope.source(e))
+    return tuple(values), reduce(_merged, (v.type for v in values))
+
+
+def _case(
+    tests: tuple[s.Condition, ...], values: tuple[s.Expression, ...], otherwise: s.Expression | None, e: s.Node,
+    scope: Scope, beside: Type | None,
+) -> Value:  # fmt: skip
+    given = values if otherwise is None else (*values, otherwise)
+    bound, type_ = _of_one_type("CASE", given, scope, beside)
+    arms = [part for test, value in zip(tests, bound, strict=False) for part in (bind_condition(test, scope), value)]
+    last = Constant(None, type_) if otherwise is None else bound[-1]
+    return Operation("case", (*arms, last), type_, scope.source(e))
+
+
+def _scalar(function: str, arguments: tuple[s.Expression, ...], e: s.Node, scope: Scope) -> Value:
+    known = SCALARS[function]
+    values = [bind_value(a, scope, beside=TIMESTAMP if known.takes[0] == MOMENT else None) for a in arguments]
+    for argument, value, wanted in zip(arguments, values, known.takes, strict=False):
+        if not fits(value.type.kind, wanted):
+            scope.fail(f"{function} takes {wanted}; `{scope.source(argument)}` is {value.type.described()}", argument)
+    for argument, value in zip(arguments[1:], values[1:], strict=True):
+        if not isinstance(value, Constant) or not isinstance(value.value, int):
+            scope.fail(f"{function} takes a whole number here", argument, "Write it as a constant.")
+    type_ = known.gives(values[0].type)
+    if function == "ROUND":
+        places = values[1].value if len(values) > 1 and isinstance(values[1], Constant) else 0
+        assert isinstance(places, int)
+        if abs(places) > MOST_PLACES:
+            scope.fail(f"ROUND takes at most {MOST_PLACES} places", arguments[1])
+        if type_.kind is Kind.DECIMAL:
+            type_ = decimal(min(type_.scale, max(places, 0)))
+    if function == "SUBSTR" and any(isinstance(v, Constant) and v.value < 1 for v in values[1:2]):  # type: ignore[operator]
+        scope.fail("SUBSTR counts from 1", arguments[1], "Write 1 for the first character.")
+    return Operation(function.lower(), tuple(values), type_, scope.source(e))
+
+
+def _cast(x: s.Expression, name: str, e: s.Node, scope: Scope) -> Value:
+    value, type_ = bind_value(x, scope), CAST_TYPES[name]
+    if value.type.kind is not Kind.UNKNOWN and value.type.kind not in CASTS[type_.kind]:
+        scope.fail(f"CAST cannot make {type_.described()} of {value.type.described()}", e)
+    return Operation("cast", (value,), type_, scope.source(e))
 
 
 def _merged(a: Type, b: Type) -> Type:
     if a.numeric and b.numeric:
         return _promoted(a, b)
     if a.temporal and b.temporal:
-        return TIMESTAMP
+        return moment_type(a, b)
     return a if b.kind is Kind.UNKNOWN else b
 
 
@@ -386,9 +447,9 @@ def _computed(op: str, a: Type, b: Type) -> Type | None:
     if op == "-" and a.temporal and b.temporal:
         return DURATION
     if op in "+-" and a.temporal and b.kind is Kind.DURATION:
-        return TIMESTAMP
+        return moment_type(a)
     if op == "+" and a.kind is Kind.DURATION and b.temporal:
-        return TIMESTAMP
+        return moment_type(b)
     if a.kind is Kind.DURATION and b.kind is Kind.DURATION:
         return {"+": DURATION, "-": DURATION, "%": DURATION, "/": DOUBLE}.get(op)
     if op == "*" and set(kinds) == {Kind.DURATION, Kind.INTEGER}:

@@ -44,7 +44,7 @@ class PathBatch:
 
     def __init__(
         self, positions: Small, offsets: NDArray[Any], labels: Labels | Callable[[], Labels],
-        variables: Ints | None = None, shared: Small | None = None,
+        variables: NDArray[Any] | None = None, shared: Small | None = None,
     ) -> None:  # fmt: skip
         self.table: Small | None = None
         self.shared = shared
@@ -53,7 +53,11 @@ class PathBatch:
 
     @classmethod
     def of_ends(
-        cls, positions: Small, ends: NDArray[Any], labels: Labels | Callable[[], Labels], variables: Ints | None = None
+        cls,
+        positions: Small,
+        ends: NDArray[Any],
+        labels: Labels | Callable[[], Labels],
+        variables: NDArray[Any] | None = None,
     ) -> PathBatch:
         """Return the batch of results that end at places of `positions`."""
         return cls(positions, np.concatenate([np.zeros(1, ends.dtype), ends]), labels, variables)
@@ -93,7 +97,7 @@ class PathBatch:
         return self.offsets[1:]
 
     @cached_property
-    def variables(self) -> Ints | None:
+    def variables(self) -> NDArray[Any] | None:
         """The variable of each event; None for a pattern of one variable."""
         return self._given[2] if self.table is None else np.tile(np.arange(len(self.table)), len(self))
 
@@ -188,11 +192,12 @@ class PathBatch:
         first_group
             The group that has the number 0 here.
         """
-        places = self.positions
-        return PathBatch(
-            events[places].astype(np.int32), self.offsets, lambda: (self.ranks, self.groups + first_group),
-            variables[places],
-        )  # fmt: skip
+        from trellis.kernels.list.columns import take_bound
+
+        places = np.ascontiguousarray(self.positions, np.int32).view(np.uint32)
+        taken, bound = np.empty(len(places), np.int32), np.empty(len(places), np.int32)
+        take_bound(events, variables, places, taken, bound)
+        return PathBatch(taken, self.offsets, lambda: (self.ranks, self.groups + first_group), bound)
 
     def of_variable(self, variable: int) -> tuple[PathBatch, NDArray[np.bool_] | None]:
         """Return the results that have events of a variable, with these events alone, and which results those are.

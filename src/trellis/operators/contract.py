@@ -116,6 +116,8 @@ class QueryOperator(ABC):
         How many threads may count.
     """
 
+    lists_at_once = False  # whether several threads may list different ranks at the same time, once it is prepared
+
     def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
         self.plan, self.events, self.threads = plan, events, threads
 

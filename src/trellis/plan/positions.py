@@ -22,7 +22,8 @@ from trellis.language.bound import (
     columns_of,
 )
 from trellis.plan.automaton import Automaton
-from trellis.plan.relation import FLIPPED, comparison, relation_of, terms
+from trellis.plan.cuts import FLIPPED
+from trellis.plan.relation import comparison, relation_of, terms
 
 RISING, FALLING = (">", ">="), ("<", "<=")
 
@@ -123,7 +124,7 @@ def _can_index(bound: BoundQuery, graph: PositionGraph) -> bool:
     if bound.report is s.Report.MAXIMAL or graph.compared or graph.before or graph.after:
         return False
     return all(
-        not step.absent and relation_of(step.conditions).kind not in (None, "two inequalities")
+        not step.absent and relation_of(step.conditions).kind in ("key", "inequality", "range")
         for step in graph.steps.values()
     )
 

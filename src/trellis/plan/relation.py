@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from trellis.language.bound import Condition, Operation, Value, WindowKind, columns_of
 from trellis.language.schema import Kind
 from trellis.language.syntax import Report, Select, Which
+from trellis.plan.cuts import FLIPPED, Atom, Course, Cut, cut_of
 
 if TYPE_CHECKING:
     from trellis.plan.plan import Plan
 
-FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 WHOLE = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DURATION)
 
 
@@ -42,6 +42,10 @@ class Relation:
         Equalities.
     orders
         Other comparisons, by their later side.
+    cuts
+        Conditions that cut the values of one event into ranges for each of the other.
+    either
+        The arms of each OR of conditions on different values.
     rest
         What is asked of pairs of events.
     """
@@ -49,28 +53,51 @@ class Relation:
     single: tuple[Value, ...]
     keys: tuple[NeighbourComparison, ...]
     orders: tuple[tuple[NeighbourComparison, ...], ...]
+    cuts: tuple[Cut, ...]
+    either: tuple[tuple[Value, ...], ...]
     rest: tuple[Value, ...]
 
     @property
     def kind(self) -> str | None:
-        """The kind of index: `key`, `inequality`, `range`, `two inequalities`; None where edges are needed."""
-        plain = [len(order) == 1 and order[0].function != "!=" for order in self.orders]
-        if self.rest or len(plain) > 2 or (len(plain) == 2 and not all(plain)):
+        """The kind of index, one of `INDEXES`; None where edges are needed.
+
+        What values decide is taken for the worse: a quotient is an inequality where the divisors have one sign.
+        """
+        if self.rest:
             return None
-        if len(plain) == 2:
-            return "two inequalities"
-        if not plain:
-            return "key"
-        functions = [c.function for c in self.orders[0]]
-        if "!=" in functions and len(functions) > 1:
-            return None
-        sides = {function[0] for function in functions}
-        return "range" if "!=" in functions or len(sides) > 1 else "inequality"
+        sides: dict[Value, set[str]] = {}  # of each value of the later event which sides are bounded: < > !
+        for order in self.orders:
+            sides[order[0].later] = {c.function[0] for c in order}
+        more = []
+        for cut in self.cuts:
+            if cut.which is Which.EARLIER:
+                if not cut.one_range:
+                    return None
+                more += [">"] if cut.one_sided else [">", ">"]
+            else:
+                sides.setdefault(cut.value, set()).update(_sides(cut))
+        if self.either:
+            arms = self.either[0]
+            two = len(self.either) == 1 and len(arms) == 2 and all(map(_is_one_sided, arms))
+            return "either of two" if two and not sides and not more else "several"
+        one_sided = [len(found) == 1 and "!" not in found for found in sides.values()] + [True] * len(more)
+        if len(one_sided) < 2:
+            return ("inequality" if one_sided[0] else "range") if one_sided else "key"
+        return "two inequalities" if len(one_sided) == 2 and all(one_sided) else "several"
+
+
+def _sides(cut: Cut) -> set[str]:
+    """Return on which sides a cut bounds values."""
+    if not cut.one_sided:
+        return {"<", ">"} if cut.one_range else {"!"}
+    assert isinstance(cut.shape, Atom)
+    function = cut.shape.condition.function
+    return {function[0] if cut.shape.course is Course.RISING else FLIPPED[function][0]}
 
 
 def relation_of(conditions: Iterable[Condition]) -> Relation:
     """Return the terms of adjacent conditions by what they are to an index."""
-    single, keys, rest = [], [], []
+    single, keys, cuts, either, rest = [], [], [], [], []
     orders: dict[Value, list[NeighbourComparison]] = {}
     for condition in conditions:
         for term in terms(condition.value):
@@ -78,12 +105,36 @@ def relation_of(conditions: Iterable[Condition]) -> Relation:
             if len({c.which for c in columns_of(term)}) == 1:
                 single.append(term)
             elif compared is None:
-                rest.append(term)
+                cut, arms = cut_of(term), _arms(term)
+                if cut is not None:
+                    cuts.append(cut)
+                elif arms:
+                    either.append(arms)
+                else:
+                    rest.append(term)
             elif compared.function == "=":
                 keys.append(compared)
             else:
                 orders.setdefault(compared.later, []).append(compared)
-    return Relation(tuple(single), tuple(keys), tuple(map(tuple, orders.values())), tuple(rest))
+    return Relation(
+        tuple(single), tuple(keys), tuple(map(tuple, orders.values())), tuple(cuts), tuple(either), tuple(rest)
+    )
+
+
+def _arms(term: Value) -> tuple[Value, ...]:
+    """Return the arms of OR, if each comes to comparisons of values of two events."""
+    if not isinstance(term, Operation) or term.function != "or":
+        return ()
+    asked = [inner for arm in term.arguments for inner in terms(arm)]
+    known = [len({c.which for c in columns_of(t)}) == 1 or comparison(t) or cut_of(t) or _arms(t) for t in asked]
+    return term.arguments if all(known) else ()
+
+
+def _is_one_sided(arm: Value) -> bool:
+    compared, cut = comparison(arm), cut_of(arm)
+    if compared is not None:
+        return compared.function not in ("=", "!=")
+    return len({c.which for c in columns_of(arm)}) == 1 or (cut is not None and cut.one_sided)
 
 
 def terms(value: Value) -> Iterator[Value]:
@@ -138,14 +189,18 @@ def _one_sided(term: Operation) -> bool:
 INDEXES = {
     "key": "by key: one attribute vertex for each value",
     "inequality": "by value: the events that may follow one are a range of attribute vertices, up to the last",
-    "range": "by value: the events that may follow one are one or two ranges of attribute vertices",
+    "range": "by value: the events that may follow one are a few ranges of attribute vertices",
     "two inequalities": "by two values: ranges of attribute vertices for one, divide and conquer over time for both",
+    "either of two": "by two values: ranges of attribute vertices for one, divide and conquer over time for either",
+    "several": "by values: ranges of attribute vertices for one, if a gap in time bounds the rest; else edges",
 }
 COSTS = {
     "key": "n",
     "inequality": "n log m",
     "range": "n log m",
     "two inequalities": "n log² n",
+    "either of two": "n log² n",
+    "several": "n log m with a gap in time, else e",
 }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 from trellis.arguments import whole_number
-from trellis.errors import UsageError
+from trellis.errors import QueryError, UsageError, nearest
 from trellis.language.binder import bind
 from trellis.language.parser import parse
 from trellis.language.printer import to_query_text
@@ -26,18 +28,42 @@ def aggregate_plan(plan: Plan, items: Sequence[str]) -> Plan:
     """
     if not items:
         raise UsageError("no aggregate was asked for", "Ask for one, such as 'count(*)' or 'avg(s.price)'.")
-    wanted = parse(f"PATTERN any_event AGGREGATE {', '.join(items)}")
+    with _named_alone(plan, "an aggregate", items):
+        wanted = parse(f"PATTERN any_event AGGREGATE {', '.join(items)}")
     syntax = replace(
         plan.bound.syntax, returns=(), aggregates=wanted.aggregates, group_by=wanted.group_by, order_by=(), limit=None,
         per_window=False, offset=0,
     )  # fmt: skip
-    return _rebound(plan, to_query_text(syntax))
+    with _named_alone(plan, "an aggregate", items):
+        return _rebound(plan, to_query_text(syntax))
+
+
+@contextmanager
+def _named_alone(plan: Plan, what: str, items: Sequence[str]) -> Iterator[None]:
+    """Say what is wrong with items that are given on their own, in place of the place in a query nobody wrote."""
+    try:
+        yield
+    except QueryError as error:
+        assert plan.bound.schema is not None
+        names = [v.name for v in plan.bound.variables if not v.absent]
+        columns = {name for table in plan.bound.schema.tables for name in table.columns}
+        place = error.text[error.start : error.end].strip().strip("`")
+        item = next((item for item in items if re.search(rf"\b{re.escape(place)}\b", item)), ", ".join(items))
+        hint = error.hint
+        if place in columns:
+            with_name = re.sub(rf"(?<![\w.]){re.escape(place)}\b", f"{names[0]}.{place}", item)
+            hint = f"Write `{with_name if '(' in item else f'max({with_name})'}`."
+        elif place == item.strip():
+            near = nearest(place, ["length", *names])
+            hint = f"Did you mean `{near}`?" if near else f"Write `length`, or such as `sum({names[0]}.attribute)`."
+        raise UsageError(f"`{item}` is not {what}: {error.what}", hint) from None
 
 
 def top_plan(plan: Plan, number: int, by: str) -> Plan:
     """Return the plan of a query that gives the `number` results with the greatest value of an expression `by`."""
     number = whole_number(number, "the number of the best")
-    wanted = parse(f"PATTERN any_event ORDER BY {by} DESC")
+    with _named_alone(plan, "a value of a trend", [by]):
+        wanted = parse(f"PATTERN any_event ORDER BY {by} DESC")
     syntax = replace(
         plan.bound.syntax,
         aggregates=(),
@@ -47,7 +73,8 @@ def top_plan(plan: Plan, number: int, by: str) -> Plan:
         per_window=False,
         offset=0,
     )
-    return _rebound(plan, to_query_text(syntax))
+    with _named_alone(plan, "a value of a trend", [by]):
+        return _rebound(plan, to_query_text(syntax))
 
 
 def limited_plan(plan: Plan, rows: int) -> Plan:

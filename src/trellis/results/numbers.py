@@ -16,7 +16,8 @@ from trellis.events.columns.types import physical
 from trellis.language.bound import BoundQuery, Output, WindowKind
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
-from trellis.results.rows import COUNT, RowMaker, arrow_type, lead_schema, present
+from trellis.results.rows import COUNT, RowMaker, arrow_type, lead_schema
+from trellis.results.taken import present
 
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates

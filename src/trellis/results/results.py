@@ -3,23 +3,57 @@
 from __future__ import annotations
 
 import os
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from html import escape
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import pyarrow as pa
 
-from trellis.errors import UsageError
-from trellis.language.printer import pattern_text
+from trellis.arguments import whole_number
+from trellis.digits import number_text
+from trellis.errors import OutOfRange, UsageError
+from trellis.language.printer import pattern_text, to_query_text
+from trellis.limits import refuse_rows, result_size
 from trellis.plan.plan import Plan
-from trellis.results.named import ANY
+from trellis.results.arrange import wanted_ranges
+from trellis.results.display import html_facts, html_page, html_table, value_text
+from trellis.results.named import ANY, named_group
 from trellis.results.numbers import aggregate_schema
 from trellis.results.rows import row_schema
-from trellis.results.table import ResultTable, polars_frame
+from trellis.results.table import ResultTable, pandas_frame, polars_frame
+from trellis.results.trend import Trend, TrendList, group_key, trends_of
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+
+HTML_ROWS = 10  # that a notebook shows
+
+
+def slice_bounds(wanted: slice, size: int) -> tuple[int, int]:
+    """Return begin and end of a slice of so many results, of any size; Python's own `slice.indices` ends at 64 bits.
+
+    Raises
+    ------
+    UsageError
+        If it has a step.
+    """
+    if wanted.step not in (None, 1):
+        raise UsageError("a slice of results has no step", "Leave it out: trends[5:8].")
+
+    def bound(value: Any, default: int) -> int:
+        if value is None:
+            return default
+        place = whole_number(value, "the position of a result", None)
+        return min(size, max(0, place + size if place < 0 else place))
+
+    begin, end = bound(wanted.start, 0), bound(wanted.stop, size)
+    return begin, max(begin, end)
 
 
 class Results(ABC):
@@ -86,7 +120,10 @@ class Results(ABC):
     def top(self, number: int, by: str = "length") -> ResultTable:
         """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
 
-    @abstractmethod
+    def head(self, rows: int = 5) -> ResultTable:
+        """Return the first rows of the result, as `first` does."""
+        return self.first(rows)
+
     def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> ResultTable:
         """Return the result with a rank, without those before it.
 
@@ -100,6 +137,13 @@ class Results(ABC):
             The values of the partition's attributes, one alone or several in a tuple, where there are several. None is
             NULL.
         """
+        from trellis.operators.trends.unrank import check_rank  # late: counting goes without
+
+        rows, sizes = self._groups
+        group = named_group(self.plan.bound, rows, window, partition)
+        check_rank(rank, sizes[group])
+        picked = self._picked({group: [rank]})
+        return ResultTable(lambda: picked)
 
     @abstractmethod
     def sample(self, number: int, seed: int = 0) -> ResultTable:
@@ -112,6 +156,92 @@ class Results(ABC):
         seed
             The draw depends on it, and on nothing else: every engine draws the same results.
         """
+
+    # --- As a sequence ----------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _groups(self) -> tuple[list[dict[str, Any]], list[int]]:
+        """The windows and partitions that have a result, in their order, as `lead_rows` has them, and their sizes."""
+
+    @abstractmethod
+    def _picked(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Return the rows with given ranks, in rising order, of groups by their place in `_groups`."""
+
+    @abstractmethod
+    def _picked_events(self, group: int, rank: int) -> pa.Table:
+        """Return the events of one result: see `trellis.results.trend.events_schema`."""
+
+    @abstractmethod
+    def _pieces(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the result, a bounded number at a time and no more than are asked for."""
+
+    def group_of(self, row: Mapping[str, Any]) -> int:
+        """Return the place in the order of groups of a window and partition, as `lead_rows` describes it."""
+        return self._places[group_key(row)]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {group_key(row): place for place, row in enumerate(self._groups[0])}
+
+    def _size(self) -> int:
+        """Return how many rows the result has, with LIMIT and OFFSET."""
+        self._refuse_aggregates()
+        return result_size(self.plan.bound, self._groups[1] if self.plan.bound.per_window else [self.count()])
+
+    def __len__(self) -> int:
+        size = self._size()
+        if size > sys.maxsize:
+            raise UsageError(f"there are {number_text(size)} results, more than len() can say", "Use trends.count().")
+        return size
+
+    def __bool__(self) -> bool:
+        return True if self.plan.bound.aggregates else self._size() > 0
+
+    def __iter__(self) -> Iterator[Trend]:
+        """Go through the results in their order; a few are listed at a time."""
+        self._refuse_aggregates()
+        for batch in self._pieces():
+            yield from trends_of(self, batch)
+
+    @overload
+    def __getitem__(self, place: int) -> Trend: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> TrendList: ...
+
+    def __getitem__(self, place: int | slice) -> Trend | TrendList:
+        """Return the result at a position, or those of a range of positions, without the others.
+
+        Positions count the rows of the result: without ORDER BY, LIMIT and OFFSET all results, in the order (window,
+        partition, rank).
+        """
+        if isinstance(place, slice):
+            begin, end = slice_bounds(place, self._size())
+            return self._between(begin, end)
+        size = self._size()
+        wanted = whole_number(place, "the position of a result", None)
+        begin = wanted + size if wanted < 0 else wanted
+        if not 0 <= begin < size:
+            raise OutOfRange(
+                f"there is no result at the position {number_text(abs(wanted))}",
+                f"There are {number_text(size)} results, and positions count from 0.",
+            )
+        return self._between(begin, begin + 1)[0]
+
+    def _between(self, begin: int, end: int) -> TrendList:
+        """Return the results at the positions from `begin` to before `end`."""
+        refuse_rows(end - begin, self.max_trends)
+        if self.plan.bound.order_by:
+            rows = self.first(end).to_arrow().slice(begin)
+            return TrendList(self, rows, rows["rank"].to_pylist())
+        ranges = wanted_ranges(self.plan.bound, self._groups[1], range(begin, end))
+        picks = {group: range(first, last) for group, first, last in ranges}
+        return TrendList(self, self._picked(picks), [rank for ranks in picks.values() for rank in ranks])
+
+    def _refuse_aggregates(self) -> None:
+        if self.plan.bound.aggregates:
+            raise UsageError("a query with AGGREGATE has no single trends", "Use trends.aggregates(), or RETURN.")
 
     # --- All of them ------------------------------------------------------------------------------------------
 
@@ -184,7 +314,7 @@ class Results(ABC):
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return all results as a pandas frame in this process."""
-        return self.to_arrow().to_pandas()
+        return pandas_frame(self.to_arrow())
 
     def to_polars(self) -> polars.DataFrame:
         """Return all results as a polars frame in this process."""
@@ -202,3 +332,18 @@ class Results(ABC):
     def __repr__(self) -> str:
         where = "in this process" if self.engine == "local" else "on Spark"
         return f"<results of `{pattern_text(self.plan.bound.pattern)}` {where}>"
+
+    def _repr_html_(self) -> str:
+        """Return the first rows with the count, windows and partitions; the others are not listed."""
+        begin = perf_counter()
+        bound = self.plan.bound
+        count = self.count()
+        rows = self.aggregates().to_arrow() if bound.aggregates else self.first(HTML_ROWS).to_arrow()
+        numbers = self.statistics
+        facts = {"results": number_text(count), "events": value_text(numbers["events"])}
+        facts |= {name: value_text(numbers[name]) for name in ("windows", "partitions")}
+        if not bound.aggregates and count > rows.num_rows:
+            facts["shown"] = f"the first {rows.num_rows}"
+        facts["seconds"] = f"{perf_counter() - begin:,.2f}"
+        title = f"<pre>{escape(to_query_text(bound.syntax))}</pre>"
+        return html_page(title, html_table(rows, HTML_ROWS), html_facts(facts))

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.errors import DataError, OverflowInCondition, UsageError, did_you_mean
-from trellis.events.clock import UTC_MICROS, Clock
+from trellis.errors import OverflowInCondition, UsageError, did_you_mean
+from trellis.events.clock import MICROS, UTC_MICROS, Clock
 from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.columns.types import normalise
@@ -21,16 +21,17 @@ from trellis.events.slice import Slice
 from trellis.language.bound import BoundQuery, Column, Operation, Output, OutputKind, WindowKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
-from trellis.operators.weights import narrow_decimals
 from trellis.plan.plan import Plan
 from trellis.results.arrange import hidden_names
+from trellis.results.paths import PathArrays, wrapped
 from trellis.results.sums import DIGITS_38, means_of, sums_of, up_to_38_digits
+from trellis.results.taken import TakenColumn, present
 
 # Counts come out as rows too, and have to start fast: what only trends need is imported where it is needed.
 if TYPE_CHECKING:
     from trellis.operators.batch import PathBatch
 
-COUNT, INT32 = DIGITS_38, pa.int32()
+COUNT = DIGITS_38
 BARE = frozenset({"events", "shared", "new", "rank", "length"})  # columns that name events by position at most
 
 
@@ -38,7 +39,7 @@ def arrow_type(type_: Type) -> pa.DataType:
     """Return the Arrow type in which values of a type come out."""
     simple = {
         Kind.INTEGER: pa.int64(), Kind.DOUBLE: pa.float64(), Kind.STRING: pa.string(), Kind.BOOLEAN: pa.bool_(),
-        Kind.TIMESTAMP: UTC_MICROS, Kind.DATE: pa.date32(), Kind.DURATION: pa.duration("us"),
+        Kind.TIMESTAMP: MICROS if type_.naive else UTC_MICROS, Kind.DATE: pa.date32(), Kind.DURATION: pa.duration("us"),
         Kind.UNKNOWN: pa.null(),
     }  # fmt: skip
     return pa.decimal128(38, type_.scale) if type_.kind is Kind.DECIMAL else simple[type_.kind]
@@ -49,22 +50,6 @@ def output_type(output: Output) -> pa.DataType:
     summed = output.kind is OutputKind.AGGREGATE and output.function == "SUM" and output.type.kind is Kind.INTEGER
     value = COUNT if summed else arrow_type(output.type)
     return pa.list_(value) if output.list else value
-
-
-def present(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """Return a normalised array as readers see it."""
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    if array.type == type_:
-        return array
-    if pa.types.is_decimal(array.type):
-        array = narrow_decimals(array)
-    try:
-        return array.cast(type_)
-    except pa.ArrowInvalid:
-        if not pa.types.is_large_string(array.type):
-            raise
-        raise DataError("the texts of some rows that come out together are longer than 2 GB") from None
 
 
 def lead_schema(bound: BoundQuery, names: list[str] | None = None) -> list[pa.Field]:
@@ -188,24 +173,40 @@ class RowMaker:
             self.schema = compact_schema(self.schema)
         names = taking(plan.bound)
         self._variables = {name: code for code, name in enumerate(names)} if len(names) > 1 else {}
-        self.codes, self.columns = cache(self._codes), cache(self._columns)
+        self.codes, self.columns, self._taken = cache(self._codes), cache(self._columns), cache(self._taken_column)
 
     def _codes(self, name: str) -> NDArray[np.int64]:
         return rank_codes([self.events.columns[name]])[0]
 
+    def _taken_column(self, name: str) -> TakenColumn:
+        return TakenColumn(self.events.columns[name])
+
+    @cached_property
+    def _times(self) -> TakenColumn:
+        assert self.bound.schema is not None
+        return TakenColumn(self.events.columns[self.bound.schema.time], arrow_type(self.bound.schema.time_type))
+
+    @cached_property
+    def _ids(self) -> TakenColumn:
+        return TakenColumn(self.events.ids, id_arrow_type(self.bound))
+
+    @cached_property
+    def _names(self) -> TakenColumn:
+        return TakenColumn(pa.array(taking(self.bound), pa.string()))
+
     def batch(self, batch: PathBatch, names: list[str] | None = None) -> pa.RecordBatch:
         """Return the rows of some trends: the columns called for (all of them), and the hidden ones of ORDER BY."""
-        rows = _PathArrays(batch)
+        rows = PathArrays(batch, self._times)
         columns = self.columns(None if names is None else tuple(names))
         return pa.RecordBatch.from_arrays([make(rows) for make in columns.values()], names=list(columns))
 
-    def _columns(self, names: tuple[str, ...] | None) -> dict[str, Callable[[_PathArrays], pa.Array]]:
+    def _columns(self, names: tuple[str, ...] | None) -> dict[str, Callable[[PathArrays], pa.Array]]:
         """Return the function that makes each column that is called for, and each hidden one."""
         made = {f.name: self._column(f) for f in self.schema if names is None or f.name in names}
         keys = [partial(self._shown, o.output) for o in self.bound.order_by]
-        return made | dict(zip(hidden_names(self.bound), [_PathArrays.group_numbers, *keys], strict=False))
+        return made | dict(zip(hidden_names(self.bound), [PathArrays.group_numbers, *keys], strict=False))
 
-    def _column(self, field: pa.Field) -> Callable[[_PathArrays], pa.Array]:
+    def _column(self, field: pa.Field) -> Callable[[PathArrays], pa.Array]:
         """Return the function that makes one column of the output."""
         returned = {n.name: n.output for n in self.bound.returns}
         if field.name in returned and field.name in self.schema.names[-len(returned) :]:
@@ -213,10 +214,10 @@ class RowMaker:
         lead = [f.name for f in lead_schema(self.bound)]
         if field.name in lead:
             return partial(self._lead_column, lead.index(field.name))
-        plain: dict[str, Callable[[_PathArrays], pa.Array]] = {
-            "shared": _PathArrays.shared, "rank": _PathArrays.ranks, "length": _PathArrays.lengths_shown,
+        plain: dict[str, Callable[[PathArrays], pa.Array]] = {
+            "shared": PathArrays.shared, "rank": PathArrays.ranks, "length": PathArrays.lengths_shown,
             "events": self.ids, "new": self.ids, "bindings": self._bindings,
-            "start_time": partial(self._moment, field.type, True), "end_time": partial(self._moment, field.type, False),
+            "start_time": PathArrays.start_times, "end_time": PathArrays.end_times,
         }  # fmt: skip
         if field.name in plain and not (self.bound.fixed and field.name in self._fixed):
             return plain[field.name]
@@ -228,34 +229,25 @@ class RowMaker:
         names = taking(self.bound)
         return names if self.schema.names[-len(names) :] == names else []
 
-    def _bindings(self, rows: _PathArrays) -> pa.Array:
-        names = pa.array(taking(self.bound), pa.string())
-        return pa.ListArray.from_arrays(rows.offsets, _taken(names, pa.array(rows.batch.variables)))
+    def _bindings(self, rows: PathArrays) -> pa.Array:
+        assert rows.batch.variables is not None
+        return rows.lists(self._names.taken(rows.batch.variables))
 
-    def _of_variable(self, name: str | None, make: Callable[[_PathArrays], pa.Array], rows: _PathArrays) -> pa.Array:
+    def _of_variable(self, name: str | None, make: Callable[[PathArrays], pa.Array], rows: PathArrays) -> pa.Array:
         """Return a column made of the events of one variable; NULL where it has none."""
         if name is None or not self._variables:
             return make(rows)
         some, which = rows.of(self._variables[name])
         return make(some) if which is None else make(some).take(which)
 
-    def _first_ids(self, rows: _PathArrays) -> pa.Array:
+    def _first_ids(self, rows: PathArrays) -> pa.Array:
         """Return the id of the first event of every trend."""
-        if self.positions:
-            return _wrapped(rows.batch.firsts)
-        return present(_taken(self.events.ids, pa.array(rows.batch.firsts)), id_arrow_type(self.bound))
+        return wrapped(rows.batch.firsts) if self.positions else self._ids.taken(rows.batch.firsts)
 
-    def _lead_column(self, number: int, rows: _PathArrays) -> pa.Array:
-        groups, which = rows.runs
-        return _taken(self.lead(groups)[number], which)
+    def _lead_column(self, number: int, rows: PathArrays) -> pa.Array:
+        return rows.of_runs(self.lead)[number]
 
-    def _moment(self, type_: pa.DataType, first: bool, rows: _PathArrays) -> pa.Array:
-        """Return the time at which each trend begins or ends."""
-        assert self.bound.schema is not None
-        times = self.events.columns[self.bound.schema.time]
-        return present(_taken(times, pa.array(rows.batch.firsts if first else rows.batch.lasts)), type_)
-
-    def _shown(self, output: Output, rows: _PathArrays) -> pa.Array:
+    def _shown(self, output: Output, rows: PathArrays) -> pa.Array:
         """Return an item of RETURN or ORDER BY as readers see it: a sum that needs more than 38 digits is NULL."""
         item = self.item(output, rows)
         if self.positions and output.kind is OutputKind.IDS:
@@ -294,14 +286,11 @@ class RowMaker:
         firsts = pa.array(events.groups.lo[groups])
         return columns + [one_zero(present(events.columns[n].take(firsts), arrow_type(t))) for n, t in bound.partition]
 
-    def ids(self, rows: _PathArrays) -> pa.Array:
+    def ids(self, rows: PathArrays) -> pa.Array:
         """Return the event ids of every trend as lists."""
-        values = rows.positions
-        if not self.positions:
-            values = present(_taken(self.events.ids, rows.positions), id_arrow_type(self.bound))
-        return pa.ListArray.from_arrays(rows.offsets, values)
+        return rows.lists(rows.positions if self.positions else self._ids.taken(rows.batch.positions))
 
-    def item(self, output: Output, rows: _PathArrays) -> pa.Array:
+    def item(self, output: Output, rows: PathArrays) -> pa.Array:
         """Return an item of RETURN or ORDER BY for every trend."""
         match output.kind:
             case OutputKind.IDS:
@@ -320,22 +309,22 @@ class RowMaker:
             case OutputKind.EXPRESSION:
                 return self._expression(output, rows)
 
-    def _attribute(self, output: Output, rows: _PathArrays) -> pa.Array:
+    def _attribute(self, output: Output, rows: PathArrays) -> pa.Array:
         assert output.column is not None
         column = self.events.columns[output.column.name]
+        taken = self._taken(output.column.name).taken
         if output.list:
-            values = present(column.take(rows.positions), arrow_type(output.type))
-            return pa.ListArray.from_arrays(rows.offsets, values)
+            return rows.lists(present(taken(rows.batch.positions), arrow_type(output.type)))
         if output.column.which is Which.FIRST:
-            return column.take(pa.array(rows.batch.firsts))
+            return taken(rows.batch.firsts)
         if output.column.which is Which.LAST:
-            return column.take(pa.array(rows.batch.lasts))
+            return taken(rows.batch.lasts)
         nth = min(output.column.nth or 1, 1 << 31) - 1  # no trend is longer
         place = np.where(rows.batch.lengths > nth, rows.batch.offsets[:-1] + nth, 0)
         picked = rows.batch.positions[place] if len(place) else place
         return column.take(pa.array(picked, mask=rows.batch.lengths <= nth))
 
-    def _aggregate(self, output: Output, rows: _PathArrays) -> pa.Array:
+    def _aggregate(self, output: Output, rows: PathArrays) -> pa.Array:
         assert output.column is not None
         ends, positions = rows.batch.ends, rows.batch.positions
         if output.function in ("MIN", "MAX"):
@@ -349,7 +338,7 @@ class RowMaker:
             return means_of(values, ends)
         return sums_of(values, ends)
 
-    def _expression(self, output: Output, rows: _PathArrays) -> pa.Array:
+    def _expression(self, output: Output, rows: PathArrays) -> pa.Array:
         names = [f"_{i}" for i in range(len(output.arguments))]
         values = {
             n: normalise(_narrow(self.item(a, rows), a), a.type) for n, a in zip(names, output.arguments, strict=True)
@@ -357,60 +346,6 @@ class RowMaker:
         columns = tuple(Column("", n, Which.EACH, None, a.type) for n, a in zip(names, output.arguments, strict=True))
         operation = Operation(output.function, columns, output.type, output.function)
         return evaluate(operation, lambda c: values[c.name], len(rows.batch.lengths))
-
-
-class _PathArrays:
-    """A batch of results as Arrow arrays, made where they are asked for."""
-
-    def __init__(self, batch: PathBatch) -> None:
-        self.batch = batch
-
-    @property
-    def positions(self) -> pa.Array:
-        return _wrapped(self.batch.positions)
-
-    @property
-    def offsets(self) -> pa.Array:
-        return _wrapped(self.batch.offsets)
-
-    def of(self, variable: int) -> tuple[_PathArrays, pa.Array | None]:
-        """Return the rows that have events of a variable, with these alone, and for each row which of them it is.
-
-        That is None where it is the same row.
-        """
-        some, has = self.batch.of_variable(variable)
-        return _PathArrays(some), None if has is None else pa.array(np.cumsum(has) - 1, mask=~has)
-
-    def lengths_shown(self) -> pa.Array:
-        return pa.array(self.batch.lengths)
-
-    def shared(self) -> pa.Array:
-        assert self.batch.shared is not None
-        return _wrapped(self.batch.shared)
-
-    def ranks(self) -> pa.Array:
-        ranks = self.batch.ranks
-        return pa.array(ranks, mask=ranks < 0 if len(ranks) and ranks.min() < 0 else None)
-
-    def group_numbers(self) -> pa.Array:
-        return pa.array(self.batch.groups)
-
-    @cached_property
-    def runs(self) -> tuple[NDArray[np.int64], pa.Array]:
-        """The groups that follow one another, and for each result which of them is its own."""
-        groups = self.batch.groups
-        changes = np.concatenate([[True], groups[1:] != groups[:-1]])[: len(groups)]
-        return groups[changes], pa.array(np.cumsum(changes) - 1)
-
-
-def _wrapped(numbers: NDArray[np.int32]) -> pa.Array:
-    """Return numbers as Arrow has them, without a copy."""
-    return pa.Array.from_buffers(INT32, len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers, np.int32))])
-
-
-def _taken(values: pa.Array, places: pa.Array) -> pa.Array:
-    """Return the values at places that are known to exist."""
-    return pc.take(values, places, boundscheck=False)
 
 
 def _no_columns(column: Column) -> pa.Array:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+
+from trellis.arguments import whole_number
+from trellis.results.display import exact_values, html_page, html_table, text_table
 
 if TYPE_CHECKING:
     import pandas
@@ -39,12 +44,17 @@ class ResultTable:
         return self._table
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the rows as a pandas frame in this process."""
-        return self._table.to_pandas()
+        """Return the rows as a pandas frame in this process; counts and other whole decimals are ints."""
+        return pandas_frame(self._table)
 
     def to_polars(self) -> polars.DataFrame:
         """Return the rows as a polars frame in this process."""
         return polars_frame(self._table)
+
+    def head(self, rows: int = 5) -> ResultTable:
+        """Return the first rows."""
+        first = self._table.slice(0, whole_number(rows, "the number of rows"))
+        return ResultTable(lambda: first)
 
     def to_spark(self, spark: Any = None) -> Any:
         """Return the rows as a Spark data frame; those of the Spark engine are not collected for it.
@@ -86,13 +96,49 @@ class ResultTable:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return repr(self._table)
+        return text_table(self._table, get_terminal_size().columns)
+
+    def _repr_html_(self) -> str:
+        return html_page(html_table(self._table))
+
+
+def pandas_frame(table: pa.Table) -> pandas.DataFrame:
+    """Return an Arrow table as a pandas frame; decimals without digits behind the point, such as counts, are ints.
+
+    A column that needs more than 64 bits, or has NULLs, holds ints of Python's, with all their digits.
+    """
+    import pandas
+
+    narrow = _with_small_integers(table)
+    frame = narrow.to_pandas()
+    for field in narrow.schema:
+        if _is_whole(field.type):
+            frame[field.name] = pandas.Series(_whole_values(narrow, field.name), frame.index, dtype=object)
+    return frame
+
+
+def _whole_values(table: pa.Table, name: str) -> list[int | None]:
+    values = exact_values(table, name)
+    return [None if value is None else int(value) for value in values]
+
+
+def _is_whole(type_: pa.DataType) -> bool:
+    return pa.types.is_decimal(type_) and type_.scale == 0
+
+
+def _with_small_integers(table: pa.Table) -> pa.Table:
+    """Return whole decimals as 64-bit integers, column by column, where none is NULL and all fit."""
+    for i, field in enumerate(table.schema):
+        if _is_whole(field.type) and not table.column(i).null_count:
+            with suppress(pa.ArrowInvalid):
+                table = table.set_column(i, field.name, table.column(i).cast(pa.int64()))
+    return table
 
 
 def polars_frame(table: pa.Table) -> polars.DataFrame:
     """Return an Arrow table as a polars frame."""
     import polars
 
-    frame = polars.from_arrow(table)
+    frame = polars.from_arrow(_with_small_integers(table))
     assert isinstance(frame, polars.DataFrame)
     return frame

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from trellis.events.prepare import meets_constants, readable
 from trellis.events.sorting import column_of
 from trellis.language.bound import WindowKind
-from trellis.results.rows import arrow_type, one_zero, present
+from trellis.results.rows import arrow_type, one_zero
+from trellis.results.taken import present
 from trellis.streams.calendar import Calendar, Number, TimeLine
 from trellis.streams.decisions import LateEvents, StandingQuery, close, partition_key
 from trellis.streams.ranks import RankCounters

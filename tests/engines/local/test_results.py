@@ -15,6 +15,7 @@ import pytest
 
 import trellis
 from tests.compare import plain_rows
+from trellis.engines.local import results as local_results
 from trellis.engines.local.results import LocalResults
 from trellis.errors import BindError, ListingRefused, QuerySyntaxError, UsageError
 from trellis.operators.contract import ListRequest
@@ -278,3 +279,41 @@ def test_nothing_is_written_as_files_too(tmp_path: Path) -> None:
         trends.write(str(tmp_path / format), format)
     assert pq.read_table(tmp_path / "parquet").schema.names == trends.schema.names
     assert Counter(p.stat().st_size > 0 for p in tmp_path.rglob("part*")) == {True: 2, False: 1}
+
+
+@pytest.mark.parametrize("text", [QUERIES[0], QUERIES[2], QUERIES[7], "PATTERN SEQ(E a, E b) WHERE a.x < b.x"])
+@pytest.mark.parametrize("format", ["parquet", "csv"])
+def test_several_files_are_written_at_once(
+    text: str, format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, several = tmp_path / "one", tmp_path / "several"
+    found(text).write(one, format)
+    monkeypatch.setattr(local_results, "ROWS_OF_A_FILE", 7)
+    monkeypatch.setattr(local_results, "_usable_threads", lambda threads: threads or 3)
+    found(text).write(several, format)
+    files = sorted(several.iterdir())
+    assert [file.name for file in files] == [f"part-{i:05}.{format}" for i in range(3)]
+    assert len(list(one.iterdir())) == 1
+    if format == "parquet":
+        assert pa.concat_tables(map(pq.read_table, files)).equals(pq.read_table(one))
+        return
+    first, *others = (file.read_text(encoding="utf-8").splitlines() for file in files)
+    whole = (one / "part-00000.csv").read_text(encoding="utf-8").splitlines()
+    assert [*first, *(line for other in others for line in other[1:])] == whole
+
+
+def test_where_one_of_several_files_fails_none_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_results, "ROWS_OF_A_FILE", 7)
+    monkeypatch.setattr(local_results, "_usable_threads", lambda threads: threads or 3)
+    trends = found(QUERIES[0])
+    real = trends.batches
+
+    def failing(**options: Any) -> Any:
+        yield from real(**options)
+        if options["ranks"].start:
+            raise RuntimeError("the machine is on fire")
+
+    monkeypatch.setattr(trends, "batches", failing)
+    with pytest.raises(RuntimeError, match="on fire"):
+        trends.write(tmp_path / "out")
+    assert not list(tmp_path.iterdir())

@@ -30,6 +30,8 @@ from trellis.engines.spark.ship.unpack import PACKAGE
 SPARK_HOME = Path(pyspark.__file__).parent
 SITE = SPARK_HOME.parent
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICKLY = ("--conf", f"spark.driver.extraJavaOptions={QUICK_START}")
+"""What a command is given so that a JVM that lives for some seconds compiles little."""
 CONF = {
     "spark.cores.max": 2,
     "spark.driver.bindAddress": "127.0.0.1",

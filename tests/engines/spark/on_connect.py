@@ -1,6 +1,6 @@
 """What is asked of Spark Connect, in a process that has no other session.
 
-python -m tests.engines.spark.on_connect sc://HOST:PORT DIRECTORY [everything]
+python -m tests.engines.spark.on_connect sc://HOST:PORT DIRECTORY [everything | stream]
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from trellis.engines.spark.session.session import get_session, stop_session
 from trellis.errors import DataError, ListingRefused, OverflowInCondition, TrellisError
 
 SECOND = 1_000_000
+HOUR = 3600 * SECOND
 N = 40
 TABLE = pa.table(
     {
@@ -98,7 +99,22 @@ def check_mistakes(frame: Any) -> None:
     assert isinstance(mistake(lambda: trellis.query(RISING).detect(frame, event_id="k")), DataError)
 
 
-def main(address: str, directory: Path, everything: bool) -> None:
+def check_stream(session: Any, directory: Path) -> None:
+    """Run a stream over files; an event of a later hour decides all windows before it."""
+    last = pa.table({"ts": [HOUR], "id": ["last"], "g": [9.0], "x": [0], "k": ["a"]}, schema=TABLE.schema)
+    for number, table in enumerate((TABLE.sort_by("ts").slice(0, 20), TABLE.sort_by("ts").slice(20), last)):
+        (directory / "in").mkdir(exist_ok=True)
+        pq.write_table(table, directory / "in" / f"{number}.parquet")
+    schema = session.read.parquet(str(directory / "in")).schema
+    frame = session.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(directory / "in"))
+    decided = trellis.query(FULL).detect_stream(frame, time="ts", event_id="id", watermark="40 s")
+    writer = decided.writeStream.format("parquet").option("checkpointLocation", str(directory / "checkpoint"))
+    assert writer.trigger(availableNow=True).start(str(directory / "out")).awaitTermination(240)
+    found = session.read.parquet(str(directory / "out"))
+    assert in_order(found.select(*here().to_arrow().column_names)) == in_order(here().to_arrow())
+
+
+def main(address: str, directory: Path, what: str) -> None:
     session = get_session(address, {"spark.sql.shuffle.partitions": 2, "spark.sql.session.timeZone": "Asia/Tokyo"})
     assert type(session).__module__.startswith("pyspark.sql.connect")
     assert get_session() is session
@@ -106,7 +122,9 @@ def main(address: str, directory: Path, everything: bool) -> None:
     there = trellis.query(FULL).detect(str(directory / "events.parquet"), event_id="id", spark=session)
     check_rows(there)
     check_parquet(there, directory / "parquet")
-    if everything:
+    if what == "stream":
+        check_stream(session, directory)
+    if what == "everything":
         frame = session.createDataFrame(TABLE)
         assert answers(trellis.query(FULL).detect(frame, event_id="id")) == answers(here())
         joined = trellis.query(FULL).detect(frame, event_id="id", algorithm="join", construction="spark")
@@ -118,4 +136,4 @@ def main(address: str, directory: Path, everything: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), everything=sys.argv[3:] == ["everything"])
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:] or [""])

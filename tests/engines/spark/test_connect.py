@@ -34,6 +34,13 @@ def test_count_detect_and_write(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_stream_gives_the_rows_of_the_batch(tmp_path: Path) -> None:
+    here().to_arrow()
+    with processes(tmp_path / "logs") as cluster:
+        ask(cluster, tmp_path, "local[2]", "stream")
+
+
+@pytest.mark.slow
 def test_everything_on_a_cluster(tmp_path: Path) -> None:
     answers(here())
     with running_cluster(tmp_path / "logs") as cluster:

@@ -180,8 +180,8 @@ def test_paths(spark: SparkSession, tmp_path: Path) -> None:
     for data in (str(tmp_path), by_type):
         assert detect(data, f"{RISING} LIMIT 20", spark=spark).to_arrow().equals(whole)
     (tmp_path / "c.csv").write_text("ts,x\n2024-01-01 00:00,1\nnever,2\n2024-01-01 00:02,3\n")
-    for options in ({"on_bad_rows": "drop"}, {"on_bad_rows": "drop", "engine": "local"}):
-        trends = trellis.query(RISING).detect(tmp_path / "c.csv", **options)  # type: ignore[arg-type]
+    for engine in ("spark", "local"):
+        trends = trellis.query(RISING).detect(tmp_path / "c.csv", on_bad_rows="drop", engine=engine)
         assert trends.to_arrow()["events"].to_pylist() == [[0, 1]]
         assert trends.statistics["dropped"] == 1
 

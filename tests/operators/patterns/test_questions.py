@@ -132,6 +132,18 @@ def test_groups_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None
     assert parts.to_arrow().num_rows > 3
 
 
+def test_windows_without_results_are_not_looked_into() -> None:
+    """Ranks of one window are found after those of others, with what was left out for these."""
+    trends = detect(f"{TYPED} WITHIN 5 SLIDE 1")
+    rows = trends.to_arrow().to_pylist()
+    part = trends.operator.structure._known
+    assert len(part.held) > part.held.sum() == len({row["window_start"] for row in rows}) > 2
+    assert [
+        row for at in range(len(rows)) for b in trends.batches(ranks=range(at, at + 1)) for row in b.to_pylist()
+    ] == rows
+    assert trends.to_arrow().to_pylist() == rows
+
+
 @pytest.mark.parametrize(
     "text",
     ["PATTERN SEQ(A a, Z+ z[])", "PATTERN SEQ(C c, A a, C d, A b)", f"{TYPED} AND b.x > 100", f"{FAR} AND a.x > 100"],

@@ -38,9 +38,30 @@ CONDITIONS = {
     ),
     "s[i].ts - s[i-1].ts <= 3": lambda a, b: b["ts"] - a["ts"] <= 3,
     "4 >= s[i].ts - s[i-1].ts AND s[i].x >= s[i-1].x": lambda a, b: b["ts"] - a["ts"] <= 4 and b["x"] >= a["x"],
+    "s[i].ts - s[i-1].ts <= 5 AND ABS(s[i].x - s[i-1].x) < 3": lambda a, b: (
+        b["ts"] - a["ts"] <= 5 and abs(b["x"] - a["x"]) < 3
+    ),
+    "s[i].ts - s[i-1].ts < 9 AND s[i].k = s[i-1].k AND s[i].x > s[i-1].x / 2": lambda a, b: (
+        b["ts"] - a["ts"] < 9 and b["k"] == a["k"] and b["x"] > a["x"] / 2
+    ),
+    "s[i].x - s[i-1].x > 1": lambda a, b: b["x"] - a["x"] > 1,
+    "s[i].x / s[i-1].x > 1.05": lambda a, b: a["x"] != 0 and b["x"] / a["x"] > 1.05,
+    "(s[i].x - s[i-1].x) / s[i].x > 0.1": lambda a, b: b["x"] != 0 and (b["x"] - a["x"]) / b["x"] > 0.1,
+    "s[i].x > 2 * s[i-1].x OR s[i].x < s[i-1].y": lambda a, b: b["x"] > 2 * a["x"] or b["x"] < a["y"],
+    "s[i].k = s[i-1].k AND (s[i].x = s[i-1].x OR s[i].x = s[i-1].y OR s[i].x > s[i-1].x + 2)": lambda a, b: (
+        b["k"] == a["k"] and (b["x"] in (a["x"], a["y"]) or b["x"] > a["x"] + 2)
+    ),
+    "s[i].x != s[i-1].x AND s[i].x != s[i-1].y AND s[i].x <= 3 * s[i-1].x": lambda a, b: (
+        b["x"] not in (a["x"], a["y"]) and b["x"] <= 3 * a["x"]
+    ),
+    "s[i].x > s[i-1].x OR s[i].y < s[i-1].y": lambda a, b: b["x"] > a["x"] or b["y"] < a["y"],
+    "s[i].k = s[i-1].m AND (s[i].x - s[i-1].y > 1 OR s[i].y <= s[i-1].x)": lambda a, b: (
+        b["k"] == a["m"] and (b["x"] - a["y"] > 1 or b["y"] <= a["x"])
+    ),
     "s[i].ts >= 0": lambda a, b: True,
 }
-KINDS = {"key", "inequality", "range", "two inequalities"}
+KINDS = {"key", "inequality", "range", "two inequalities", "either of two"}
+KINDS |= {"inequality within a gap", "range within a gap"}
 
 
 def table_of(seed: int, n: int, values: int) -> pa.Table:

@@ -59,7 +59,9 @@ def random_window(seed: int, ranges: int) -> IndexWindow:
         cuts[-1] = vertices
     usable, every, single = rng.random(n) < 0.9, bool(rng.random() < 0.3), bool(rng.random() < 0.2)
     begin, firsts, lasts = int(rng.integers(0, 3)), tuple(cuts[0::2]), tuple(cuts[1::2])
-    window = IndexWindow(begin, vertices, later, place, firsts, lasts, usable, usable, usable, every)
+    window = IndexWindow(
+        begin, vertices, later, place, firsts, lasts, usable, usable, usable, every, np.empty(0, np.int64)
+    )
     edges = np.array([[follows(window, x, y) for y in range(n)] for x in range(n)])
     starts, ends = usable & ~edges.any(axis=0), usable & ~edges.any(axis=1)
     if every:
@@ -107,7 +109,19 @@ def test_a_rank_that_is_too_high_has_no_trend() -> None:
 def rising(n: int) -> IndexWindow:
     """Each event may be followed by all later ones: 2**n - 1 trends, if they may begin and end anywhere."""
     place, ok = np.arange(n, dtype=np.int32), np.ones(n, np.bool_)
-    return IndexWindow(0, n, np.arange(1, n + 1), place, (place + 1,), (np.full(n, n, np.int32),), ok, ok, ok, True)
+    return IndexWindow(
+        0,
+        n,
+        np.arange(1, n + 1),
+        place,
+        (place + 1,),
+        (np.full(n, n, np.int32),),
+        ok,
+        ok,
+        ok,
+        True,
+        np.empty(0, np.int64),
+    )
 
 
 def members(rank: int, n: int) -> list[int]:
@@ -154,7 +168,9 @@ def test_blocks_are_passed_over() -> None:
     first = np.minimum(2 * price + 1, vertices).astype(np.int32)
     last, ok = np.full(n, vertices, np.int32), np.ones(n, np.bool_)
     later = np.searchsorted(times, times, side="right")
-    window = IndexWindow(0, vertices, later, price.astype(np.int32), (first,), (last,), ok, ok, ok, True)
+    window = IndexWindow(
+        0, vertices, later, price.astype(np.int32), (first,), (last,), ok, ok, ok, True, np.empty(0, np.int64)
+    )
     heaviest = np.zeros(vertices + 1, object)  # how many trends begin at a price, at the times that have been passed
     begins = np.zeros(n, object)
     for x in range(n - 1, -1, -1):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,14 +25,20 @@ from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
-from trellis.results.named import ANY, lead_rows, named_group
+from trellis.results.named import lead_rows
 from trellis.results.numbers import aggregate_rows, count_rows
 from trellis.results.results import Results
 from trellis.results.rows import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
 from trellis.results.table import ResultTable
+from trellis.results.trend import with_ids
 
 if TYPE_CHECKING:
     from trellis.operators.batch import PathBatch
+
+ROWS_OF_A_FILE = 1 << 19  # of results that are written at least, where several files are written at the same time
+
+
+FIRST_PIECE, LARGEST_PIECE = 64, 1 << 15  # results that are listed at a time while someone goes through them
 
 
 class LocalResults(Results):
@@ -198,14 +205,32 @@ class LocalResults(Results):
         lead = pa.Table.from_arrays(self._maker.lead(filled), schema=pa.schema(lead_schema(self.plan.bound)))
         return filled, lead_rows(lead) if lead.num_columns else [{}] * len(filled)
 
-    def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> ResultTable:
-        """Return the result with a rank, without those before it: see `Results.trend`."""
-        from trellis.operators.trends.unrank import check_rank  # late, as in `sample`: counting goes without
-
+    @property
+    def _groups(self) -> tuple[list[dict[str, Any]], list[int]]:
         filled, rows = self._filled
-        group = int(filled[named_group(self.plan.bound, rows, window, partition)])
-        check_rank(rank, self._counts[group])
-        return _table(self._rows(self.operator.at(group, [rank])))
+        return rows, [self._counts[group] for group in filled]
+
+    def _picked(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        filled, _ = self._filled
+        parts = [self._rows(self.operator.at(int(filled[group]), list(ranks))) for group, ranks in picks.items()]
+        return pa.concat_tables(parts) if parts else self._maker.schema.empty_table()
+
+    def _picked_events(self, group: int, rank: int) -> pa.Table:
+        filled, _ = self._filled
+        other = self._variant(with_all_columns(self.plan))
+        maker = RowMaker(other.plan, other._prepared.events, positions=True, plain=True)
+        rows = maker.batch(other.operator.at(int(filled[group]), [rank]))
+        return pa.Table.from_batches([with_ids(maker, rows)])
+
+    def _pieces(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows, the first few at once and more of them later, so that whoever stops early waits for few."""
+        if self.plan.bound.order_by:
+            yield from self.batches()
+            return
+        begin, size, end = 0, FIRST_PIECE, self._size()
+        while begin < end:
+            yield from self.batches(ranks=range(begin, min(end, begin + size)))
+            begin, size = begin + size, min(size * 8, LARGEST_PIECE)
 
     def sample(self, number: int, seed: int = 0) -> ResultTable:
         """Return results drawn without replacement: see `Results.sample`."""
@@ -225,9 +250,23 @@ class LocalResults(Results):
         self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False
     ) -> None:
         """Write the results as files into a directory, wholly or not at all: see `Results.write`."""
-        from trellis.io.results import write_results
+        from trellis.io.results import write_parts
 
-        write_results(self.batches(), self.schema, path, format, overwrite, self.inputs, raw_csv)
+        write_parts(self._parts(), self.schema, path, format, overwrite, self.inputs, raw_csv)
+
+    def _parts(self) -> list[Iterator[pa.RecordBatch]]:
+        """Return all rows in as many parts as cores write at the same time, in order; each is listed by itself."""
+        bound, cores = self.plan.bound, _usable_threads(None)
+        if bound.order_by or bound.aggregates or not self.operator.lists_at_once:
+            return [self.batches()]
+        rows = sum(end - begin for _, begin, end in wanted_ranges(bound, self._counts))
+        number = min(cores, rows // ROWS_OF_A_FILE)
+        if number < 2:
+            return [self.batches()]
+        refuse_rows(rows, self.max_trends)
+        self.operator.prepare()
+        borders = [rows * i // number for i in range(number + 1)]
+        return [self.batches(threads=1, ranks=range(*ends)) for ends in pairwise(borders)]
 
 
 def _table(rows: pa.Table) -> ResultTable:

@@ -10,10 +10,11 @@ from trellis.errors import OverflowInCondition
 from trellis.events.columns import decimals
 from trellis.events.columns.arithmetic import compute, convert, without_nan
 from trellis.events.columns.arrow import Array, Operand, is_scalar, null, pa, pc
+from trellis.events.columns.functions import SCALARS, scalar
 from trellis.events.columns.like import like_to_regex
 from trellis.events.columns.mixed import signs
 from trellis.events.columns.types import physical
-from trellis.language.bound import Column, Constant, Value
+from trellis.language.bound import Column, Constant, Operation, Value
 from trellis.language.schema import Kind
 
 Resolve = Callable[[Column], Array]
@@ -80,7 +81,21 @@ def _evaluated(value: Value, resolve: Resolve) -> Operand:
         return _CONDITIONS[function](operands)
     if function == "coalesce":
         return pc.coalesce(*(convert(value, x) for x in operands))
+    if function == "case":
+        return _case(value, operands)
+    if function in SCALARS:
+        return scalar(value, operands)
     return compute(value, operands)
+
+
+def _case(value: Operation, operands: list[Operand]) -> Operand:
+    """Take the first value whose test is true, from the last test to the first."""
+    *arms, result = operands
+    result = convert(value, result)
+    for test, chosen in zip(arms[-2::-2], arms[::-2], strict=True):
+        given = null(pa.bool_()) if pa.types.is_null(test.type) else test
+        result = pc.if_else(pc.fill_null(given, False), convert(value, chosen), result)
+    return result
 
 
 def _constant(constant: Constant) -> Operand:

@@ -12,6 +12,7 @@ from trellis.language.schema import (
     DOUBLE,
     DURATION,
     INTEGER,
+    NAIVE,
     STRING,
     TIMESTAMP,
     UNKNOWN,
@@ -59,7 +60,7 @@ def from_arrow(type_: DataType) -> Type:
     if is_.is_boolean(type_):
         return BOOLEAN
     if is_.is_timestamp(type_):
-        return TIMESTAMP
+        return NAIVE if type_.tz is None else TIMESTAMP
     if is_.is_date(type_):
         return Type(Kind.DATE)
     if is_.is_duration(type_):

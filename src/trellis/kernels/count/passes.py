@@ -10,8 +10,10 @@ How successors are found is the shape of the relation:
 - `KeyVertices`: the attribute index of equalities; the successors of x are the later events of one vertex.
 - `Tails`: the attribute index; the successors of x are the later events of the attribute vertices from `first[x]` to
   the end of a segment. A Fenwick tree for each segment adds from its end.
-- `Ranges`: the attribute index; vertices `[first, last)`, several such ranges that do not overlap. A segment tree.
-- `Pairs`: as `Tails`, and `above[y] > below[x]` besides: divide and conquer over time, a Fenwick tree for the rest.
+- `Ranges`: the attribute index; vertices `[first, last)`, several such ranges that do not overlap, and events before
+  `reach[x]` only where there is a gap in time. A segment tree.
+- `Pairs`: as `Tails`, and `above[y] > below[x]` besides, or instead: divide and conquer over time, a Fenwick tree for
+  the rest.
 
 Trees hold the events of later times only, so whatever is in the range that is asked for is a successor. What an
 algebra (`trellis.kernels.count.algebra`) adds up is never taken away again.
@@ -78,15 +80,22 @@ class Tails(NamedTuple):
 
 
 class Ranges(NamedTuple):
-    """Vertices of events, and ranges of vertices of their successors: in each row of `first` and `last` one of each."""
+    """Vertices of events, and ranges of vertices of their successors: in each row of `first` and `last` one of each.
+
+    `reach` is empty, or has for each event the first one that is too late to follow it, which never falls.
+    """
 
     place: np.ndarray
     first: np.ndarray
     last: np.ndarray
+    reach: np.ndarray
 
 
 class Pairs(NamedTuple):
-    """As `Tails`; besides `above[y] > below[x]`. The events of each part of the index are sorted by both, falling."""
+    """As `Tails`; besides `above[y] > below[x]`. The events of each part of the index are sorted by both, falling.
+
+    `begin` is where the segment of the successors begins. If `either`, one of both conditions is enough in it.
+    """
 
     place: np.ndarray
     first: np.ndarray
@@ -97,6 +106,8 @@ class Pairs(NamedTuple):
     below: np.ndarray
     by_above: np.ndarray
     by_below: np.ndarray
+    begin: np.ndarray
+    either: bool
 
 
 def one_pass(algebra, shape, events, tasks, t, extra, source, values):
@@ -203,45 +214,87 @@ def _pass_keys(algebra, shape, events, tasks, t, extra, source, values):
 
 @njit(cache=True, nogil=True)
 def _pass_ranges(algebra, shape, events, tasks, t, extra, source, values):
+    """Go through the events block by block, so that all of a block reach to its end, and none beyond the next one.
+
+    So nothing is ever taken out of a tree: the events of a block first gather from the next block, in rising order as
+    they reach farther, then from their own.
+    """
     lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
     nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
-    place, first, last, ranges = shape.place, shape.first, shape.last, shape.first.shape[0]
-    width = tasks.width[t]
+    place, first, last, ranges, reach = shape.place, shape.first, shape.last, shape.first.shape[0], shape.reach
+    width, gap = tasks.width[t], shape.reach.shape[0] > 0
     tree = np.full(2 * width, algebra.zero)
-    x = hi - 1
-    while x >= lo:
-        begin = x
-        while begin > lo and later[begin - 1] == later[x]:
-            begin -= 1
-        for y in range(begin, x + 1):
-            value = algebra.zero
-            if usable[y]:
-                for r in range(ranges):
-                    a, b = first[r, y + offset] + width, last[r, y + offset] + width
-                    total = algebra.zero
-                    while a < b:
-                        if a & 1:
-                            total = gather(algebra, total, tree[a])
-                            a += 1
-                        if b & 1:
-                            b -= 1
-                            total = gather(algebra, total, tree[b])
-                        a >>= 1
-                        b >>= 1
-                    value = add(algebra, value, settle(algebra, total))
-                if more:
-                    value = add(algebra, extra[y - lo], value)
+    borders = np.empty(hi - lo + 1 if gap else 2, np.int64)
+    blocks = 0
+    borders[0] = lo
+    while borders[blocks] < hi:
+        at = borders[blocks]
+        blocks += 1
+        borders[blocks] = max(min(reach[at], hi), min(later[at], hi)) if gap else hi
+    for block in range(blocks - 1, -1, -1):
+        begin_block, end_block = borders[block], borders[block + 1]
+        y = end_block
+        for phase in range(0 if end_block < hi else 1, 2):
+            # Rising through what is beyond the block, then falling through the block itself.
+            x = begin_block if phase == 0 else end_block - 1
+            while begin_block <= x < end_block:
+                begin, behind = x, x + 1
+                if phase == 0:
+                    while y < min(reach[x], hi):
+                        i = place[y + offset] + width
+                        if i >= width:
+                            value = source[y - lo]
+                            while i > 0:
+                                tree[i] = add(algebra, tree[i], value)
+                                i >>= 1
+                        y += 1
                 else:
-                    value = step(algebra, value, every or (nearest[y] >= hi and y >= first_end))
-            values[y - lo] = value
-        for y in range(begin, x + 1):
-            i = place[y + offset] + width
-            if i >= width:
-                value = source[y - lo]
-                while i > 0:
-                    tree[i] = add(algebra, tree[i], value)
-                    i >>= 1
-        x = begin - 1
+                    while begin > begin_block and later[begin - 1] == later[x]:
+                        begin -= 1
+                for z in range(begin, behind):
+                    value = algebra.zero
+                    if usable[z]:
+                        if phase == 1 and end_block < hi:
+                            value = values[z - lo]
+                        for r in range(ranges):
+                            a, b = first[r, z + offset] + width, last[r, z + offset] + width
+                            total = algebra.zero
+                            while a < b:
+                                if a & 1:
+                                    total = gather(algebra, total, tree[a])
+                                    a += 1
+                                if b & 1:
+                                    b -= 1
+                                    total = gather(algebra, total, tree[b])
+                                a >>= 1
+                                b >>= 1
+                            value = add(algebra, value, settle(algebra, total))
+                        if phase == 1:
+                            if more:
+                                value = add(algebra, extra[z - lo], value)
+                            else:
+                                value = step(algebra, value, every or (nearest[z] >= hi and z >= first_end))
+                    values[z - lo] = value
+                if phase == 0:
+                    x += 1
+                    continue
+                if block > 0 or begin > begin_block:
+                    for z in range(begin, behind):
+                        i = place[z + offset] + width
+                        if i >= width:
+                            value = source[z - lo]
+                            while i > 0:
+                                tree[i] = add(algebra, tree[i], value)
+                                i >>= 1
+                x = begin - 1
+            if blocks > 1:  # leave the tree as it was
+                filled, filled_end = (end_block, y) if phase == 0 else (begin_block, end_block)
+                for z in range(filled, filled_end):
+                    i = place[z + offset] + width
+                    if i >= width:
+                        while i > 0 and tree[i] != algebra.zero:
+                            tree[i] = algebra.zero
+                            i >>= 1
 
 
 @njit(cache=True, nogil=True)
@@ -255,6 +308,7 @@ def _pass_pairs(algebra, shape, events, tasks, t, extra, source, values):
     n = tasks.hi[t] - lo
     by_above, by_below = _of_task(shape.by_above, tasks, t), _of_task(shape.by_below, tasks, t)
     gathered, tree = np.full(n, algebra.zero), np.full(tasks.width[t], algebra.zero)
+    heads = np.full(tasks.width[t] if shape.either else 0, algebra.zero)
     spare = np.empty(n, np.int32)
     stack = np.empty((256, 4), np.int64)  # a group of equal times can make one half large, but only every other time
     stack[0] = (SERVE, 0, 0, n)
@@ -266,7 +320,10 @@ def _pass_pairs(algebra, shape, events, tasks, t, extra, source, values):
             _merge(by_above, above, lo, spare, a, middle, b)
             _merge(by_below, below, lo, spare, a, middle, b)
         elif what == CROSS:
-            _cross(algebra, shape, tasks, t, source, gathered, tree, by_above, by_below, a, middle, b)
+            if shape.either:
+                _cross_either(algebra, shape, tasks, t, source, gathered, tree, heads, by_above, by_below, a, middle, b)
+            else:
+                _cross(algebra, shape, tasks, t, source, gathered, tree, by_above, by_below, a, middle, b)
         elif later[lo + a] - lo >= b or b - a <= FEW:
             _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered, a, b)
         else:
@@ -302,14 +359,17 @@ def _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered
     lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
     nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
     place, first, last, above, below = shape.place, shape.first, shape.last, shape.above, shape.below
+    either = shape.either
     for x in range(b - 1, a - 1, -1):
         if not usable[lo + x]:
             values[x] = algebra.zero
             continue
         value = gathered[x]
         begin, end, least = first[lo + x + offset], last[lo + x + offset], below[lo + x]
+        segment = shape.begin[lo + x + offset] if either else begin
         for y in range(later[lo + x] - lo, b):
-            if above[lo + y] > least and begin <= place[lo + y + offset] < end:
+            at = place[lo + y + offset]
+            if segment <= at < end and (above[lo + y] > least or (either and at >= begin)):
                 value = add(algebra, value, source[y])
         if more:
             values[x] = add(algebra, extra[x], value)
@@ -350,6 +410,64 @@ def _cross(algebra, shape, tasks, t, source, gathered, tree, by_above, by_below,
             size, k = end - own[v], end - place[v]
             while k <= size:
                 tree[end - k] = algebra.zero
+                k += k & -k
+
+
+@njit(cache=True, nogil=True)
+def _cross_either(algebra, shape, tasks, t, source, gathered, tree, heads, by_above, by_below, a, middle, b):
+    """As `_cross`, where one condition is enough: all that are in the tail, and those before it that are above.
+
+    The tails are sums in `tree`, which holds all events; `heads` adds from the begin of a segment instead.
+    """
+    lo, offset = tasks.lo[t], tasks.offset[t]
+    place, first, last, own, own_end = shape.place, shape.first, shape.last, shape.own, shape.own_end
+    above, below, begins = shape.above, shape.below, shape.begin
+    for i in range(middle, b):
+        v = lo + by_above[i] + offset
+        if place[v] >= 0:
+            end = np.int64(own_end[v])
+            size, k = end - own[v], end - place[v]
+            value = source[by_above[i]]
+            while k <= size:
+                tree[end - k] = add(algebra, tree[end - k], value)
+                k += k & -k
+    j = middle
+    for i in range(a, middle):
+        x = by_below[i]
+        while j < b and above[lo + by_above[j]] > below[lo + x]:
+            v = lo + by_above[j] + offset
+            if place[v] >= 0:
+                start = np.int64(own[v])
+                size, k = own_end[v] - start, place[v] - start + 1
+                value = source[by_above[j]]
+                while k <= size:
+                    heads[start + k - 1] = add(algebra, heads[start + k - 1], value)
+                    k += k & -k
+            j += 1
+        start, end = np.int64(begins[lo + x + offset]), np.int64(last[lo + x + offset])
+        value = algebra.zero
+        k = end - first[lo + x + offset]
+        while k > 0:
+            value = gather(algebra, value, tree[end - k])
+            k &= k - 1
+        value = settle(algebra, value)
+        k = first[lo + x + offset] - start if start < end else 0
+        while k > 0:
+            value = gather(algebra, value, heads[start + k - 1])
+            k &= k - 1
+        gathered[x] = add(algebra, gathered[x], settle(algebra, value))
+    for i in range(middle, b):
+        v = lo + by_above[i] + offset
+        if place[v] >= 0:
+            end = np.int64(own_end[v])
+            size, k = end - own[v], end - place[v]
+            while k <= size:
+                tree[end - k] = algebra.zero
+                k += k & -k
+            start = np.int64(own[v])
+            k = place[v] - start + 1
+            while k <= size:
+                heads[start + k - 1] = algebra.zero
                 k += k & -k
 
 

@@ -46,6 +46,8 @@ class EdgeCodes(NamedTuple):
         `above[j, y] > below[j, x]` is asked of every edge from x to y.
     differ_next, differ_prev : int64 (conditions, events)
         `differ_next[j, y] != differ_prev[j, x]`, and neither below 0, is asked too.
+    either_above, either_below : int64 (clauses, choices, events)
+        `either_above[j, i, y] > either_below[j, i, x]` is asked for one i at least.
     """
 
     policy: int
@@ -60,6 +62,8 @@ class EdgeCodes(NamedTuple):
     below: np.ndarray
     differ_next: np.ndarray
     differ_prev: np.ndarray
+    either_above: np.ndarray
+    either_below: np.ndarray
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -75,8 +79,20 @@ def passes(x, y, above, below, differ_next, differ_prev):
     return True
 
 
+@njit(cache=True, nogil=True, inline="always")
+def passes_either(x, y, above, below):
+    """Whether one side of each clause allows a later event `y` to follow `x`."""
+    for j in range(above.shape[0]):
+        some = False
+        for i in range(above.shape[1]):
+            some |= above[j, i, y] > below[j, i, x]
+        if not some:
+            return False
+    return True
+
+
 @njit(cache=True, nogil=True)
-def _mark(x, first, last, takes, above, below, differ_next, differ_prev, marks):
+def _mark(x, first, last, takes, above, below, differ_next, differ_prev, either_above, either_below, marks):
     """Mark which events from `first` to `last` may follow: a loop a condition, of which many steps run at once."""
     size = last - first
     able = takes[first:last]
@@ -90,6 +106,15 @@ def _mark(x, first, last, takes, above, below, differ_next, differ_prev, marks):
         codes, other = differ_next[j, first:last], differ_prev[j, x]
         for i in range(size):
             marks[i] &= (codes[i] >= 0) & (codes[i] != other) & (other >= 0)
+    some = np.empty(size if either_above.shape[0] else 0, np.bool_)
+    for j in range(either_above.shape[0]):
+        some[:] = False
+        for k in range(either_above.shape[1]):
+            codes, bound = either_above[j, k, first:last], either_below[j, k, x]
+            for i in range(size):
+                some[i] |= codes[i] > bound
+        for i in range(size):
+            marks[i] &= some[i]
 
 
 @njit(cache=True, nogil=True)
@@ -120,6 +145,7 @@ def edges_of_rows(begin, end, codes, degrees, successors):
     policy, later, until, gives, takes = codes.policy, codes.later, codes.until, codes.gives, codes.takes
     key_prev, key_runs, by_key = codes.key_prev, codes.key_runs, codes.by_key
     above, below, differ_next, differ_prev = codes.above, codes.below, codes.differ_next, codes.differ_prev
+    either_above, either_below = codes.either_above, codes.either_below
     filling = successors.shape[0] > 0
     keyed = key_runs.shape[0] > 0
     longest = 0
@@ -142,20 +168,22 @@ def edges_of_rows(begin, end, codes, degrees, successors):
                     while i < run_end and by_key[i] < last:
                         y = by_key[i]
                         i += 1
-                        if takes[y] and passes(x, y, above, below, differ_next, differ_prev):
+                        fits = takes[y] and passes(x, y, above, below, differ_next, differ_prev)
+                        if fits and passes_either(x, y, either_above, either_below):
                             if filling:
                                 successors[total + degree] = y
                             degree += 1
                             if policy == NEXT:
                                 break
             elif policy == ANY:
-                _mark(x, first, last, takes, above, below, differ_next, differ_prev, marks)
+                _mark(x, first, last, takes, above, below, differ_next, differ_prev, either_above, either_below, marks)
                 degree = marks[: last - first].sum()
                 if filling:
                     _write_marked(first, marks, successors[total : total + degree])
             else:
                 for y in range(first, last):
-                    if takes[y] and passes(x, y, above, below, differ_next, differ_prev):
+                    fits = takes[y] and passes(x, y, above, below, differ_next, differ_prev)
+                    if fits and passes_either(x, y, either_above, either_below):
                         if filling:
                             successors[total + degree] = y
                         degree += 1

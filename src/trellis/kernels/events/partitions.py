@@ -49,6 +49,24 @@ def span_ends(times, bounds, span):
 
 
 @njit(cache=True, nogil=True)
+def first_above(values, bounds, cuts):
+    """Return for each event the first event of its partition with a value above its cut; values never fall there."""
+    found = np.empty(values.shape[0], np.int64)
+    for partition in range(bounds.shape[0] - 1):
+        begin, end = bounds[partition], bounds[partition + 1]
+        for x in range(begin, end):
+            low, high = begin, end
+            while low < high:
+                middle = (low + high) >> 1
+                if values[middle] > cuts[x]:
+                    high = middle
+                else:
+                    low = middle + 1
+            found[x] = low
+    return found
+
+
+@njit(cache=True, nogil=True)
 def first_ends(latest, ends):
     """Return for each event the first one with which a trend that starts here cannot also start one earlier.
 

@@ -45,8 +45,8 @@ class SortedCuts(NamedTuple):
     values, value_bounds : int32 (entries,), int64 (parts + 1,)
         The events of each part by rising value, and where those of each part begin.
     cuts, cut_bounds : int32 (entries,), int64 (parts + 1,)
-        The entries of each part by rising cut: e is the first cut of event e, or the second one of event e - n.
-    value, cut : int64 (events,), int64 (events,) or (2 * events,)
+        The entries of each part by rising cut: e is the first cut of event e, the second one of event e - n, and so on.
+    value, cut : int64 (events,), int64 (cuts * events,)
         The value of each event and the cut of each entry.
     """
 
@@ -61,7 +61,7 @@ class SortedCuts(NamedTuple):
 class VertexPlaces(NamedTuple):
     """The vertices of events and of their successors, for each place of an index.
 
-    All are int32 (places,), but `at_cut` is (1 or 2, places).
+    All are int32 (places,), but `at_cut` is (cuts, places).
 
     Attributes
     ----------
@@ -127,13 +127,15 @@ def parts_of_events(begin, end, n):
 
 @njit(cache=True, nogil=True)
 def spread(order, first_part, behind_part, parts, wanted, n):
-    """Distribute sorted entries over the parts of their events, keeping the order; entry e is of event e, or of e - n.
+    """Distribute sorted entries over the parts of their events, keeping the order; entry e is of event e modulo n.
 
     Only entries of `wanted` events count. Return the entries, part by part, and where each part begins.
     """
     bounds = np.zeros(parts + 1, np.int64)
     for e in order:
-        x = e if e < n else e - n
+        x = e
+        while x >= n:
+            x -= n
         if wanted[x]:
             for p in range(first_part[x], behind_part[x]):
                 bounds[p + 1] += 1
@@ -142,7 +144,9 @@ def spread(order, first_part, behind_part, parts, wanted, n):
     used = bounds[:-1].copy()
     entries = np.empty(bounds[parts], order.dtype)
     for e in order:
-        x = e if e < n else e - n
+        x = e
+        while x >= n:
+            x -= n
         if wanted[x]:
             for p in range(first_part[x], behind_part[x]):
                 entries[used[p]] = e
@@ -181,7 +185,10 @@ def _by_segment(entries, segment, number, offset, n):
     """Sort the entries of one part by segment, keeping the order; return them and where each segment begins."""
     bounds = np.zeros(number + 1, np.int64)
     for e in entries:
-        s = segment[(e if e < n else e - n) + offset]
+        x = e
+        while x >= n:
+            x -= n
+        s = segment[x + offset]
         if s >= 0:
             bounds[s + 1] += 1
     for s in range(number):
@@ -189,7 +196,10 @@ def _by_segment(entries, segment, number, offset, n):
     used = bounds[:-1].copy()
     found = np.empty(bounds[number], entries.dtype)
     for e in entries:
-        s = segment[(e if e < n else e - n) + offset]
+        x = e
+        while x >= n:
+            x -= n
+        s = segment[x + offset]
         if s >= 0:
             found[used[s]] = e
             used[s] += 1
@@ -271,10 +281,10 @@ def cut_values(parts, segments, ordered, gives, keyed, n, out):
                         place[part_values[i] + shift] = vertex
                         i += 1
                     vertex += 1
-                if e < n:
-                    at_cut[0, e + shift] = vertex
-                else:
-                    at_cut[1, e - n + shift] = vertex
+                row = 0
+                while e >= n:
+                    row, e = row + 1, e - n
+                at_cut[row, e + shift] = vertex
             while i < by_value[s + 1]:
                 place[part_values[i] + shift] = vertex
                 i += 1
@@ -283,7 +293,9 @@ def cut_values(parts, segments, ordered, gives, keyed, n, out):
                 for i in range(by_value[s], by_value[s + 1]):
                     own_begin[part_values[i] + shift], own_end[part_values[i] + shift] = begin, vertex
                 for j in range(by_cut[s], by_cut[s + 1]):
-                    x = part_cuts[j] if part_cuts[j] < n else part_cuts[j] - n
+                    x = part_cuts[j]
+                    while x >= n:
+                        x -= n
                     target_begin[x + shift], target_end[x + shift] = begin, vertex
         if not keyed:
             for x in range(begin_of[p], end_of[p]):

@@ -46,6 +46,8 @@ class IndexWindow(NamedTuple):
         Whether paths may start and end at an event, and go over it.
     every : bool
         Whether paths end anywhere.
+    reach : int64 (events,) or (0,)
+        The first event that is too late to follow, which never falls; empty where there is no gap.
     """
 
     begin: int
@@ -58,6 +60,7 @@ class IndexWindow(NamedTuple):
     ends: np.ndarray
     usable: np.ndarray
     every: bool
+    reach: np.ndarray
 
 
 class BlockSums(NamedTuple):
@@ -92,14 +95,23 @@ def path_counts(bits, limbs, room, window):
     mask = (1 << bits) - 1
     tree = np.zeros((vertices + 1, size), np.int64)  # a Fenwick tree that adds from the last vertex on
     counts = np.zeros((n, size), np.int64)
+    reach, gap, held = window.reach, window.reach.shape[0] > 0, n
     x = n - 1
     while x >= 0:
         begin = x
         while begin > 0 and later[begin - 1] == later[x]:
             begin -= 1
-        for y in range(begin, x + 1):
+        for y in range(x, begin - 1, -1):
             if not usable[y]:
                 continue
+            while gap and held > max(reach[y], x + 1):  # what is too late leaves the tree
+                held -= 1
+                if usable[held] and place[held] >= 0:
+                    i = vertices - place[held]
+                    while i <= vertices:
+                        for k in range(size):
+                            tree[i, k] -= counts[held, k]
+                        i += i & -i
             counts[y, 0] = 1 if every or ends[y] else 0
             for r in range(len(firsts)):
                 i, j = vertices - firsts[r][y], vertices - lasts[r][y]

@@ -161,7 +161,7 @@ def _step(
     adjacency.gives &= usable[source]
     adjacency.takes &= usable[target]
     index = index_adjacency(
-        adjacency, replace(events, usable=every), lo, hi, graph.span, threads, neighbours=source == target
+        adjacency, replace(events, usable=every), lo, hi, graph.span, threads, neighbours=source == target, gaps=False
     )
     if index is None or isinstance(index.shape, passes.Pairs):
         return None
@@ -246,7 +246,11 @@ class _ArrivalVertices:
                 laid_out(high, leaves, base, last[used[source]])
                 used[source] += 1
         width = widths.sum(axis=0)
-        shape = passes.Tails(place, first[0], last[0], own, own_end) if tails else passes.Ranges(place, first, last)
+        shape = (
+            passes.Tails(place, first[0], last[0], own, own_end)
+            if tails
+            else passes.Ranges(place, first, last, np.empty(0, np.int64))
+        )
         parts = Parts(begin, end, offset, width, given.of_task)
         return AttributeIndex("steps", True, shape, self._known(steps, events, every), parts)
 

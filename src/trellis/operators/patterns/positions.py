@@ -126,7 +126,7 @@ class PositionPaths:
         asked: list[list[int]] = [[], [], []]
         for place, position in enumerate(self.graph.positions):
             for condition in position.anchored:
-                one = encode((condition,), self.slice.columns, self.slice.usable)
+                one = encode((condition,), self.slice.columns, self.slice.usable, holes=False)
                 if one.residual or not (one.gives.all() and one.takes.all()):
                     raise NotSeparable
                 if one.key_next is not None and one.key_prev is not None:

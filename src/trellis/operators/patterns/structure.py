@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.event_graph.edges import latest_predecessors
@@ -42,6 +43,11 @@ class PatternPart:
     ) -> None:
         self.plan, self.first, self.last, self._threads = plan, first, last, threads
         self.paths: Paths = find_paths(plan, events, variables, first, last)
+        self.held = np.ones(last - first, np.bool_)  # groups that were looked into
+
+    def holds(self, wanted: NDArray[np.bool_] | None) -> bool:
+        """Return whether all groups of this part that are wanted were looked into."""
+        return bool(self.held.all() if wanted is None else self.held[wanted[self.first : self.last]].all())
 
     @property
     def vertices(self) -> BoundVertices:
@@ -139,26 +145,45 @@ class PatternStructure:
 
     def parts(self, groups: Sequence[int]) -> Iterator[PatternPart]:
         """Yield the paths of groups, in rising order: of as many together as the edges of those before allow."""
-        sizes = np.cumsum(self.events.groups.hi - self.events.groups.lo)
+        wanted = np.zeros(len(self.events.groups), np.bool_)
+        wanted[np.asarray(groups, np.int64)] = True
+        sizes = np.cumsum((self.events.groups.hi - self.events.groups.lo) * wanted)
         at, size = 0, EVENTS_AT_ONCE
         while at < len(groups):
             first = groups[at]
             before = int(sizes[first - 1]) if first else 0
             last = int(np.searchsorted(sizes, before + size, side="right"))
-            part = self.part(first, min(max(first + 1, last), groups[-1] + 1))
+            part = self.part(first, min(max(first + 1, last), groups[-1] + 1), wanted)
             yield part
             events, edges = int(sizes[part.last - 1]) - before, len(part.paths.successors)
             size = max(min(events * EDGES_AT_ONCE // max(edges, 1), MOST_AT_ONCE * EVENTS_AT_ONCE), EVENTS_AT_ONCE // 8)
             at = bisect_left(groups, part.last)
 
-    def part(self, first: int, last: int) -> PatternPart:
-        """Return the paths of groups `[first, last)`, or of others from `first` on that are at hand."""
+    def part(self, first: int, last: int, wanted: NDArray[np.bool_] | None = None) -> PatternPart:
+        """Return the paths of groups `[first, last)`, or of others from `first` on that are at hand.
+
+        Groups that are not `wanted` may have none: where results are rare, most windows are not looked into.
+        """
         known = self._known
-        if known is None or not known.first <= first < known.last:
-            known = PatternPart(self.plan, self.events, self.variables, first, last, self.threads)
+        if known is None or not known.first <= first < known.last or not known.holds(wanted):
+            events, held = self.events, np.ones(last - first, np.bool_)
+            if wanted is not None and not wanted[first:last].all():
+                held = wanted[first:last]
+                events = replace(events, groups=_emptied(events.groups, first, held))
+            known = PatternPart(self.plan, events, self.variables, first, last, self.threads)
+            known.held = held
             self._known = known
         return known
 
     def all_parts(self) -> Iterator[PatternPart]:
         """Yield the paths of all groups, each once."""
         return self.parts(range(len(self.events.groups)))
+
+
+def _emptied(groups: Groups, first: int, held: NDArray[np.bool_]) -> Groups:
+    """Return groups of which some, from `first` on, have no events: they lie where the first of the others begins."""
+    lo, hi = groups.lo.copy(), groups.hi.copy()
+    here = slice(first, first + len(held))
+    base = lo[here][held][0]
+    lo[here], hi[here] = np.where(held, lo[here], base), np.where(held, hi[here], base)
+    return Groups(lo, hi, groups.number)

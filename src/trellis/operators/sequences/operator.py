@@ -59,6 +59,8 @@ class SequenceOperator(QueryOperator):
         If a condition cannot be decided by comparing two codes, on the events at hand.
     """
 
+    lists_at_once = True
+
     def __init__(self, plan: Plan, events: Slice, threads: int = 1, structure: SequenceStructure | None = None) -> None:
         super().__init__(plan, events, threads)
         self.structure = structure or self._make_structure()
@@ -88,6 +90,10 @@ class SequenceOperator(QueryOperator):
     def counts(self) -> Counts:
         """The exact number of matches of each group."""
         return self.structure.counts
+
+    def prepare(self) -> None:
+        """Build all that listing needs."""
+        _ = self.structure.rank_ends, self.structure.walker.candidates
 
     def describe(self) -> dict[str, str]:
         """Say what is left of the candidates, and draw the tree plan with the numbers that its nodes had."""
@@ -196,7 +202,7 @@ class SequenceOperator(QueryOperator):
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the matches with given ranks, in bounded batches, in order."""
-        _ = self.structure.rank_ends, self.structure.walker.candidates
+        self.prepare()
 
         def work(pieces: Pieces) -> T:
             return request.made(self._filled(pieces))
@@ -245,6 +251,7 @@ class TreeOperator(SequenceOperator):
     """Counts and lists by a tree plan, whose partial matches it holds; sums and single matches come from the walk."""
 
     structure: TreeStructure
+    lists_at_once = False  # each would hold the partial matches
 
     def _make_structure(self) -> TreeStructure:
         return TreeStructure(self.plan, self.events, self.threads)

@@ -74,7 +74,8 @@ class DirectEdges:
         return takes, gives
 
     def _choose(self) -> Method:
-        if self.adjacency.residual or len(self._differ) > 1 or (self._differ and self._inequalities):
+        several = self.adjacency.residual or self.adjacency.clauses
+        if several or len(self._differ) > 1 or (self._differ and self._inequalities):
             return Method.REACH
         if not self._key_is_transitive:
             returns = not (self._differ or self._inequalities) and self._returns_pay

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
-from trellis.events.adjacency import Adjacency, encode, residual_holds
+from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, encode, residual_holds
+from trellis.events.gaps import reach_of
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.event_graph import edges as kernel
 from trellis.kernels.events.partitions import later_times
@@ -93,7 +94,10 @@ def edges_between(events: Slice, adjacency: Adjacency, policy: int) -> tuple[Int
 def edge_codes(events: Slice, adjacency: Adjacency, policy: int) -> kernel.EdgeCodes:
     """Return the codes by which kernels find edges."""
     n = len(events)
-    later = later_times(events.times, events.bounds)
+    later, until = later_times(events.times, events.bounds), events.until
+    reach = reach_of(adjacency, events)
+    if reach is not None and policy != kernel.CONTIGUOUS:
+        until = np.minimum(until, np.maximum(reach, later))
     key_prev, key_runs, by_key = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     if adjacency.key_next is not None and adjacency.key_prev is not None:
         key_prev = adjacency.key_prev
@@ -102,14 +106,25 @@ def edge_codes(events: Slice, adjacency: Adjacency, policy: int) -> kernel.EdgeC
         most = max(key_prev.max(initial=-1), keys.max(initial=-1))
         key_runs = np.searchsorted(keys, np.arange(most + 2))
     return kernel.EdgeCodes(
-        policy, later, events.until, adjacency.gives, adjacency.takes, key_prev, key_runs, by_key,
+        policy, later, until, adjacency.gives, adjacency.takes, key_prev, key_runs, by_key,
         _rows(adjacency.above, n), _rows(adjacency.below, n),
-        _rows(adjacency.differ_next, n), _rows(adjacency.differ_prev, n),
+        _rows(adjacency.differ_next, n), _rows(adjacency.differ_prev, n), *_clauses(adjacency, n),
     )  # fmt: skip
 
 
 def _rows(arrays: list[Ints], n: int) -> np.ndarray:
     return np.stack(arrays) if arrays else np.empty((0, n), np.int64)
+
+
+def _clauses(adjacency: Adjacency, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return clauses as arrays; a shorter one gets choices that never hold."""
+    clauses = adjacency.clauses
+    shape = len(clauses), max(map(len, clauses), default=0), n
+    above, below = np.full(shape, LOWEST), np.full(shape, HIGHEST)
+    for j, clause in enumerate(clauses):
+        for i, pair in enumerate(clause):
+            above[j, i], below[j, i] = pair
+    return above, below
 
 
 def _filtered_edges(
@@ -120,7 +135,7 @@ def _filtered_edges(
     only_first = codes.policy == kernel.NEXT
     if only_first:
         codes = codes._replace(policy=kernel.ANY)
-    candidates = np.cumsum(np.maximum(events.until - codes.later, 0))
+    candidates = np.cumsum(np.maximum(codes.until - codes.later, 0))
     parts, begin, found = [], 0, 0
     while begin < n:
         before = candidates[begin - 1] if begin else 0

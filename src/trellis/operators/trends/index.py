@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
+from trellis.events.gaps import gap_of
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.count import passes
 from trellis.kernels.count.algebra import Shortest
@@ -68,7 +69,8 @@ class AttributeIndex:
     Attributes
     ----------
     kind
-        What the conditions are: `key`, `inequality`, `range`, or `two inequalities`.
+        What the conditions are: `key`, `inequality`, `range`, `two inequalities`, `either of two`; the second and third
+        also `within a gap`.
     keyed
         Whether equalities form a key.
     shape
@@ -127,11 +129,23 @@ class AttributeIndex:
 
 @dataclass(frozen=True)
 class _Cuts:
-    """Codes of the later event, and one or two codes of the earlier one that bound the range of what may follow."""
+    """Codes of the later event, and for each range of what may follow two codes of the earlier one that bound it.
+
+    It is above the first and at most the second; None: from the least, or up to the greatest.
+    """
 
     value: Ints
-    cuts: tuple[Ints, ...]
-    outside: bool = False  # what is below the first or above the second, rather than between them
+    ranges: tuple[tuple[Ints | None, Ints | None], ...]
+
+    @cached_property
+    def cuts(self) -> tuple[Ints, ...]:
+        """All bounds, in the order of the ranges."""
+        return tuple(cut for bounds in self.ranges for cut in bounds if cut is not None)
+
+    @property
+    def is_tail(self) -> bool:
+        """Whether what may follow is all above one code."""
+        return len(self.ranges) == 1 and self.ranges[0][1] is None
 
 
 def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1) -> AttributeIndex | None:
@@ -145,14 +159,15 @@ def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, thr
 
 
 def index_adjacency(
-    adjacency: Adjacency, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1, neighbours: bool = True
-) -> AttributeIndex | None:
+    adjacency: Adjacency, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1, neighbours: bool = True,
+    gaps: bool = True,
+) -> AttributeIndex | None:  # fmt: skip
     """Return the index of what may follow what for tasks `[lo, hi)`, or None where only edges can tell.
 
     Events that lack a value or a key are taken out of those that give and take. Without `neighbours` the first
-    successors and last predecessors are not found.
+    successors and last predecessors are not found; without `gaps` a gap in time is an inequality like others.
     """
-    relation = _relation(adjacency)
+    relation = _relation(adjacency, events, gaps)
     if relation is None:
         return None
     layout = _Layout(relation, lo, hi, partition_ends(events.bounds, len(events)), threads)
@@ -174,27 +189,32 @@ def can_index(plan: Plan) -> bool:
     return plan.bound.select is Select.ANY and plan.bound.report is not Report.MAXIMAL
 
 
-def _relation(adjacency: Adjacency) -> _Relation | None:
+def _relation(adjacency: Adjacency, events: Slice, gaps: bool) -> _Relation | None:
     """Return the relation of successors as codes, or None where an index cannot express it."""
-    if adjacency.residual or len(adjacency.orders) > 2:
+    if adjacency.residual:
         return None
-    orders = [cuts for order in adjacency.orders if (cuts := _cuts(order)) is not None]
-    if len(orders) < len(adjacency.orders) or (len(orders) == 2 and any(len(cuts.cuts) > 1 for cuts in orders)):
+    reach, given = (gap_of(adjacency, events) if gaps else None) or (None, adjacency.orders)
+    orders = [_cuts(order) for order in given]
+    either = len(adjacency.either) == 1 and len(adjacency.either[0]) == 2 and not orders
+    if adjacency.either and not either:
+        return None
+    if either:
+        orders = [_Cuts(above, ((below, None),)) for above, below in adjacency.either[0]]
+    if len(orders) > 1 and (len(orders) > 2 or reach is not None or not all(cuts.is_tail for cuts in orders)):
         return None
     gives, takes, next_, prev = adjacency.gives, adjacency.takes, adjacency.key_next, adjacency.key_prev
-    for order in orders:
+    for order in orders if not either else ():
         takes &= order.value != LOWEST
         gives &= order.cuts[0] != LOWEST
     if next_ is not None and prev is not None:
         takes &= next_ >= 0
         gives &= prev >= 0
-    return _Relation(gives, takes, next_, prev, orders)
+    return _Relation(gives, takes, next_, prev, orders, reach, either)
 
 
-def _cuts(order: Order) -> _Cuts | None:
-    """Bring the comparisons of one value to one range of values, or to all but one value."""
+def _cuts(order: Order) -> _Cuts:
+    """Bring the comparisons of one value to ranges of values, one more than there are holes."""
     low = high = None
-    differ = [earlier for op, earlier in order.comparisons if op == "!="]
     missing = np.zeros(len(order.value), np.bool_)
     for op, earlier in order.comparisons:
         missing |= earlier == LOWEST
@@ -204,16 +224,34 @@ def _cuts(order: Order) -> _Cuts | None:
         elif op in ("<", "<="):
             cut = earlier if op == "<=" else earlier - 1
             high = cut if high is None else np.minimum(high, cut)
-    if differ:
-        if len(differ) > 1 or low is not None or high is not None:
-            return None
-        return _Cuts(order.value, tuple(_or_missing(c, missing) for c in (differ[0] - 1, differ[0])), outside=True)
-    if high is None:
-        assert low is not None
-        return _Cuts(order.value, (_or_missing(low, missing),))
-    if low is None:  # turned around, so that what follows is above
-        return _Cuts(_or_missing(~order.value, order.value == LOWEST), (_or_missing(~high - 1, missing),))
-    return _Cuts(order.value, (_or_missing(low, missing), _or_missing(np.maximum(low, high), missing)))
+    holes = [*order.holes, *((earlier, earlier) for op, earlier in order.comparisons if op == "!=")]
+    if low is None and not holes:  # turned around, so that what follows is above
+        assert high is not None
+        return _Cuts(_or_missing(~order.value, order.value == LOWEST), ((_or_missing(~high - 1, missing), None),))
+    ranges: list[tuple[Ints | None, Ints | None]] = []
+    for first, last in _rising(holes):
+        ranges.append((low, first - 1 if high is None else np.minimum(first - 1, high)))
+        low = last if low is None else np.maximum(low, last)
+    ranges.append((low, high))
+    return _Cuts(
+        order.value,
+        tuple(
+            (
+                None if a is None else _or_missing(a, missing),
+                None if b is None else _or_missing(b if a is None else np.maximum(a, b), missing),
+            )
+            for a, b in ranges
+        ),
+    )
+
+
+def _rising(holes: list[tuple[Ints, Ints]]) -> list[tuple[Ints, Ints]]:
+    """Return holes by where they begin, for each event."""
+    if len(holes) < 2:
+        return holes
+    lows, highs = (np.stack(borders) for borders in zip(*holes, strict=True))
+    order = np.argsort(lows, axis=0, kind="stable")
+    return list(zip(np.take_along_axis(lows, order, 0), np.take_along_axis(highs, order, 0), strict=True))
 
 
 def _or_missing(codes: Ints, missing: Flags) -> Ints:
@@ -243,6 +281,8 @@ def _with_neighbours(
         vertices.latest_of_tails(arrays, later, shape, target, latest)
     else:
         vertices.latest_of_ranges(arrays, later, shape, latest)
+        if len(shape.reach):  # if the last one in range is too early, all are
+            latest[shape.reach[latest] <= np.arange(n)] = -1
     return known
 
 
@@ -255,6 +295,8 @@ class _Relation:
     key_next: Ints | None
     key_prev: Ints | None
     orders: list[_Cuts]
+    reach: Ints | None = None  # the first event that is too late to follow
+    either: bool = False  # one of two orders is enough; LOWEST and HIGHEST then are values like others
 
     @property
     def keyed(self) -> bool:
@@ -264,19 +306,21 @@ class _Relation:
     def kind(self) -> str:
         """The kind of the conditions, as in `AttributeIndex`."""
         if len(self.orders) == 2:
-            return "two inequalities"
+            return "either of two" if self.either else "two inequalities"
         if not self.orders:
             return "key"
-        return "inequality" if len(self.orders[0].cuts) == 1 else "range"
+        kind = "inequality" if self.orders[0].is_tail else "range"
+        return kind if self.reach is None else f"{kind} within a gap"
 
     def mirrored(self) -> _Relation:
         """Return the relation of the same events with time running backwards; for plain inequalities."""
         back = slice(None, None, -1)
         orders = [
-            _Cuts(_turned(o.cuts[0], self.gives)[back], (_turned(o.value, self.takes)[back],)) for o in self.orders
+            _Cuts(_turned(o.cuts[0], self.gives)[back], ((_turned(o.value, self.takes)[back], None),))
+            for o in self.orders
         ]
         next_, prev = (None if key is None else key[back].copy() for key in (self.key_prev, self.key_next))
-        return _Relation(self.takes[back].copy(), self.gives[back].copy(), next_, prev, orders)
+        return _Relation(self.takes[back].copy(), self.gives[back].copy(), next_, prev, orders, either=self.either)
 
 
 def _turned(codes: Ints, known: Flags) -> Ints:
@@ -319,6 +363,7 @@ class _Layout:
         own, own_end, target, target_end = (np.zeros(self.total, np.int32) for _ in range(4))
         at_cut = np.zeros((len(cuts.cuts), self.total), np.int32)
         plain = len(self.begin) == len(cuts.cuts) == 1 and not others and not self.relation.keyed
+        plain = plain and self.relation.reach is None
         if plain and self.threads > 1 and self.n >= LARGE:
             return self._one_large(cuts, values, entries, place, at_cut[0], own, own_end, target, target_end)
         cut = np.concatenate(cuts.cuts) if len(cuts.cuts) > 1 else cuts.cuts[0]
@@ -331,18 +376,27 @@ class _Layout:
             self.n,
             vertices.VertexPlaces(place, own, own_end, at_cut, target, target_end),
         )
-        if len(cuts.cuts) > 1:
-            low, high = at_cut[:1], at_cut[1:]
-            if cuts.outside:
-                low, high = np.stack([target, high[0]]), np.stack([low[0], target_end])
-            return passes.Ranges(place, low, high), width, target
+        if not cuts.is_tail or self.relation.reach is not None:
+            bound = iter(at_cut)
+            low, high = zip(
+                *(
+                    (target if a is None else next(bound), target_end if b is None else next(bound))
+                    for a, b in cuts.ranges
+                ),
+                strict=True,
+            )
+            return self._ranges(place, np.stack(low), np.stack(high)), width, target
         if not others:
             return passes.Tails(place, at_cut[0], target_end, own, own_end), width, target
         above = others[0].value
         below = np.where(self.relation.gives, others[0].cuts[0], HIGHEST)
         every = np.ones(self.n, np.bool_)
         by_above, by_below = (self._spread(_falling(codes), every)[0] for codes in (above, below))
-        return passes.Pairs(place, at_cut[0], target_end, own, own_end, above, below, by_above, by_below), width, target
+        either = self.relation.either
+        shape = passes.Pairs(
+            place, at_cut[0], target_end, own, own_end, above, below, by_above, by_below, target, either
+        )  # fmt: skip
+        return shape, width, target
 
     def _one_large(
         self, cuts: _Cuts, values: Small, entries: Small, place: Small, at_cut: Small, own: Small, own_end: Small,
@@ -376,6 +430,11 @@ class _Layout:
         if not self.relation.keyed:
             place, first = (self._copied(flags) for flags in (self.relation.takes, self.relation.gives))
         return passes.KeyVertices(place, first), self.number, first
+
+    def _ranges(self, place: Small, first: Small, last: Small) -> passes.Ranges:
+        """Return ranges of vertices; nothing that is out of reach follows."""
+        none = np.empty(0, np.int64)
+        return passes.Ranges(place, first, last, none if self.relation.reach is None else self.relation.reach)
 
     def _copied(self, flags: Flags) -> Small:
         """Return 0 where a flag is set and -1 elsewhere, for each event of each part."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from trellis.operators.trends.direct import DirectEdges
     from trellis.operators.trends.unrank import SliceUnranker
 
-BATCH_VALUES = 1 << 18  # events that the trends of a batch name
+BATCH_VALUES = 1 << 20  # events that the trends of a batch name
 BARE_VALUES = 3 << 19  # the same, where nothing but positions comes out
 BATCH_BYTES = 1 << 26  # of the texts of a column, if those of all events come out equally often
 MOST_BYTES = (1 << 31) - 1  # of the texts of a column of a batch, whichever events come out: Arrow's limit
@@ -55,6 +55,8 @@ class TrendOperator(QueryOperator):
     structure
         What was built before for the same trends; by default it is built when it is needed.
     """
+
+    lists_at_once = True
 
     def __init__(self, plan: Plan, events: Slice, threads: int = 1, structure: TrendStructure | None = None) -> None:
         super().__init__(plan, events, threads)

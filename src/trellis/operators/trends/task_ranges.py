@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from trellis.events.slice import Ints
+from trellis.kernels.list.columns import label_rows
 from trellis.operators.batch import RankRange
 from trellis.operators.trends.tasks import TrendTasks
 
@@ -67,16 +68,19 @@ class TaskRanges:
     def labels(self, which: int, begin: int, rows: int) -> tuple[Ints, Ints]:
         """Return the ranks and the groups of some rows from a row of a rank range on."""
         last, _ = self.after(which, begin, rows - 1)
+        first = self.rank[which] + begin
+        if last == which and first + rows < BEYOND:
+            return np.arange(first, first + rows), _repeated(self.groups[which : which + 1], rows)
         lengths = np.array([rows])
         if last > which:
             borders = self._before[which + 1 : last + 1]
-            first = self.size[which] - begin
-            lengths = np.concatenate([[first], np.diff(borders), [rows - first - (borders[-1] - borders[0])]])
-        ranks = self.rank.clipped[which : last + 1].copy()
-        ranks[0] = min(self.rank[which] + begin, BEYOND)
-        ranks = np.repeat(ranks, lengths) + _counting(lengths).astype(np.uint64)
-        shown = np.where(ranks < BEYOND, ranks, np.uint64(2**64 - 1)).view(np.int64)
-        return shown, np.repeat(self.groups[which : last + 1], lengths)
+            own = self.size[which] - begin
+            lengths = np.concatenate([[own], np.diff(borders), [rows - own - (borders[-1] - borders[0])]])
+        firsts = self.rank.clipped[which : last + 1].copy()
+        firsts[0] = min(first, BEYOND)
+        ranks, groups = np.empty(rows, np.int64), np.empty(rows, np.int64)
+        label_rows(firsts, self.groups[which : last + 1], lengths, ranks, groups)
+        return ranks, groups
 
 
 def _ranges(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[RankRange]) -> tuple[list[int], ...]:
@@ -106,6 +110,6 @@ def _small_ranges(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[Rank
     return mine[kept], first[kept], (last - first)[kept], (before + first)[kept]
 
 
-def _counting(lengths: Ints) -> Ints:
-    """Return 0, 1, ... for each of some runs."""
-    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+def _repeated(one: Ints, number: int) -> Ints:
+    """Return the same number again and again, in the room of one."""
+    return np.ndarray(number, np.int64, one, strides=(0,))

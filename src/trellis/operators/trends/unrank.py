@@ -63,13 +63,14 @@ def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindo
     offset, here = int(index.parts.offset[part]), slice(lo, hi)
     firsts, lasts = _ranges(shape, slice(lo + offset, hi + offset))
     usable, starts, ends = index.events.usable[here], index.events.latest[here] < lo, index.events.nearest[here] >= hi
+    reach = shape.reach if isinstance(shape, passes.Ranges) else np.empty(0, np.int64)
     if tasks.single:
         starts = np.arange(hi - lo) == 0
         ends[: max(0, first_end - lo)] = False
     return IndexWindow(
         lo, int(index.parts.width[part]), np.minimum(index.events.later[here], hi) - lo,
         shape.place[lo + offset : hi + offset], firsts, lasts, usable & (starts | (tasks.every and not tasks.single)),
-        usable & ends, usable.copy(), tasks.every,
+        usable & ends, usable.copy(), tasks.every, reach[here] - lo,
     )  # fmt: skip
 
 

@@ -55,7 +55,7 @@ def values_of(plan: Plan, events: Slice) -> Values:
     UsageError
         If it has neither.
     """
-    adjacency = encode(plan.adjacent, events.columns, events.usable)
+    adjacency = encode(plan.adjacent, events.columns, events.usable, holes=False)
     gives, takes = adjacency.gives.copy(), adjacency.takes.copy()
     n = len(events)
     value, low, width = np.zeros(n, np.int64), np.zeros(n, np.int64), 1

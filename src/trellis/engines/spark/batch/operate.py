@@ -39,15 +39,17 @@ from trellis.results.arrange import arrange, hidden_names, possible_ranges
 from trellis.results.named import lead_rows
 from trellis.results.numbers import aggregate_rows, count_rows
 from trellis.results.rows import RowMaker, lead_schema, one_zero
+from trellis.results.trend import group_key, with_ids
 
 PLACE = "__place"  # a number that rises with the rows of a group
 
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a task on its groups: `count`, `total`, `aggregate`, `list`, `explode`, or `pick` ranks of `picks`.
+    """The work of a task on its groups: `count`, `total`, `aggregate`, `list`, `explode`, or, of the ranks in `picks`,
+    `pick` and `pick events`.
 
-    `picks` has for a group, by `group_name`, the places and the ranks of the trends that are wanted. `length` is the
+    `picks` has for a group, by `group_key`, the places and the ranks of the trends that are wanted. `length` is the
     number of windows in a window batch, `memory` what a worker has, if that is not to be found out there.
     """
 
@@ -267,20 +269,33 @@ def _explode(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[p
 
 def _pick(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     """Give the trends with certain ranks, with the places that they have in the result."""
+    for group, places, ranks in _picks(work, operator, maker):
+        batch = maker.batch(operator.at(group, ranks), maker.schema.names)
+        yield batch.select(maker.schema.names).append_column(PLACE, pa.array(places, pa.int64()))
+
+
+def _pick_events(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    """Give the events of the trends with certain ranks."""
+    plain = RowMaker(work.plan, operator.events, positions=True, plain=True)
+    for group, _, ranks in _picks(work, operator, maker):
+        yield with_ids(plain, plain.batch(operator.at(group, ranks)))
+
+
+def _picks(
+    work: Work, operator: QueryOperator, maker: RowMaker
+) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+    """Yield the groups of which something is wanted, with the places and the ranks of it."""
     groups = np.arange(len(operator.events.groups))
     lead = pa.Table.from_arrays(maker.lead(groups), schema=pa.schema(lead_schema(work.plan.bound)))
     rows = lead_rows(lead) if lead.num_columns else [{}] * len(groups)
     for group, row in enumerate(rows):
-        picked = work.picks.get(group_name(row), ())
+        picked = work.picks.get(group_key(row), ())
         if picked:
             places, ranks = zip(*picked, strict=True)
-            batch = maker.batch(operator.at(group, ranks), maker.schema.names)
-            yield batch.select(maker.schema.names).append_column(PLACE, pa.array(places, pa.int64()))
+            yield group, places, ranks
 
 
-def group_name(row: Mapping[str, Any]) -> str:
-    """Return a text that tells groups apart by what the columns for window and partition hold."""
-    return repr(list(row.values()))
-
-
-ANSWERS = {"total": _total, "count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "pick": _pick}
+ANSWERS = {
+    "total": _total, "count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "pick": _pick,
+    "pick events": _pick_events,
+}  # fmt: skip

@@ -34,7 +34,6 @@ from trellis.engines.spark.batch.operate import (
     CollectedWork,
     Work,
     fitted,
-    group_name,
     unpacked_answer,
 )
 from trellis.engines.spark.batch.ranges import (
@@ -59,16 +58,17 @@ from trellis.language.bound import WindowKind
 from trellis.language.schema import Type
 from trellis.limits import can_be_searched, refuse_listing, refuse_rows
 from trellis.operators.aggregates import join
-from trellis.operators.trends.unrank import check_rank, sampled_ranks
+from trellis.operators.trends.unrank import sampled_ranks
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
 from trellis.plan.spec import NAMED
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import KEY, checked_ranks
-from trellis.results.named import ANY, lead_rows, named_group
+from trellis.results.named import lead_rows
 from trellis.results.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
 from trellis.results.results import Results
 from trellis.results.rows import chosen, exploded_schema, lead_schema, output_type, row_schema
 from trellis.results.table import ResultTable
+from trellis.results.trend import events_schema, group_key
 
 
 class SparkResults(Results):
@@ -383,36 +383,38 @@ class SparkResults(Results):
                 if batch.num_rows:
                     yield from fitted(pa.Table.from_batches([batch]), wanted).to_batches()
 
-    def trend(self, rank: int, window: Any = None, partition: Any = ANY) -> ResultTable:
-        """Return the result with a rank, without those before it: see `Results.trend`."""
-        rows, counts = self._group_rows
-        group = named_group(self.plan.bound, rows, window, partition)
-        check_rank(rank, counts[group])
-        return self._picked(rows, {group: [rank]})
-
     def sample(self, number: int, seed: int = 0) -> ResultTable:
         """Return results drawn without replacement, those that the local engine draws: see `Results.sample`."""
-        rows, counts = self._group_rows
-        return self._picked(rows, sampled_ranks(counts, number, seed))
+        table = self._picked(sampled_ranks(self._groups[1], number, seed))
+        return ResultTable(lambda: table)
 
     @cached_property
-    def _group_rows(self) -> tuple[list[dict[str, Any]], list[int]]:
+    def _groups(self) -> tuple[list[dict[str, Any]], list[int]]:
         """Window and partition of every group that has a result, in their order, and their sizes."""
         table = self.counts().to_arrow()
         lead = table.select(range(table.num_columns - 2))
         rows = lead_rows(lead) if lead.num_columns else [{} for _ in range(table.num_rows)]
         return rows, [number_of(text) for text in table.column(table.num_columns - 1).to_pylist()]
 
-    def _picked(self, rows: list[dict[str, Any]], chosen: Mapping[int, Sequence[int]]) -> ResultTable:
-        picks: dict[str, list[tuple[int, int]]] = {}
+    def _picked(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        rows, _ = self._groups
+        named: dict[str, list[tuple[int, int]]] = {}
         place = 0
-        for group, ranks in chosen.items():
-            picks[group_name(rows[group])] = [(place + i, rank) for i, rank in enumerate(ranks)]
+        for group, ranks in picks.items():
+            named[group_key(rows[group])] = [(place + i, rank) for i, rank in enumerate(ranks)]
             place += len(ranks)
-        schema = row_schema(self.plan.bound)
-        found = self._answer("pick", schema.append(pa.field(PLACE, pa.int64())), self.plan, picks=picks)
-        table = found.sort_by(PLACE).drop_columns(PLACE)
-        return ResultTable(lambda: table)
+        schema = row_schema(self.plan.bound).append(pa.field(PLACE, pa.int64()))
+        if not named:
+            return schema.empty_table().drop_columns(PLACE)
+        return self._answer("pick", schema, self.plan, picks=named).sort_by(PLACE).drop_columns(PLACE)
+
+    def _picked_events(self, group: int, rank: int) -> pa.Table:
+        schema, plan = events_schema(self.plan.bound), with_all_columns(self.plan)
+        picks = {group_key(self._groups[0][group]): [(0, rank)]}
+        return self._answer("pick events", schema, plan, picks=picks).sort_by("place")
+
+    def _pieces(self) -> Iterator[pa.RecordBatch]:
+        return self.batches()
 
     def write(
         self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False

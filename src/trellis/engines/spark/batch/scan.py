@@ -21,7 +21,7 @@ from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.split.compile import raise_data_error
 from trellis.engines.spark.split.split import Split, split
 from trellis.errors import DataError
-from trellis.events.prepare import bad_rows, warn_of_case
+from trellis.events.prepare import bad_rows, warn_of_types
 from trellis.language.bound import BoundQuery
 from trellis.plan.plan import Plan
 
@@ -200,9 +200,12 @@ def _checks(bound: BoundQuery, events: EventFrame) -> list[Column]:
 
 
 def _warn_of_types(bound: BoundQuery, row: dict[str, Any]) -> None:
-    for i, type_ in _typed_variables(bound).items():
-        if row["rows"] and not row[f"typed{i}"]:
-            warn_of_case(type_, list(row[f"alike{i}"]))
+    variables = _typed_variables(bound)
+    missing = [type_ for i, type_ in variables.items() if not row[f"typed{i}"]]
+    if row["rows"] and missing:
+        assert bound.schema is not None
+        alike = [type_ for i in variables for type_ in row[f"alike{i}"]]
+        warn_of_types(str(bound.schema.type_column), list(variables.values()), missing, alike)
 
 
 def _metrics(seen: Observation) -> dict[str, Any]:

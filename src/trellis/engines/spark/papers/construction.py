@@ -70,7 +70,9 @@ def check_construction(plan: Plan) -> None:
         "REPORT maximal": plan.bound.report is Report.MAXIMAL,
         "WITHIN without SLIDE": plan.bound.window.kind is WindowKind.SPAN,
         "`!=`": any(c.function == "!=" for c in compared),
-        "conditions whose sides do not each speak of one event": bool(relation.rest),
+        "conditions whose sides do not each speak of one event": bool(
+            relation.rest or relation.cuts or relation.either
+        ),
         "more than one comparison besides equalities": sum(map(len, relation.orders)) > 1,
         "values that Spark cannot compute exactly": not all(map(can_compile, values)),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from trellis.engines.spark.session.session import heap_size
 from trellis.errors import MemoryExhausted
 from trellis.memory import LESS
 
@@ -30,12 +31,7 @@ def exhausted_in(problem: BaseException) -> MemoryExhausted | None:
     if found := _JAVA.search(said):
         asked = _ASKED.search(said)
         much = f": it asked for {int(asked[1]):,} bytes and got {int(asked[2]):,}" if asked else ""
-        what = (found[1] or found[2] or "").strip()
-        return MemoryExhausted(
-            f"Spark's JVM has not enough memory ({what}){much}; it had {_heap()}",
-            f"Give it more with --conf {_HEAP}, such as `--conf spark.driver.memory=4g`, or more and smaller tasks "
-            f"with --conf spark.sql.shuffle.partitions. {LESS}",
-        )
+        return heap_exhausted((found[1] or found[2] or "").strip(), much)
     if _LOST.search(said):
         return MemoryExhausted(
             "a Python worker of Spark's was killed; mostly that is because the machine had no memory left for it",
@@ -44,12 +40,24 @@ def exhausted_in(problem: BaseException) -> MemoryExhausted | None:
     return None
 
 
-def _heap() -> str:
-    """Return how large the heap is, as far as the active session tells."""
-    from pyspark.sql import SparkSession
+def heap_exhausted(what: str, much: str = "") -> MemoryExhausted:
+    """Return the error about a JVM whose heap is full.
 
-    try:
-        told = SparkSession.active().conf.get("spark.driver.memory", None)
-    except Exception:
-        told = None  # it may have gone down with its memory
+    Parameters
+    ----------
+    what
+        What Java says about it.
+    much
+        How much it asked for.
+    """
+    return MemoryExhausted(
+        f"Spark's JVM has not enough memory ({what}){much}; it had {_heap()}",
+        f"Give it more with --conf {_HEAP}, such as `--conf spark.driver.memory=4g`, or more and smaller tasks "
+        f"with --conf spark.sql.shuffle.partitions. {LESS}",
+    )
+
+
+def _heap() -> str:
+    """Return how large the heap is, as far as it is known."""
+    told = heap_size()
     return "a heap of unknown size" if told is None else f"a heap of {told}"

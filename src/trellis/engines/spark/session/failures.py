@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trellis.digits import digits_of, number_of
-from trellis.engines.spark.session.exhausted import exhausted_in
+from trellis.engines.spark.session.exhausted import exhausted_in, heap_exhausted
+from trellis.engines.spark.session.jvm import OUT_OF_MEMORY, exit_code, text_of
 from trellis.engines.spark.session.workers import lacking
 from trellis.engines.spark.split.compile import translate_error
 from trellis.errors import (
@@ -24,6 +25,7 @@ from trellis.errors import (
 from trellis.memory import exhausted
 
 _MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
+_TOO_SLOW = "Python worker failed to connect back"
 _BEGUN = re.compile(r"Current State: INITIALIZING")  # Spark has read nothing yet but its own logs
 _DAMAGED = re.compile(
     r"Failed to read log file \S+|Checkpoint location \S+ is in an inconsistent state|CONCURRENT_STREAM_LOG_UPDATE|"
@@ -77,16 +79,36 @@ def in_driver() -> Iterator[None]:
 
 def mistake_in(problem: BaseException) -> TrellisError | None:
     """Return the mistake that an exception of Spark's is about, if it is about one."""
-    marks = _MARK.findall(str(problem))
+    marks = _MARK.findall(text_of(problem))
     if marks:
         return _unpacked(marks[-1])
+    code = exit_code(problem)
+    if code is not None:
+        return _ended_with(code)
     return translate_error(problem) or lacking(problem) or exhausted_in(problem) or _of_the_machine(problem)
+
+
+def _ended_with(code: int) -> TrellisError:
+    """Return the error about a JVM that has ended before it was asked to."""
+    if code == OUT_OF_MEMORY:
+        return heap_exhausted("it ended with Spark's code for that")
+    how = f"was killed (signal {-code})" if code < 0 else f"has ended (code {code})"
+    return TrellisError(
+        f"Spark's JVM {how} in the middle of the work",
+        "Mostly that is because the machine had no memory left, or somebody ended it. Run it again; a stream goes on "
+        "where it was.",
+    )
+
+
+def is_too_busy(problem: BaseException) -> bool:
+    """Tell whether Spark gave up because a worker took longer to start than it waits; no setting has it wait longer."""
+    return _TOO_SLOW in text_of(problem)
 
 
 def _of_the_machine(problem: BaseException) -> TrellisError | None:
     """Return the error of a job that failed for the machine, or for the checkpoint or the state of a stream."""
-    said = str(problem)
-    if "Python worker failed to connect back" in said:
+    said = text_of(problem)
+    if _TOO_SLOW in said:
         return TrellisError(
             "a Python worker of Spark's did not start within the ten seconds that Spark waits: the machine is too busy",
             "Run it again when less runs there; a stream goes on where it was.",

@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException, PySparkImportError
 from pyspark.sql import SparkSession
 
 from trellis.caches import COMPILED, compiled_directory, temporary_directory
+from trellis.engines.spark.session.jvm import has_ended
 from trellis.engines.spark.session.masters import check_master
 from trellis.errors import UsageError
 
@@ -47,7 +48,10 @@ logger.executor.level = off
 _UTC = "-Duser.timezone=UTC"  # ORC tells times in the zone of the JVM
 _GIGABYTE = 1 << 30
 
+_MEMORY = "spark.driver.memory"
+
 _ours: list[SparkSession] = []
+_started_with: dict[str, str] = {}  # the settings of the JVM, which cannot tell them when it has ended
 
 
 def get_session(master: str | None = None, conf: Mapping[str, Any] | None = None) -> SparkSession:
@@ -85,7 +89,20 @@ def stop_session(session: SparkSession) -> None:
     """Stop a session if Trellis started it; one that was there before goes on."""
     if session in _ours:
         _ours.remove(session)
-        session.stop()
+        try:
+            session.stop()
+        except (Py4JError, OSError):
+            if not has_ended():
+                raise
+
+
+def heap_size() -> str | None:
+    """Return how much memory the JVM may take, such as `4g`, as far as it is known."""
+    try:
+        told = SparkSession.active().conf.get(_MEMORY, None)
+    except Exception:
+        told = None  # it may have gone down with its memory
+    return told or _started_with.get(_MEMORY)
 
 
 def _active() -> SparkSession | None:
@@ -127,8 +144,11 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.master(master).appName("trellis")
     merged = {**_defaults(master), **settings}
     merged["spark.driver.extraJavaOptions"] = _java_options(settings)
+    _started_with.update(merged)
     with _filtered_stderr() as said:
-        return _created(builder, merged, said)
+        session = _created(builder, merged, said)
+    _silence_accumulators(session)
+    return session
 
 
 def _created(builder: SparkSession.Builder, settings: Mapping[str, str], said: list[str]) -> SparkSession:
@@ -141,6 +161,13 @@ def _created(builder: SparkSession.Builder, settings: Mapping[str, str], said: l
     except (PySparkException, Py4JError, RuntimeError) as error:
         told = next((line for line in said if "Error: " in line or "Exception: " in line), None)
         raise UsageError(f"Spark does not start: {told or _first_line(error)}") from None
+
+
+def _silence_accumulators(session: SparkSession) -> None:
+    """Have no traceback printed by the thread that waits for accumulators when the JVM ends: whoever asks tells it."""
+    server = getattr(session.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
 
 
 def _first_line(error: BaseException) -> str:
@@ -165,7 +192,7 @@ def _local_defaults(master: str) -> dict[str, str]:
     return {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": f"{_driver_megabytes()}m",
+        _MEMORY: f"{_driver_megabytes()}m",
         f"spark.executorEnv.{COMPILED}": os.environ[COMPILED],
         "spark.sql.shuffle.partitions": str(2 * _cores(master)),
     }

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from trellis.engines.spark.session.session import get_session
 from trellis.engines.spark.ship.ship import ship
@@ -23,7 +24,8 @@ from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.source import EventSource, is_spark_frame, paths_of
 from trellis.events.tables import as_tables, check_names, refuse_type_column, with_common_types
 from trellis.language.schema import TIMESTAMP, TYPE, Kind, Schema, Table, choose_time
-from trellis.results.rows import arrow_type, present
+from trellis.results.rows import arrow_type
+from trellis.results.taken import present
 
 Frames = dict[str | None, DataFrame]
 
@@ -101,7 +103,8 @@ def _frame(data: Any, spark: SparkSession | None, time: str | None) -> DataFrame
 
 def frame_of(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
     """Return an Arrow table as a data frame of a session: the one given, the active one, or a new local one."""
-    return (spark or get_session()).createDataFrame(_for_spark(table))
+    rows = _for_spark(table)
+    return (spark or get_session()).createDataFrame(rows, from_arrow_schema(rows.schema))
 
 
 _KNOWN_TO_SPARK = (
@@ -111,7 +114,7 @@ _KNOWN_TO_SPARK = (
 
 
 def _for_spark(table: pa.Table) -> pa.Table:
-    """Give columns types that Spark has; a time gets the zone UTC, and must not be finer than microseconds."""
+    """Give columns types that Spark has; times with a zone are in UTC, and none is finer than microseconds."""
     for i, field in enumerate(table.schema):
         kind = from_arrow(field.type)
         if kind.kind is not Kind.OTHER and not any(known(field.type) for known in _KNOWN_TO_SPARK):
@@ -183,5 +186,11 @@ def described_events(
     events = union(frames)
     if tables[0].type is not None:  # decimals may have got wider
         common = {fld.name: from_spark(fld.dataType) for fld in events.schema.fields}
-        schema = replace(schema, tables=tuple(Table(tb.type, {n: common[n] for n in tb.columns}) for tb in tables))
+        schema = replace(
+            schema,
+            tables=tuple(
+                Table(tb.type, {n: replace(common[n], naive=type_.naive) for n, type_ in tb.columns.items()})
+                for tb in schema.tables
+            ),
+        )
     return events, schema

@@ -35,6 +35,7 @@ from trellis.engines.spark.split.compile import SPARK_ERRORS, raise_data_error
 from trellis.errors import DataError
 from trellis.events.times import java_pattern_to_regex
 from trellis.io import read as local
+from trellis.io.csv_files import delimiter_of
 from trellis.io.failures import reading
 from trellis.io.formats import format_of
 from trellis.io.sources import Paths, Source, expand, open_source
@@ -44,7 +45,6 @@ _CORRUPT = "_trellis_corrupt"
 _FIELD = "_trellis_field"
 _EMPTY = "\x00trellis-empty\x00"  # what a quoted empty field is at first, to tell it from NULL
 _EXPLAINABLE = 2 << 30
-_SEPARATORS = {"csv": ",", "tsv": "\t"}
 _NOTHING = Looks(0)
 _MIXED = 64  # beside `Looks`: a value that is no text, where others are
 _ONE_A_LINE = "Write one JSON object a line."
@@ -60,6 +60,7 @@ def read(
     text_columns: Iterable[str] = (),
     time: str | None = None,
     time_format: str | None = None,
+    delimiter: str | None = None,
 ) -> DataFrame:
     """Read files of events on Spark.
 
@@ -81,6 +82,8 @@ def read(
         not fit: always with a `time_format`, otherwise if more than half of its values fit.
     time_format
         The pattern of the text in the column `time`; see `trellis.events.times.parse_times`.
+    delimiter
+        What stands between the fields of CSV; without one, the header tells. Numbers have a point on Spark.
 
     Returns
     -------
@@ -100,7 +103,7 @@ def read(
     if named and all("://" in name for name in named):
         frame = _read_elsewhere(spark, named, input_format)
         return _with_times(_Job(spark, [], frozenset(), time, time_format), frame)
-    sources = expand(named, input_format)
+    sources = [replace(source, delimiter=delimiter) for source in expand(named, input_format)]
     job = _Job(spark, sources, frozenset(text_columns), time, time_format)
     _check_seen_by_spark(sources)
     with _explained(job):
@@ -347,7 +350,7 @@ def _header(source: Source) -> list[str]:
     with reading(source.path, kind), open_source(source) as stream:
         text = io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8-sig", newline="")
         try:
-            names = next((r for r in csv.reader(text, delimiter=_SEPARATORS[source.format]) if r), None)
+            names = next((r for r in csv.reader(text, delimiter=delimiter_of(source)) if r), None)
         except csv.Error as error:
             raise DataError(f"{source.path} cannot be read as {kind}: {error}.") from None
     if names is None:
@@ -400,7 +403,7 @@ def _csv_frame(job: _Job, headers: Sequence[list[str]], multi_line: bool, *, che
 def _csv_part(job: _Job, names: Sequence[str], files: list[str], multi_line: bool, checked: bool) -> DataFrame:
     schema = t.StructType([t.StructField(n, t.StringType()) for n in (*names, *([_CORRUPT] if checked else []))])
     reader = job.spark.read.schema(schema).options(
-        header=True, sep=_SEPARATORS[job.format], multiLine=multi_line, escape='"', encoding="UTF-8",
+        header=True, sep=delimiter_of(job.sources[0]), multiLine=multi_line, escape='"', encoding="UTF-8",
         emptyValue=_EMPTY, nullValue="", enforceSchema=True, columnPruning=not checked,
         mode="PERMISSIVE" if checked else "FAILFAST", columnNameOfCorruptRecord=_CORRUPT,
     )  # fmt: skip

@@ -47,7 +47,7 @@ _KINDS: tuple[tuple[type[t.DataType], Type], ...] = (
     (t.VarcharType, STRING),
     (t.BooleanType, BOOLEAN),
     (t.TimestampType, Type(Kind.TIMESTAMP, name=WITH_ZONE)),
-    (t.TimestampNTZType, Type(Kind.TIMESTAMP, name=WITHOUT_ZONE)),
+    (t.TimestampNTZType, Type(Kind.TIMESTAMP, name=WITHOUT_ZONE, naive=True)),
     (t.DateType, Type(Kind.DATE)),
     (t.DayTimeIntervalType, DURATION),
     (t.NullType, UNKNOWN),

@@ -17,6 +17,12 @@ LONG_KINDS = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
 _WIDEST_DECIMAL = 38
 _LARGEST_EXPRESSION = 3_000
 _KNOWN_KINDS = (*LONG_KINDS, Kind.DOUBLE, Kind.DECIMAL, Kind.STRING, Kind.BOOLEAN)
+COMPILED = frozenset((
+    "+", "-", "*", "/", "%", "negative", "abs", "coalesce", "=", "!=", "<", "<=", ">", ">=", "like", "and", "or", "not",
+    "is null",
+))  # fmt: skip
+"""The functions that Spark computes exactly as the language has them; the others are left to Trellis's own tasks."""
+
 _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
@@ -24,7 +30,7 @@ def can_compile(value: Value) -> bool:
     """Tell whether Spark can compute a value exactly.
 
     It cannot where a decimal may need more than 38 digits, where decimals are compared with doubles, where a type is
-    unknown, and where the expression is very large.
+    unknown, where a function is one that Spark has in another way, and where the expression is very large.
 
     Parameters
     ----------
@@ -68,7 +74,7 @@ def _is_exact(value: Value) -> bool:
         return value.type.kind is not Kind.DECIMAL or value.value is None or digits_of(value).fit
     if isinstance(value, Column):
         return True
-    if not all(map(_is_exact, value.arguments)):
+    if value.function not in COMPILED or not all(map(_is_exact, value.arguments)):
         return False
     if value.function in _COMPARISONS:
         return _is_exact_comparison(*value.arguments)

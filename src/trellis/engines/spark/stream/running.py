@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from trellis.engines.options import Plannable, RunOptions
 from trellis.engines.spark.batch.sink import REPORT, reports_in
-from trellis.engines.spark.session.failures import in_driver, in_task, mistake_in
+from trellis.engines.spark.session.failures import in_driver, in_task, is_too_busy, mistake_in
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.frames import described_events
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
@@ -32,7 +33,7 @@ from trellis.engines.spark.stream.stateful import FOUND, PAGES, TAKEN, Settings,
 from trellis.engines.spark.stream.tasks import TABLES, StateFlusher, WriteDecided, page_name
 from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
-from trellis.language.schema import Schema
+from trellis.language.schema import Schema, with_zones
 from trellis.streams.bucket import QueryGroup, shared_columns
 from trellis.streams.calendar import Calendar
 from trellis.streams.commit_log import FLUSH
@@ -51,6 +52,7 @@ from trellis.streams.stream_output import (
 )
 
 BUCKETS_A_TASK = 2
+RESTARTS = 10  # of a stream whose workers start too slowly for Spark
 AHEAD = "1 day"
 EPOCH = "1970-01-01T00:00:00"  # as Spark writes it
 
@@ -79,7 +81,7 @@ def detect_stream(
     if table not in FOLDERS:
         raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
     events, schema = described_events(EventSource.of(frame), None, run.time, run.type, run.event_id)
-    (one,) = standing_queries({"query": query}, schema, run)
+    (one,) = standing_queries({"query": query}, with_zones(schema), run)
     group = QueryGroup((one,))
     keys = bucket_keys(events.sparkSession)
     settings = _settings(one, watermark, len(keys), table in (LATE, BAD), max_ahead, keys)
@@ -173,7 +175,7 @@ class Stream:
         self._alone = StreamLock()
         with in_driver():
             self.events, schema = described_events(EventSource.of(frame), session, run.time, run.type, run.event_id)
-            self.queries = standing_queries(queries, schema, run)
+            self.queries = standing_queries(queries, with_zones(schema), run)
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
         self.checkpoint = Checkpoint.at(options.checkpoint)
         self._known = set(self.checkpoint.queries)
@@ -185,6 +187,7 @@ class Stream:
         self.outputs = {one.name: StreamOutput(self._directory(one)) for one in self.queries}
         self.running: dict[str, Any] = {}
         self._events: dict[str, int] = {}
+        self._restarts = 0
 
     def _directory(self, one: StandingQuery) -> Path:
         """Return where a query writes: where it always did; else the output itself, or a directory of its own there."""
@@ -279,12 +282,23 @@ class Stream:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
-        for query in self.running.values():
+        for name in self.running:
             with in_driver():
-                if not query.awaitTermination(seconds) and seconds is not None:
+                if not self._has_ended(name, seconds):
                     return False
         self._alone.release()
         return True
+
+    def _has_ended(self, name: str, seconds: float | None) -> bool:
+        """Wait for the end of a group; start it again where it is, if a busy machine was too slow for Spark."""
+        while True:
+            try:
+                return bool(self.running[name].awaitTermination(seconds)) or seconds is None
+            except StreamingQueryException as problem:
+                if not is_too_busy(problem) or self._restarts >= RESTARTS:
+                    raise
+                self._restarts += 1
+                self.running[name] = self._start(name, self.groups[name])
 
     @property
     def failure(self) -> TrellisError | BaseException | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from trellis.papers.registry import explain_input
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan
 
@@ -19,6 +18,8 @@ def algorithm_facts(plan: Plan, trends: Any = None) -> dict[str, dict[str, Any]]
     if settings.memory_limit is not None:
         facts["memory_limit"] = f"{settings.memory_limit:,} bytes of partial trends, 8 for each event"
     if trends is not None and trends.engine == "local":
+        from trellis.papers.registry import explain_input
+
         facts |= explain_input(plan.algorithm, trends.operator.algorithm_input())
     elif trends is not None:
         facts["on_spark"] = "each task works on its own windows; with --engine local this tells of all of them"

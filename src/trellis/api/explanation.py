@@ -1,0 +1,58 @@
+"""An explanation of a query: text where text is printed, a drawn plan in a notebook, data for programs."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from trellis.api.algorithms import algorithm_facts
+from trellis.api.notebook import automaton_svg
+from trellis.digits import digits_of
+from trellis.plan.explain import explain_data, explain_text
+from trellis.plan.plan import Plan
+from trellis.results.display import html_page
+
+if TYPE_CHECKING:
+    from trellis.results.results import Results
+
+
+class Explanation(str):
+    """An explanation as text, which a prompt prints as it is and a notebook with the automaton drawn above it.
+
+    Attributes
+    ----------
+    data
+        The same as dictionaries, lists, strings and numbers.
+    """
+
+    data: dict[str, Any]
+
+    def __new__(cls, data: dict[str, Any]) -> Explanation:
+        """Make the text of the data of `explain_data`."""
+        made = super().__new__(cls, explain_text(data))
+        made.data = data
+        return made
+
+    def __getnewargs__(self) -> tuple[dict[str, Any]]:  # type: ignore[override]
+        return (self.data,)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return html_page(automaton_svg(self.data["pattern"]["automaton"]), f"<pre>{escape(str(self))}</pre>")
+
+
+def explanation_of_plan(plan: Plan) -> Explanation:
+    """Return the explanation of a plan, before there are events."""
+    return Explanation(explain_data(plan) | algorithm_facts(plan))
+
+
+def explanation_of_results(results: Results) -> Explanation:
+    """Return the explanation of a plan with what is known of the events: how many there are, and the exact count."""
+    planned = explain_data(results.plan)
+    count = results.count()
+    known: dict[str, Any] = {"read": results.statistics["events"], **results.statistics, "trends": digits_of(count)}
+    known.pop("events")
+    measured = {"operator": planned["operator"] | results.describe(), "events": known}
+    return Explanation(planned | algorithm_facts(results.plan, results) | measured)

@@ -1,0 +1,244 @@
+"""Conditions on two neighbours that cut the values of one of them: which these are, read from the query alone.
+
+`price - prev.price > 5` sees the later event through its price only, and what it computes never falls when that price
+rises. So for each earlier event the prices that make it true begin at a cut, which bisection among the sorted prices
+finds with the condition as it is written; nothing is rewritten that rounding could make another condition. A product
+or a quotient rises or falls with the sign of the other event's value, ABS and a divisor change their course once, OR
+joins the ranges of its arms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import Enum
+
+from trellis.language.bound import Constant, Operation, Value, columns_of
+from trellis.language.syntax import Which
+
+FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+MOST_ATOMS = 8  # comparisons of one condition
+
+
+class Course(Enum):
+    """The way a value goes when that of one event rises and the other event stays."""
+
+    CONSTANT = "constant"
+    RISING = "rising"
+    FALLING = "falling"
+    EITHER = "either"  # one way, which the other event decides
+
+
+TURNED = {Course.RISING: Course.FALLING, Course.FALLING: Course.RISING}
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A comparison as it is written, or one with ABS taken apart.
+
+    Attributes
+    ----------
+    condition
+        The comparison.
+    course
+        The way the left side goes beside the right one.
+    split
+        A value at whose change of sign the course changes, or None.
+    pole
+        Whether the comparison is NULL where `split` is 0: it is divided by.
+    """
+
+    condition: Operation
+    course: Course
+    split: Value | None = None
+    pole: bool = False
+
+
+@dataclass(frozen=True)
+class Both:
+    """Conditions that must all be true of the same value."""
+
+    parts: tuple[Shape, ...]
+
+
+@dataclass(frozen=True)
+class Either:
+    """Conditions of which one must be true of the same value."""
+
+    parts: tuple[Shape, ...]
+
+
+Shape = Atom | Both | Either
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A condition that sees one of two neighbours through one `value` only, and cuts what that may be into ranges."""
+
+    value: Value
+    which: Which
+    shape: Shape
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether the ranges of all events of the other side begin at the least value, or all end at the greatest."""
+        shape = self.shape
+        if not isinstance(shape, Atom) or shape.split is not None:
+            return False
+        return shape.course in TURNED and shape.condition.function not in ("=", "!=")
+
+    @property
+    def one_range(self) -> bool:
+        """Whether what is allowed is never more than one range."""
+        parts = self.shape.parts if isinstance(self.shape, Both) else (self.shape,)
+        return all(isinstance(p, Atom) and p.split is None and p.condition.function != "!=" for p in parts)
+
+
+def cut_of(term: Value) -> Cut | None:
+    """Return a condition on two neighbours as cuts of the later one's values, else of the earlier one's, if it can."""
+    if len(list(_atoms(term))) > MOST_ATOMS:
+        return None
+    for which in (Which.LATER, Which.EARLIER):
+        for value in _seen(term, which):
+            shape = _shape(term, value, which, negated=False)
+            if shape is not None and _asks(shape):
+                return Cut(value, which, shape)
+    return None
+
+
+def _asks(shape: Shape) -> bool:
+    """Whether a condition is never true where the value is NULL."""
+    if isinstance(shape, Atom):
+        return shape.course is not Course.CONSTANT
+    return (any if isinstance(shape, Both) else all)(map(_asks, shape.parts))
+
+
+def _atoms(term: Value) -> Iterator[Value]:
+    if isinstance(term, Operation) and term.function in ("and", "or", "not"):
+        for argument in term.arguments:
+            yield from _atoms(argument)
+    else:
+        yield term
+
+
+def _seen(term: Value, which: Which) -> Iterator[Value]:
+    """Yield what a condition may see of an event: the one value that it computes of it alone, or its one column."""
+    whole = set(_alone(term, which))
+    if len(whole) == 1:
+        yield from whole
+    columns = {c for c in columns_of(term) if c.which is which}
+    if len(columns) == 1 and columns != whole:
+        yield from columns
+
+
+def _alone(value: Value, which: Which) -> Iterator[Value]:
+    """Yield the largest parts of a value that read one event alone; a condition is taken apart."""
+    read = {c.which for c in columns_of(value)}
+    if which not in read:
+        return
+    compared = isinstance(value, Operation) and value.function in (*FLIPPED, "and", "or", "not", "is null", "like")
+    if read == {which} and not compared:
+        yield value
+    elif isinstance(value, Operation):
+        for argument in value.arguments:
+            yield from _alone(argument, which)
+
+
+def _shape(term: Value, value: Value, which: Which, negated: bool) -> Shape | None:
+    if not isinstance(term, Operation):
+        return None
+    if term.function == "not":
+        return _shape(term.arguments[0], value, which, not negated)
+    if term.function in ("and", "or"):
+        parts = [_shape(argument, value, which, negated) for argument in term.arguments]
+        kind = Both if (term.function == "and") != negated else Either
+        return kind(tuple(p for p in parts if p)) if all(parts) else None
+    if term.function not in FLIPPED:
+        return None
+    return _compared(replace(term, function=NEGATED[term.function]) if negated else term, value, which)
+
+
+def _compared(term: Operation, value: Value, which: Which) -> Shape | None:
+    """Return a comparison; `ABS(d) < e` is `d < e AND -d < e`, exactly, and so are its relatives."""
+    left, right = term.arguments
+    for absolute, other, function in ((left, right, term.function), (right, left, FLIPPED[term.function])):
+        inner = absolute.arguments[0] if isinstance(absolute, Operation) and absolute.function == "abs" else None
+        steady = all(c.which is not which for c in columns_of(other))
+        if inner is None or not steady or function in ("=", "!="):
+            continue
+        assert isinstance(absolute, Operation)
+        turned = replace(absolute, function="negative", arguments=(inner,))
+        sides = [_atom(Operation(function, (side, other)), value, which) for side in (inner, turned)]
+        if all(sides):
+            parts = tuple(side for side in sides if side)
+            return Both(parts) if function in ("<", "<=") else Either(parts)
+    return _atom(term, value, which)
+
+
+def _atom(term: Operation, value: Value, which: Which) -> Atom | None:
+    left, right = (_course(side, value, which) for side in term.arguments)
+    joined = None if left is None or right is None else _joined(left, _turned(right))
+    return None if joined is None else Atom(term, joined.course, joined.split, joined.pole)
+
+
+@dataclass(frozen=True)
+class _Computed:
+    """The course of a computed value."""
+
+    course: Course
+    split: Value | None = None
+    pole: bool = False
+
+
+def _course(value: Value, seen: Value, which: Which) -> _Computed | None:
+    if value == seen:
+        return _Computed(Course.RISING)
+    if all(c.which is not which for c in columns_of(value)):
+        return _Computed(Course.CONSTANT)
+    if not isinstance(value, Operation):
+        return None
+    found = [_course(argument, seen, which) for argument in value.arguments]
+    known = [one for one in found if one is not None]
+    if len(known) < len(found):
+        return None
+    if value.function == "negative":
+        return _turned(known[0])
+    if value.function == "abs":
+        return _split(known[0], value.arguments[0], pole=False)
+    if value.function in ("+", "-"):
+        return _joined(known[0], known[1] if value.function == "+" else _turned(known[1]))
+    if value.function == "*":
+        constant = known[0].course is Course.CONSTANT
+        return _scaled(known[constant], known[not constant], value.arguments[not constant])
+    if value.function == "/":
+        if known[1].course is Course.CONSTANT:
+            return _scaled(known[0], known[1], value.arguments[1])
+        return _split(known[1], value.arguments[1], pole=True) if known[0].course is Course.CONSTANT else None
+    return None
+
+
+def _turned(one: _Computed) -> _Computed:
+    return replace(one, course=TURNED.get(one.course, one.course))
+
+
+def _joined(one: _Computed, other: _Computed) -> _Computed | None:
+    """Return the course of a sum."""
+    if Course.CONSTANT in (one.course, other.course):
+        return other if one.course is Course.CONSTANT else one
+    same = one.course is other.course and one.course in TURNED
+    return one if same and one.split is None and other.split is None else None
+
+
+def _scaled(one: _Computed, other: _Computed, factor: Value) -> _Computed | None:
+    """Return the course of a product with a constant, or of a quotient by one."""
+    if other.course is not Course.CONSTANT:
+        return None
+    if isinstance(factor, Constant) and isinstance(factor.value, int | float | Decimal) and factor.value:
+        return one if factor.value > 0 else _turned(one)
+    return replace(one, course=Course.EITHER)
+
+
+def _split(one: _Computed, at: Value, *, pole: bool) -> _Computed | None:
+    return None if one.split is not None else _Computed(Course.EITHER, at, pole)

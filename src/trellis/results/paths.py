@@ -1,0 +1,127 @@
+"""Batches of results as Arrow arrays, made where they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.results.taken import TakenColumn, Words, room, unsigned
+
+if TYPE_CHECKING:
+    from trellis.operators.batch import PathBatch
+
+INT32, INT64 = pa.int32(), pa.int64()
+
+
+class PathArrays:
+    """A batch of results as Arrow arrays, made where they are asked for.
+
+    Parameters
+    ----------
+    batch
+        The results.
+    times
+        The times of events; those of the first and the last event of each result are taken together.
+    """
+
+    def __init__(self, batch: PathBatch, times: TakenColumn) -> None:
+        self.batch, self._times = batch, times
+        self._of_runs: list[pa.Array] | None = None
+
+    @property
+    def positions(self) -> pa.Array:
+        """The positions of all events."""
+        return wrapped(self.batch.positions)
+
+    @property
+    def offsets(self) -> pa.Array:
+        """Where each result begins, and where the last one ends."""
+        return wrapped(self.batch.offsets)
+
+    def of(self, variable: int) -> tuple[PathArrays, pa.Array | None]:
+        """Return the rows that have events of a variable, with these alone, and for each row which of them it is.
+
+        That is None where it is the same row.
+        """
+        some, has = self.batch.of_variable(variable)
+        return PathArrays(some, self._times), None if has is None else pa.array(np.cumsum(has) - 1, mask=~has)
+
+    def lists(self, values: pa.Array) -> pa.Array:
+        """Return values of all events as a list for each result."""
+        return pa.ListArray.from_arrays(self.offsets, values)
+
+    @cached_property
+    def _ends(self) -> tuple[Words, Words, Words] | None:
+        """The length of each result, and the words of the times at which it begins and ends, in one pass."""
+        from trellis.kernels.list.columns import take_ends
+
+        batch, words = self.batch, self._times.words
+        if batch.table is not None or batch.shared is not None or words is None:
+            return None
+        rows = len(batch)
+        lengths, firsts, lasts = room(rows, np.int64), room(rows, np.int64), room(rows, np.int64)
+        take_ends(words, unsigned(batch.positions), unsigned(batch.offsets), lengths, firsts, lasts)
+        return lengths, firsts, lasts
+
+    def lengths_shown(self) -> pa.Array:
+        """Return the number of events of each result."""
+        return whole(self.batch.lengths if self._ends is None else self._ends[0])
+
+    def start_times(self) -> pa.Array:
+        """Return the time at which each result begins."""
+        return self._times.taken(self.batch.firsts) if self._ends is None else self._times.shown(self._ends[1])
+
+    def end_times(self) -> pa.Array:
+        """Return the time at which each result ends."""
+        return self._times.taken(self.batch.lasts) if self._ends is None else self._times.shown(self._ends[2])
+
+    def shared(self) -> pa.Array:
+        """Return how many events each result has in common with the one before it, in the compact form."""
+        assert self.batch.shared is not None
+        return wrapped(self.batch.shared)
+
+    def ranks(self) -> pa.Array:
+        """Return the ranks; NULL where one does not fit 64 bits."""
+        ranks = self.batch.ranks
+        unknown = ranks[-1:] if self._is_one_group else ranks  # they rise in a group, up to those that do not fit
+        return pa.array(ranks, mask=ranks < 0) if (unknown < 0).any() else whole(ranks)
+
+    def group_numbers(self) -> pa.Array:
+        """Return the group of each result."""
+        return pa.array(self.batch.groups)
+
+    def of_runs(self, of_groups: Callable[[NDArray[np.int64]], list[pa.Array]]) -> list[pa.Array]:
+        """Return columns that a function makes of groups, with the value of its group for each result."""
+        if self._of_runs is None:
+            groups, which = self._runs
+            self._of_runs = [TakenColumn(column).taken(which) for column in of_groups(groups)]
+        return self._of_runs
+
+    @property
+    def _is_one_group(self) -> bool:
+        """Whether all results are known to be of one group."""
+        return len(self.batch) > 0 and self.batch.groups.strides == (0,)
+
+    @property
+    def _runs(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The groups that follow one another, and for each result which of them is its own."""
+        groups = self.batch.groups
+        if self._is_one_group:
+            return groups[:1], np.zeros(len(groups), np.int32)
+        changes = np.concatenate([[True], groups[1:] != groups[:-1]])[: len(groups)]
+        return groups[changes], np.cumsum(changes, dtype=np.int32) - np.int32(1)
+
+
+def whole(numbers: Words) -> pa.Array:
+    """Return whole numbers of 64 bits as Arrow has them, without a copy; `pa.array` takes as long as a small batch."""
+    return pa.Array.from_buffers(INT64, len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers))])
+
+
+def wrapped(numbers: NDArray[Any]) -> pa.Array:
+    """Return numbers as Arrow has them, without a copy where they have 32 bits."""
+    return pa.Array.from_buffers(INT32, len(numbers), [None, pa.py_buffer(np.ascontiguousarray(numbers, np.int32))])
