@@ -16,12 +16,12 @@ from trellis.language.syntax import Report, Select
 from trellis.plan import spec as o
 from trellis.plan.automaton import build_automaton
 from trellis.plan.carried import pattern_texts
-from trellis.plan.join import fixed_join, join_texts
+from trellis.plan.join import fixed_join, join_texts, least_bound
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
 from trellis.plan.positions import position_graph
 from trellis.plan.relation import cost_text, index_text, relation_of
-from trellis.plan.sequence import fixed_sequence, sequence_texts
+from trellis.plan.sequence import fixed_sequence, sequence_texts, walked
 from trellis.plan.settings import AlgorithmSettings
 from trellis.plan.spec import AUTO, OperatorSpec
 
@@ -168,7 +168,17 @@ def _refuse_sequence(plan: Plan, algorithm: str) -> UsageError | None:
         return UsageError(f"the algorithm `{algorithm}` takes no NOT", "Leave the algorithm out, or use walk.")
     if algorithm in DEFAULTS and plan.positions is not None and plan.positions.indexable:
         return UsageError("an index for each step counts without going far", OTHER)
+    if algorithm in DEFAULTS and _binds_fewer(plan):
+        return UsageError("sums over candidates bind fewer variables than a walk", OTHER)
     return None
+
+
+def _binds_fewer(plan: Plan) -> bool:
+    """Return whether a join counts a long sequence with fewer variables bound; candidates without partners are many."""
+    sequence, join = plan.sequence, plan.join
+    if sequence is None or join is None or plan.bound.window.kind is not WindowKind.WHOLE or any(sequence.absent):
+        return False
+    return not sequence.partition and least_bound(join) < walked(sequence)
 
 
 def _sequence(plan: Plan, algorithm: str) -> OperatorSpec:
