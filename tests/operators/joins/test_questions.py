@@ -114,7 +114,7 @@ def test_trees_find_what_the_walk_does(text: str, algorithm: str) -> None:
     assert isinstance(tree.operator, JoinTreeOperator)
     assert tree.count() == walked.count() > 0
     assert tree.to_arrow().equals(walked.to_arrow())
-    assert tree.aggregate(["sum(a.x)"]).to_arrow().equals(walked.aggregate(["sum(a.x)"]).to_arrow())
+    assert tree.aggregate("sum(a.x)") == walked.aggregate("sum(a.x)")
     assert "terms" in tree.operator.describe()["tree_plan"] or "rows expected" in tree.operator.describe()["tree_plan"]
 
 
