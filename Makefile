@@ -8,7 +8,7 @@ CHECKED := $(wildcard src tests benchmarks examples docs)
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint bench clean
+.PHONY: help run test test-all lint bench dist clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,8 +31,11 @@ lint: $(READY) ## ruff and mypy only
 bench: $(READY) ## set up, then the benchmarks, which take some minutes; tables and plots go to benchmarks/out
 	@$(VENV)/bin/trellis bench all --out benchmarks/out
 
+dist: $(READY) ## set up, then the wheel, tried in an empty environment
+	@scripts/dist.sh
+
 clean: ## remove .venv, caches and build output
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .numba_cache build dist out benchmarks/out \
+	rm -rf src/trellis/compiled/code $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .numba_cache build dist out benchmarks/out \
 		spark-warehouse metastore_db derby.log
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 

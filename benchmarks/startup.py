@@ -1,7 +1,8 @@
-"""The second `trellis count` of a small file: a whole process, with Numba's cache warm."""
+"""From nothing to an answer: import, parse, bind, prepare, compile, run, cold and warm; small calls; Spark's start."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,31 +10,60 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import Limit, Row, Table, Timing, at_most, step
-from trellis.io.generate import generate_table
-from trellis.io.write import write_table
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+import trellis
+from benchmarks import Limit, Row, Table, Timing, at_most, best_of, step
+from trellis.io.generate import generate_table
+from trellis.language.parser import parse
+
+ROOT = Path(__file__).parents[1]
 QUERY = "PATTERN Stock+ s[] WHERE [name] AND s[i].price > 1.02 * s[i-1].price"
+KINDS = {
+    "one inequality": QUERY,
+    "two inequalities": f"{QUERY} AND s[i].volume > s[i-1].volume",
+    "the longest": f"{QUERY} ORDER BY LENGTH DESC LIMIT 3",
+    "windows": f"{QUERY} WITHIN 10 min SLIDE 5 min",
+    "maximal": f"{QUERY} REPORT maximal",
+    "aggregates": f"{QUERY} AGGREGATE COUNT(*), AVG(s.price), MAX(LENGTH)",
+    "a sequence": "PATTERN T1; T2 WHERE T1.name = T2.name AND T1.price > T2.price WITHIN 1 min",
+}
+STAGES = ("import", "parse", "bind", "prepare", "compile", "run")
 RUNS = 5
+SMALL = 100  # events of a small call
+CALLS = 200
 
 
 def run(quick: bool) -> list[Table]:
     with tempfile.TemporaryDirectory(prefix="trellis-bench-") as folder:
         file = Path(folder) / "stock.parquet"
-        write_table(generate_table("stock", 1_000, 1), file)
-        count = [sys.executable, "-m", "trellis.cli.main", "count", QUERY, str(file), "--engine", "local", "--quiet"]
-        ours = _best("trellis count", count, quick)
+        write(generate_table("stock", 1_000, 1), file)
+        tables = [_processes(file, quick), *_stages(file, Path(folder), quick), _small_calls(quick)]
+        return tables if quick else [*tables, _spark(file)]
+
+
+def write(table: pa.Table, file: Path) -> None:
+    pq.write_table(table, file)
+
+
+# --- Whole processes --------------------------------------------------------------------------------------------
+
+
+def _processes(file: Path, quick: bool) -> Table:
+    count = [sys.executable, "-m", "trellis.cli.main", "count", QUERY, str(file), "--engine", "local", "--quiet"]
+    ours = _best("trellis count", count, quick)
     bare = _best("bare imports", [sys.executable, "-c", "import numpy, pyarrow.compute, numba, rich, typer"], quick)
     row = Row(
         "trellis count, 1,000 events, --engine local", ours,
         peers=[Limit("Python with NumPy, Arrow, Numba, rich and typer imported", bare)],
         targets=[at_most(1.5, "s", ours.wall)],
     )  # fmt: skip
-    return [Table("From the start of the process to its end", [row])]
+    return Table("From the start of the process to its end", [row])
 
 
 def _best(what: str, command: list[str], quick: bool) -> Timing:
-    step(f"{what}: compiling")
+    step(f"{what}: first run")
     _timed(command)
     step(what)
     found = [_timed(command) for _ in range(1 if quick else RUNS)]
@@ -50,3 +80,97 @@ def _timed(command: list[str]) -> tuple[float, float]:
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with code {process.returncode}")
     return seconds, used.ru_utime + used.ru_stime
+
+
+# --- Stages, cold and warm --------------------------------------------------------------------------------------
+
+
+def _stages(file: Path, folder: Path, quick: bool) -> list[Table]:
+    """Return the stages of one query, and of each kind of query what the first time costs beyond the second."""
+    rows: dict[str, list[Row]] = {"cold": [], "warm": []}
+    kinds = []
+    for place, (kind, query) in enumerate(KINDS.items()):
+        kept = folder / f"kept-{place}"
+        found = {}
+        for temperature in ("cold", "warm"):
+            step(f"{kind}, {temperature}")
+            found[temperature] = _child("local", query, file, kept)
+        cold, warm = (_total(found[temperature]) for temperature in ("cold", "warm"))
+        more = cold.cpu - warm.cpu
+        target = at_most(3, "s of CPU more than warm", more)
+        kinds.append(Row(kind, cold, peers=[Limit("warm", warm)], targets=[target]))
+        if place == 0:
+            for temperature in ("cold", "warm"):
+                stages = found[temperature]
+                rows[temperature] = [Row(name, Timing(*stages[name])) for name in STAGES if name in stages]
+        if quick:
+            break
+    cold_note = "Cold: no caches but the compiled kernels that ship. `compile` is loading these, or compiling."
+    return [
+        Table("Stages, cold", rows["cold"], [cold_note]),
+        Table("Stages, warm", rows["warm"]),
+        Table("The first count and list of each kind of query", kinds),
+    ]
+
+
+def _child(engine: str, query: str, file: Path, kept: Path) -> dict[str, tuple[float, float]]:
+    """Ask a query in a fresh process that keeps what it makes in a folder; return the seconds of its stages."""
+    places = {"NUMBA_CACHE_DIR": str(kept / "numba"), "XDG_CACHE_HOME": str(kept), "PYTHONPATH": str(ROOT)}
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_OPT"}
+    command = [sys.executable, "-m", "benchmarks.startup_child", engine, query, str(file)]
+    done = subprocess.run(command, env=environment | places, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    return {name: (wall, cpu) for name, (wall, cpu) in json.loads(done.stdout.splitlines()[-1]).items()}
+
+
+def _total(stages: dict[str, tuple[float, float]]) -> Timing:
+    return Timing(sum(wall for wall, _ in stages.values()), sum(cpu for _, cpu in stages.values()))
+
+
+# --- Small calls ------------------------------------------------------------------------------------------------
+
+
+def _small_calls(quick: bool) -> Table:
+    table = generate_table("stock", SMALL, 1)
+    query = trellis.query(QUERY)
+    prepared = query.prepare(table.schema, event_id="event_id")
+
+    def parsing() -> None:
+        for _ in range(CALLS):
+            parse.__wrapped__(QUERY)
+
+    def asking() -> None:
+        for _ in range(CALLS):
+            query.detect(table, event_id="event_id").count()
+
+    def asking_prepared() -> None:
+        for _ in range(CALLS):
+            prepared.detect(table).count()
+
+    rows = []
+    for what, work, most in (
+        ("parse a query", parsing, 0.2),
+        (f"detect and count, {SMALL} events", asking, None),
+        (f"the same, prepared, {SMALL} events", asking_prepared, 1.0),
+    ):
+        found = best_of(what, work, quick=quick)
+        each = Timing(found.wall / CALLS, found.cpu / CALLS, found.runs)
+        targets = [] if most is None else [at_most(most, "ms", 1000 * each.cpu)]
+        rows.append(Row(what, each, targets=targets))
+    return Table("One of many small calls", rows)
+
+
+# --- Spark ------------------------------------------------------------------------------------------------------
+
+
+def _spark(file: Path) -> Table:
+    with tempfile.TemporaryDirectory(prefix="trellis-bench-") as kept:
+        step("Spark alone")
+        bare = _child("bare", QUERY, file, Path(kept))["session"]
+        step("Trellis on Spark")
+        found = _child("spark", QUERY, file, Path(kept))
+        compiled = len(list(Path(kept).rglob("*.nbc")))
+    rows = [Row(name, Timing(*seconds)) for name, seconds in found.items() if name != "session"]
+    more = at_most(1, "s more than Spark alone", found["session"][0] - bare[0])
+    session = Row("session", Timing(*found["session"]), peers=[Limit("Spark alone", Timing(*bare))], targets=[more])
+    note = f"Without caches but what ships; {compiled} kernels were compiled."
+    return Table("On Spark, 2 cores", [session, *rows], [note])

@@ -60,5 +60,6 @@ if ! { is_new_enough "$venv/bin/python" && "$venv/bin/python" -m pip --version >
     make_venv
 fi
 echo "Installing the packages of requirements.lock (a few minutes the first time)." >&2
-install -r requirements.lock
+install --require-hashes -r requirements.lock
 install --no-deps --no-build-isolation --editable .
+"$venv/bin/python" -m trellis.compiled build || stop "The kernels could not be compiled: see the message above."

@@ -19,6 +19,7 @@ gc.set_threshold(200_000, 20, 100)  # compiling makes millions of objects that s
 profiles.register()
 settings.load_profile("ci")  # `--hypothesis-profile=explore` comes after this
 
+COMPILING = ("trends", "patterns", "joins", "sequences", "local", "data", "papers", "kernels")  # folders
 SETTINGS = {
     "spark.sql.shuffle.partitions": 2,
     "spark.driver.memory": "1g",
@@ -38,9 +39,9 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark whatever uses the Spark session, and what uses most kernels, so that one process compiles them."""
+    """Mark whatever uses the Spark session, and what needs rare kernels, so that one process compiles them."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
-        if item.path.parent.name in ("trends", "patterns", "local", "data", "papers", "kernels"):
-            item.add_marker(pytest.mark.xdist_group("kernels"))
+        if item.path.parent.name in COMPILING:
+            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))

@@ -19,7 +19,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS = (
     "errors", "digits", "providers", "caches", "memory", "arguments", "kernels", "language", "limits", "plan",
     "methods", "events", "operators", "papers", "make", "results", "io", "graphs", "archive", "streams", "engines",
-    "api", "trellis", "report", "cli", "__main__",
+    "api", "report", "trellis", "compiled", "cli", "__main__",
 )  # fmt: skip
 
 WITHOUT_DATA = {"numpy", "pyarrow", "pyspark", "numba", "pandas", "polars"}
@@ -136,8 +136,15 @@ def test_kernels_import_only_numpy_numba_and_kernels() -> None:
         ours = {module for module in imports_of(path) if module.startswith("trellis")}
         if path == SOURCE / "kernels" / "__init__.py":
             ours -= {"trellis.caches"}  # before any is compiled
-        assert outside(path) <= {"numpy", "numba"}, f"{shown(path)} imports {sorted(outside(path))}"
+        compilers = {"numba", "llvmlite"} if path.name == "cache.py" else {"numba"}
+        assert outside(path) <= {"numpy"} | compilers, f"{shown(path)} imports {sorted(outside(path))}"
         assert all(room_of(module) == "kernels" for module in ours), f"{shown(path)} imports {sorted(ours)}"
+
+
+def test_kernels_are_compiled_by_our_decorator() -> None:
+    for path in of_room("kernels"):
+        found = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("from numba import")]
+        assert not any("jit" in line for line in found), f"{shown(path)}: njit comes from trellis.kernels.jit"
 
 
 def test_nothing_imports_the_tests() -> None:

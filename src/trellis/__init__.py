@@ -95,10 +95,24 @@ def _spark_frames() -> object:
     return frame_of
 
 
+def _pictures() -> object:
+    from trellis.report import pictures
+
+    return pictures
+
+
+def _report() -> object:
+    from trellis.report.report import write_report
+
+    return write_report
+
+
 # Rooms below the engines ask for one by name and import none: the top of the package says who gives it.
 provide("local engine", _local_engine)
 provide("archives on Spark", _archives_on_spark)
 provide("Spark frames", _spark_frames)
+provide("pictures", _pictures)
+provide("report", _report)
 
 
 def __getattr__(name: str) -> object:

@@ -17,7 +17,8 @@ KERNELS = {
     "event_graph",
     "events",
     "index",
-    "stale",
+    "cache",
+    "jit",
 }  # packages that a count on the index may import
 WINDOWS = "PATTERN stock+ s[] WHERE [id] WITHIN 60 min SLIDE 10 min AGGREGATE AVG(s.price)"
 

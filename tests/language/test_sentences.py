@@ -89,8 +89,7 @@ def of_query(text: str, **options: Any) -> str:
         ),
         (
             "PATTERN Stock+ s[] WHERE INT(s.price) > 3",
-            "line 1, column 26: there is no function `INT`\n"
-            "Values are compared as the events have them, and not converted; convert the column in the events.",
+            "line 1, column 26: there is no function `INT`\nWrite `CAST(x AS INT)`.",
         ),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from trellis.engines.options import RunOptions
+from trellis.engines.options import Plannable, RunOptions
 from trellis.errors import UsageError, did_you_mean
 from trellis.events.labels import with_labels
 from trellis.events.source import EventSource, paths_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 ENGINES = ("local", "spark")
 
 
-def detect(query: Query, data: Any, options: RunOptions, engine: str | None = None, spark: Any = None) -> Results:
+def detect(query: Plannable, data: Any, options: RunOptions, engine: str | None = None, spark: Any = None) -> Results:
     """Return the results of a query on the engine that fits its events, or the one asked for; nothing runs yet.
 
     Parameters

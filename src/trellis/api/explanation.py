@@ -10,6 +10,7 @@ from trellis.api.notebook import automaton_svg
 from trellis.digits import digits_of
 from trellis.plan.explain import explain_data, explain_text
 from trellis.plan.plan import Plan
+from trellis.providers import provided
 from trellis.results.display import html_page
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ class Explanation(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+    def plot(self) -> Any:
+        """Return the automaton, the operator and why it was chosen as a picture, a figure of plotly's."""
+        return provided("pictures").plan(self.data)
 
     def _repr_html_(self) -> str:
         return html_page(automaton_svg(self.data["pattern"]["automaton"]), f"<pre>{escape(str(self))}</pre>")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,10 @@ from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
     from trellis.api.explanation import Explanation
+    from trellis.api.prepared import PreparedQuery
     from trellis.engines.local.arrivals import Arrivals
     from trellis.results.results import Results
+    from trellis.results.why import Reasons
 
 
 class Query:
@@ -120,6 +122,53 @@ class Query:
             on_bad_rows=on_bad_rows, methods=methods_of(methods, by_name),
         )  # fmt: skip
         return detect(self, data, options, engine, spark)
+
+    def prepare(
+        self, schema: Any, *, time: str | None = None, type: str | None = None, event_id: str | None = None,
+        params: Mapping[str, Any] | None = None, report_mode: str | None = None,
+        max_trends: int = DEFAULT_MAX_TRENDS, on_bad_rows: str = "error",
+    ) -> PreparedQuery:  # fmt: skip
+        """Bind the query to the columns of events once; `detect` of what this returns does so no more.
+
+        Parameters
+        ----------
+        schema
+            The columns: an Arrow schema, an Arrow table, a pandas or polars frame, or a dictionary of these by type.
+        time, type, event_id, params, report_mode, max_trends, on_bad_rows
+            As in `detect`, for all events that the query is asked of.
+        """
+        from trellis.api.prepared import PreparedQuery, schema_for
+        from trellis.engines.options import RunOptions
+
+        options = RunOptions(
+            time=time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
+            on_bad_rows=on_bad_rows,
+        )  # fmt: skip
+        return PreparedQuery(self, schema_for(schema, time, type, event_id), options)
+
+    def why_not(self, data: Any, ids: Sequence[Any] | None = None, *, partition: Any = None, **options: Any) -> Reasons:
+        """Return why events are not a result: the condition that failed, on which values, and what was needed.
+
+        Parameters
+        ----------
+        data
+            The events, as `detect` takes them; they are brought into this process.
+        ids
+            The ids of the events that one would expect to be a result.
+        partition
+            The values of the partition's attributes, by name, or one alone: how far the best match there got.
+        options
+            The options of `detect`.
+
+        Returns
+        -------
+        Reasons
+            The checks that fail, under a heading; if nothing does, it says that the events are a result.
+        """
+        from trellis.api.why_not import why_not
+
+        found: Any = self.detect(data, **{**options, "engine": "local"})
+        return why_not(found, ids, partition)
 
     def detect_stream(
         self,

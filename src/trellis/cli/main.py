@@ -26,7 +26,9 @@ from trellis.cli.detect import detect
 from trellis.cli.explain import explain
 from trellis.cli.generate import generate_app
 from trellis.cli.graph import graph_app
+from trellis.cli.report import report
 from trellis.cli.stream import stream
+from trellis.cli.why import why
 from trellis.errors import MemoryExhausted, TrellisError
 from trellis.memory import exhausted
 
@@ -153,6 +155,8 @@ app.command(epilog=QUERIES)(stream)
 app.add_typer(archive_app(), name="archive")
 app.add_typer(graph_app(), name="graph")
 app.add_typer(generate_app(), name="generate")
+app.command(epilog=QUERIES)(why)
+app.command(epilog=QUERIES)(report)
 app.command()(bench)
 app.command()(demo)
 

@@ -160,7 +160,7 @@ def bad_rows(number: int, role: str, name: str, example: Mapping[str, object]) -
     )
 
 
-def _positions(table: pa.Table, bound: BoundQuery) -> pa.Array:
+def positions_of(table: pa.Table, bound: BoundQuery) -> pa.Array:
     """Return the positions of events in the order (time, table, other columns)."""
     positions = np.arange(table.num_rows)
     order = table_order(table, _identity_columns(table, bound))
@@ -320,7 +320,7 @@ def _filtered(plan: Plan, table: pa.Table) -> _Events:
     assert bound.schema is not None
     columns: dict[str | None, pa.Array] = {name: column_of(table, name) for name in plan.columns}
     if bound.schema.event_id is None:
-        columns[None] = _positions(table, bound)
+        columns[None] = positions_of(table, bound)
     meets = _meets_constants(plan, table, columns)
     rows = None if plan.keep_failing or meets.all() else np.flatnonzero(meets)
     if rows is not None:

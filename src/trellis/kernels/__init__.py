@@ -28,7 +28,8 @@ name means the same in all kernels of a package. What is common to all:
 - Arrays that hold results of several rows are *ragged*: values one after another, and int64 or int32 `ends`, where each
   row ends, or `offsets`, the same after a 0.
 - Numbers of paths saturate at 2**64 - 1, or are exact in limbs.
-- Kernels release the GIL, keep no state of their own, and are cached by Numba by file.
+- Kernels release the GIL and keep no state of their own. `trellis.kernels.jit` compiles them, and
+  `trellis.kernels.cache` keeps what is compiled.
 
 Arrays that belong together are a `NamedTuple`, which costs a kernel nothing. Inside, arrays are taken out of their
 tuples before a loop: Numba counts the references of whatever array a call is given. Where an argument may be None,
@@ -38,7 +39,3 @@ Numba compiles each case by itself.
 from trellis.caches import trust_compiled
 
 trust_compiled(__file__)
-
-from trellis.kernels.stale import pass_over_stale_indexes  # noqa: E402 (Numba is imported when it is known where)
-
-pass_over_stale_indexes()

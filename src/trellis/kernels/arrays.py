@@ -6,8 +6,9 @@ Places are unsigned inside: an index that cannot be negative needs no test wheth
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
+
+from trellis.kernels.jit import njit
 
 FULL = np.uint64(2**64 - 1)  # a saturated number: this many or more
 ONE = np.uint64(1)

@@ -27,11 +27,10 @@ DOUBLES = "Doubles reach from 5e-324 to 1.8e308."
 FUNCTIONS = f"Functions are {', '.join(VALUE_FUNCTIONS)}, CASE, CAST, FIRST, LAST, NEXT, COUNT, SUM, MIN, MAX and AVG."
 
 _BEFORE = "`s[i-1].x` is the event before `s[i].x`: write `s[i].x > s[i-1].x`."
-_CAST = "Values are compared as the events have them, and not converted; convert the column in the events."
 ELSEWHERE = {
     "PREV": _BEFORE, "PREVIOUS": _BEFORE, "LAG": _BEFORE,
     "LEAD": "`NEXT(s).x` is that of the event behind `s.x`.",
-    **dict.fromkeys(("INT", "INTEGER", "BIGINT", "LONG", "FLOAT", "DOUBLE", "STRING", "STR", "CAST"), _CAST),
+    **{name: f"Write `CAST(x AS {name})`." for name in CAST_TYPES},
 }  # fmt: skip
 """What to write for functions that other languages have."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, cast
 
 from lark import Token, Tree, UnexpectedInput, v_args
@@ -18,8 +19,9 @@ from trellis.language.mistakes import explain_unexpected
 DEEPEST = 100
 
 
+@lru_cache(maxsize=1024)
 def parse(text: str) -> s.QuerySyntax:
-    """Return the syntax tree of a query.
+    """Return the syntax tree of a query; the same one for the same text, as nothing in it changes.
 
     Raises
     ------

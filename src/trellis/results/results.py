@@ -19,8 +19,10 @@ from trellis.errors import OutOfRange, UsageError
 from trellis.language.printer import pattern_text, to_query_text
 from trellis.limits import refuse_rows, result_size
 from trellis.plan.plan import Plan
+from trellis.providers import provided
 from trellis.results.arrange import wanted_ranges
 from trellis.results.display import html_facts, html_page, html_table, value_text
+from trellis.results.funnel import funnel
 from trellis.results.named import ANY, named_group
 from trellis.results.numbers import aggregate_schema
 from trellis.results.rows import row_schema
@@ -157,6 +159,47 @@ class Results(ABC):
             The draw depends on it, and on nothing else: every engine draws the same results.
         """
 
+    @abstractmethod
+    def with_plan(self, plan: Plan) -> Results:
+        """Return the results of another plan over the same events."""
+
+    def funnel(self) -> ResultTable:
+        """Return how many starts reached each step of a pattern of several steps, and how many stopped there.
+
+        A start is an event that the first step can take; it reaches a step if some match of the pattern up to there
+        begins with it. `step` is the pattern up to there, `starts` their number, `stopped` those that go no further.
+        """
+        return funnel(self)
+
+    @abstractmethod
+    def partition_events(self, partition: Mapping[str, Any], most: int) -> pa.Table:
+        """Return the events of a partition with all their columns, the first `most` of them in the order of time."""
+
+    def plot(self, kind: str = "timeline", **options: Any) -> Any:
+        """Return a picture of the results, a figure of plotly's: see `trellis.report.pictures.plot_results`.
+
+        Parameters
+        ----------
+        kind
+            `timeline`: the events of a partition over time, trends as lines through them. `graph`: events between the
+            values of two attributes. `counts`: results by window and partition. `funnel`: how far starts got.
+        options
+            Options of the picture, such as `y="price"` of a timeline, `source` and `target` of a graph.
+        """
+        return provided("pictures").plot_results(self, kind, **options)
+
+    def report(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Write a report into one file that needs no network: what was asked and found, each trend drawn at a click.
+
+        Parameters
+        ----------
+        path
+            The file, `report.html`; it must not exist unless `overwrite`.
+        overwrite
+            Replace the file.
+        """
+        provided("report")(self, path, overwrite=overwrite)
+
     # --- As a sequence ----------------------------------------------------------------------------------------
 
     @property
@@ -169,8 +212,11 @@ class Results(ABC):
         """Return the rows with given ranks, in rising order, of groups by their place in `_groups`."""
 
     @abstractmethod
-    def _picked_events(self, group: int, rank: int) -> pa.Table:
-        """Return the events of one result: see `trellis.results.trend.events_schema`."""
+    def picked_events(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Return the events of the results with given ranks, in rising order, of groups by their place in `_groups`.
+
+        Their columns are those of `trellis.results.trend.events_schema`.
+        """
 
     @abstractmethod
     def _pieces(self) -> Iterator[pa.RecordBatch]:

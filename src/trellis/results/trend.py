@@ -10,11 +10,13 @@ import pyarrow as pa
 
 from trellis.errors import UsageError
 from trellis.language.bound import BoundQuery
+from trellis.providers import provided
 from trellis.results.display import array_text, html_facts, html_page, html_table, python_values, value_text
 from trellis.results.named import lead_rows
 from trellis.results.rows import RowMaker, exploded_schema, id_arrow_type, lead_schema, taking
 from trellis.results.table import ResultTable
 from trellis.results.taken import present
+from trellis.results.why import Candidate, Reasons, having_checks, partition_check
 
 if TYPE_CHECKING:
     import pandas
@@ -94,7 +96,7 @@ class Trend:
             )
         lead = self._row.select(self._lead)
         group = self._results.group_of(lead_rows(lead)[0] if self._lead else {})
-        return self._results._picked_events(group, self.rank)
+        return self._results.picked_events({group: [self.rank]}).sort_by("place")
 
     @property
     def ids(self) -> list[Any]:
@@ -128,6 +130,19 @@ class Trend:
                 columns.setdefault(name, table[name])
         rows = pa.table(columns)
         return ResultTable(lambda: rows)
+
+    def plot(self, kind: str = "timeline", **options: Any) -> Any:
+        """Return a picture of this trend, a figure of plotly's: a `timeline`, or a `graph` between two attributes."""
+        return provided("pictures").plot_results(self._results, kind, trends=self, **options)
+
+    def explain(self) -> Reasons:
+        """Return why this is a result: each condition with the values that met it."""
+        bound = self._results.plan.bound
+        table = self._exploded
+        checks = partition_check(bound, {name: python_values(table[name]) for name, _ in bound.partition})
+        checks += Candidate(bound, table, self.ids, self.variables).checks()
+        checks += having_checks(bound, self.length)
+        return Reasons(f"a trend of {value_text(self.length)} events: {array_text(self.ids)}", checks)
 
     def to_arrow(self) -> pa.Table:
         """Return the events as an Arrow table."""

@@ -22,7 +22,7 @@ def ask(cluster: Cluster, directory: Path, master: str, *what: str) -> None:
     address = cluster.start_connect("server", master, conf, **environment)
     asked = (sys.executable, "-m", "tests.engines.spark.on_connect", address, str(directory), *what)
     client = cluster.start("client", *asked, PYTHONPATH=str(ROOT))
-    assert client.wait(250) == 0
+    assert client.wait(500) == 0
     assert cluster.sent.is_dir()
 
 

@@ -16,6 +16,7 @@ import trellis
 from tests.engines.spark.cluster import python_with
 from trellis.engines.spark.ship import unpack
 from trellis.engines.spark.ship.ship import package, ship
+from trellis.kernels.cache import SHIPPED, versions
 
 SHOW = "import sys; sys.path.insert(1, sys.argv[1]); import trellis, trellis.errors; print(trellis.__file__)"
 
@@ -44,6 +45,8 @@ def test_the_same_files_make_the_same_archive(tmp_path: Path) -> None:
     names = zipfile.ZipFile(first).namelist()
     assert {"trellis/__init__.py", "package/trellis/language/grammar.lark"} <= set(names)
     assert not [n for n in names if "__pycache__" in n]
+    compiled = [n for n in names if n.startswith(f"package/trellis/compiled/code/{versions()}/")]
+    assert bool(compiled) == (SHIPPED / versions()).is_dir(), "workers get the kernels that are compiled here"
 
 
 def test_a_python_without_trellis_unpacks_it_once(tmp_path: Path, python: Path) -> None:

@@ -25,12 +25,13 @@ from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
+from trellis.results.display import python_values
 from trellis.results.named import lead_rows
 from trellis.results.numbers import aggregate_rows, count_rows
 from trellis.results.results import Results
 from trellis.results.rows import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
 from trellis.results.table import ResultTable
-from trellis.results.trend import with_ids
+from trellis.results.trend import events_schema, with_ids
 
 if TYPE_CHECKING:
     from trellis.operators.batch import PathBatch
@@ -60,6 +61,7 @@ class LocalResults(Results):
         self.plan = plan
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
+        self.source_table = table
         self._prepare: Callable[[], PreparedEvents] = partial(prepare, plan, table, self.options.on_bad_rows)
         self._make_operator: Callable[[], QueryOperator] = self._first_operator
 
@@ -180,6 +182,21 @@ class LocalResults(Results):
         other._make_operator = lambda: self.operator.variant(plan, prepared.events)
         return other
 
+    def partition_events(self, partition: Mapping[str, Any], most: int) -> pa.Table:
+        """Return the events of a partition: see `Results.partition_events`."""
+        keep = np.ones(self.source_table.num_rows, np.bool_)
+        for name, value in partition.items():
+            column = self.source_table[name]
+            same = [_text_key(other) == _text_key(value) for other in python_values(column)]
+            keep &= np.array(same, np.bool_)
+        schema = self.plan.bound.schema
+        assert schema is not None
+        return self.source_table.filter(pa.array(keep)).sort_by(schema.time).slice(0, most)
+
+    def with_plan(self, plan: Plan) -> LocalResults:
+        """Return the results of another plan over the same events: see `Results.with_plan`."""
+        return LocalResults(plan, self.source_table, self.options)
+
     def explode(self) -> ResultTable:
         """Return one row for each event of a result."""
         other = self._variant(with_all_columns(self.plan))
@@ -215,12 +232,14 @@ class LocalResults(Results):
         parts = [self._rows(self.operator.at(int(filled[group]), list(ranks))) for group, ranks in picks.items()]
         return pa.concat_tables(parts) if parts else self._maker.schema.empty_table()
 
-    def _picked_events(self, group: int, rank: int) -> pa.Table:
+    def picked_events(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Return the events of some results: see `Results.picked_events`."""
         filled, _ = self._filled
         other = self._variant(with_all_columns(self.plan))
         maker = RowMaker(other.plan, other._prepared.events, positions=True, plain=True)
-        rows = maker.batch(other.operator.at(int(filled[group]), [rank]))
-        return pa.Table.from_batches([with_ids(maker, rows)])
+        chosen = [(int(filled[group]), list(ranks)) for group, ranks in picks.items()]
+        rows = [with_ids(maker, maker.batch(other.operator.at(group, ranks))) for group, ranks in chosen]
+        return pa.Table.from_batches(rows, schema=events_schema(other.plan.bound))
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows, the first few at once and more of them later, so that whoever stops early waits for few."""
@@ -267,6 +286,11 @@ class LocalResults(Results):
         self.operator.prepare()
         borders = [rows * i // number for i in range(number + 1)]
         return [self.batches(threads=1, ranks=range(*ends)) for ends in pairwise(borders)]
+
+
+def _text_key(value: Any) -> str:
+    """Return a text that is the same for equal values, NaN and the two zeros included."""
+    return repr(value + 0.0) if isinstance(value, float) else repr(value)
 
 
 def _table(rows: pa.Table) -> ResultTable:

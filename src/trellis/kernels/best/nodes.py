@@ -14,10 +14,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from trellis.kernels.event_graph.edges import EdgeLists, edges_of_rows
+from trellis.kernels.jit import njit
 
 HIGH, LOW, LEAST, GREATEST = 0, 1, 2, 3  # kinds of words
 WORD = 62  # bits of a word

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
 from trellis.kernels.arrays import saturating_sum
@@ -17,6 +16,7 @@ from trellis.kernels.best.nodes import (
     start_node,
     state_of,
 )
+from trellis.kernels.jit import njit
 
 
 @njit(cache=True, nogil=True)

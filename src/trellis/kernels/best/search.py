@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
 from trellis.kernels.best.nodes import (
@@ -40,6 +39,7 @@ from trellis.kernels.best.nodes import (
     starts_end,
     state_of,
 )
+from trellis.kernels.jit import njit
 
 END, NOWHERE, UNKNOWN = -1, -2, -3  # in place of a successor
 FOLLOW = 0  # column of nodes' best suffixes, behind the words: the node that comes next

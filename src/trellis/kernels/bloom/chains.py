@@ -9,7 +9,8 @@ a chain goes on at least `gaps[b]` leaves (0 or 1) after the last leaf of the bl
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from trellis.kernels.jit import njit
 
 
 @njit(cache=True, nogil=True)

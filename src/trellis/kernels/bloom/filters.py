@@ -10,9 +10,9 @@ tile. So the leaves that may hold an item are the AND of `k` bitmaps.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import ONE, ones
+from trellis.kernels.jit import njit
 
 TILE = 4096  # leaves
 WORDS = TILE // 64  # of a bitmap over them

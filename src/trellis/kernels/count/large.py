@@ -11,10 +11,10 @@ The shape is `trellis.kernels.count.passes.Tails` with one segment, and the rule
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
 from trellis.kernels.arrays import ones
+from trellis.kernels.jit import njit
 
 BLOCK = 1 << 16  # events of a block: its tree has 2 MB
 SHIFT = 4

@@ -24,11 +24,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from trellis.kernels.count.algebra import add, gather, settle, step
 from trellis.kernels.event_graph.edges import EdgeLists
+from trellis.kernels.jit import njit
 
 FEW = 24  # events whose pairs are simply tried
 SERVE, CROSS, MERGE = range(3)  # what divide and conquer has to do

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least
+from trellis.kernels.jit import njit
 
 ANY, NEXT, CONTIGUOUS = 0, 1, 2  # selection policies
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least
+from trellis.kernels.jit import njit
 
 BEGINS, ENDS, GOES_ON, INNER, DENIED = 1, 2, 4, 8, 16
 

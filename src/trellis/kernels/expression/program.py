@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
+
+from trellis.kernels.jit import njit
 
 EQUAL, DIFFERENT, LESS, AT_MOST, GREATER, AT_LEAST = range(6)
 (

@@ -11,9 +11,9 @@ clique has at most one vertex of each colour.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import ONE, lowest_bit, ones
+from trellis.kernels.jit import njit
 
 # Said aloud, since a caller that does without (see `trellis.kernels.papers.debs2016.tables.lean`) would pass that on.
 counted = njit(cache=True, nogil=True, _nrt=True)

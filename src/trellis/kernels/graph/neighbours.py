@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least
+from trellis.kernels.jit import njit
 
 SKEWED = 16  # times as long: from here on members of the shorter list are looked up in the longer one
 

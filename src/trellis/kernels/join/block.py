@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
 from trellis.kernels.expression import program as p
+from trellis.kernels.jit import njit
 
 # No function here makes or keeps an array, so references are not counted: that took most of the time.
 lean = njit(cache=True, nogil=True, _nrt=False)

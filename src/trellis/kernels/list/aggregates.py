@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from trellis.kernels.jit import njit
 
 LARGE, SMALL = 2.0**700, 2.0**-700  # between them products and what they leave over are exact in doubles
 LOWEST, HIGHEST = -(2**63), 2**63 - 1

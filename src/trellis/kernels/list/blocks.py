@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import saturating_sum
 from trellis.kernels.count.paths import may_end
+from trellis.kernels.jit import njit
 from trellis.kernels.list.wide import SPARE
 
 MOST = 1024  # paths from an event that has a block

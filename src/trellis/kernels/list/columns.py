@@ -7,8 +7,9 @@ unsigned: they need no test whether they count from the end of an array.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uintp
+from numba import uintp
 
+from trellis.kernels.jit import njit
 from trellis.kernels.list.wide import ONE, copy_wide
 
 NO_RANK = -1  # of a row whose rank does not fit 64 bits with a sign

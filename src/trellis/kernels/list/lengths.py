@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.count.paths import may_end
+from trellis.kernels.jit import njit
 
 FAR = np.uint64(63)  # this bit of a set of lengths stands for 64 and more
 

@@ -8,8 +8,9 @@ on, and `offsets[row + 1]` becomes the end of row `row`. All arrays have `SPARE`
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, uintp
+from numba import uintp
 
+from trellis.kernels.jit import njit
 from trellis.kernels.list.wide import EIGHT, ONE, SIXTEEN, ZERO, copy_raised, copy_wide, put_eight, read_eight
 
 

@@ -13,11 +13,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.count.paths import may_end, may_start
+from trellis.kernels.jit import njit
 from trellis.kernels.list.blocks import AT, BLOCKED, ROW, SIZE, TASK, WIDEST, make_ready
 from trellis.kernels.list.lengths import find_lengths, is_reachable
 from trellis.kernels.list.rows import fitting, fitting_compactly, write_compactly, write_rows

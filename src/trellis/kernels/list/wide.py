@@ -6,7 +6,9 @@ the first is written.
 
 from __future__ import annotations
 
-from numba import njit, uintp
+from numba import uintp
+
+from trellis.kernels.jit import njit
 
 SPARE = 64  # values at the end of buffers and arrays that a wide copy may read or write in vain
 ZERO, ONE, EIGHT, SIXTEEN = uintp(0), uintp(1), uintp(8), uintp(16)

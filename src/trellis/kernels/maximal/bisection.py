@@ -21,7 +21,8 @@ one pass over the orders, so that n events take n log n steps. Among equal codes
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from trellis.kernels.jit import njit
 
 LEAF = 16  # events that are compared pair by pair
 # Codes lie between these two. An event that cannot follow has `above` NO_FLOOR, one that cannot be followed has `below`

@@ -8,9 +8,9 @@ inequalities the front is a staircase, rising in the first and falling in the se
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least_in, grown
+from trellis.kernels.jit import njit
 from trellis.kernels.maximal.bisection import NO_CEILING
 
 CHUNK = 512  # events that are looked at together

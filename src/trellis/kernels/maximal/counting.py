@@ -13,9 +13,9 @@ What flows where does not depend on the values: it is laid out once, in 12 bytes
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least
+from trellis.kernels.jit import njit
 from trellis.kernels.maximal.bisection import (
     LEAF,
     NO_CEILING,

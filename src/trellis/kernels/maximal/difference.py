@@ -9,7 +9,8 @@ including the next time at which a whole event is not `b`, for it leads back to 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from trellis.kernels.jit import njit
 
 
 @njit(cache=True, nogil=True)

@@ -10,9 +10,9 @@ column, at the earliest. An event lowers the row of its `key_next` to that of it
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least
+from trellis.kernels.jit import njit
 
 COLUMNS = 64
 

@@ -11,9 +11,9 @@ Events come as key partitions (or whole partitions, where there is no key), each
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import ONE, lowest_bit
+from trellis.kernels.jit import njit
 from trellis.kernels.maximal.bisection import (
     LEAF,
     NO_CEILING,

@@ -9,7 +9,8 @@ products. A task is a range of times.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from trellis.kernels.jit import njit
 
 
 @njit(cache=True, nogil=True)

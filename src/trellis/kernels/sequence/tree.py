@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least_in
+from trellis.kernels.jit import njit
 from trellis.kernels.sequence.walk import EQUAL, GREATER
 
 

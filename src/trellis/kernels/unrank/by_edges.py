@@ -7,10 +7,10 @@ before its carries are taken. With as many limbs as the total needs they are exa
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import grown
 from trellis.kernels.count.paths import may_end, may_start
+from trellis.kernels.jit import njit
 
 LIMB = 32
 ENDLESS = 1 << 62  # a longest length of this or more is none

@@ -17,9 +17,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least, grown
+from trellis.kernels.jit import njit
 
 BITS = 61
 MASK = (1 << BITS) - 1

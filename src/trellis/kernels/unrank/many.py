@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import ONE, first_at_least, grown
+from trellis.kernels.jit import njit
 from trellis.kernels.unrank.by_index import BITS, MASK, take_one
 
 HALF, SIGN = np.uint64(32), np.uint64(63)

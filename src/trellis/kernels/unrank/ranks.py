@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least, saturating_sum
+from trellis.kernels.jit import njit
 
 ASTRAY = -2  # of what is not a path of the graph
 

@@ -117,7 +117,7 @@ class Communities(LineEngine):
 
     def _call(self, out: Bytes) -> int:
         state = CommunityState(*(self.state[name] for name in CommunityState._fields))
-        return run_communities(*self.buffers, self._feed(), state, out)
+        return run_communities(*self._lines, self._feed(), state, out)
 
     def _grow(self) -> None:
         state, numbers = self.state, self.state["numbers"]

@@ -119,6 +119,14 @@ class LineEngine:
         event, at = self.state["events"][source], self.state["at"][source]
         return self.buffers[source][event[BEGIN] if event[READ] else at :]
 
+    @property
+    def _lines(self) -> list[Bytes]:
+        """The buffers, none of which can be written: a kernel is compiled for each mixture of those that can."""
+        views = [buffer.view() for buffer in self.buffers]
+        for view in views:
+            view.flags.writeable = False
+        return views
+
     def promise(self, source: int, time: int) -> None:
         """Let it be known that a source has no lines before a time any more; if one comes, it is out of order."""
         self.state["promises"][source] = max(time, self.state["promises"][source])

@@ -94,7 +94,7 @@ class Posts(LineEngine):
         return int(self.state["numbers"][TO_DEAD_POSTS])
 
     def _call(self, out: Bytes) -> int:
-        return run_posts(*self.buffers, self._feed(), PostState(*(self.state[name] for name in PostState._fields)), out)
+        return run_posts(*self._lines, self._feed(), PostState(*(self.state[name] for name in PostState._fields)), out)
 
     def _grow(self) -> None:
         numbers = self.state["numbers"]

@@ -94,6 +94,7 @@ class SparkResults(Results):
         self.plan = plan
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
+        self._given = frame
         self._events = EventFrame(frame)
         check_numbering(self._events, plan.bound)
         self._known: dict[str, SourceFacts] = {}  # variants of these results share it
@@ -113,6 +114,21 @@ class SparkResults(Results):
         other.__dict__.pop("_total", None)
         other.plan = plan
         return other
+
+    def partition_events(self, partition: Mapping[str, Any], most: int) -> pa.Table:
+        """Return the events of a partition: see `Results.partition_events`."""
+        schema = self.plan.bound.schema
+        assert schema is not None
+        events = self._events
+        for name, value in partition.items():
+            events = events.where(events.column(name).eqNullSafe(f.lit(value)))
+        with in_driver():
+            rows = events.frame.orderBy(events.column(schema.time)).limit(most).toArrow()
+        return rows.rename_columns(list(events.types))
+
+    def with_plan(self, plan: Plan) -> SparkResults:
+        """Return the results of another plan over the same events: see `Results.with_plan`."""
+        return SparkResults(plan, self._given, self.options)
 
     # --- One read ---------------------------------------------------------------------------------------------
 
@@ -408,10 +424,12 @@ class SparkResults(Results):
             return schema.empty_table().drop_columns(PLACE)
         return self._answer("pick", schema, self.plan, picks=named).sort_by(PLACE).drop_columns(PLACE)
 
-    def _picked_events(self, group: int, rank: int) -> pa.Table:
+    def picked_events(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Return the events of some results: see `Results.picked_events`."""
         schema, plan = events_schema(self.plan.bound), with_all_columns(self.plan)
-        picks = {group_key(self._groups[0][group]): [(0, rank)]}
-        return self._answer("pick events", schema, plan, picks=picks).sort_by("place")
+        rows, _ = self._groups
+        named = {group_key(rows[group]): [(0, rank) for rank in ranks] for group, ranks in picks.items()}
+        return self._answer("pick events", schema, plan, picks=named) if named else schema.empty_table()
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         return self.batches()

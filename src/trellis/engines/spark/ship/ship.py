@@ -73,7 +73,7 @@ def _zipped() -> bytes:
             archive.writestr(zipfile.ZipInfo(f"trellis/{first}.py"), Path(str(module.__file__)).read_bytes())
         for path in sorted(_ROOT.rglob("*")):
             name = path.relative_to(_ROOT)
-            if path.is_file() and not set(name.parts) & set(_LEFT_OUT):
+            if path.is_file() and not any(part in _LEFT_OUT or part.startswith(".") for part in name.parts):
                 info = zipfile.ZipInfo(f"{unpack.PACKAGE}/trellis/{name.as_posix()}")
                 archive.writestr(info, path.read_bytes(), zipfile.ZIP_DEFLATED)
     return out.getvalue()

@@ -8,9 +8,9 @@ follow one another; those of a part begin at 0, at each `low` and at each `high`
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least, grown
+from trellis.kernels.jit import njit
 
 LEVELS = 20  # of the skip list: enough for a million vertices
 NONE = -1

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.event_graph.edges import passes
+from trellis.kernels.jit import njit
 
 
 @njit(cache=True, nogil=True)

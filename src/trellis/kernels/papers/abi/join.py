@@ -9,9 +9,9 @@ end or an anchored event may follow. Sub-sequences are numbered in the order of 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least, grown
+from trellis.kernels.jit import njit
 
 
 @njit(cache=True, nogil=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from trellis.kernels.jit import njit
 
 REFERENCES, STEPS = 1, 2  # which bound was passed
 

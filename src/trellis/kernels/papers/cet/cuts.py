@@ -6,9 +6,9 @@ Predecessors of an event are the latest first, successors the earliest first. A 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from trellis.kernels.arrays import first_at_least
+from trellis.kernels.jit import njit
 from trellis.kernels.papers.cet.grow import HUGE, is_entry
 
 EDGES, UPDATES, KEPT, GROWN, VISITS, COSTS = range(6)

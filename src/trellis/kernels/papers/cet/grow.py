@@ -8,7 +8,8 @@ are entries too, and those with a successor behind it exits, so that it can be j
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from trellis.kernels.jit import njit
 
 HUGE = 1e300  # larger numbers of trends are not told apart
 

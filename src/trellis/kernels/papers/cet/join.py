@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from trellis.kernels.jit import njit
 from trellis.kernels.list.wide import SPARE, copy_wide
 
 CURSOR, DEPTH, DEEPEST, TOTAL, STATE = range(5)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from trellis.kernels.jit import njit
 from trellis.kernels.papers.debs2016.tables import lean
 
 POST, COMMENT, LIKE, FRIENDSHIP = 0, 1, 2, 3  # kinds of lines

@@ -7,7 +7,8 @@ some are always free: who fills a table sees to that with `refill` and `refill_p
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from trellis.kernels.jit import njit
 
 # Arrays are not counted here: no such function makes or keeps one, and counting took a third of the time of a query.
 lean = njit(cache=True, nogil=True, _nrt=False)

@@ -1,0 +1,92 @@
+"""Runs the cases in a process of its own that compiles for a plain processor, and puts the code in its place."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+MADE_OF = "made_of.txt"
+
+
+def main() -> None:
+    """Build, or say that all is there."""
+    parser = argparse.ArgumentParser(prog="python -m trellis.compiled", description=__doc__)
+    parser.add_argument("what", choices=["build"], help="compile what ships, unless it is there already")
+    parser.add_argument("--again", action="store_true", help="also if it is there")
+    parser.add_argument("--verbose", action="store_true", help="tell how long each case takes")
+    given = parser.parse_args()
+    _ask_numba()
+    from trellis.kernels.cache import SHIPPED, versions
+
+    place = SHIPPED / versions()
+    if not given.again and is_current(place):
+        return
+    print("Compiling what Trellis needs, once (a minute or two).", file=sys.stderr)
+    SHIPPED.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=SHIPPED, prefix=".new-") as fresh:
+        begin = time.process_time()
+        _build(Path(fresh), given.verbose)
+        _replace(Path(fresh), place)
+    size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
+    print(f"Compiled in {time.process_time() - begin:.0f} seconds of CPU: {size / 1e6:.1f} MB.", file=sys.stderr)
+
+
+def is_current(place: Path) -> bool:
+    """Return whether a directory holds code that was compiled from the sources and cases as they are."""
+    try:
+        return (place / MADE_OF).read_text() == _made_of()
+    except FileNotFoundError:
+        return False
+
+
+def _ask_numba() -> None:
+    """Have Numba compile for a plain processor with all optimisations; before it is imported."""
+    assert "numba" not in sys.modules
+    for name in [name for name in os.environ if name.startswith("NUMBA_")]:
+        del os.environ[name]
+    machine = os.uname().machine
+    os.environ["NUMBA_CPU_NAME"] = "x86-64-v3" if machine == "x86_64" else "generic"
+    os.environ["NUMBA_CPU_FEATURES"] = ""
+
+
+def _build(fresh: Path, verbose: bool) -> None:
+    from trellis.compiled.cases import steps
+    from trellis.kernels import jit
+    from trellis.kernels.cache import FOR_BUILDING
+
+    made_of = _made_of()
+    os.environ[FOR_BUILDING] = str(fresh)
+    jit._told.set()  # it is said already
+    gc.disable()
+    for name, step in steps():
+        begin = time.process_time()
+        step()
+        if verbose:
+            print(f"{time.process_time() - begin:6.2f} s  {name}", file=sys.stderr)
+    (fresh / MADE_OF).write_text(made_of)
+
+
+def _made_of() -> str:
+    """Return a digest of all that decides what is compiled."""
+    digest = hashlib.sha256()
+    for file in sorted([*PACKAGE.joinpath("kernels").rglob("*.py"), PACKAGE / "compiled" / "cases.py"]):
+        digest.update(str(file.relative_to(PACKAGE)).encode() + b"\n" + file.read_bytes())
+    return digest.hexdigest() + "\n"
+
+
+def _replace(fresh: Path, place: Path) -> None:
+    """Put a directory in the place of another: at any time there is one, or none, but never half of one."""
+    fresh.chmod(0o755)
+    kept = fresh.rename(place.with_name(f"{fresh.name}-made"))
+    if place.exists():
+        shutil.rmtree(place)
+    kept.rename(place)
+    fresh.mkdir()  # for whoever removes it

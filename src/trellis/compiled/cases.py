@@ -1,0 +1,210 @@
+"""Queries that together need the kernels that common queries need: they are run once, and what they compile ships.
+
+To have more of them, add a query here. A kernel is compiled for the types of its arguments, so a case is a kind of
+condition, window or result; what the events are matters only where their types do. The tables are small, and the
+results do not matter.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+RISING = "s[i].price > s[i-1].price"
+HOPPING = "WITHIN 1 min SLIDE 30 s"
+NEARBY = f"{RISING} AND s[i].ts - s[i-1].ts <= 5 min"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query over some sample events, and what is asked of its results besides their number and their rows."""
+
+    events: str
+    query: str
+    asked: tuple[str, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+CASES = (
+    # One Kleene variable: conditions on neighbours, by index and by edges
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} RETURN s.price, s", ("counts", "first")),
+    Case(
+        "stock", "PATTERN Stock+ s[] WHERE [name] AND s[i].price > 1.02 * s[i-1].price HAVING LENGTH >= 2", ("sample",)
+    ),
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {NEARBY} AND s.volume > 100 LIMIT 5"),
+    Case("stock", "PATTERN Stock+ s[] WHERE [name] AND s[i].price != s[i-1].price REPORT any LIMIT 5"),
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} AND s[i].volume > s[i-1].volume LIMIT 9"),
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} REPORT any LIMIT 2 OFFSET 4", ("sample",)),
+    Case("numbers", f"PATTERN E+ s[] WHERE {RISING}", ("explode",)),
+    Case("numbers", "PATTERN E+ s[] WHERE s[i].price > 2 * s[i-1].price"),
+    Case("numbers", "PATTERN E+ s[] WHERE s.kind = 'a' HAVING LENGTH = 1 REPORT any"),
+    Case("numbers", "PATTERN E+ s[] WHERE s[i].kind = s[i-1].kind AND s[i].price > s[i-1].price"),
+    Case("kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest LIMIT 5", ("sample",)),
+    Case("stock", "PATTERN Stock+ s[] WHERE [name] AND ABS(s[i].price - s[i-1].price) < 2 LIMIT 5"),
+    Case("stock", "PATTERN Stock+ s[] WHERE [name] AND (s[i].price > s[i-1].price OR s[i].volume = 0) LIMIT 5"),
+    # Windows and spans
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} {HOPPING}", ("first", "sample")),
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} WITHIN 20 s"),
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {NEARBY} {HOPPING}"),
+    Case("numbers", f"PATTERN E+ s[] WHERE {RISING} WITHIN 5 SLIDE 5"),
+    Case("numbers", f"PATTERN E+ s[] WHERE {RISING} WITHIN 3"),
+    Case("kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest HAVING LENGTH >= 3 WITHIN 1 day"),
+    # REPORT, SELECT
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} REPORT maximal", ("sample",)),
+    Case(
+        "stock",
+        f"PATTERN Stock+ s[] WHERE [name] AND {RISING} HAVING LENGTH >= 2 REPORT maximal {HOPPING}",
+    ),
+    Case("numbers", f"PATTERN E+ s[] WHERE {RISING} HAVING LENGTH = 2 REPORT maximal"),
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} SELECT skip-till-next"),
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} SELECT contiguous"),
+    # Aggregates
+    Case(
+        "stock",
+        f"PATTERN Stock+ s[] WHERE [name] AND {RISING} "
+        "AGGREGATE COUNT(*), COUNT(s), SUM(s.price), AVG(s.price), MIN(s.volume), MAX(LENGTH)",
+    ),
+    Case("numbers", f"PATTERN E+ s[] WHERE {RISING} AGGREGATE COUNT(*), SUM(s.price), AVG(s.price), MAX(LENGTH)"),
+    Case(
+        "stock",
+        f"PATTERN Stock+ s[] WHERE [name] AND {RISING} {HOPPING} AGGREGATE COUNT(*), AVG(s.price)",
+    ),
+    Case("numbers", f"PATTERN E+ s[] WHERE {RISING} RETURN s, AVG(s.price), LAST(s).price - FIRST(s).price AS gain"),
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} RETURN SUM(s.price), MIN(s.price), AVG(s.volume)"),
+    # The best
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} ORDER BY LENGTH DESC LIMIT 3", ("top",)),
+    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} ORDER BY SUM(s.price) DESC LIMIT 3 PER WINDOW"),
+    Case(
+        "stock",
+        f"PATTERN Stock+ s[] WHERE [name] AND {RISING} {HOPPING} "
+        "RETURN s.price AS prices ORDER BY LENGTH DESC LIMIT 1 PER WINDOW",
+    ),
+    Case("many", f"PATTERN Stock+ s[] WHERE {RISING} ORDER BY LENGTH DESC LIMIT 3"),
+    Case("many", f"PATTERN Stock+ s[] WHERE {RISING} REPORT any ORDER BY SUM(s.price) LIMIT 2", ("trend", "sample")),
+    Case("kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest WITHIN 1 week SLIDE 1 day ORDER BY LENGTH LIMIT 1"),
+    # Several variables
+    Case("types", "PATTERN SEQ(A a, B b) WHERE b.price > a.price"),
+    Case("types", "PATTERN SEQ(A+ a[], B b) WHERE [kind] WITHIN 10", ("sample",)),
+    Case("types", "PATTERN SEQ(A a, NOT(B x), C+ c[]) WHERE c.price < NEXT(c).price AND c.price > a.price WITHIN 10"),
+    Case("types", "PATTERN SEQ(A a, AND(B b, C c)) AGGREGATE COUNT(*), AVG(b.price), MAX(LENGTH)"),
+    Case("types", "PATTERN SEQ(A a, OR(B b, C c)) WITHIN 10 SLIDE 5"),
+    Case(
+        "types", "PATTERN SEQ(A a, B b, C c) WHERE c.price > a.price AND 2 * b.price < c.price + a.price", ("sample",)
+    ),
+    Case("types", "PATTERN SEQ(A a, NOT(B x), C c) WHERE a.kind = c.kind AND x.price > a.price WITHIN 10 SLIDE 5"),
+    # Fixed sequences
+    Case(
+        "stock",
+        "PATTERN T1; T2; T3 WHERE T1.name = T3.name AND T2.name = 'Google' AND T1.price > T2.price "
+        "AND T3.price < T2.price WITHIN 30 s",
+        ("sample",),
+    ),
+    Case("numbers", "PATTERN T1; T2; T3 WHERE T1.kind = T3.kind AND T1.price > T2.price", ("sample",)),
+    Case("numbers", "PATTERN T1; T2 WHERE T1.price > T2.price WITHIN 9 AGGREGATE COUNT(*), MAX(T1.price)"),
+)
+"""All of them; each is counted and listed."""
+
+
+def run(case: Case) -> None:
+    """Count and list the results of a case, and ask what else it asks."""
+    import trellis
+
+    events = _tables()[case.events]
+    type_column = "type" if case.events == "types" else None
+    query = trellis.query(case.query)
+    found = query.detect(events, type=type_column, event_id="event_id", engine="local", **case.options)
+    total = found.count()
+    asks: dict[str, Callable[[], Any]] = {
+        "counts": lambda: found.counts().to_arrow(),
+        "first": lambda: found.first(2).to_arrow(),
+        "top": lambda: found.top(2).to_arrow(),
+        "trend": lambda: found.trend(0).to_arrow() if total else None,
+        "sample": lambda: found.sample(2).to_arrow(),
+        "explode": lambda: found.explode().to_arrow(),
+    }
+    if total <= 1_000_000 or "LIMIT" in case.query:
+        found.to_arrow()
+    for name in case.asked:
+        asks[name]()
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    """Return the sample events: prices as floats and as integers, times as such and as numbers, with types or not."""
+    import pyarrow as pa
+
+    from trellis.io.generate import generate_table
+
+    numbers = pa.table(
+        {
+            "time": range(20),
+            "event_id": [f"e{i}" for i in range(20)],
+            "price": [(7 * i) % 20 for i in range(20)],
+            "kind": [("a", "b", "c")[i % 3] for i in range(20)],
+        }
+    )
+    return {
+        "stock": generate_table("stock", 200, 1, companies=4),
+        "many": generate_table("stock", 200, 1, companies=1),
+        "kite": generate_table("kite", 200, 1),
+        "numbers": numbers,
+        "types": numbers.append_column("type", [[("A", "B", "C")[(i * i) % 3] for i in range(20)]]),
+    }
+
+
+# --- Beside queries ---------------------------------------------------------------------------------------------
+
+
+def _arrivals() -> None:
+    import trellis
+
+    events = _tables()["numbers"]
+    arriving = trellis.query("PATTERN a;b;c WHERE a.price > c.price WITHIN 9").arrivals(
+        time="time", event_id="event_id"
+    )
+    arriving.take(events)
+
+
+def _history() -> None:
+    from trellis.archive.archive import Archive
+    from trellis.io.generate import generate_table
+
+    table = generate_table("zipf", events=2_000, seed=7)
+    with tempfile.TemporaryDirectory(prefix="trellis-") as folder:
+        archive = Archive.build(table, f"{folder}/history", time="ts", type="name", event_id="event_id", leaf=50)
+        archive.exists("PATTERN SEQ(BB, BC, BD)")
+        archive.find("PATTERN SEQ(BB, BC, BD) WITHIN 2 min")
+        archive.find("PATTERN SEQ(A, B) WITHIN 2 min", exact=True)
+
+
+def _graphs() -> None:
+    import pyarrow as pa
+
+    from trellis.api.pipeline import execute
+    from trellis.graphs import Components, PageRank, Triangles
+
+    edges = pa.table({"source": ["a", "a", "b", "c"], "target": ["b", "c", "c", "a"]})
+    for program in (Triangles(), PageRank(), Components()):
+        execute(program, edges)
+
+
+def _network() -> None:
+    from trellis.io.generate.social import lines_of, social
+    from trellis.papers.debs2016 import posts
+
+    files = social(events=200, seed=7, users=30)
+    posts(lines_of(files["posts"]), lines_of(files["comments"]))
+
+
+OTHERS = (_arrivals, _history, _graphs, _network)
+
+
+def steps() -> Iterator[tuple[str, Callable[[], None]]]:
+    """Return all that is run to compile, each with its name."""
+    for case in CASES:
+        yield case.query, lambda case=case: run(case)  # type: ignore[misc]
+    for other in OTHERS:
+        yield other.__name__.strip("_"), other

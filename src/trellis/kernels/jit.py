@@ -1,0 +1,201 @@
+"""The decorator of kernels: Numba's own, with a cache that ships, and inner functions that cost less to compile.
+
+Numba compiles every function that another calls as if it were also called from Python: it wraps it for that, optimises
+it, makes machine code of it and keeps that. Here a kernel that Python calls is an *entry* and gets all that; whatever
+an entry calls, down to what Numba itself has written in Python (`np.empty`, `min`), is only linked into it, and
+optimised there. Which of the two it is depends on the call, not on the function.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core import compiler, config, errors, sigutils, typing
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+from numba.core.target_extension import CPU, jit_registry
+
+from trellis.kernels.cache import KernelCache
+
+PATIENCE = 1.0
+"""After how many seconds of compiling it is said that it is that which takes so long."""
+
+_waited = [0.0]
+_told = threading.Event()
+
+
+class KernelFlags(compiler.Flags):
+    """What a function is compiled with; equal where whatever it calls is compiled alike.
+
+    Numba keeps what it has compiled of its own functions by the flags of their callers: an entry and an inner function,
+    or one that releases the GIL and one that need not, would have them compiled twice.
+    """
+
+    __slots__ = ()
+    _OWN = frozenset({"no_compile", "no_cpython_wrapper", "no_cfunc_wrapper", "release_gil"})
+
+    def _passed_on(self) -> dict[str, Any]:
+        return {name: value for name, value in self._values.items() if name not in self._OWN}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KernelFlags) and self._passed_on() == other._passed_on()
+
+    def __hash__(self) -> int:
+        return hash((self.nrt, self.error_model))
+
+
+class InnerLibrary(JITCodeLibrary):
+    """Code that is linked into that of an entry and never runs by itself."""
+
+    def _optimize_final_module(self) -> None:
+        """Leave that to the entry, which sees how the code is used."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+
+class KernelDispatcher(CPUDispatcher):
+    """A kernel with its specialisations."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._inner: set[tuple[Any, ...]] = set()
+
+    def enable_caching(self) -> None:
+        """Keep what is compiled, and take what ships with Trellis."""
+        self._cache = KernelCache(self.py_func)
+
+    def compile(self, sig: Any) -> Any:
+        """Return the entry for the types of arguments; loaded or compiled if it is not there yet."""
+        args, return_type = sigutils.normalize_signature(sig)
+        args = tuple(args)
+        with global_compiler_lock:
+            if args in self.overloads and args not in self._inner:
+                return self.overloads[args].entry_point
+            if not self._can_compile:
+                raise RuntimeError("compilation disabled")
+            found = self._cache.load_overload(sig, self.targetctx)
+            if found is not None:
+                self._cache_hits[sig] += 1
+                self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
+            else:
+                self._cache_misses[sig] += 1
+                with _everything_inner(), _no_garbage(), _told_if_long():
+                    found = self._compile(args, return_type, inner=False)
+                self._cache.save_overload(sig, found)
+            self._inner.discard(args)
+            self.overloads.pop(args, None)
+            self.add_overload(found)
+            return found.entry_point
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return how this kernel is called by another one; compiled for that if it is not there yet."""
+        signature, args = self._compiler.fold_argument_types(args, kws)
+        args = tuple(args)
+        with global_compiler_lock:
+            if args not in self.overloads:
+                found = self._compile(args, None, inner=True)
+                found = found._replace(entry_point=object())  # by which callers find it
+                self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
+                self.overloads[args] = found
+                self._inner.add(args)
+        name = self.py_func.__name__
+        signatures = self.nopython_signatures
+        template = typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=signatures)
+        return template, signature, args, {}
+
+    def _compile(self, args: tuple[Any, ...], return_type: Any, inner: bool) -> Any:
+        description, context = self._compiler.targetdescr, self.targetctx
+        flags = KernelFlags()
+        description.options.parse_as_flags(flags, self.targetoptions)
+        flags.no_cfunc_wrapper = True
+        flags.no_compile = flags.no_cpython_wrapper = inner
+        library = InnerLibrary(context.codegen(), self.py_func.__qualname__) if inner else None
+        try:
+            with self._compiling_counter:
+                found = compiler.compile_extra(
+                    description.typing_context, context, self.py_func, args=args, return_type=return_type, flags=flags,
+                    locals=self.locals, library=library, pipeline_class=self._compiler.pipeline_class,
+                )  # fmt: skip
+        except errors.ForceLiteralArg as problem:
+            raise problem.bind_fold_arguments(
+                lambda args, kws: self._compiler.fold_argument_types(args, kws)[1]
+            ) from None
+        if found.typing_error is not None:
+            raise found.typing_error
+        return found
+
+
+@contextmanager
+def _everything_inner() -> Iterator[None]:
+    """Have what Numba has written in Python be inner functions too, while an entry is compiled."""
+    before = jit_registry.pop(CPU)  # a dictionary whose keys cannot be overwritten
+    jit_registry[CPU] = njit
+    try:
+        yield
+    finally:
+        del jit_registry[CPU]
+        jit_registry[CPU] = before
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Collect no garbage: a compiler makes millions of objects that stay, and a quarter of its time would go there."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextmanager
+def _told_if_long() -> Iterator[None]:
+    """Say once that kernels are compiled, as soon as that has taken long."""
+    begin = time.perf_counter()
+    timer = threading.Timer(max(PATIENCE - _waited[0], 0.0), _tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        _waited[0] += time.perf_counter() - begin
+
+
+def _tell() -> None:
+    if not _told.is_set():
+        _told.set()
+        print("Trellis: compiling, first time only.", file=sys.stderr, flush=True)
+
+
+def njit(function: Callable[..., Any] | None = None, *, cache: bool = False, **options: Any) -> Any:
+    """Make a kernel of a function, as Numba's decorator of this name does.
+
+    Parameters
+    ----------
+    function
+        The function; without it, a decorator is returned.
+    cache
+        Whether what is compiled is kept.
+    options
+        Those of Numba.
+    """
+    if function is None:
+        return lambda function: njit(function, cache=cache, **options)
+    if config.DISABLE_JIT:
+        return function
+    kernel = KernelDispatcher(function, {}, {"boundscheck": None, **options, "nopython": True})
+    if cache:
+        kernel.enable_caching()
+    return kernel

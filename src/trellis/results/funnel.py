@@ -1,0 +1,76 @@
+"""How far starts got: the first events of a pattern, and those of them that reach each of its steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from trellis.errors import UsageError
+from trellis.language import syntax as s
+from trellis.language.binder import bind
+from trellis.language.printer import pattern_text, to_query_text
+from trellis.plan.choice import make_plan
+from trellis.plan.plan import Plan
+from trellis.results.table import ResultTable
+
+if TYPE_CHECKING:
+    from trellis.results.results import Results
+
+
+def funnel(results: Results) -> ResultTable:
+    """Return how many starts reached each step: see `Results.funnel`."""
+    plans = step_plans(results.plan)
+    reached = [_starts(results.with_plan(plan)) for plan in plans]
+    texts = [pattern_text(plan.bound.pattern) for plan in plans]
+    stopped = [a - b for a, b in zip(reached, [*reached[1:], 0], strict=True)]
+    rows = pa.table({"step": range(1, len(plans) + 1), "pattern": texts, "starts": reached, "stopped": stopped})
+    return ResultTable(lambda: rows)
+
+
+def step_plans(plan: Plan) -> list[Plan]:
+    """Return the plans of a pattern up to each of its steps, each with the conditions on what it has.
+
+    Raises
+    ------
+    UsageError
+        If the pattern has no steps one after another.
+    """
+    syntax = plan.bound.syntax
+    pattern = plan.bound.pattern
+    if not isinstance(pattern, s.Seq):
+        raise UsageError("a funnel is for patterns of several steps", "Write them as SEQ(A a, B b).")
+    ends = [i + 1 for i, part in enumerate(pattern.parts) if not isinstance(part, s.Absent)]
+    return [_plan_of(plan, syntax, pattern.parts[:end]) for end in ends]
+
+
+def _plan_of(plan: Plan, syntax: s.QuerySyntax, parts: tuple[s.Pattern, ...]) -> Plan:
+    pattern = parts[0] if len(parts) == 1 else s.Seq(parts)
+    names = variables_of(pattern)
+    where = tuple(c for c in syntax.where if isinstance(c, s.PartitionClause) or variables_of(c) <= names)
+    short = replace(
+        syntax, pattern=pattern, where=where, having=(), report=s.Report.ANY, returns=(), aggregates=(), group_by=(),
+        order_by=(), limit=None, per_window=False, offset=0,
+    )  # fmt: skip
+    used = {node.name for node in s.walk(short) if isinstance(node, s.Parameter)}
+    given = {name: value for name, value in plan.bound.given.items() if name in used}
+    return make_plan(bind(short, to_query_text(short), plan.bound.schema, given, None))
+
+
+def variables_of(node: s.Node) -> set[str]:
+    """Return the variables that a pattern declares or a condition names."""
+    return {name for one in s.walk(node) if isinstance(name := getattr(one, "var", None), str)}
+
+
+def _starts(results: Results) -> int:
+    """Return how many events begin a match; one in several windows counts once in each."""
+    names = [f.name for f in results.schema]
+    lead = names[: names.index("rank")]
+    first = next(name for name in names if name in ("events", *(v.name for v in results.plan.bound.variables)))
+    seen: set[str] = set()
+    for batch in results.batches([*lead, first]):
+        for row in batch.to_pylist():
+            value = row[first][0] if isinstance(row[first], list) else row[first]
+            seen.add(repr([*(row[name] for name in lead), value]))
+    return len(seen)

@@ -1,0 +1,68 @@
+"""A prepared query: bound once, the same results, and refused over events with other columns."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import trellis
+from trellis.errors import TrellisError, UsageError
+from trellis.language import parser
+
+QUERY = "PATTERN Stock+ s[] WHERE [company] AND s[i].price > ratio * s[i-1].price"
+EVENTS = pa.table(
+    {
+        "ts": pa.array([1, 2, 3, 4], pa.timestamp("s")),
+        "id": ["a", "b", "c", "d"],
+        "company": ["X", "X", "Y", "X"],
+        "price": [1.0, 3.0, 2.0, 2.0],
+    }
+)
+OPTIONS = {"time": "ts", "event_id": "id", "params": {"ratio": 1.5}}
+
+
+@pytest.mark.parametrize("given", [EVENTS.schema, EVENTS, EVENTS.to_pandas()], ids=["schema", "table", "pandas"])
+def test_the_results_are_the_same(given: object) -> None:
+    query = trellis.query(QUERY)
+    prepared = query.prepare(given, **OPTIONS)
+    for events in (EVENTS, EVENTS.slice(0, 2)):
+        wanted, found = query.detect(events, **OPTIONS), prepared.detect(events)
+        assert found.count() == wanted.count() > 0
+        assert found.to_arrow() == wanted.to_arrow()
+
+
+def test_it_is_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = trellis.query(QUERY).prepare(EVENTS.schema, **OPTIONS)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("bound again")
+
+    monkeypatch.setattr("trellis.api.query.bind", refuse)
+    assert prepared.detect(EVENTS).count() == 3
+    with pytest.raises(AssertionError, match="bound again"):
+        trellis.query(QUERY).detect(EVENTS, **OPTIONS)
+
+
+def test_events_by_type() -> None:
+    query = trellis.query("PATTERN SEQ(A a, B b) WHERE b.x > a.x")
+    tables = {name: pa.table({"time": [place], "x": [place]}) for place, name in enumerate("AB")}
+    prepared = query.prepare({name: table.schema for name, table in tables.items()})
+    assert prepared.detect(tables).count() == 1
+
+
+def test_other_columns_are_refused() -> None:
+    prepared = trellis.query(QUERY).prepare(EVENTS.schema, **OPTIONS)
+    other = EVENTS.set_column(3, "price", pa.array([1, 3, 2, 2]))
+    with pytest.raises(UsageError, match="`price` was double and is integer"):
+        prepared.detect(other)
+    with pytest.raises(UsageError, match="`more` was missing and is"):
+        prepared.detect(EVENTS.append_column("more", EVENTS["id"]))
+
+
+def test_mistakes_are_told_when_it_is_prepared() -> None:
+    with pytest.raises(TrellisError, match="price"):
+        trellis.query(QUERY).prepare(EVENTS.schema.remove(3), **OPTIONS)
+
+
+def test_the_same_text_is_parsed_once() -> None:
+    assert parser.parse(QUERY) is parser.parse(QUERY)

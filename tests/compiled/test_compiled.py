@@ -1,0 +1,195 @@
+"""Compiled kernels that ship: they are found and used, but not where sources, versions or processor are others."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core.errors import TypingError
+
+import trellis
+from trellis.compiled.build import is_current
+from trellis.compiled.cases import CASES, run
+from trellis.kernels import cache, jit
+
+PACKAGE = Path(trellis.__file__).parent
+ROOT = Path(__file__).parents[2]
+SHIPPED = cache.SHIPPED / cache.versions()
+ASKED_OF_NUMBA = {"NUMBA_OPT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"}
+
+COMMON_MEMBERS = """
+import pyarrow as pa
+import trellis
+from trellis.api.pipeline import execute
+from trellis.graphs import Triangles
+from trellis.kernels.graph.neighbours import common_members
+
+edges = pa.table({"source": ["a", "a", "b"], "target": ["b", "c", "c"]})
+assert execute(Triangles(), edges).to_dict() == {"a": 1, "b": 1, "c": 1}
+print(trellis.__file__)
+print(*common_members.stats.cache_hits.values(), "/", *common_members.stats.cache_misses.values())
+"""
+
+PAGES = """
+import sys
+import trellis
+from numba.core import event
+from tests.docs import test_index_page, test_semantics_page
+from trellis.kernels.jit import KernelDispatcher
+
+compiled = []
+whole = KernelDispatcher._compile
+
+def compile(self, args, return_type, inner):
+    if not inner:
+        compiled.append(f"{self.py_func.__module__}.{self.py_func.__name__}{args}")
+    return whole(self, args, return_type, inner)
+
+KernelDispatcher._compile = compile
+for page, examples in ((test_semantics_page, test_semantics_page.RESULTS), (test_index_page, test_index_page.EXAMPLES)):
+    for example in examples:
+        found = page.detected(example)
+        found.count()
+        found.to_pandas()
+        if compiled:
+            print(example.query, *compiled, sep="\\n  ")
+            compiled.clear()
+print(trellis.__file__)
+print("Done")
+"""
+
+built = pytest.mark.skipif(not is_current(SHIPPED), reason="kernels or cases have changed since the set-up")
+
+
+def run_program(code: str, package: Path, kept: Path, **environment: str) -> list[str]:
+    """Run a program with the package of a folder; return what it prints but for that place, its last line but one."""
+    env = {name: value for name, value in os.environ.items() if name not in ASKED_OF_NUMBA}
+    paths = os.pathsep.join((str(package.parent), str(ROOT)))
+    env |= {"PYTHONPATH": paths, "NUMBA_CACHE_DIR": str(kept), **environment}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=500, check=False)
+    assert done.returncode == 0, done.stderr
+    *lines, place, last = done.stdout.splitlines()
+    assert Path(place).parent == package
+    return [*lines, last]
+
+
+@built
+def test_the_queries_of_the_pages_compile_nothing(tmp_path: Path) -> None:
+    assert run_program(PAGES, PACKAGE, tmp_path / "kept") == ["Done"]
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the package at another place, with other times of its files."""
+    return Path(
+        shutil.copytree(PACKAGE, tmp_path_factory.mktemp("elsewhere") / "trellis", copy_function=shutil.copyfile)
+    )
+
+
+@built
+def test_it_is_used_at_another_place_and_not_when_anything_else_differs(copied: Path, tmp_path: Path) -> None:
+    assert run_program(COMMON_MEMBERS, copied, tmp_path / "1") == ["1 /"]
+    assert run_program(COMMON_MEMBERS, copied, tmp_path / "2", NUMBA_BOUNDSCHECK="1") == ["/ 1"]
+    home = copied / "compiled" / "code" / cache.versions()
+    other = home.rename(home.with_name(home.name.replace("numba-", "numba-9")))
+    assert run_program(COMMON_MEMBERS, copied, tmp_path / "3") == ["/ 1"]
+    other.rename(home)
+    kernel = copied / "kernels" / "graph" / "neighbours.py"
+    kernel.write_text(kernel.read_text() + "# changed\n")
+    assert run_program(COMMON_MEMBERS, copied, tmp_path / "4") == ["/ 1"]
+    assert run_program(COMMON_MEMBERS, copied, tmp_path / "4") == ["1 /"], "this machine keeps what it compiles"
+    kernel.write_text(kernel.read_text() + "# changed again\n")
+    assert run_program(COMMON_MEMBERS, copied, tmp_path / "4") == ["/ 1"]
+
+
+@built
+def test_a_damaged_file_is_compiled_anew(copied: Path, tmp_path: Path) -> None:
+    for file in (copied / "compiled" / "code").rglob("*.nb?"):
+        file.write_bytes(b"")
+    assert run_program(COMMON_MEMBERS, copied, tmp_path / "kept") == ["/ 1"]
+
+
+def test_a_stamp_covers_what_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "KERNELS", tmp_path)
+    (tmp_path / "inner").mkdir()
+    files = {name: tmp_path / name for name in ("outer.py", "inner/__init__.py", "inner/middle.py", "alone.py")}
+    imports = "from trellis.kernels.inner.middle import f\n"
+    files["outer.py"].write_text(imports)
+    files["inner/middle.py"].write_text("from trellis.kernels.inner import g\n")
+    files["inner/__init__.py"].write_text("")
+    files["alone.py"].write_text("")
+
+    def stamp() -> str:
+        for remembered in (cache.stamp, cache._text, cache._imported):
+            remembered.cache_clear()
+        return cache.stamp(files["outer.py"])
+
+    first = stamp()
+    files["alone.py"].write_text("1")
+    assert stamp() == first
+    seen = {first}
+    for name in ("outer.py", "inner/middle.py", "inner/__init__.py"):
+        files[name].write_text(files[name].read_text() + "# changed\n")
+        seen.add(stamp())
+    assert len(seen) == 4
+    cache.stamp.cache_clear()
+
+
+def test_old_processors_do_not_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "processor", lambda: "x86-64-v3")
+    cache.can_run_shipped.cache_clear()
+    monkeypatch.setattr(cache.binding, "get_host_cpu_features", lambda: {"avx": True, "avx2": False})
+    assert not cache.can_run_shipped()
+    cache.can_run_shipped.cache_clear()
+
+
+# --- The decorator ----------------------------------------------------------------------------------------------
+
+
+@jit.njit(nogil=True)
+def _twice(values):
+    return values * 2
+
+
+@jit.njit(nogil=True)
+def _sum_of_twice(values):
+    return _twice(values).sum()
+
+
+@jit.njit
+def _wrong(values):
+    return _twice(values).no_such_thing
+
+
+def test_a_kernel_is_called_by_another_and_by_python() -> None:
+    values = np.arange(4)
+    assert _sum_of_twice(values) == 12
+    assert _twice(values).tolist() == [0, 2, 4, 6]
+    assert _sum_of_twice(values.astype(np.float64)) == 12.0
+    assert _sum_of_twice(values) == 12
+    assert _twice(2) == 4
+
+
+def test_a_mistake_in_a_kernel_is_told() -> None:
+    with pytest.raises(TypingError, match="no_such_thing"):
+        _wrong(np.arange(3))
+
+
+def test_what_takes_long_is_told_once(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(jit, "PATIENCE", 0.0)
+    jit._told.clear()
+    for kind in (np.int8, np.int16, np.float32):
+        _sum_of_twice(np.ones(3, kind))
+    assert capfd.readouterr().err == "Trellis: compiling, first time only.\n"
+
+
+def test_cases_are_queries_of_all_kinds() -> None:
+    assert len({case.query for case in CASES}) == len(CASES)
+    run(CASES[0])

@@ -1,0 +1,106 @@
+"""Pictures: the data that they draw are the oracle's, for random queries."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+
+import trellis
+from tests.compare import detect, expected, plain
+from tests.profiles import examples
+from tests.strategies import Case, case, general_case
+from trellis.language import syntax as s
+
+PRICES = pa.table(
+    {"ts": [1, 2, 3, 4], "id": ["a", "b", "c", "d"], "g": ["x", "x", "x", "y"], "price": [10.0, 30.0, 20.0, 40.0]}
+)
+RISING = trellis.query("PATTERN S+ s[] WHERE [g] AND s[i].price > s[i-1].price")
+
+
+@examples(20)
+@given(case(clauses=False))
+def test_counts_are_the_oracles(drawn: Case) -> None:
+    answer = expected(drawn)
+    assume(not isinstance(answer, str) and answer.trends)
+    (drawing,) = detect(drawn).plot("counts").data
+    assert [int(text.replace(",", "")) for text in drawing.text] == [number for _, _, number in answer.counts]  # type: ignore[union-attr]
+
+
+@examples(20)
+@given(case(clauses=False))
+def test_the_lines_of_a_timeline_are_the_oracles_trends(drawn: Case) -> None:
+    answer = expected(drawn)
+    assume(not isinstance(answer, str) and answer.trends)
+    wanted = [t for t in answer.trends[:5] if repr(t.partition) == repr(answer.trends[0].partition)]  # type: ignore[union-attr]
+    trends = detect(drawn)
+    events, *lines = trends.plot("timeline", y="n").data
+    assert [plain(list(line.y)) for line in lines] == [[plain(e.raw["n"]) for e in t.members] for t in wanted]
+    assert [plain(list(line.x)) for line in lines] == [[plain(e.raw["t"]) for e in t.members] for t in wanted]
+    assert {repr(plain(value)) for line in lines for value in line.y} <= {repr(plain(value)) for value in events.y}
+
+
+@examples(10)
+@given(general_case())
+def test_a_drawn_funnel_is_the_funnel(drawn: Case) -> None:
+    assume(isinstance(drawn.query.pattern, s.Seq) and not isinstance(expected(drawn), str))
+    trends = detect(drawn)
+    (drawing,) = trends.plot("funnel").data
+    table = trends.funnel().to_arrow()
+    assert (list(drawing.x), list(drawing.y)) == (table["starts"].to_pylist(), table["pattern"].to_pylist())
+
+
+def test_windows_are_bands() -> None:
+    table = pa.table({"ts": [1, 2, 11], "price": [1.0, 2.0, 3.0]})
+    trends = trellis.query("PATTERN S+ s[] WHERE s[i].price > s[i-1].price WITHIN 10 SLIDE 10").detect(table)
+    figure = trends.plot()
+    assert [(band.x0, band.x1) for band in figure.layout.shapes] == [(0, 10), (10, 20)]
+    assert trends.plot("counts").data[0].type == "heatmap"
+
+
+def test_a_trend_draws_itself() -> None:
+    trend = RISING.detect(PRICES, event_id="id")[0]
+    events, line = trend.plot().data
+    assert (list(line.x), list(line.y), list(line.text)) == ([1, 2], [10.0, 30.0], ["s a", "s b"])
+    assert list(events.x) == [1, 2, 3]
+
+
+def test_a_graph_has_its_accounts_and_payments() -> None:
+    payments = pa.table({"ts": [1, 2, 3], "sender": ["a", "b", "c"], "to": ["b", "c", "a"], "amount": [5, 4, 3]})
+    trends = trellis.query("PATTERN P+ p[] WHERE p.to = NEXT(p).sender").detect(payments)
+    figure = trends[0].plot("graph", source="sender", target="to", label="amount")
+    assert list(figure.data[0].text) == ["a", "b", "c"]
+    assert [note.text for note in figure.layout.annotations if note.text] == ["5 1", "4 2", "3 3"]
+    with pytest.raises(trellis.UsageError, match="the events have no column `form`"):
+        trends[0].plot("graph", source="form", target="to")
+
+
+def test_a_plan_has_its_states() -> None:
+    told = trellis.query("PATTERN SEQ(A a, NOT(B b), C+ c[])").explain()
+    figure = told.plot()
+    assert list(figure.data[0].text) == ["0", "1", "2"]
+    assert {note.text for note in figure.layout.annotations if note.text} == {"a", "c (no b)", "↻ c again"}
+
+
+def test_an_unknown_picture() -> None:
+    with pytest.raises(trellis.UsageError) as problem:
+        RISING.detect(PRICES, event_id="id").plot("timelime")
+    assert str(problem.value) == "there is no picture `timelime`\nDid you mean `timeline`?"
+
+
+def test_without_plotly_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = importlib.util.find_spec
+
+    def find(name: str, *rest: Any) -> Any:
+        return None if name == "plotly" else usual(name, *rest)
+
+    monkeypatch.setattr("trellis.report.style.find_spec", find)
+    with pytest.raises(trellis.UsageError) as problem:
+        RISING.detect(PRICES, event_id="id").plot()
+    assert str(problem.value) == (
+        "pictures are drawn by plotly, which is not installed\n"
+        "Install it with `pip install 'trellis-cep[pictures]'`, or `pip install plotly`."
+    )

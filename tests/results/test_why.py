@@ -1,0 +1,171 @@
+"""Why events match or not: the reasons are the oracle's, and what is named as needed makes them match."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import trellis
+from tests import oracle
+from tests.compare import detect, expected
+from tests.profiles import examples
+from tests.strategies import Case, arrow_table, case, general_case
+from trellis.language import syntax as s
+from trellis.language.printer import condition_text, to_query_text
+
+PRICES = {"ts": [1, 2, 3, 4], "id": ["a", "b", "c", "d"], "g": ["x"] * 4, "price": [10.0, 30.0, 20.0, 40.0]}
+RISING = "PATTERN S+ s[] WHERE [g] AND s[i].price > s[i-1].price"
+
+
+@examples(30)
+@given(st.one_of(case(), general_case()))
+def test_every_condition_of_a_result_holds(drawn: Case) -> None:
+    answer = expected(drawn)
+    assume(not isinstance(answer, str) and answer.trends and answer.aggregates is None)
+    for trend in detect(drawn)[:3]:
+        reasons = trend.explain()
+        assert [str(check) for check in reasons.failing] == []
+        named = {check.condition for check in reasons}
+        assert all(f"[{name}]" in named for name in trend.partition)
+
+
+@examples(40)
+@given(st.one_of(case(clauses=False), general_case()), st.data())
+def test_events_are_a_result_or_a_condition_says_why_not(drawn: Case, data: Any) -> None:
+    answer = expected(drawn)
+    name = drawn.options.get("event_id")
+    assume(not isinstance(answer, str) and answer.aggregates is None and name is not None and drawn.rows)
+    known = [row[name] for row in drawn.rows]
+    chosen = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=4, unique_by=str))
+    assume(len(set(map(str, known))) == len(known))
+    query = trellis.query(to_query_text(drawn.query))
+    reasons = query.why_not(arrow_table(drawn.rows, drawn.schema), chosen, **drawn.options)
+    results = {frozenset(map(str, trend.events)) for trend in answer.trends}  # type: ignore[union-attr]
+    is_result = frozenset(map(str, chosen)) in results
+    assert reasons.heading.startswith("it is a result") == is_result
+    if is_result:
+        return
+    # One condition alone keeps the events from matching: without it, the oracle lets them match.
+    failing = {check.condition for check in reasons.failing}
+    texts = {condition_text(c): c for c in drawn.query.where}
+    if reasons.heading.startswith("not a match") and failing and failing <= texts.keys():
+        rows = [row for row in drawn.rows if str(row[name]) in set(map(str, chosen))]
+        free = replace(
+            drawn.query, where=tuple(c for c in drawn.query.where if condition_text(c) not in failing), having=(),
+            report=s.Report.ANY, select=s.Select.ANY, returns=(), aggregates=(), order_by=(), limit=None, offset=0,
+            per_window=False, group_by=(),
+        )  # fmt: skip
+        options = {**drawn.options, "params": {}} if not uses_parameters(free) else drawn.options
+        again = oracle.run(free, rows, schema=drawn.schema, **options)
+        assert frozenset(map(str, chosen)) in {frozenset(map(str, t.events)) for t in again.trends}
+
+
+def uses_parameters(query: s.QuerySyntax) -> bool:
+    return any(isinstance(node, s.Parameter) for node in s.walk(query))
+
+
+def test_a_trend_says_why() -> None:
+    trends = trellis.query(f"{RISING} HAVING LENGTH >= 3").detect(pa.table(PRICES), event_id="id")
+    assert str(trends[0].explain()) == (
+        "a trend of 3 events: a, b, d\n"
+        "  [g] holds: g = x\n"
+        "  s[i].price > s[i-1].price holds: s[2].price = 30, s[1].price = 10\n"
+        "  s[i].price > s[i-1].price holds: s[3].price = 40, s[2].price = 30\n"
+        "  LENGTH >= 3 holds: LENGTH = 3"
+    )
+    assert "<li>" in trends[0].explain()._repr_html_()
+
+
+def test_what_is_needed_makes_it_match() -> None:
+    query = trellis.query(RISING)
+    reasons = query.why_not(pa.table(PRICES), ["a", "b", "c", "d"], event_id="id")
+    assert str(reasons) == (
+        "not a match: a, b, c, d\n"
+        "  s[i].price > s[i-1].price fails: s[3].price = 20, s[2].price = 30; needed: s[3].price > 30"
+    )
+    assert reasons[0].events == ("b", "c")
+    higher = pa.table({**PRICES, "price": [10.0, 30.0, 31.0, 40.0]})
+    assert query.why_not(higher, ["a", "b", "c", "d"], event_id="id").heading == "it is a result: a, b, c, d"
+
+
+def test_a_match_that_is_not_a_result() -> None:
+    events = pa.table(PRICES)
+    extendable = trellis.query(RISING).why_not(events, ["a", "b"], event_id="id")
+    assert str(extendable) == "a match, but not a result: a, b\n  REPORT unextendable fails: event = d, ts = 4"
+    contiguous = trellis.query(f"{RISING} SELECT contiguous REPORT any").why_not(events, ["a", "c"], event_id="id")
+    assert str(contiguous) == "a match, but not a result: a, c\n  SELECT contiguous fails: event = b, ts = 2"
+    short = trellis.query(f"{RISING} HAVING LENGTH >= 4").why_not(events, ["a", "b", "d"], event_id="id")
+    assert str(short) == "a match, but not a result: a, b, d\n  LENGTH >= 4 fails: LENGTH = 3"
+    span = trellis.query(f"{RISING} WITHIN 2").why_not(events, ["a", "b", "d"], event_id="id")
+    assert str(span) == "not a match: a, b, d\n  WITHIN 2 fails: first = 1, last = 4"
+
+
+TYPED = {"ts": [1, 2, 3, 4], "id": [1, 2, 3, 4], "g": ["x", "x", "x", "y"], "kind": list("ABCA"), "v": [1, 5, 3, 9]}
+STEPS = "PATTERN SEQ(A a, B b, C c) WHERE [g] AND b.v > a.v AND c.v > b.v"
+
+
+def test_types_nots_and_partitions() -> None:
+    events = pa.table(TYPED)
+    query = trellis.query(STEPS)
+    typed = query.why_not(events, [1, 3, 2], event_id="id", type="kind")
+    assert str(typed) == "not a match: 1, 2, 3\n  c.v > b.v fails: c.v = 3, b.v = 5; needed: c.v > 5"
+    wrong = query.why_not(events, [1, 2, 4], event_id="id", type="kind")
+    assert str(wrong) == ("not a match: 1, 2, 4\n  [g] fails: g = x and y\n  the type of c is C fails: c.kind = A")
+    absent = trellis.query("PATTERN SEQ(A a, NOT(B b), C c) WHERE [g]")
+    assert str(absent.why_not(events, [1, 3], event_id="id", type="kind")) == (
+        "a match, but not a result: 1, 3\n  NOT fails: event = 2, ts = 2"
+    )
+    reasons = query.why_not(events, partition={"g": "x"}, event_id="id", type="kind")
+    assert str(reasons) == (
+        "g=x: step 2 of 3 is reached by 1, 2; `SEQ(A a, B b, C c)` is not\n"
+        "  c.v > b.v fails: c.v = 3, b.v = 5; needed: c.v > 5"
+    )
+    other = query.why_not(events, partition={"g": "y"}, event_id="id", type="kind")
+    assert (
+        str(other)
+        == "g=y: step 1 of 3 is reached by 4; `SEQ(A a, B b)` is not\n  an event for b of type B fails: after = 4"
+    )
+    assert query.why_not(events, partition="z", event_id="id", type="kind").heading == "no event has g=z"
+    with pytest.raises(trellis.UsageError, match="no event has the id `7`"):
+        query.why_not(events, [7], event_id="id", type="kind")
+    with pytest.raises(trellis.UsageError, match=r"Give ids=\[...\] or partition="):
+        query.why_not(events, event_id="id", type="kind")
+
+
+def test_a_funnel() -> None:
+    events = pa.table(TYPED)
+    funnel = trellis.query(STEPS).detect(events, event_id="id", type="kind").funnel()
+    assert funnel.to_pylist() == [
+        {"step": 1, "pattern": "A a", "starts": 2, "stopped": 1},
+        {"step": 2, "pattern": "SEQ(A a, B b)", "starts": 1, "stopped": 1},
+        {"step": 3, "pattern": "SEQ(A a, B b, C c)", "starts": 0, "stopped": 0},
+    ]
+    with pytest.raises(trellis.UsageError, match="a funnel is for patterns of several steps"):
+        trellis.query(RISING).detect(pa.table(PRICES), event_id="id").funnel()
+
+
+@examples(25)
+@given(general_case())
+def test_a_funnel_counts_the_starts_that_the_oracle_finds(drawn: Case) -> None:
+    pattern = drawn.query.pattern
+    assume(isinstance(pattern, s.Seq) and all(isinstance(p, s.Single | s.Kleene) for p in pattern.parts))
+    answer = expected(drawn)
+    assume(not isinstance(answer, str) and not uses_parameters(drawn.query))
+    rows = detect(drawn).funnel().to_pylist()
+    assert [row["starts"] - row["stopped"] for row in rows] == [*(row["starts"] for row in rows[1:]), 0]
+    for end, row in enumerate(rows, start=1):
+        prefix = replace(drawn.query, pattern=s.Seq(pattern.parts[:end]) if end > 1 else pattern.parts[0])
+        names = {node.var for node in s.walk(prefix.pattern) if hasattr(node, "var")}
+        where = tuple(
+            c
+            for c in drawn.query.where
+            if isinstance(c, s.PartitionClause) or {n.var for n in s.walk(c) if hasattr(n, "var")} <= names
+        )
+        query = replace(prefix, where=where, having=(), report=s.Report.ANY, returns=())
+        found = oracle.run(query, drawn.rows, schema=drawn.schema, **drawn.options)
+        assert row["starts"] == len({repr((t.window, t.partition, t.events[0])) for t in found.trends})
