@@ -21,7 +21,7 @@ from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
 from trellis.plan.positions import position_graph
 from trellis.plan.relation import cost_text, index_text, relation_of
-from trellis.plan.sequence import fixed_sequence, sequence_texts, depth_of_walk
+from trellis.plan.sequence import depth_of_walk, fixed_sequence, sequence_texts
 from trellis.plan.settings import AlgorithmSettings
 from trellis.plan.spec import AUTO, OperatorSpec
 
