@@ -46,7 +46,7 @@ MISTAKES = {
     ),
     "a time that does not parse": (
         "times.csv", "ts,price\n2024-01-01T00:00:01,1\nsoon,2\n", (),
-        "1 row has no readable time in the column `ts`, for example: ts=None, price=2\n"
+        "1 row has no readable time in the column `ts`, for example: ts=soon, price=2\n"
         "Correct them, say how they are written with --time-format, or leave them out with on_bad_rows='drop' or "
         "--on-bad-rows drop.\n",
     ),

@@ -36,7 +36,7 @@ def test_columns_are_whole_or_named(width: int) -> None:
     lines = table.splitlines()
     assert max(map(len, lines)) <= width
     header = next(line for line in lines if line.strip()).split()
-    left_out = re.findall(r"\w+", note.replace("\n", " ").partition(", for which")[0])
+    left_out = re.findall(r"\w+", " ".join(note.split()).partition(", for which")[0])
     assert sorted(header + left_out) == sorted(ROWS.column_names)
     if "rank" in header:
         assert "2,130" in table

@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -172,3 +173,55 @@ def test_spark_writes_the_same_csv(formulas: Path) -> None:
         assert done.code == 0, done.err
         found[engine] = sorted(line for file in out.glob("part-*") for line in file.read_text().splitlines())
     assert set(found["local"]) == set(found["spark"])
+
+
+# --- Standard input, short help, completion, all columns --------------------------------------------------------
+
+
+def piped(text: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run the real command, `python -m trellis`, with a text as its standard input."""
+    command = [sys.executable, "-m", "trellis", *map(str, arguments)]
+    return subprocess.run(command, input=text, capture_output=True, text=True, timeout=500, check=False)
+
+
+def test_standard_input_is_events_or_the_query(prices: Path) -> None:
+    done = piped(prices.read_text(), "detect", ALL, "-", "--engine", "local", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["results"], len(told["rows"])) == ("7", 7)
+    assert told["rows"][1]["events"] == [0, 1]
+    done = piped(ALL, "count", "-", prices, "--engine", "local", "--quiet")
+    assert (done.returncode, done.stdout) == (0, "7\n")
+    done = piped("", "detect", ALL, "-", "--engine", "local")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: no events came by standard input\nSend them: `cat events.csv | trellis detect QUERY -`.\n",
+    )
+    done = piped(ALL, "detect", "-", "-", "--engine", "local")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: standard input cannot be both the query and the events\nName a file for one of them.\n",
+    )
+
+
+def test_short_help_and_completion() -> None:
+    assert "Usage" in run("-h").out
+    assert "--wide" in run("detect", "-h").out
+    environment = {**os.environ, "_TRELLIS_COMPLETE": "complete_bash", "COMP_WORDS": "trellis de", "COMP_CWORD": "1"}
+    done = subprocess.run(COMMAND, env=environment, capture_output=True, text=True, timeout=500, check=False)
+    assert {"detect", "demo"} <= set(done.stdout.split())
+
+
+def test_json_says_how_many_rows_it_leaves_out(tmp_path: Path) -> None:
+    file = tmp_path / "events.parquet"
+    pq.write_table(pa.table({"ts": range(11), "x": range(11)}), file)
+    told = json.loads(run_local("detect", ALL, file, "--json").out)
+    assert (told["results"], len(told["rows"]), told["rows_left_out"]) == ("2047", 1000, "1047")
+
+
+def test_why_on_the_command_line(prices: Path) -> None:
+    rising = "PATTERN E+ s[] WHERE s[i].price > s[i-1].price"
+    done = run("why", rising, prices, "--ids", "1,0")
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[0] == "a match, but not a result: 0, 1"
+    assert_mistake(run("why", rising, prices), "certain events or of a partition")

@@ -35,11 +35,12 @@ def test_counts_are_the_oracles(drawn: Case) -> None:
 def test_the_lines_of_a_timeline_are_the_oracles_trends(drawn: Case) -> None:
     answer = expected(drawn)
     assume(not isinstance(answer, str) and answer.trends)
+    time = drawn.options["time"]
     wanted = [t for t in answer.trends[:5] if repr(t.partition) == repr(answer.trends[0].partition)]  # type: ignore[union-attr]
     trends = detect(drawn)
     events, *lines = trends.plot("timeline", y="n").data
     assert [plain(list(line.y)) for line in lines] == [[plain(e.raw["n"]) for e in t.members] for t in wanted]
-    assert [plain(list(line.x)) for line in lines] == [[plain(e.raw["t"]) for e in t.members] for t in wanted]
+    assert [plain(list(line.x)) for line in lines] == [[plain(e.raw[time]) for e in t.members] for t in wanted]
     assert {repr(plain(value)) for line in lines for value in line.y} <= {repr(plain(value)) for value in events.y}
 
 

@@ -136,5 +136,5 @@ def test_the_same_on_spark(spark: SparkSession) -> None:
     assert there[2].bindings == here[2].bindings == {"a": [0], "b": [2]}
     assert [t.rank for t in there[1:]] == [1, 2]
     assert there.head(2) == here.head(2)
-    public = {name for name in dir(here) if not name.startswith("_")} - {"operator", "events"}
+    public = {name for name in dir(here) if not name.startswith("_")} - {"operator", "events", "source_table"}
     assert public <= {name for name in dir(there) if not name.startswith("_")}

@@ -60,7 +60,10 @@ class Query:
             A text, which a notebook shows with the automaton drawn above it; `data` has the same for programs.
         """
         from trellis.api.explanation import explanation_of_plan, explanation_of_results
+        from trellis.api.notebook import parameters_of
 
+        if isinstance(data, Mapping) and data and params is None and data.keys() <= parameters_of(self.syntax):
+            data, params = None, data  # as they were given before there were events here
         if data is not None:
             return explanation_of_results(self.detect(data, params=params, report_mode=report_mode, **options))
         if options:

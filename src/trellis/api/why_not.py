@@ -131,7 +131,7 @@ class _Case:
     # --- Readings ---------------------------------------------------------------------------------------------
 
     def _best_reading(self, alone: pa.Table, ids: Sequence[Any], explained: bool) -> list[Check]:
-        """Return what fails in the reading of the events in which least does."""
+        """Return the failing checks of the reading of the events that has the fewest."""
         readings = self._readings(alone, ids)
         if not readings:
             least, most = _lengths(self.plan)
@@ -230,7 +230,7 @@ class _Case:
         return Reasons(heading, self._nearest(inside, best.ids, best.variables, plans[reached]))
 
     def _nearest(self, inside: pa.Table, ids: list[Any], variables: list[str], plan: Plan) -> list[Check]:
-        """Return what fails for the event that comes nearest to going on with a match."""
+        """Return the failing checks of the event that comes nearest to going on with a match."""
         case = _Case(LocalResults(plan, inside, self.results.options))
         before = case._in_time([case._place(one) for one in ids])
         last = case.times[before[-1]] if before else None

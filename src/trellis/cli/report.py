@@ -1,4 +1,4 @@
-"""`trellis report`: what was asked and found, in one file that needs no network."""
+"""`trellis report`: what was asked and found, in one file that works offline."""
 
 from __future__ import annotations
 

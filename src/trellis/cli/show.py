@@ -32,7 +32,7 @@ def print_rows(console: Console, rows: pa.Table, wide: bool = False) -> None:
     console.print(table)
     if columns.left_out:
         names = ", ".join(map(shown_in_line, columns.left_out))
-        console.print(f"without {names}, for which the terminal is too narrow; --wide shows all")
+        console.print(f"without {names}, for which the terminal is too narrow")
 
 
 def all_digits(value: int) -> str:

@@ -90,7 +90,9 @@ CASES = (
     Case("types", "PATTERN SEQ(A+ a[], B b) WHERE [kind] WITHIN 10", ("sample",)),
     Case("types", "PATTERN SEQ(A a, NOT(B x), C+ c[]) WHERE c.price < NEXT(c).price AND c.price > a.price WITHIN 10"),
     Case("types", "PATTERN SEQ(A a, AND(B b, C c)) AGGREGATE COUNT(*), AVG(b.price), MAX(LENGTH)"),
+    Case("types", "PATTERN SEQ(A a, AND(B b, C c))"),
     Case("types", "PATTERN SEQ(A a, OR(B b, C c)) WITHIN 10 SLIDE 5"),
+    Case("types", "PATTERN SEQ(A a, C+ c[]) WHERE LAST(c).price > 2 * a.price AND c[2].price < 15"),
     Case(
         "types", "PATTERN SEQ(A a, B b, C c) WHERE c.price > a.price AND 2 * b.price < c.price + a.price", ("sample",)
     ),

@@ -17,6 +17,7 @@ from trellis.plan.relation import terms
 
 MOST_ARMS = 16
 MOST_VARIABLES = 48  # of all arms together: they are bits of a word
+MOST_TRIED = 10  # variables of which every choice is tried
 MOST_ALIKE = 4  # arms of the same variables, whose common matches are counted once
 
 Names = tuple[str, ...]
@@ -108,6 +109,45 @@ def fixed_join(bound: BoundQuery) -> FixedJoin | None:
     if max(names.count(one) for one in names) > MOST_ALIKE:
         return None
     return FixedJoin(arms, tuple(_common(arms)))
+
+
+def least_bound(join: FixedJoin) -> int:
+    """Return how many variables of an arm must be bound, at least, so that what joins the others makes no cycle."""
+    return max(_bound_of(arm) for arm in join.arms)
+
+
+def _bound_of(arm: JoinArm) -> int:
+    if len(arm.variables) > MOST_TRIED:
+        return len(arm.variables)
+    pairs = {frozenset(pair) for pair in _covers(arm)}
+    asked = [frozenset(term.variables) for term in arm.terms if term.absent is None and len(term.variables) > 1]
+    for number in range(len(arm.variables)):
+        for chosen in combinations(arm.variables, number):
+            left = [one - {*chosen} for one in (*pairs, *asked)]
+            if all(len(one) < 3 for one in left) and _is_forest({one for one in left if len(one) == 2}):
+                return number
+    return len(arm.variables)
+
+
+def _is_forest(pairs: set[frozenset[str]]) -> bool:
+    tree: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while tree.setdefault(name, name) != name:
+            name = tree[name]
+        return name
+
+    for one, other in map(sorted, pairs):
+        if root(one) == root(other):
+            return False
+        tree[root(one)] = root(other)
+    return True
+
+
+def _covers(arm: JoinArm) -> list[tuple[str, str]]:
+    """Return the pairs of an order that no third variable stands between."""
+    order = arm.order
+    return [(a, b) for a, b in order if not any({(a, c), (c, b)} <= order for c in arm.variables)]
 
 
 # --- From the pattern ---------------------------------------------------------------------------------------------
@@ -262,8 +302,7 @@ def join_texts(join: FixedJoin) -> dict[str, str]:
 
 
 def _arm_text(arm: JoinArm) -> str:
-    order = arm.order
-    covers = [(a, b) for a, b in order if not any({(a, c), (c, b)} <= order for c in arm.variables)]
+    covers = _covers(arm)
     places = {name: i for i, name in enumerate(arm.variables)}
     covers.sort(key=lambda pair: (places[pair[0]], places[pair[1]]))
     before = ", ".join(f"{a} before {b}" for a, b in covers) or "no order"

@@ -1,1 +1,1 @@
-"""Pictures of results, of plans and of funnels, and the report: one file that shows them all without a network."""
+"""Pictures of results, of plans and of funnels, and the report: one file that shows them all offline."""

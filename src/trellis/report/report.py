@@ -31,7 +31,7 @@ SECONDS = 5.0  # that reasons may take; trends behind that have none in the page
 
 
 def write_report(results: Any, path: str | os.PathLike[str], most: int = MOST_TRENDS, overwrite: bool = False) -> None:
-    """Write a report of results into one file that needs no network.
+    """Write a report of results into one file that works offline.
 
     Parameters
     ----------

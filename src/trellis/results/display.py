@@ -58,7 +58,7 @@ def array_text(values: Sequence[Any], width: int | None = None) -> str:
 
     With a `width` as many are left out as it takes to fit; one element is always shown.
     """
-    texts = [str(v) if isinstance(v, int) and not isinstance(v, bool) else value_text(v) for v in values]
+    texts = [str(v) if isinstance(v, int) and not isinstance(v, bool) else shown_in_line(value_text(v)) for v in values]
     whole = ", ".join(texts)
     if len(texts) <= AT_ONCE and (width is None or len(whole) <= width):
         return whole
@@ -187,8 +187,8 @@ def _signed(text: str, number_of: Any) -> int:
 
 def _cell(value: Any, width: int = WIDEST) -> str:
     if isinstance(value, list):
-        text = shown_in_line(array_text(value, width))
-        if len(text) > width and len(value) > 1:  # the length stays, whatever is cut
+        text = array_text(value, width)
+        if len(text) > width and text.endswith(f"({len(value):,})"):  # the length stays, whatever is cut
             length = text[text.rindex(" (") :]
             return text[: max(1, width - len(length) - 1)] + "…" + length
     else:

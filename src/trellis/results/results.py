@@ -193,7 +193,7 @@ class Results(ABC):
         return provided("pictures").plot_results(self, kind, **options)
 
     def report(self, path: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Write a report into one file that needs no network: what was asked and found, each trend drawn at a click.
+        """Write a report into one file that works offline: what was asked and found, each trend drawn at a click.
 
         Parameters
         ----------

@@ -104,13 +104,13 @@ class Candidate:
 
     def checks(self) -> list[Check]:
         """Return every condition of WHERE, asked of every event or combination of events it speaks of."""
-        return [check for condition in self.bound.conditions for check in self._asked(condition)]
+        return [check for condition in self.bound.conditions for check in self._checks_of(condition)]
 
     def failures(self) -> int:
         """Return how many checks do not hold."""
         return sum(not check.holds for check in self.checks())
 
-    def _asked(self, condition: Condition) -> Iterator[Check]:
+    def _checks_of(self, condition: Condition) -> Iterator[Check]:
         names = [v for v in condition.variables if not self.bound.variable(v).absent]
         if len(names) < len(condition.variables) or any(not self.places[name] for name in names):
             return  # it speaks of a NOT, or of a variable that took no event
@@ -183,7 +183,7 @@ class Candidate:
         return f" {value.function} ".join(parts) if infix else f"{value.function}({', '.join(parts)})"
 
     def _label(self, column: Column, place: int | None) -> str:
-        """Return what a reference is called: `s[2].price`, `a.price`."""
+        """Return the name of a reference: `s[2].price`, `a.price`."""
         if not self.bound.variable(column.var).kleene:
             return f"{column.var}.{column.name}"
         nth = column.nth if place is None else self.places[column.var].index(place) + 1
