@@ -58,8 +58,8 @@ def _compared(op, x, y):
 @lean
 def _compare_columns(programs, at, chosen, slot, size, i, scratch):
     """Compare two columns, of the block or of an event that is chosen."""
-    op, a, one = programs.code[at, 1], programs.code[at, 2], programs.code[at, 3]
-    b, other = programs.code[at, 4], programs.code[at, 5]
+    op, a, one = programs.code[at + 1], programs.code[at + 2], programs.code[at + 3]
+    b, other = programs.code[at + 4], programs.code[at + 5]
     ints, known, there, whole = programs.ints, programs.there, scratch.there, scratch.whole
     vary, vary_other = one == slot, other == slot
     e, f = chosen[one] if not vary else 0, chosen[other] if not vary_other else 0
@@ -74,7 +74,7 @@ def _compare_columns(programs, at, chosen, slot, size, i, scratch):
 @lean
 def _load(programs, at, chosen, slot, size, i, scratch):
     """Load a column of the block, or of an event that is chosen."""
-    op, a, ref = programs.code[at, 0], programs.code[at, 1], programs.code[at, 2]
+    op, a, ref = programs.code[at], programs.code[at + 1], programs.code[at + 2]
     vary = ref == slot
     scratch.stride[i] = 1 if vary else 0
     fixed = chosen[ref] if not vary else 0
@@ -89,9 +89,10 @@ def _load(programs, at, chosen, slot, size, i, scratch):
 
 
 @lean
-def _on_reals(op, size, i, a, b, scratch):
-    """Compute with doubles; NaN is NULL."""
+def _on_reals(op, size, i, a, b, digits, scratch):
+    """Compute with doubles, NaN being NULL; return whether rounding needs the decimal that is written."""
     real, there, stride = scratch.real, scratch.there, scratch.stride
+    misfit = False
     for k in range(size):
         v = real[a, k * stride[a]]
         w = real[b, k * stride[b]]
@@ -105,10 +106,26 @@ def _on_reals(op, size, i, a, b, scratch):
             u = v / w if w != 0.0 else np.nan
         elif op == p.REMAINDER_REAL:
             u = np.fmod(v, w) if w != 0.0 else np.nan
+        elif op == p.NEGATIVE_REAL:
+            u = -v
+        elif op == p.ABSOLUTE_REAL:
+            u = abs(v)
+        elif op == p.FLOOR:
+            u = np.floor(v)
+        elif op == p.CEIL:
+            u = np.ceil(v)
+        elif op == p.ROOT:
+            u = np.sqrt(v) if v >= 0.0 else np.nan
+        elif op == p.LOGARITHM:
+            u = np.log(v) if v > 0.0 else np.nan
+        elif op == p.EXPONENTIAL:
+            u = np.exp(v)
         else:
-            u = -v if op == p.NEGATIVE_REAL else abs(v)
+            u = p._rounded(v, digits) if there[a, k * stride[a]] else np.nan
+            misfit |= there[a, k * stride[a]] and np.isnan(u)
         there[i, k] = there[a, k * stride[a]] and there[b, k * stride[b]] and not np.isnan(u)
         real[i, k] = u
+    return misfit
 
 
 @lean
@@ -146,12 +163,14 @@ def _on_wholes(op, size, i, a, b, constant, scratch):
 
 @lean
 def _compare(programs, at, size, i, scratch):
-    """Compare two values that instructions have left."""
-    op, how, a, b = programs.code[at, 0], programs.code[at, 1], programs.code[at, 2], programs.code[at, 3]
+    """Compare two values that instructions have left; return whether a decimal is too wide for that."""
+    op, how, a, b = programs.code[at], programs.code[at + 1], programs.code[at + 2], programs.code[at + 3]
     whole, real, there, stride = scratch.whole, scratch.real, scratch.there, scratch.stride
     left = right = np.int64(1)
+    decimal = op == p.COMPARE_MIXED and programs.code[at + 4] >= 0
+    power = programs.real[programs.code[at + 4]] if decimal else 1.0
     if op == p.COMPARE_SCALED:
-        left, right = programs.whole[programs.code[at, 4]], programs.whole[programs.code[at, 5]]
+        left, right = programs.code[at + 4], programs.code[at + 5]
     for k in range(size):
         c, d = k * stride[a], k * stride[b]
         known = there[a, c] and there[b, d]
@@ -161,12 +180,28 @@ def _compare(programs, at, size, i, scratch):
             holds = _compared(how, real[a, c], real[b, d])
         elif not known:
             holds = False
+        elif decimal:
+            if not -p.EXACT <= whole[a, c] <= p.EXACT:
+                return True
+            holds = _compared(how, p._sign_of_decimal(whole[a, c], real[b, d], power), 0)
         elif op == p.COMPARE_MIXED:
             holds = _compared(how, p._sign_of_mixed(whole[a, c], real[b, d]), 0)
         else:
             holds = _compared(how, p._sign_of_scaled(whole[a, c], left, whole[b, d], right), 0)
         there[i, k] = known
         whole[i, k] = 1 if known and holds else 0
+    return False
+
+
+@lean
+def _choose(size, i, test, one, other, scratch):
+    """Take one value where a test is true, else the other."""
+    whole, real, there, stride = scratch.whole, scratch.real, scratch.there, scratch.stride
+    for k in range(size):
+        c = k * stride[test]
+        chosen = one if there[test, c] and whole[test, c] == 1 else other
+        d = k * stride[chosen]
+        there[i, k], whole[i, k], real[i, k] = there[chosen, d], whole[chosen, d], real[chosen, d]
 
 
 @lean
@@ -197,10 +232,10 @@ def run_block(programs, program, chosen, slot, size, scratch):
     Its truth is in the row of its last instruction, which is returned; -1 after a number has left 64 bits.
     """
     code, stride, there = programs.code, scratch.stride, scratch.there
-    begin, end = programs.begins[program], programs.begins[program + 1]
-    for at in range(begin, end):
-        i = at - begin
-        op, a, b = code[at, 0], code[at, 1], code[at, 2]
+    i = -1
+    for at in range(code[program], code[program + 1], p.FIELDS):
+        i += 1
+        op, a, b = code[at], code[at + 1], code[at + 2]
         if op == p.COMPARE_COLUMNS:
             _compare_columns(programs, at, chosen, slot, size, i, scratch)
         elif op in (p.LOAD_WHOLE, p.LOAD_REAL):
@@ -209,15 +244,16 @@ def run_block(programs, program, chosen, slot, size, scratch):
             stride[i] = 0
             there[i, 0], scratch.whole[i, 0], scratch.real[i, 0] = op != p.NULL, 0, 0.0
             if op == p.CONSTANT_WHOLE:
-                scratch.whole[i, 0] = programs.whole[a]
+                scratch.whole[i, 0] = a
             elif op == p.CONSTANT_REAL:
                 scratch.real[i, 0] = programs.real[a]
                 there[i, 0] = not np.isnan(programs.real[a])
         elif p.COMPARE_WHOLE <= op <= p.COMPARE_SCALED:
-            stride[i] = max(stride[b], stride[code[at, 3]])
-            _compare(programs, at, size if stride[i] else 1, i, scratch)
+            stride[i] = max(stride[b], stride[code[at + 3]])
+            if _compare(programs, at, size if stride[i] else 1, i, scratch):
+                return -1
         elif p.ADD <= op <= p.SCALE:
-            constant = programs.whole[b] if op == p.SCALE else np.int64(0)
+            constant = b if op == p.SCALE else np.int64(0)
             other = a if op >= p.NEGATIVE else b
             stride[i] = max(stride[a], stride[other])
             if _on_wholes(op, size if stride[i] else 1, i, a, other, constant, scratch):
@@ -231,12 +267,16 @@ def run_block(programs, program, chosen, slot, size, scratch):
                     if there[i, k] and not -p.EXACT <= number <= p.EXACT:
                         return -1
                     scratch.real[i, k] /= programs.real[b]
-        elif p.ADD_REAL <= op <= p.ABSOLUTE_REAL:
+        elif p.ADD_REAL <= op <= p.ROUND:
             other = a if op >= p.NEGATIVE_REAL else b
             stride[i] = max(stride[a], stride[other])
-            _on_reals(op, size if stride[i] else 1, i, a, other, scratch)
+            if _on_reals(op, size if stride[i] else 1, i, a, other, b, scratch):
+                return -1
+        elif op in (p.CHOOSE_WHOLE, p.CHOOSE_REAL):
+            stride[i] = max(stride[a], stride[b], stride[code[at + 3]])
+            _choose(size if stride[i] else 1, i, a, b, code[at + 3], scratch)
         else:
             other = a if op in (p.NOT, p.IS_NULL) else b
             stride[i] = max(stride[a], stride[other])
             _logic(op, size if stride[i] else 1, i, a, other, scratch)
-    return end - begin - 1
+    return i
