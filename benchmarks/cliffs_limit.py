@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +115,14 @@ def _plainly(table: pa.Table) -> Callable[[Path], object]:
 # --- The peers --------------------------------------------------------------------------------------------------
 
 
+@cache
+def _source() -> np.ndarray:
+    return np.ones(1 << 28, np.uint8)  # far more than a cache holds; every page is there
+
+
 def copied(size: int) -> None:
-    """Copy so many bytes, a batch at a time, into new arrays."""
-    source = np.ones(min(size, 1 << 28), np.uint8)
-    at = 0
+    """Copy so many bytes, a batch at a time, from memory into new arrays."""
+    source, at = _source(), 0
     while size > 0:
         number = min(BATCH, size, len(source) - at)
         source[at : at + number].copy()

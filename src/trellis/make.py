@@ -44,6 +44,10 @@ def operator_class(name: str) -> Make:
         from trellis.operators.joins.operator import JoinOperator
 
         return JoinOperator
+    if name == o.JOIN_TREE:
+        from trellis.operators.joins.tree import JoinTreeOperator
+
+        return JoinTreeOperator
     assert name == o.NAMED
     from trellis.papers.operator import NamedOperator
 

@@ -180,7 +180,10 @@ def size_in_bytes(size: int | str) -> int:
 
 def with_methods(plan: Plan, methods: Methods, max_trends: int = DEFAULT_MAX_TRENDS) -> Plan:
     """Return a plan that says how results are found; refuse an algorithm that is not for such a query."""
-    return with_algorithm(plan, methods.algorithm, methods.settings(max_trends))
+    settings = methods.settings(max_trends)
+    if (plan.operator.algorithm, plan.operator.settings) == (methods.algorithm, settings):
+        return plan  # as it is chosen already
+    return with_algorithm(plan, methods.algorithm, settings)
 
 
 def _check_name(what: str, name: str, known: Sequence[str]) -> None:

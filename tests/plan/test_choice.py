@@ -37,8 +37,11 @@ RISING = "E+ s[] WHERE s[i].x > s[i-1].x"
         ("SEQ(A a, B b, C c) WHERE a.x < c.x", "condensed", ["tree condensed", "patterns edges", "patterns search"]),
         ("SEQ(A a, B+ b[], C c) WHERE a.x < c.x", "auto", ["patterns edges", "patterns search"]),
         ("SEQ(A+ a[], B+ b[]) WHERE a.x < b.x", "auto", ["patterns search"]),
-        ("AND(A a, B b)", "auto", ["patterns search"]),
-        ("OR(SEQ(A a, B b), SEQ(B b, A a))", "auto", ["patterns search"]),
+        ("AND(A a, B b)", "auto", ["joins walk", "patterns search"]),
+        ("AND(A a, B b)", "condensed", ["join tree condensed", "patterns search"]),
+        ("OR(SEQ(A a, B b), SEQ(B b, A a))", "auto", ["joins walk", "patterns search"]),
+        ("OR(A a, SEQ(A a, B b))", "auto", ["patterns search"]),
+        ("SEQ(A a, B b, C c) WHERE a.x + b.x < c.x", "auto", ["joins walk", "patterns search"]),
         ("SEQ(A a, B b) SELECT skip-till-next", "auto", ["patterns search"]),
     ],
 )
@@ -58,6 +61,7 @@ def test_the_operator_and_those_that_take_its_place(text: str, algorithm: str, w
         ("SEQ(A a, B b)", "dfs", "finds the trends of one Kleene variable"),
         (RISING, "walk", "is for fixed sequences"),
         ("SEQ(A a, NOT(B b), C c)", "tree", "takes no NOT"),
+        ("OR(A a, B b)", "tree", "takes no OR"),
         (f"{RISING} HAVING LENGTH > 2", "bfs", "takes no HAVING"),
     ],
 )

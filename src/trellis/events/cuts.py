@@ -20,7 +20,7 @@ from trellis.events.columns.ordering import MISSING, order_codes
 from trellis.language.bound import Column, Constant, Operation, Value, columns_of
 from trellis.language.schema import Kind
 from trellis.language.syntax import Which
-from trellis.plan.cuts import Atom, Both, Course, Cut, Shape
+from trellis.plan.cuts import Atom, Both, Course, NeighbourCut, Shape
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -63,7 +63,7 @@ class Undecided(Exception):
     """The condition does not cut the values into a few ranges."""
 
 
-def ranges_of(cut: Cut, sides: Sides) -> CutRanges:
+def ranges_of(cut: NeighbourCut, sides: Sides) -> CutRanges:
     """Return the ranges of a condition.
 
     Raises
@@ -79,7 +79,7 @@ def ranges_of(cut: Cut, sides: Sides) -> CutRanges:
 class _Bisection:
     """The values of one side in their order, and the different events of the other, each with its ranges."""
 
-    def __init__(self, cut: Cut, sides: Sides) -> None:
+    def __init__(self, cut: NeighbourCut, sides: Sides) -> None:
         self.cut, self.sides = cut, sides
         self.later = cut.which is Which.LATER
         (codes,) = order_codes([sides.of(cut.value)])
@@ -126,7 +126,7 @@ class _Bisection:
         condition, number, size = atom.condition, len(self.others), len(self.rows)
         whole = np.zeros(number, np.int64), np.full(number, size)
         if atom.course is Course.CONSTANT:
-            holds, _ = self._asked(condition, whole[0], np.arange(number))
+            holds, _ = self._evaluated(condition, whole[0], np.arange(number))
             return whole[0][None], np.where(holds, size, 0)[None]
         ways = {"=": ("<=", ">="), "!=": ("<", ">")}.get(condition.function, (condition.function,))
         doubtful = np.zeros(number, np.bool_)
@@ -166,18 +166,18 @@ class _Bisection:
                 missing |= of_all.is_null().to_numpy(zero_copy_only=False)[self.others]
         return missing
 
-    def _tried(self, condition: Operation, found: Sets, doubtful: Ints) -> Sets:
+    def _tried(self, condition: Operation, sets: Sets, doubtful: Ints) -> Sets:
         """Replace the ranges of some events by those that trying all values gives."""
         size = len(self.rows)
         if not len(doubtful):
-            return found
-        if len(doubtful) * size > MOST_TRIED:
+            return sets
+        if len(doubtful) * size > MOST_TRIED or len(sets[0]) > MOST_RANGES:
             raise Undecided
         begins, ends = (np.zeros((MOST_RANGES, len(self.others)), np.int64) for _ in range(2))
-        begins[: len(found[0])], ends[: len(found[1])] = found
+        begins[: len(sets[0])], ends[: len(sets[1])] = sets
         begins[:, doubtful] = ends[:, doubtful] = 0
         for x in doubtful.tolist():
-            holds, _ = self._asked(condition, np.arange(size), np.full(size, x))
+            holds, _ = self._evaluated(condition, np.arange(size), np.full(size, x))
             turns = np.flatnonzero(np.diff(holds, prepend=False, append=False))
             if len(turns) > 2 * MOST_RANGES:
                 raise Undecided
@@ -195,8 +195,8 @@ class _Bisection:
         unknown = np.zeros(len(begin), np.bool_)
         some = np.flatnonzero(begin < end)
         first, last = begin[some], end[some] - 1
-        at_first, unknown_first = self._asked(condition, first, some)
-        at_last, unknown_last = self._asked(condition, last, some)
+        at_first, unknown_first = self._evaluated(condition, first, some)
+        at_last, unknown_last = self._evaluated(condition, last, some)
         unknown[some] = unknown_first | unknown_last
         found_begin[some] = first
         found_end[some] = np.where(at_first & at_last, last + 1, first)
@@ -214,7 +214,7 @@ class _Bisection:
             low, high = self._narrowed(condition, who, low, high, is_true)
         while (high - low > 1).any():
             middle = (low + high) >> 1
-            same = self._asked(condition, middle, who)[0] == is_true
+            same = self._evaluated(condition, middle, who)[0] == is_true
             low, high = np.where(same, middle, low), np.where(same, high, middle)
         return high
 
@@ -225,14 +225,14 @@ class _Bisection:
         before = np.minimum(np.arange(len(who)) // STRIDE, len(every) - 2)
         near = np.minimum(turns[before], turns[before + 1]) - 1, np.maximum(turns[before], turns[before + 1])
         lower, upper = np.clip(near[0], low, high), np.clip(near[1], low, high)
-        below = self._asked(condition, lower, who)[0] == is_true
-        above = self._asked(condition, upper, who)[0] != is_true
+        below = self._evaluated(condition, lower, who)[0] == is_true
+        above = self._evaluated(condition, upper, who)[0] != is_true
         return (
             np.where(above, np.where(below, lower, low), upper),
             np.where(below, np.where(above, upper, high), lower),
         )
 
-    def _asked(self, condition: Operation, ranks: Ints, who: Ints) -> tuple[Flags, Flags]:
+    def _evaluated(self, condition: Operation, ranks: Ints, who: Ints) -> tuple[Flags, Flags]:
         """Return whether a condition is true, and whether it is NULL, for values with given ranks beside events."""
         places = pa.array(ranks), pa.array(who)
 

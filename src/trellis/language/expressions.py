@@ -9,7 +9,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any, cast
 
-from lark import Token, v_args
+from lark import Token
 
 from trellis.errors import did_you_mean
 from trellis.language import syntax as s
@@ -35,7 +35,6 @@ ELSEWHERE = {
 """What to write for functions that other languages have."""
 
 
-@v_args(meta=True)
 class ExpressionBuilder(PatternBuilder):
     """Builds expressions; one grammar serves conditions and values, which are told apart here."""
 

@@ -6,10 +6,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
-from lark import Token, Tree, UnexpectedInput, v_args
-from lark.exceptions import VisitError
+from lark import Token, Tree, UnexpectedInput
 
-from trellis.errors import QuerySyntaxError, TrellisError
+from trellis.errors import QuerySyntaxError
 from trellis.language import syntax as s
 from trellis.language.building import ExpressionName, at, name_of, span_of
 from trellis.language.expressions import ExpressionBuilder
@@ -46,12 +45,7 @@ def _built(text: str, start: str) -> s.Node:
     except UnexpectedInput as problem:
         raise explain_unexpected(problem, text) from None
     _check_depth(tree, text)
-    try:
-        return cast(s.Node, _QueryBuilder(text).transform(tree))
-    except VisitError as problem:
-        if isinstance(problem.orig_exc, TrellisError):
-            raise problem.orig_exc from None
-        raise
+    return cast(s.Node, _QueryBuilder(text).built(tree))
 
 
 def _check_depth(tree: Tree[Token], text: str) -> None:
@@ -68,7 +62,6 @@ def _check_depth(tree: Tree[Token], text: str) -> None:
         depth += 1
 
 
-@v_args(meta=True)
 class _QueryBuilder(ExpressionBuilder):
     """Builds the clauses; each gives the fields of the query that it fills."""
 

@@ -6,13 +6,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, cast
 
-from lark import Token, v_args
+from lark import Token
 
 from trellis.language import syntax as s
 from trellis.language.building import Builder, PatternName, at, name_of, span_of
 
 
-@v_args(meta=True)
 class PatternBuilder(Builder):
     """Builds patterns; lone names come first as they are, and what stands around them resolves them."""
 

@@ -16,12 +16,12 @@ from trellis.language.syntax import Report, Select
 from trellis.plan import spec as o
 from trellis.plan.automaton import build_automaton
 from trellis.plan.carried import pattern_texts
-from trellis.plan.join import fixed_join, join_texts
+from trellis.plan.join import fixed_join, join_texts, least_bound
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
 from trellis.plan.positions import position_graph
 from trellis.plan.relation import cost_text, index_text, relation_of
-from trellis.plan.sequence import fixed_sequence, sequence_texts
+from trellis.plan.sequence import depth_of_walk, fixed_sequence, sequence_texts
 from trellis.plan.settings import AlgorithmSettings
 from trellis.plan.spec import AUTO, OperatorSpec
 
@@ -168,7 +168,17 @@ def _refuse_sequence(plan: Plan, algorithm: str) -> UsageError | None:
         return UsageError(f"the algorithm `{algorithm}` takes no NOT", "Leave the algorithm out, or use walk.")
     if algorithm in DEFAULTS and plan.positions is not None and plan.positions.indexable:
         return UsageError("an index for each step counts without going far", OTHER)
+    if algorithm in DEFAULTS and _binds_fewer(plan):
+        return UsageError("sums over candidates bind fewer variables than a walk", OTHER)
     return None
+
+
+def _binds_fewer(plan: Plan) -> bool:
+    """Return whether a join counts a long sequence with fewer variables bound; candidates without partners are many."""
+    sequence, join = plan.sequence, plan.join
+    if sequence is None or join is None or plan.bound.window.kind is not WindowKind.WHOLE or any(sequence.absent):
+        return False
+    return not sequence.partition and least_bound(join) < depth_of_walk(sequence)
 
 
 def _sequence(plan: Plan, algorithm: str) -> OperatorSpec:
@@ -186,8 +196,17 @@ def _sequence(plan: Plan, algorithm: str) -> OperatorSpec:
 
 
 def _refuse_join(plan: Plan, algorithm: str) -> UsageError | None:
-    if plan.join is None:
-        return UsageError("the pattern repeats, or selects events otherwise than by skip-till-any", OTHER)
+    join = plan.join
+    if join is None:
+        return UsageError(
+            f"the algorithm `{algorithm}` is for fixed sequences such as SEQ(A a, B b), and for AND and OR of such, "
+            f"under SELECT {Select.ANY}",
+            "Leave the algorithm out.",
+        )
+    if algorithm in (TREE, CONDENSED):
+        what = "NOT" if any(arm.gaps for arm in join.arms) else "OR" if len(join.arms) > 1 else ""
+        if what:
+            return UsageError(f"the algorithm `{algorithm}` takes no {what}", "Leave the algorithm out, or use walk.")
     if algorithm in DEFAULTS and plan.positions is not None and plan.positions.indexable:
         return UsageError("an index for each step counts without going far", OTHER)
     return None
@@ -195,12 +214,16 @@ def _refuse_join(plan: Plan, algorithm: str) -> UsageError | None:
 
 def _join(plan: Plan, algorithm: str) -> OperatorSpec:
     assert plan.join is not None
+    asked = algorithm in OF_SEQUENCES
     reason = "a pattern without repetition: its variables are joined, in the order of time that it asks for"
-    asked = "the algorithm was asked for"
     return OperatorSpec(
-        o.JOINS, o.JOINS, reason if algorithm in DEFAULTS else asked, join_texts(plan.join),
-        otherwise=_pattern(plan, algorithm), unless=OVERFLOW,
-    )  # fmt: skip
+        o.JOIN_TREE if algorithm in (TREE, CONDENSED) else o.JOINS,
+        algorithm if asked else WALK,
+        "the algorithm was asked for" if asked else reason,
+        join_texts(plan.join),
+        otherwise=_pattern(plan, algorithm),
+        unless=OVERFLOW,
+    )
 
 
 # --- Any pattern ------------------------------------------------------------------------------------------------
@@ -233,6 +256,6 @@ OPERATORS = (
     Entry(tuple(NAMED), _refuse_named, _named),
     Entry(DEFAULTS, _refuse_trends, _trends),
     Entry((*DEFAULTS, *OF_SEQUENCES), _refuse_sequence, _sequence),
-    Entry((*DEFAULTS, WALK), _refuse_join, _join),
+    Entry((*DEFAULTS, *OF_SEQUENCES), _refuse_join, _join),
     Entry(DEFAULTS, _takes_all, _pattern),
 )

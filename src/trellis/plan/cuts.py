@@ -74,7 +74,7 @@ Shape = Atom | Both | Either
 
 
 @dataclass(frozen=True)
-class Cut:
+class NeighbourCut:
     """A condition that sees one of two neighbours through one `value` only, and cuts what that may be into ranges."""
 
     value: Value
@@ -96,7 +96,7 @@ class Cut:
         return all(isinstance(p, Atom) and p.split is None and p.condition.function != "!=" for p in parts)
 
 
-def cut_of(term: Value) -> Cut | None:
+def cut_of(term: Value) -> NeighbourCut | None:
     """Return a condition on two neighbours as cuts of the later one's values, else of the earlier one's, if it can."""
     if len(list(_atoms(term))) > MOST_ATOMS:
         return None
@@ -104,7 +104,7 @@ def cut_of(term: Value) -> Cut | None:
         for value in _seen(term, which):
             shape = _shape(term, value, which, negated=False)
             if shape is not None and _asks(shape):
-                return Cut(value, which, shape)
+                return NeighbourCut(value, which, shape)
     return None
 
 
@@ -124,7 +124,7 @@ def _atoms(term: Value) -> Iterator[Value]:
 
 
 def _seen(term: Value, which: Which) -> Iterator[Value]:
-    """Yield what a condition may see of an event: the one value that it computes of it alone, or its one column."""
+    """Yield the values through which a condition may see an event: what it computes of it alone, or its one column."""
     whole = set(_alone(term, which))
     if len(whole) == 1:
         yield from whole

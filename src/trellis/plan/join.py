@@ -17,6 +17,7 @@ from trellis.plan.relation import terms
 
 MOST_ARMS = 16
 MOST_VARIABLES = 48  # of all arms together: they are bits of a word
+MOST_TRIED = 10  # variables of which every choice is tried
 MOST_ALIKE = 4  # arms of the same variables, whose common matches are counted once
 
 Names = tuple[str, ...]
@@ -110,11 +111,50 @@ def fixed_join(bound: BoundQuery) -> FixedJoin | None:
     return FixedJoin(arms, tuple(_common(arms)))
 
 
+def least_bound(join: FixedJoin) -> int:
+    """Return how many variables of an arm must be bound, at least, so that what joins the others makes no cycle."""
+    return max(_bound_of(arm) for arm in join.arms)
+
+
+def _bound_of(arm: JoinArm) -> int:
+    if len(arm.variables) > MOST_TRIED:
+        return len(arm.variables)
+    pairs = {frozenset(pair) for pair in _covers(arm)}
+    asked = [frozenset(term.variables) for term in arm.terms if term.absent is None and len(term.variables) > 1]
+    for number in range(len(arm.variables)):
+        for chosen in combinations(arm.variables, number):
+            left = [one - {*chosen} for one in (*pairs, *asked)]
+            if all(len(one) < 3 for one in left) and _is_forest({one for one in left if len(one) == 2}):
+                return number
+    return len(arm.variables)
+
+
+def _is_forest(pairs: set[frozenset[str]]) -> bool:
+    tree: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while tree.setdefault(name, name) != name:
+            name = tree[name]
+        return name
+
+    for one, other in map(sorted, pairs):
+        if root(one) == root(other):
+            return False
+        tree[root(one)] = root(other)
+    return True
+
+
+def _covers(arm: JoinArm) -> list[tuple[str, str]]:
+    """Return the pairs of an order that no third variable stands between."""
+    order = arm.order
+    return [(a, b) for a, b in order if not any({(a, c), (c, b)} <= order for c in arm.variables)]
+
+
 # --- From the pattern ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ArmPart:
     """A part of a pattern, one arm of each OR; ends of gaps that its neighbours bound are None."""
 
     variables: Names = ()
@@ -134,13 +174,13 @@ def _number_of_arms(pattern: s.Pattern) -> int:
     return 1
 
 
-def _parts(pattern: s.Pattern) -> Iterator[_Part]:
+def _parts(pattern: s.Pattern) -> Iterator[_ArmPart]:
     """Yield a pattern with one arm of each OR."""
     match pattern:
         case s.Single(var=var):
-            yield _Part((var,))
+            yield _ArmPart((var,))
         case s.Absent(events=events):
-            yield _Part(gaps=tuple((event.var, None, None) for event in events))
+            yield _ArmPart(gaps=tuple((event.var, None, None) for event in events))
         case s.Or(arms=arms):
             for arm in arms:
                 yield from _parts(arm)
@@ -154,14 +194,14 @@ def _parts(pattern: s.Pattern) -> Iterator[_Part]:
             raise AssertionError(pattern)
 
 
-def _beside(parts: Iterable[_Part]) -> _Part:
-    whole = _Part()
+def _beside(parts: Iterable[_ArmPart]) -> _ArmPart:
+    whole = _ArmPart()
     for part in parts:
-        whole = _Part(whole.variables + part.variables, whole.order | part.order, whole.gaps + part.gaps)
+        whole = _ArmPart(whole.variables + part.variables, whole.order | part.order, whole.gaps + part.gaps)
     return whole
 
 
-def _in_turn(parts: tuple[_Part, ...]) -> _Part:
+def _in_turn(parts: tuple[_ArmPart, ...]) -> _ArmPart:
     """Return parts one after another: the open ends of their gaps are their neighbours."""
     taking = [i for i, part in enumerate(parts) if part.variables]
     variables: Names = ()
@@ -174,10 +214,10 @@ def _in_turn(parts: tuple[_Part, ...]) -> _Part:
             gaps.append((absent, before if after is None else after, behind if until is None else until))
         order |= part.order | {(one, other) for one in variables for other in part.variables}
         variables += part.variables
-    return _Part(variables, frozenset(order), tuple(gaps))
+    return _ArmPart(variables, frozenset(order), tuple(gaps))
 
 
-def _made(part: _Part, bound: BoundQuery, codes: dict[str, int]) -> JoinArm:
+def _made(part: _ArmPart, bound: BoundQuery, codes: dict[str, int]) -> JoinArm:
     variables = tuple(sorted(part.variables, key=codes.__getitem__))
     gaps = tuple(
         Gap(absent, _outermost(after or (), part.order, last=True), _outermost(before or (), part.order, last=False))
@@ -221,7 +261,7 @@ def _of_single(value: Value) -> Value:
 
 
 def _common(arms: tuple[JoinArm, ...]) -> Iterator[JoinArm]:
-    """Yield what arms of the same variables have in common: it is counted for each of them, and once is right."""
+    """Yield the common part of arms of the same variables: it is counted for each of them, and once is right."""
     for number in range(2, min(len(arms), MOST_ALIKE) + 1):
         for some in combinations(arms, number):
             if len({frozenset(arm.variables) for arm in some}) > 1:
@@ -262,8 +302,7 @@ def join_texts(join: FixedJoin) -> dict[str, str]:
 
 
 def _arm_text(arm: JoinArm) -> str:
-    order = arm.order
-    covers = [(a, b) for a, b in order if not any({(a, c), (c, b)} <= order for c in arm.variables)]
+    covers = _covers(arm)
     places = {name: i for i, name in enumerate(arm.variables)}
     covers.sort(key=lambda pair: (places[pair[0]], places[pair[1]]))
     before = ", ".join(f"{a} before {b}" for a, b in covers) or "no order"

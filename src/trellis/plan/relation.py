@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from trellis.language.bound import Condition, Operation, Value, WindowKind, columns_of
 from trellis.language.schema import Kind
 from trellis.language.syntax import Report, Select, Which
-from trellis.plan.cuts import FLIPPED, Atom, Course, Cut, cut_of
+from trellis.plan.cuts import FLIPPED, Atom, Course, NeighbourCut, cut_of
 
 if TYPE_CHECKING:
     from trellis.plan.plan import Plan
@@ -53,7 +53,7 @@ class Relation:
     single: tuple[Value, ...]
     keys: tuple[NeighbourComparison, ...]
     orders: tuple[tuple[NeighbourComparison, ...], ...]
-    cuts: tuple[Cut, ...]
+    cuts: tuple[NeighbourCut, ...]
     either: tuple[tuple[Value, ...], ...]
     rest: tuple[Value, ...]
 
@@ -89,7 +89,7 @@ class Relation:
         return "two inequalities" if number == 2 else "three inequalities"
 
 
-def _sides(cut: Cut) -> set[str]:
+def _sides(cut: NeighbourCut) -> set[str]:
     """Return on which sides a cut bounds values."""
     if not cut.one_sided:
         return {"<", ">"} if cut.one_range else {"!"}

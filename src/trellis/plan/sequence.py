@@ -89,14 +89,19 @@ def _partition(
     return tuple(found.items())
 
 
+def depth_of_walk(sequence: FixedSequence) -> int:
+    """Return how many variables a walk binds to count."""
+    gaps = [v - 1 for v, absent in enumerate(sequence.absent[:-1]) if v and absent]
+    asked = max([*gaps, *(v for v, _ in sequence.pairs)], default=0)
+    return min(asked, max(len(sequence.variables) - 2, 0)) + 1
+
+
 def sequence_texts(sequence: FixedSequence) -> dict[str, str]:
     """Say how the matches of a sequence are found, and what that costs."""
     names = sequence.variables
     joined = [f"{names[v]} and {names[w]}" for v, w in sorted(sequence.pairs)]
     more = [f"`{condition.text}` holds for {condition.variables[0]} too" for condition in sequence.inferred]
-    gaps = [v - 1 for v, absent in enumerate(sequence.absent[:-1]) if v and absent]
-    asked = max([*gaps, *(v for v, _ in sequence.pairs)], default=0)
-    behind = names[min(asked, max(len(names) - 2, 0))]
+    behind = names[depth_of_walk(sequence) - 1]
     return {
         "candidates": "an event is a candidate for a variable; those without a partner in reach are left out first"
         + "".join(f"; {text}" for text in more),

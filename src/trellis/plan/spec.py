@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from trellis.plan.settings import AlgorithmSettings
 
 TRENDS, PATTERNS, SEQUENCES, TREE_PLAN, NAMED = "trends", "patterns", "sequences", "tree", "named"
-JOINS = "joins"
+JOINS, JOIN_TREE = "joins", "join tree"
 INDEX, EDGES, SEARCH = "index", "edges", "search"  # how trends and patterns are found
 AUTO = "auto"
 
@@ -20,7 +20,7 @@ class OperatorSpec:
     Attributes
     ----------
     name
-        The operator: `trends`, `patterns`, `sequences`, `tree`, `joins`, or `named`.
+        The operator: `trends`, `patterns`, `sequences`, `tree`, `joins`, `join tree`, or `named`.
     method
         How it works: for trends and patterns `index`, `edges` or `search`; for the others the name of the algorithm.
     reason

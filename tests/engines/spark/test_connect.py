@@ -14,10 +14,11 @@ pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[3]
 
 
-def ask(cluster: Cluster, directory: Path, master: str, *what: str) -> None:
-    """Start a server whose workers have a bare Python, and a client."""
+def ask(cluster: Cluster, directory: Path, master: str, *what: str, python: str | None = None) -> None:
+    """Start a server whose workers have a bare Python, or another, and a client."""
     compiled = compiled_here(directory, cluster.sent)
-    environment = {"PYSPARK_PYTHON": str(workers_python(directory / "python")), "NUMBA_CACHE_DIR": str(compiled)}
+    python = python or str(workers_python(directory / "python"))
+    environment = {"PYSPARK_PYTHON": python, "NUMBA_CACHE_DIR": str(compiled)}
     conf = {"spark.executorEnv.NUMBA_CACHE_DIR": compiled}
     address = cluster.start_connect("server", master, conf, **environment)
     asked = (sys.executable, "-m", "tests.engines.spark.on_connect", address, str(directory), *what)
@@ -35,9 +36,10 @@ def test_count_detect_and_write(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_stream_gives_the_rows_of_the_batch(tmp_path: Path) -> None:
+    """The server's Python needs Trellis: what a session sends reaches the tasks, not the worker that plans a stream."""
     here().to_arrow()
     with processes(tmp_path / "logs") as cluster:
-        ask(cluster, tmp_path, "local[2]", "stream")
+        ask(cluster, tmp_path, "local[2]", "stream", python=sys.executable)
 
 
 @pytest.mark.slow

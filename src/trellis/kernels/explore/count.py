@@ -32,7 +32,7 @@ from trellis.kernels.expression.program import COMPARE_COLUMNS, FIELDS, compares
 from trellis.kernels.jit import njit
 
 NO_CLASSES, NO_LIMBS = -7, -8  # what there is no room for
-UNKNOWN, CHANGING = 0, -1  # what is known of the class that a class leads to
+UNKNOWN, CHANGING, NOWHERE = 0, -1, -2  # what is known of the class that a class leads to
 QUICK = 4  # terms of a class and variable that are resolved
 OWN, OPERATOR, CODE = range(3)
 
@@ -46,8 +46,9 @@ class Classes(NamedTuple):
         The numbers of each class.
     counts, fresh
         uint64 (classes, limbs): how many matches each has, and how many more since the time of the last event.
-    next
-        The variables that may come next, as bits.
+    next, pools
+        The variables that may come next, as bits; and for each class and variable the class, plus one, that takes its
+        events together with others that differ in what the variable overwrites.
     leads, whole
         For each class and variable the class that it leads to, plus one, or what is known of it; and whether the
         matches that go there are whole ones.
@@ -66,6 +67,7 @@ class Classes(NamedTuple):
     counts: np.ndarray
     fresh: np.ndarray
     next: np.ndarray
+    pools: np.ndarray
     leads: np.ndarray
     whole: np.ndarray
     terms: np.ndarray
@@ -85,9 +87,10 @@ def make_classes(classes: int, width: int, variables: int, limbs: int) -> Classe
     return Classes(
         np.empty((classes, width), np.int64), np.zeros((classes, limbs), np.uint64),
         np.zeros((classes, limbs), np.uint64), np.empty(classes, np.int64), np.zeros((classes, variables), np.int32),
-        np.zeros((classes, variables), np.bool_), np.full((classes, variables), -1, np.int8),
-        np.empty((classes, variables, QUICK, 3), np.int64), np.zeros(2 * classes, np.int32),
-        np.empty(classes, np.int64), np.empty(classes, np.int32), np.empty(classes, np.int32), np.zeros(4, np.int64),
+        np.zeros((classes, variables), np.int32), np.zeros((classes, variables), np.bool_),
+        np.full((classes, variables), -1, np.int8), np.empty((classes, variables, QUICK, 3), np.int64),
+        np.zeros(2 * classes, np.int32), np.empty(classes, np.int64), np.empty(classes, np.int32),
+        np.empty(classes, np.int32), np.zeros(4, np.int64),
     )  # fmt: skip
 
 
@@ -123,6 +126,7 @@ def _class(tables, lists, classes, row):
     classes.next[number] = coming
     for v in range(tables[t.VARIABLES]):
         classes.leads[number, v] = UNKNOWN
+        classes.pools[number, v] = 0
         classes.terms[number, v] = -1
     table[place] = number + 1
     classes.at[number] = np.int64(place)
@@ -144,14 +148,14 @@ def _add(total, other):
 
 
 @njit(cache=True, nogil=True)
-def _resolve(tables, programs, classes, one, variable, row, asked, number):
+def _resolve(tables, programs, classes, one, variable, row, due, number):
     """Note the terms of a class and variable as comparisons with a number, where they all are such."""
     code = programs.code
     if number > QUICK:
         classes.terms[one, variable] = -2
         return
     for i in range(number):
-        term = asked[i]
+        term = due[i]
         p = code[term]
         first = t.at(tables, t.T_BEGINS, term)
         simple = (
@@ -200,13 +204,21 @@ def _passes(programs, quick, number, event):
 
 
 @njit(cache=True, nogil=True)
-def _is_fixed(tables, scratch, row, after, variable):
-    """Return whether a class leads to the same class with whatever event a variable takes."""
+def _is_fixed(tables, scratch, row, variable):
+    """Return whether it does not depend on the event that a variable takes whether a class may take it."""
     if tables[t.NOTS] or (row[VARIABLE] == t.NONE and tables[t.SPAN]):
         return False
+    bit = 1 << variable
     for term in range(tables[t.TERMS]):
-        if not scratch.decided[term] and not t.at(tables, t.T_VARIABLES, term) & ~(row[BOUND] | (1 << variable)):
+        own = t.at(tables, t.T_VARIABLES, term)
+        if not scratch.decided[term] and own & bit and not own & ~(row[BOUND] | bit):
             return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _is_forgotten(tables, after, variable):
+    """Return whether no register of a variable is kept."""
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         if after[SLOTS + t.at(tables, t.R_SLOT, r)] != t.NONE:
             return False
@@ -214,7 +226,51 @@ def _is_fixed(tables, scratch, row, after, variable):
 
 
 @njit(cache=True, nogil=True)
+def _pool(tables, lists, classes, one, variable, row):
+    """Find the class that takes a variable's events for a class and others; return `NO_CLASSES` for no room.
+
+    They differ in the last event of the variable, which the next one overwrites, and no term asks for it then.
+    """
+    if tables[t.NOTS] or not classes.rows[one, BOUND] & (1 << variable):
+        return 0
+    for i in range(row.shape[0]):
+        row[i] = classes.rows[one, i]
+    found = False
+    for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
+        kind, slot = t.at(tables, t.R_KIND, r), SLOTS + t.at(tables, t.R_SLOT, r)
+        if row[slot] == t.NONE:
+            continue
+        if kind == t.PAIRS:
+            return 0
+        if kind == t.LAST:
+            row[slot] = t.NONE
+            found = True
+    if not found:
+        return 0
+    for term in range(tables[t.TERMS]):
+        if t.at(tables, t.T_PAIRED, term) & (1 << variable):
+            return 0
+    row[VARIABLE] = variable + 1
+    pool = _class(tables, lists, classes, row)
+    if pool >= 0:
+        classes.next[pool] = 1 << variable
+        classes.next[one] &= ~(1 << variable)
+        classes.pools[one, variable] = pool + 1
+    return pool
+
+
+@njit(cache=True, nogil=True)
 def _touch(classes, one, counts):
+    """Add fresh matches to a class, and to the classes that stand for it; return whether they fit."""
+    fits = _add_fresh(classes, one, counts)
+    for v in range(classes.pools.shape[1]):
+        if classes.pools[one, v]:
+            fits &= _add_fresh(classes, np.int64(classes.pools[one, v]) - 1, counts)
+    return fits
+
+
+@njit(cache=True, nogil=True)
+def _add_fresh(classes, one, counts):
     """Add fresh matches to a class; return whether they fit."""
     new = True
     for k in range(classes.fresh.shape[1]):
@@ -245,13 +301,15 @@ def _settle(classes):
 
 
 @njit(cache=True, nogil=True)
-def _take(tables, columns, programs, lists, scratch, classes, one, row, fresh, asked, variable, event, total, lo, hi):
+def _take(tables, columns, programs, lists, scratch, classes, one, row, fresh, due, variable, event, total, lo, hi):
     """Let the matches of a class take an event; return 0, or what went wrong."""
     number = np.int64(classes.terms[one, variable])
     if number >= 0:
         if not _passes(programs, classes.quick[one, variable], number, event):
             return 0
         lead = np.int64(classes.leads[one, variable])
+        if lead == NOWHERE:
+            return 0
         if lead > 0:
             fits = _touch(classes, lead - 1, classes.counts[one])
             if classes.whole[one, variable]:
@@ -260,14 +318,16 @@ def _take(tables, columns, programs, lists, scratch, classes, one, row, fresh, a
     for i in range(row.shape[0]):
         row[i] = classes.rows[one, i]
     _, open_ = open_of(tables, columns, programs, lists, scratch, row)
-    asks = asked_terms(tables, scratch, row, variable, asked)
+    asks = asked_terms(tables, scratch, row, variable, due)
     answer = HOLDS
     if number < 0:
         if number == -1:
-            _resolve(tables, programs, classes, one, variable, row, asked, asks)
-        answer = meets(tables, columns, programs, lists, scratch, row, variable, event, asked, asks)
+            _resolve(tables, programs, classes, one, variable, row, due, asks)
+        answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, asks)
     if answer == HOLDS:
         answer = step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, fresh)
+        if answer == FAILS and _is_fixed(tables, scratch, row, variable):
+            classes.leads[one, variable] = NOWHERE
     if answer <= FAILS:
         return answer
     whole = is_complete(tables, columns, programs, lists, scratch, fresh, lo, hi)
@@ -277,11 +337,16 @@ def _take(tables, columns, programs, lists, scratch, classes, one, row, fresh, a
         return NO_LIMBS
     fresh[EVENT] = columns[t.SAME_ROW, event] if tables[t.NOTS] else t.NONE
     fresh[VARIABLE], fresh[TIES] = 0, 0
+    known = classes.sizes[ALL]
     target = _class(tables, lists, classes, fresh)
     if target < 0:
         return target
+    if classes.sizes[ALL] > known:
+        for v in range(tables[t.VARIABLES]):
+            if classes.next[target] & (1 << v) and _pool(tables, lists, classes, target, v, fresh) == NO_CLASSES:
+                return NO_CLASSES
     if classes.terms[one, variable] >= 0 and classes.leads[one, variable] == UNKNOWN:
-        fixed = _is_fixed(tables, scratch, row, fresh, variable)
+        fixed = _is_fixed(tables, scratch, row, variable) and _is_forgotten(tables, classes.rows[target], variable)
         classes.leads[one, variable] = target + 1 if fixed else CHANGING
         classes.whole[one, variable] = whole == HOLDS
     return 0 if _touch(classes, target, classes.counts[one]) else NO_LIMBS
@@ -310,7 +375,7 @@ def _leave_out(classes, event):
 
 
 @njit(cache=True, nogil=True)
-def _count_group(tables, columns, programs, lists, scratch, classes, row, fresh, asked, lo, hi, chosen, total):
+def _count_group(tables, columns, programs, lists, scratch, classes, row, fresh, due, lo, hi, chosen, total):
     """Add the number of whole matches of a group; return 0, or what went wrong."""
     clear(lists)
     begin_row(lists, scratch, row, hi)
@@ -335,7 +400,7 @@ def _count_group(tables, columns, programs, lists, scratch, classes, row, fresh,
                     if one == start and chosen.shape[0] and not chosen[e]:
                         continue
                     status = _take(
-                        tables, columns, programs, lists, scratch, classes, one, row, fresh, asked, variable, e, total,
+                        tables, columns, programs, lists, scratch, classes, one, row, fresh, due, variable, e, total,
                         lo, hi,
                     )  # fmt: skip
                     if status < 0:
@@ -348,7 +413,7 @@ def _count_group(tables, columns, programs, lists, scratch, classes, row, fresh,
 
 @njit(cache=True, nogil=True)
 def count_groups(
-    tables, columns, programs, lists, scratch, classes, row, fresh, asked, groups_lo, groups_hi, first, last, chosen,
+    tables, columns, programs, lists, scratch, classes, row, fresh, due, groups_lo, groups_hi, first, last, chosen,
     totals,
 ):  # fmt: skip
     """Write the numbers of whole matches of the groups from `first` to `last`; return a status, and the group it is of.
@@ -368,7 +433,7 @@ def count_groups(
     """
     for group in range(first, last):
         status = _count_group(
-            tables, columns, programs, lists, scratch, classes, row, fresh, asked, groups_lo[group], groups_hi[group],
+            tables, columns, programs, lists, scratch, classes, row, fresh, due, groups_lo[group], groups_hi[group],
             chosen, totals[group],
         )  # fmt: skip
         _forget_classes(classes)

@@ -88,7 +88,7 @@ def _sign_of_decimal(x, y, power):
     quotient = x / power
     if quotient != y:
         return 1 if quotient > y else -1
-    product = y * power  # what rounding takes away from it is the sum of the products of halves, less it (Dekker)
+    product = y * power  # what rounding takes away from it, by the products of the upper and lower bits (Dekker)
     big = 134217729.0 * y
     y_high = big - (big - y)
     big = 134217729.0 * power

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trellis.kernels.arrays import first_at_least_in
-from trellis.kernels.jit import njit
+from trellis.kernels.join.block import lean
 from trellis.kernels.join.lists import (
     DIFFERENT,
     EQUAL,
@@ -19,9 +19,10 @@ from trellis.kernels.join.lists import (
     NO_END,
     NONE,
     ONE,
-    asked_holds,
     begin_lists,
     holds,
+    keep_due,
+    keep_pairs,
     narrow,
 )
 
@@ -64,6 +65,30 @@ class JoinTasks(NamedTuple):
     fixed: np.ndarray
 
 
+class Bindings(NamedTuple):
+    """Scratch of counting: a row for each slot that is bound, and one more.
+
+    Attributes
+    ----------
+    at, stop, used
+        int64: the place of the candidate in its list, where this ends, and where the pool is free.
+    weight
+        Of the kind of numbers: the product of the values so far.
+    bound, remaining
+        uint64: the slots that have an event, and that wait.
+    asked
+        int64 (h,): what is asked of the two slots at hand.
+    """
+
+    at: np.ndarray
+    stop: np.ndarray
+    used: np.ndarray
+    weight: np.ndarray
+    bound: np.ndarray
+    remaining: np.ndarray
+    due: np.ndarray
+
+
 class Sums(NamedTuple):
     """Numbers of one kind.
 
@@ -95,30 +120,27 @@ class Sums(NamedTuple):
     peak: np.ndarray
 
 
-@njit(cache=True, nogil=True)
-def _plus(sums, a, b):
+@lean
+def _plus(modulus, a, b):
     total = a + b
-    modulus = sums.modulus[0]
     if modulus > 0 and total >= modulus:
         total -= modulus
     return total
 
 
-@njit(cache=True, nogil=True)
-def _minus(sums, a, b):
-    modulus = sums.modulus[0]
+@lean
+def _minus(modulus, a, b):
     if modulus > 0:
         return a - b if a >= b else a + (modulus - b)
     return a - b
 
 
-@njit(cache=True, nogil=True)
-def _times(sums, a, b):
-    modulus = sums.modulus[0]
+@lean
+def _times(modulus, a, b):
     return a * b % modulus if modulus > 0 else a * b
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _met(sums, total):
     """Remember how large sums get: floats are exact below 2**53."""
     if sums.modulus[0] == 0 and total > sums.peak[0]:
@@ -128,41 +150,38 @@ def _met(sums, total):
 # --- Sums by code --------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
-def _cell_of(tables, sums, kind, mirrored, c, a):
-    code = tables.codes[c, a]
+@lean
+def _cell_of(size, kind, mirrored, code):
     if kind == GREATER:
-        return sums.cells.shape[0] - 1 - code if mirrored else code + 1
+        return size - 1 - code if mirrored else code + 1
     return code
 
 
-@njit(cache=True, nogil=True)
-def _add(sums, kind, cell, number):
-    cells = sums.cells
+@lean
+def _add(cells, modulus, kind, cell, number):
     if kind != GREATER:
-        cells[cell] = _plus(sums, cells[cell], number)
+        cells[cell] = _plus(modulus, cells[cell], number)
         return
     while cell < cells.shape[0]:
-        cells[cell] = _plus(sums, cells[cell], number)
+        cells[cell] = _plus(modulus, cells[cell], number)
         cell += cell & -cell
 
 
-@njit(cache=True, nogil=True)
-def _clear(sums, kind, cell):
-    cells = sums.cells
+@lean
+def _clear(cells, zero, kind, cell):
     if kind != GREATER:
-        cells[cell] = sums.unit[0]
+        cells[cell] = zero
         return
     while cell < cells.shape[0]:
-        cells[cell] = sums.unit[0]
+        cells[cell] = zero
         cell += cell & -cell
 
 
-@njit(cache=True, nogil=True)
-def _sum_below(sums, cell):
-    total = sums.unit[0]
+@lean
+def _sum_below(cells, modulus, zero, cell):
+    total = zero
     while cell > 0:
-        total = _plus(sums, total, sums.cells[cell])
+        total = _plus(modulus, total, cells[cell])
         cell -= cell & -cell
     return total
 
@@ -170,7 +189,7 @@ def _sum_below(sums, cell):
 # --- Sums that a slot passes on ------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _own(tables, lists, sums, node, w, u, a):
     """Return the number that was added for the event of a candidate of `u` itself, where it may not be in `w` too."""
     events, zero = tables.events, sums.unit[0]
@@ -182,15 +201,15 @@ def _own(tables, lists, sums, node, w, u, a):
     return sums.numbers[lists.pool[i]] if holds(tables, c, end, u, a, lists.pool[i]) else zero
 
 
-@njit(cache=True, nogil=True)
-def _take(sums, a, number):
+@lean
+def _take(numbers, unit, modulus, clip, a, number):
     """Multiply what is known of a candidate by what a slot passes on."""
-    if sums.clip[0] and number > 1:
-        number = sums.unit[1]
-    sums.numbers[a] = _times(sums, sums.numbers[a], number)
+    if clip and number > 1:
+        number = unit[1]
+    numbers[a] = _times(modulus, numbers[a], number)
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _pass_sorted(tables, lists, sums, node, edge):
     """Pass on sums between slots that time and at most one condition join: one sweep over both lists."""
     w, u, how, order, c = edge[0], edge[1], edge[2], edge[3], edge[4]
@@ -198,7 +217,9 @@ def _pass_sorted(tables, lists, sums, node, edge):
     low, high, begin, end = lists.low[node, w], lists.high[node, w], lists.low[node, u], lists.high[node, u]
     kind = tables.kinds[c] if how == CODE else DIFFERENT
     mirrored = how == CODE and tables.first[c] == u  # `w` must be greater: counted from the greatest
-    running = sums.unit[0]
+    running = zero = sums.unit[0]
+    cells, modulus, size = sums.cells, sums.modulus[0], sums.cells.shape[0]
+    codes = tables.codes[c] if how == CODE else tables.events
     distinct = order == 0 and tables.distinct[u, w]
     added = 0
     forward = order >= 0
@@ -210,75 +231,66 @@ def _pass_sorted(tables, lists, sums, node, edge):
                 break
             if order < 0 and events[b] < tables.later[events[a]]:
                 break
-            running = _plus(sums, running, numbers[b])
+            running = _plus(modulus, running, numbers[b])
             if how == CODE:
-                _add(sums, kind, _cell_of(tables, sums, kind, mirrored, c, b), numbers[b])
+                _add(cells, modulus, kind, _cell_of(size, kind, mirrored, codes[b]), numbers[b])
             added += 1
         number = running
         if how == CODE:
-            cell = _cell_of(tables, sums, kind, mirrored, c, a)
+            cell = _cell_of(size, kind, mirrored, codes[a])
             if kind == GREATER:
-                number = _sum_below(sums, cell - 1)
+                number = _sum_below(cells, modulus, zero, cell - 1)
             elif kind == EQUAL:
-                number = sums.cells[cell]
+                number = cells[cell]
             else:
-                number = _minus(sums, running, sums.cells[cell])
+                number = _minus(modulus, running, cells[cell])
         if distinct:
-            number = _minus(sums, number, _own(tables, lists, sums, node, w, u, a))
-        _take(sums, a, number)
+            number = _minus(modulus, number, _own(tables, lists, sums, node, w, u, a))
+        _take(numbers, sums.unit, modulus, sums.clip[0], a, number)
     _met(sums, running)
     if how == CODE:
         for i in range(added):
             b = pool[low + i] if forward else pool[high - 1 - i]
-            _clear(sums, kind, _cell_of(tables, sums, kind, mirrored, c, b))
+            _clear(cells, zero, kind, _cell_of(size, kind, mirrored, codes[b]))
 
 
-@njit(cache=True, nogil=True)
-def _pass_pairs(tables, programs, lists, sums, node, edge, bound, edges):
+@lean
+def _pass_pairs(tables, programs, lists, sums, due, node, edge, bound, edges, used):
     """Pass on sums between slots of which every pair of candidates is asked."""
     w, u, order = edge[0], edge[1], edge[3]
     events, pool, numbers = tables.events, lists.pool, sums.numbers
     low, high = lists.low[node, w], lists.high[node, w]
-    c, end = tables.pairs[u, w, 0], tables.pairs[u, w, 1]
-    distinct = order == 0 and tables.distinct[u, w]
     both = (ONE << np.uint64(u)) | (ONE << np.uint64(w))
-    asked = np.empty(tables.masks.shape[0], np.int64)
     number_asked = 0
     for h in range(tables.masks.shape[0]):
         if tables.masks[h] & both == both and tables.masks[h] & ~(bound | both) == NONE:
-            asked[number_asked] = h
+            due[number_asked] = h
             number_asked += 1
     total = sums.unit[0]
     for i in range(low, high):
-        total = _plus(sums, total, numbers[pool[i]])
+        total = _plus(sums.modulus[0], total, numbers[pool[i]])
     _met(sums, total)
     for i in range(lists.low[node, u], lists.high[node, u]):
         a = pool[i]
         event = events[a]
         lists.chosen[u] = event
-        number = sums.unit[0]
-        first, last = low, high
+        first, last, free = low, high, used
         if order > 0:
             last = first_at_least_in(pool, events, low, high, tables.begins[event])
         elif order < 0:
             first = first_at_least_in(pool, events, low, high, tables.later[event])
+        c = tables.pairs[u, w, 0]
+        first, last, free = keep_pairs(tables, u, a, w, c, pool, first, last, used, free)
+        for k in range(number_asked):
+            first, last, free = keep_due(tables, programs, lists, due[k], w, first, last, edges, used, free)
+        number = sums.unit[0]
         for j in range(first, last):
-            b = pool[j]
-            if (distinct and events[b] == event) or not holds(tables, c, end, u, a, b):
-                continue
-            lists.chosen[w] = events[b]
-            met = True
-            for k in range(number_asked):
-                if not asked_holds(tables, programs, lists, asked[k], edges):
-                    met = False
-                    break
-            if met:
-                number = _plus(sums, number, numbers[b])
-        _take(sums, a, number)
+            number = _plus(sums.modulus[0], number, numbers[pool[j]])
+        _take(sums.numbers, sums.unit, sums.modulus[0], sums.clip[0], a, number)
 
 
-@njit(cache=True, nogil=True)
-def _forest(tables, programs, lists, sums, shape, node, bound, edges, target):
+@lean
+def _forest(tables, programs, lists, sums, due, shape, node, bound, edges, used, target):
     """Return how many matches the lists of a node have; at the slot `target` the numbers are left as they come."""
     pool, numbers = lists.pool, sums.numbers
     one = sums.unit[1]
@@ -294,7 +306,7 @@ def _forest(tables, programs, lists, sums, shape, node, bound, edges, target):
         edge = shape.edges[i]
         w = edge[0]
         if edge[2] == SCAN or (edge[2] == CODE and lists.high[node, w] - lists.low[node, w] < FEW):
-            _pass_pairs(tables, programs, lists, sums, node, edge, bound, edges)
+            _pass_pairs(tables, programs, lists, sums, due, node, edge, bound, edges, used)
         else:
             _pass_sorted(tables, lists, sums, node, edge)
     total = one
@@ -307,35 +319,36 @@ def _forest(tables, programs, lists, sums, shape, node, bound, edges, target):
                 own %= sums.modulus[0]
         else:
             for j in range(lists.low[node, r], lists.high[node, r]):
-                own = _plus(sums, own, numbers[pool[j]])
+                own = _plus(sums.modulus[0], own, numbers[pool[j]])
         _met(sums, own)
         if sums.clip[0] and own > 1:
             own = one
         if r != target:
-            total = _times(sums, total, own)
+            total = _times(sums.modulus[0], total, own)
     return total
 
 
-@njit(cache=True, nogil=True)
-def count_join(tables, programs, lists, shape, tasks, sums, target, codes, best):
-    """Return the number of matches of each task; with a `target`, note in `best` its least code on a match of each.
+@lean
+def count_join(tables, programs, lists, shape, tasks, sums, bindings, target, codes, best, totals):
+    """Add up the number of matches of each task; with a `target`, note in `best` its least code on a match of each.
 
     Parameters
     ----------
-    tables, programs, lists, shape, tasks, sums
+    tables, programs, lists, shape, tasks, sums, bindings
         See the named tuples and the page of this package. Lists have a node for each slot that is bound, and one more.
     target : int
         A slot, a root or one that is bound; -1 for none.
     codes, best : int64 (candidates,), (tasks,)
         A code for each candidate of the target, and the least one so far, for each task.
+    totals : (tasks,), of the kind of numbers
+        Zero; gets the numbers.
     """
     number = shape.cut.shape[0]
     given, size = tasks.fixed.shape[1], tables.events.shape[0]
-    zero = sums.unit[0]
-    totals = np.full(tasks.lo.shape[0], zero)
-    at, stop, used = np.zeros(number + 1, np.int64), np.zeros(number + 1, np.int64), np.zeros(number + 1, np.int64)
-    weight = np.full(number + 1, sums.unit[1])
-    bounds, remaining = np.zeros(number + 1, np.uint64), np.zeros(number + 1, np.uint64)
+    at, stop, used, weight = bindings.at, bindings.stop, bindings.used, bindings.weight
+    bounds, remaining = bindings.bound, bindings.remaining
+    weight[0] = sums.unit[1]
+    bounds[0] = NONE
     remaining[0] = shape.mask[0]
     free = NONE
     is_cut = False
@@ -353,9 +366,21 @@ def count_join(tables, programs, lists, shape, tasks, sums, target, codes, best)
         depth, entering = 0, True
         while depth >= 0:
             if depth == number:
-                found = _forest(tables, programs, lists, sums, shape, depth, bounds[depth], edges, target)
-                found = _times(sums, found, weight[depth])
-                totals[t] = _plus(sums, totals[t], found)
+                found = _forest(
+                    tables,
+                    programs,
+                    lists,
+                    sums,
+                    bindings.due,
+                    shape,
+                    depth,
+                    bounds[depth],
+                    edges,
+                    used[depth],
+                    target,
+                )
+                found = _times(sums.modulus[0], found, weight[depth])
+                totals[t] = _plus(sums.modulus[0], totals[t], found)
                 if target >= 0 and found > 0:
                     if is_cut:
                         for d in range(number):
@@ -388,7 +413,6 @@ def count_join(tables, programs, lists, shape, tasks, sums, target, codes, best)
                 np.int64(0), NO_END, edges, used[depth],
             )  # fmt: skip
             if used[depth + 1] >= 0:
-                weight[depth + 1] = _times(sums, weight[depth], sums.values[cand])
+                weight[depth + 1] = _times(sums.modulus[0], weight[depth], sums.values[cand])
                 depth, entering = depth + 1, True
         _met(sums, totals[t])
-    return totals

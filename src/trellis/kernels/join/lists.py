@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trellis.kernels.arrays import first_at_least, first_at_least_in
-from trellis.kernels.expression.program import MISFIT, TRUE, is_true
-from trellis.kernels.jit import njit
+from trellis.kernels.join.block import BLOCK, BlockScratch, lean, run_block
 
 EQUAL, GREATER, DIFFERENT = range(3)  # the code of the condition's second slot is ... that of its first
 PROGRAM, GAP = range(2)  # what is asked of several slots together
@@ -81,8 +80,10 @@ class JoinLists(NamedTuple):
         int64: the candidates of lists; it begins with all candidates in order.
     chosen
         int64 (slots + 1,): the event of each slot that has one; last, one that a NOT asks about.
-    whole, real, there
+    block
         Scratch of programs.
+    met
+        bool (`BLOCK`,): which events of a block a NOT forbids.
     state
         int64 (1,): 1 after a number has left 64 bits.
     """
@@ -91,42 +92,94 @@ class JoinLists(NamedTuple):
     high: np.ndarray
     pool: np.ndarray
     chosen: np.ndarray
-    whole: np.ndarray
-    real: np.ndarray
-    there: np.ndarray
+    block: BlockScratch
+    met: np.ndarray
     state: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@lean
 def holds(tables, c, end, slot, a, b):
     """Return whether the conditions from `c` to `end` hold for a candidate of `slot` and one of the other."""
-    codes, kinds = tables.codes, tables.kinds
     for i in range(c, end):
-        one, other = codes[i, a], codes[i, b]
-        kind = kinds[i]
-        if kind == EQUAL:
-            if one != other:
-                return False
-        elif kind == GREATER:
-            if tables.first[i] == slot:
-                if other <= one:
-                    return False
-            elif one <= other:
-                return False
-        elif one == other:
+        one, other = tables.codes[i, a], tables.codes[i, b]
+        kind = tables.kinds[i]
+        if kind == GREATER and tables.first[i] != slot:
+            one, other = other, one
+        met = one == other if kind == EQUAL else other > one if kind == GREATER else one != other
+        if not met:
             return False
     return True
 
 
-@njit(cache=True, nogil=True)
-def _true(programs, lists, program):
-    answer = is_true(programs, program, lists.chosen, 0, lists.whole, lists.real, lists.there)
-    if answer == MISFIT:
-        lists.state[0] = 1
-    return answer == TRUE
+@lean
+def _keep_coded(codes, kind, is_first, own, pool, first, last, to):
+    """Keep of a list, from `to` on, the candidates whose codes go with one; return where it ends."""
+    for i in range(first, last):
+        b = pool[i]
+        code = codes[b]
+        if kind != GREATER:
+            met = (code == own) == (kind == EQUAL)
+        elif is_first:
+            met = code > own
+        else:
+            met = code < own
+        pool[to] = b
+        to += met
+    return to
 
 
-@njit(cache=True, nogil=True)
+@lean
+def keep_pairs(tables, slot, cand, v, c, pool, first, last, own, used):
+    """Leave of the list of a slot what the conditions from `c` on allow beside a candidate of another slot.
+
+    From `own` on the pool is this node's. Return the list and where the pool is free.
+    """
+    events, event = tables.events, tables.events[cand]
+    if tables.distinct[slot, v]:
+        to = begins = used if first < own or last != used else first
+        for i in range(first, last):
+            b = pool[i]
+            pool[to] = b
+            to += events[b] != event
+        first, last, used = begins, to, to
+    for i in range(c, tables.pairs[slot, v, 1]):
+        begins = used if first < own or last != used else first
+        to = _keep_coded(
+            tables.codes[i], tables.kinds[i], tables.first[i] == slot, tables.codes[i, cand], pool, first, last, begins
+        )
+        first, last, used = begins, to, to
+    return first, last, used
+
+
+# --- What is asked of several slots -----------------------------------------------------------------------------------
+
+
+@lean
+def _any_forbidden(programs, lists, forbidden, slots, begin, end, i, high):
+    """Return whether a forbidden event from place `i` on, before `high`, meets all programs of a NOT."""
+    chosen, block, met = lists.chosen, lists.block, lists.met
+    while i < forbidden.shape[0] and forbidden[i] < high:
+        size = 0
+        while size < BLOCK and i < forbidden.shape[0] and forbidden[i] < high:
+            block.events[size] = forbidden[i]
+            met[size] = True
+            size += 1
+            i += 1
+        for program in range(begin, end):
+            row = run_block(programs, program, chosen, slots, size, block)
+            if row < 0:
+                lists.state[0] = 1
+                return True
+            for k in range(size):
+                at = k * block.stride[row]
+                met[k] &= block.there[row, at] and block.whole[row, at] == 1
+        for k in range(size):
+            if met[k]:
+                return True
+    return False
+
+
+@lean
 def _gap_is_free(tables, programs, lists, g, mask, edges):
     """Return whether no event that a NOT forbids lies in its gap, all slots of `mask` having events."""
     chosen = lists.chosen
@@ -152,36 +205,45 @@ def _gap_is_free(tables, programs, lists, g, mask, edges):
     begin, end = tables.gap_programs[g, 0], tables.gap_programs[g, 1]
     if begin == end:
         return False
-    forbidden = tables.gap_forbidden
-    behind = tables.gap_begins[g + 1]
-    for i in range(first_at_least(forbidden, tables.gap_begins[g], behind, low), behind):
-        if forbidden[i] >= high:
-            break
-        chosen[slots] = forbidden[i]
-        met = True
-        for program in range(begin, end):
-            if not _true(programs, lists, program):
-                met = False
-                break
-        if met:
-            return False
-    return True
+    i = first_at_least(tables.gap_forbidden, tables.gap_begins[g], tables.gap_begins[g + 1], low)
+    forbidden = tables.gap_forbidden[: tables.gap_begins[g + 1]]
+    return not _any_forbidden(programs, lists, forbidden, slots, begin, end, i, high)
 
 
-@njit(cache=True, nogil=True)
-def asked_holds(tables, programs, lists, h, edges):
-    """Return whether something that is asked of several slots holds for their events."""
-    if tables.asks[h] == PROGRAM:
-        return _true(programs, lists, tables.at[h])
-    return _gap_is_free(tables, programs, lists, tables.at[h], tables.masks[h], edges)
+@lean
+def keep_due(tables, programs, lists, h, slot, first, last, edges, own, used):
+    """Leave of the list of a slot what something holds for that is asked of it and of slots that have events.
 
-
-@njit(cache=True, nogil=True)
-def _keep_asked(tables, programs, lists, slot, bound, first, last, edges, own, used, last_bound):
-    """Leave of a list what meets all that is decided by its slot now; return the list and where the pool is free.
-
-    From `own` on the pool is this node's.
+    From `own` on the pool is this node's. Return the list and where the pool is free.
     """
+    pool, events, chosen, block = lists.pool, tables.events, lists.chosen, lists.block
+    begins = used if first < own or last != used else first
+    to = begins
+    if tables.asks[h] == GAP:
+        for i in range(first, last):
+            b = pool[i]
+            chosen[slot] = events[b]
+            pool[to] = b
+            to += _gap_is_free(tables, programs, lists, tables.at[h], tables.masks[h], edges)
+        return begins, to, to
+    for start in range(first, last, BLOCK):
+        size = min(BLOCK, last - start)
+        for k in range(size):
+            block.events[k] = events[pool[start + k]]
+        row = run_block(programs, tables.at[h], chosen, slot, size, block)
+        if row < 0:
+            lists.state[0] = 1
+            return begins, begins, begins
+        for k in range(size):
+            at = k * block.stride[row]
+            pool[to] = pool[start + k]
+            to += block.there[row, at] and block.whole[row, at] == 1
+    return begins, to, to
+
+
+@lean
+def _keep_decided(tables, programs, lists, slot, bound, first, last, edges, own, used, last_bound):
+    """Leave of a list what meets all that is decided by its slot now; return the list and where the pool is free."""
     bit = ONE << np.uint64(slot)
     for h in range(tables.masks.shape[0]):
         mask = tables.masks[h]
@@ -189,21 +251,11 @@ def _keep_asked(tables, programs, lists, slot, bound, first, last, edges, own, u
             continue
         if last_bound >= 0 and mask & (ONE << np.uint64(last_bound)) == NONE:
             continue  # decided before
-        begins, pool = used, lists.pool
-        if first >= own and last == used:
-            begins = first  # the list is this node's own
-        to = begins
-        for i in range(first, last):
-            b = pool[i]
-            lists.chosen[slot] = tables.events[b]
-            if asked_holds(tables, programs, lists, h, edges):
-                pool[to] = b
-                to += 1
-        first, last, used = begins, to, to
+        first, last, used = keep_due(tables, programs, lists, h, slot, first, last, edges, own, used)
     return first, last, used
 
 
-@njit(cache=True, nogil=True)
+@lean
 def begin_lists(tables, programs, lists, node, mask, free, lo, hi, edges, used):
     """Make the lists of slots before any takes an event; those of `free` are bounded by the edges alone.
 
@@ -217,14 +269,14 @@ def begin_lists(tables, programs, lists, node, mask, free, lo, hi, edges, used):
         begin, end = tables.begin[s], tables.begin[s + 1]
         first = first_at_least(tables.events, begin, end, edges[0] if free & bit else lo)
         last = first_at_least(tables.events, first, end, hi)
-        first, last, used = _keep_asked(tables, programs, lists, s, NONE, first, last, edges, own, used, -1)
+        first, last, used = _keep_decided(tables, programs, lists, s, NONE, first, last, edges, own, used, -1)
         if first == last:
             return -1
         lists.low[node, s], lists.high[node, s] = first, last
     return used
 
 
-@njit(cache=True, nogil=True)
+@lean
 def narrow(tables, programs, lists, parent, node, slot, cand, bound, remaining, lo, hi, edges, used):
     """Leave of the lists of the remaining slots what may go with a candidate that a slot takes.
 
@@ -257,20 +309,14 @@ def narrow(tables, programs, lists, parent, node, slot, cand, bound, remaining, 
                 b = runs[i]
                 if b >= last:
                     break
-                if (events[b] != event or not tables.distinct[slot, v]) and holds(tables, c + 1, end, slot, cand, b):
-                    pool[used] = b
-                    used += 1
+                pool[used] = b
+                used += 1
             first, last = begins, used
+            first, last, used = keep_pairs(tables, slot, cand, v, c + 1, pool, first, last, own, used)
         elif c < end or tables.distinct[slot, v]:
-            distinct, begins = tables.distinct[slot, v], used
-            for i in range(first, last):
-                b = pool[i]
-                if (events[b] != event or not distinct) and holds(tables, c, end, slot, cand, b):
-                    pool[used] = b
-                    used += 1
-            first, last = begins, used
+            first, last, used = keep_pairs(tables, slot, cand, v, c, pool, first, last, own, used)
         if tables.masks.shape[0]:
-            first, last, used = _keep_asked(tables, programs, lists, v, bound, first, last, edges, own, used, slot)
+            first, last, used = _keep_decided(tables, programs, lists, v, bound, first, last, edges, own, used, slot)
         if first == last:
             return -1
         low[node, v], high[node, v] = first, last

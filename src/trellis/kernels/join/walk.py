@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trellis.kernels.arrays import first_at_least_in
-from trellis.kernels.jit import njit
+from trellis.kernels.join.block import lean
 from trellis.kernels.join.lists import NONE, ONE, begin_lists, narrow
 
 DEPTH, USED, NODES, FULL = range(4)  # of `state`: the depth, ..., whether there was no room
@@ -79,7 +79,7 @@ class MatchRoom(NamedTuple):
     ends: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@lean
 def begin_walk(tables, programs, lists, levels, arms, lo, hi, from_event):
     """Begin a walk over the events `[lo, hi)` of a group, at results whose first event is not before `from_event`."""
     node, slots, size = 0, tables.begin.shape[0] - 1, tables.events.shape[0]
@@ -101,7 +101,7 @@ def begin_walk(tables, programs, lists, levels, arms, lo, hi, from_event):
     levels.emit[0] = node
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _next_event(tables, lists, levels, arms, begin, end, none):
     """Return the first event with which a node of a level may go on; `none` without one."""
     events, pool = tables.events, lists.pool
@@ -116,7 +116,7 @@ def _next_event(tables, lists, levels, arms, begin, end, none):
     return found
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _child(tables, programs, lists, levels, arms, n, s, node, variable, same, hi, edges, used):
     """Make the node that comes of binding the next candidate of a slot; return where the pool is free, or -1."""
     bit = ONE << np.uint64(s)
@@ -139,7 +139,7 @@ def _child(tables, programs, lists, levels, arms, n, s, node, variable, same, hi
     return free
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _level(tables, programs, lists, levels, arms, depth, event, hi, edges):
     """Make the nodes of the next depth: all ways to bind an event; return whether there are any."""
     begin, end = levels.base[depth], levels.base[depth + 1]
@@ -184,7 +184,7 @@ def _level(tables, programs, lists, levels, arms, depth, event, hi, edges):
     return True
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _is_result(levels, node, base):
     """Return whether a node has all its slots, and is the first of its class that has."""
     if levels.remaining[node] != NONE:
@@ -197,7 +197,7 @@ def _is_result(levels, node, base):
     return True
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _write(levels, node, depth, room, at):
     """Write the events and variables that lead to a node, before a place of the room."""
     for d in range(depth, 0, -1):
@@ -206,7 +206,7 @@ def _write(levels, node, depth, room, at):
         node = levels.parent[node]
 
 
-@njit(cache=True, nogil=True)
+@lean
 def next_matches(tables, programs, lists, levels, arms, lo, hi, skip, room):
     """Write the next results of a group, without the first `skip`, until there is no room for another.
 
@@ -284,7 +284,7 @@ def next_matches(tables, programs, lists, levels, arms, lo, hi, skip, room):
     return rows, skip
 
 
-@njit(cache=True, nogil=True)
+@lean
 def _pass_over(tables, lists, levels, begin, end, event):
     """Leave out an event at which no result may begin."""
     for n in range(begin, end):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
 from trellis.kernels.join import count as kernel
+from trellis.kernels.join.block import BLOCK, BlockScratch
 from trellis.kernels.join.lists import JoinLists
 from trellis.operators.exact import SMALL, reconstruct
 from trellis.operators.joins.shape import CountedShape, Shapes, Slots
@@ -109,9 +110,11 @@ class JoinCounter:
             own = kernel.JoinTasks(tasks.lo[some], tasks.hi[some], tasks.from_[some], tasks.to[some], given[some])
             lists, sums = self._lists(shape, tasks), self._sums(numbers)
             tables, programs = self.candidates.tables, self.candidates.programs.programs
-            found = kernel.count_join(
-                tables, programs, lists, shape.shape, own, sums, target, all_codes, all_best[some]
-            )
+            found = np.zeros(end - begin, numbers.type)
+            kernel.count_join(
+                tables, programs, lists, shape.shape, own, sums, self._bindings(shape, numbers), target, all_codes,
+                all_best[some], found,
+            )  # fmt: skip
             if lists.state[0]:
                 raise OverflowInCondition("a number that a condition computes leaves 64 bits")
             self.peak = max(self.peak, float(sums.peak[0]))
@@ -127,7 +130,13 @@ class JoinCounter:
     def _lists(self, shape: CountedShape, tasks: Tasks) -> JoinLists:
         number = self.candidates.number
         nodes = len(shape.shape.cut) + 1
-        return make_lists(self.candidates, nodes, nodes * self._reach(tasks), number)
+        return make_lists(self.candidates, nodes, (nodes + 1) * self._reach(tasks), number)
+
+    def _bindings(self, shape: CountedShape, numbers: Numbers) -> kernel.Bindings:
+        size = len(shape.shape.cut) + 1
+        whole, words = (lambda: np.zeros(size, np.int64)), (lambda: np.zeros(size, np.uint64))
+        due = np.zeros(len(self.candidates.due), np.int64)
+        return kernel.Bindings(whole(), whole(), whole(), np.zeros(size, numbers.type), words(), words(), due)
 
     def _reach(self, tasks: Tasks) -> int:
         """Return the most candidates that all lists of a task have together."""
@@ -269,5 +278,9 @@ def make_lists(candidates: JoinCandidates, nodes: int, room: int, number: int) -
     pool = np.empty(size + room + 1, np.int64)
     pool[:size] = np.arange(size)
     low, high = (np.zeros((nodes, number), np.int64) for _ in range(2))
-    scratch = candidates.programs.scratch()
-    return JoinLists(low, high, pool, np.full(number + 1, -1), *scratch, np.zeros(1, np.int64))
+    longest = candidates.programs.longest
+    block = BlockScratch(
+        np.zeros((longest, BLOCK), np.int64), np.zeros((longest, BLOCK)), np.zeros((longest, BLOCK), np.bool_),
+        np.zeros(longest, np.int64), np.zeros(BLOCK, np.int64),
+    )  # fmt: skip
+    return JoinLists(low, high, pool, np.full(number + 1, -1), block, np.zeros(BLOCK, np.bool_), np.zeros(1, np.int64))

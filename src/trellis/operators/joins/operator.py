@@ -32,6 +32,7 @@ from trellis.operators.weights import weigh
 from trellis.plan.plan import Plan
 
 MISSING = NONE - 1
+STEP = 5e-9  # seconds that a step of counting takes
 T = TypeVar("T")
 
 
@@ -53,7 +54,10 @@ class JoinOperator(QueryOperator):
 
     def __init__(self, plan: Plan, events: Slice, threads: int = 1, structure: JoinStructure | None = None) -> None:
         super().__init__(plan, events, threads)
-        self.structure = structure or JoinStructure(plan, events, threads)
+        self.structure = structure or self._make_structure()
+
+    def _make_structure(self) -> JoinStructure:
+        return JoinStructure(self.plan, self.events, self.threads)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again where it is needed."""
@@ -61,7 +65,7 @@ class JoinOperator(QueryOperator):
 
     def variant(self, plan: Plan, events: Slice) -> JoinOperator:
         """Return an operator for the same matches with other output."""
-        return JoinOperator(plan, events, self.threads, self.structure)
+        return type(self)(plan, events, self.threads, self.structure)
 
     @property
     def counts(self) -> Counts:
@@ -71,7 +75,8 @@ class JoinOperator(QueryOperator):
     def describe(self) -> dict[str, str]:
         """Say what the candidates are, and how each arm is counted."""
         candidates, shapes = self.structure.candidates, self.structure.counter.shapes
-        said = {}
+        said: dict[str, str] = {}
+        steps = 0.0
         for i, arm in enumerate(candidates.arms):
             sizes = ", ".join(f"{candidates.variable[s]} {len(candidates.of_slot[s]):,}" for s in arm.slots)
             parts = []
@@ -81,9 +86,20 @@ class JoinOperator(QueryOperator):
                 bound = ", ".join(candidates.variable[slot] for slot in counted.bound)
                 how = f"{bound} bound, sums over the others" if bound else "sums alone"
                 parts.append(f"{names}: {how}, about {counted.cost:,.0f} steps for each window")
+            steps += sum(shapes.of_part(part).cost for part in shapes.parts(arm)) * self._times(arm)
             said["candidates" if len(candidates.arms) == 1 else f"candidates_{i + 1}"] = sizes
             said["parts" if len(candidates.arms) == 1 else f"parts_{i + 1}"] = "; ".join(parts)
+        if candidates.residuals:
+            said["residuals"] = "; ".join(candidates.residuals)
+        said["expected"] = f"about {steps:.2g} steps to count, {max(steps * STEP, 0.001):.1g} seconds"
         return said
+
+    def _times(self, arm: SlotArm) -> int:
+        """Return how often an arm is counted: for each window, or for each event at which a span begins."""
+        counter = self.structure.counter
+        if not self.structure.candidates.is_span:
+            return len(self.events.groups)
+        return sum(len(self.structure.candidates.of_slot[slot]) for slot in counter.open_slots(arm, ()))
 
     # --- Aggregates -------------------------------------------------------------------------------------------
 

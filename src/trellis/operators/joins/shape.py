@@ -38,7 +38,7 @@ class Shapes:
         tables = candidates.tables
         self._conditions = tables.pairs[:, :, 1] - tables.pairs[:, :, 0]
         self._first = tables.pairs[:, :, 0]
-        self._masks = [test.mask for test in candidates.asked]
+        self._masks = [test.mask for test in candidates.due]
         self._covers = _covers(candidates.order)
         size = max(1, len(candidates.events))
         reach = float((candidates.events.until - np.arange(len(candidates.events))).mean()) if size > 1 else 1.0
@@ -59,7 +59,7 @@ class Shapes:
             if self._joined(u, v):
                 group[root(v)] = root(u)
         for mask in self._masks:
-            own = [slot for slot in arm.slots if mask >> slot & 1]
+            own = [slot for slot in arm.slots if mask >> slot & 1] if not mask & ~arm.mask else []
             for slot in own[1:]:
                 group[root(slot)] = root(own[0])
         return tuple(tuple(s for s in arm.slots if root(s) == r) for r in arm.slots if root(r) == r)
@@ -76,7 +76,7 @@ class Shapes:
                 edges = self._forest(tuple(s for s in rest if s not in cut), bits((*given, *cut)))
                 if edges is None:
                     continue
-                cost = self._cost(cut, edges)
+                cost = self._cost(rest, cut, edges)
                 if best is None or cost < best[0]:
                     best = cost, cut, edges
             if best is not None and len(best[1]) < number:
@@ -99,13 +99,15 @@ class Shapes:
 
     def _forest(self, left: Slots, bound: int) -> list[list[int]] | None:
         """Return the pairs that join slots when others are bound; None if these make a cycle, or more are asked of."""
-        asked = set()
+        due = set()
         for mask in self._masks:
-            open_ = [slot for slot in left if mask >> slot & 1 and not bound >> slot & 1]
-            if len(open_) > 2 and mask & ~(bits(left) | bound) == 0:
+            if mask & ~(bits(left) | bound):
+                continue  # of another part, or of slots that are left out
+            open_ = [slot for slot in left if mask >> slot & 1]
+            if len(open_) > 2:
                 return None
             if len(open_) == 2:
-                asked.add((open_[0], open_[1]))
+                due.add((open_[0], open_[1]))
         tree = {slot: slot for slot in left}
 
         def root(slot: int) -> int:
@@ -115,25 +117,35 @@ class Shapes:
 
         edges = []
         for u, v in combinations(left, 2):
-            if not self._joined(u, v) and (u, v) not in asked:
+            if not self._joined(u, v) and (u, v) not in due:
                 continue
             if root(u) == root(v):
                 return None
             tree[root(v)] = root(u)
             conditions = int(self._conditions[u, v])
-            how = SCAN if (u, v) in asked or conditions > 1 else CODE if conditions else TIME
+            how = SCAN if (u, v) in due or conditions > 1 else CODE if conditions else TIME
             order = int(self.candidates.order[u, v]) if self._covers[u, v] or how == SCAN else 0
             edges.append([u, v, how, order, int(self._first[u, v])])
         return edges
 
-    def _cost(self, cut: Slots, edges: list[list[int]]) -> float:
-        sums = 1.0
+    def _cost(self, rest: Slots, cut: Slots, edges: list[list[int]]) -> float:
+        """Return about how many steps a window takes: sums over the forest, and lists that bindings narrow."""
+        steps = 1.0
         for u, v, how, *_ in edges:
             a, b = self._sizes[u], self._sizes[v]
-            sums += a * b if how == SCAN else (a + b) * (log2(a + b) if how == CODE else 1.0)
-        for slot in cut:
-            sums *= self._sizes[slot]
-        return sums
+            steps += a * b if how == SCAN else (a + b) * (log2(a + b) if how == CODE else 1.0)
+        times, bound = 1.0, [-1]
+        for slot in sorted(cut, key=lambda one: self._sizes[one]):
+            times *= self._sizes[slot]
+            bound.append(slot)
+            waiting = [v for v in rest if v not in bound]
+            steps += sum(self._sizes[v] if self._filters(slot, v) else 1.0 for v in waiting)
+        return steps * times
+
+    def _filters(self, u: int, v: int) -> bool:
+        """Return whether an event of one slot leaves some candidates of the other, one by one."""
+        due = any(mask >> u & 1 and mask >> v & 1 for mask in self._masks)
+        return bool(self._conditions[u, v] or self.candidates.distinct[u, v] or due)
 
 
 def _covers(order: np.ndarray) -> np.ndarray:

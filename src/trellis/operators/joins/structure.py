@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
 
@@ -16,7 +15,8 @@ from numpy.typing import NDArray
 from trellis.errors import OverflowInCondition, TrellisError
 from trellis.events.slice import Slice
 from trellis.kernels.join import walk as kernel
-from trellis.operators.joins.counting import FirstEvents, JoinCounter, Tasks, make_lists
+from trellis.operators.batch import RANK_LIMIT
+from trellis.operators.joins.counting import JoinCounter, Tasks, make_lists
 from trellis.operators.joins.tables import JoinCandidates, SlotArm
 from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan
@@ -26,9 +26,9 @@ MOST_ROOM = 1 << 27  # candidates of all lists of a walk
 BATCH_ROWS = 1 << 16
 BATCH_VALUES = 1 << 18
 KEPT = 1 << 12  # beginnings of results whose continuations are remembered
-EVENTS, WAYS = 0, 1
 
 Ints = NDArray[np.int64]
+Numbered = NDArray[Any]  # whole numbers of 64 bits, or objects of any size
 Match = tuple[tuple[int, ...], tuple[int, ...]]  # events, and the codes of their variables
 
 
@@ -47,12 +47,29 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Continuations:
-    """The events with which a beginning goes on: how many results up to each, and the ways to bind it."""
+class Branch:
+    """The candidates of a slot with which a way goes on: their events, rising, and how many results each leads to."""
 
-    events: tuple[int, ...]
-    ends: tuple[int, ...]
-    ways: tuple[tuple[Way, ...], ...]
+    way: Way
+    slot: int
+    cands: Ints
+    events: Ints
+    numbers: Numbered
+
+    def at(self, event: int) -> Iterator[Way]:
+        """Yield the way that an event leads to, if there is a result with it."""
+        place = int(np.searchsorted(self.events, event))
+        if place < len(self.events) and self.events[place] == event and self.numbers[place]:
+            yield Way(self.way.arm, (*self.way.slots, self.slot), (*self.way.cands, int(self.cands[place])))
+
+
+@dataclass(frozen=True)
+class Continuations:
+    """The events with which a beginning goes on, rising, how many results there are up to each, and the branches."""
+
+    events: Ints
+    ends: Numbered
+    branches: tuple[Branch, ...]
 
 
 class JoinStructure:
@@ -101,41 +118,31 @@ class JoinStructure:
     # --- By rank ----------------------------------------------------------------------------------------------
 
     @cached_property
-    def firsts(self) -> tuple[list[int], list[int], list[int]]:
-        """Where the first events of each group begin; the first events; the results of the group up to each."""
+    def firsts(self) -> tuple[Ints, Ints, Numbered]:
+        """Where the first events of each group begin; the first events; the results of all groups up to each."""
         entries = list(self.counter.first_events(self.signed))
         groups = np.concatenate([np.empty(0, np.int64), *(one.tasks.group for one in entries)])
         events = np.concatenate([np.empty(0, np.int64), *(one.tasks.lo - 1 for one in entries)])
-        numbers = self._signed_counts(entries)
+        numbers: list[int] = []
+        if entries:
+            numbers = self.counter.exactly(
+                lambda kind: np.concatenate([self.counter.of_first(one, kind) for one in entries])
+            )
+        signs = np.repeat([one.arm.arm.sign for one in entries], [len(one.tasks) for one in entries])
         order = np.lexsort((events, groups))
-        found_groups: list[int] = []
-        found_events: list[int] = []
-        found: list[int] = []
-        for i in order.tolist():
-            if found_events and (found_groups[-1], found_events[-1]) == (groups[i], events[i]):
-                found[-1] += numbers[i]
-            else:
-                found_groups.append(int(groups[i]))
-                found_events.append(int(events[i]))
-                found.append(numbers[i])
-        begins = np.searchsorted(found_groups, np.arange(len(self.events.groups) + 1)).tolist()
-        ends = [end for a, b in pairwise(begins) for end in accumulate(found[a:b])]
-        return begins, found_events, ends
-
-    def _signed_counts(self, entries: Sequence[FirstEvents]) -> list[int]:
-        if not entries:
-            return []
-        found = self.counter.exactly(
-            lambda numbers: np.concatenate([self.counter.of_first(one, numbers) for one in entries])
-        )
-        signs = [one.arm.arm.sign for one in entries for _ in range(len(one.tasks))]
-        return [number * sign for number, sign in zip(found, signs, strict=True)]
+        groups, events = groups[order], events[order]
+        ends = _summed((_numbered(numbers) * signs)[order], (groups[1:] != groups[:-1]) | (events[1:] != events[:-1]))
+        new = np.append(True, (groups[1:] != groups[:-1]) | (events[1:] != events[:-1]))[: len(groups)]
+        begins = np.searchsorted(groups[new], np.arange(len(self.events.groups) + 1))
+        return begins, events[new], ends
 
     def first_of(self, group: int, rank: int) -> tuple[int, int]:
         """Return the first event of the result of a group with a rank, and its rank among those that begin there."""
         begins, events, ends = self.firsts
-        place = bisect_right(ends, rank, begins[group], begins[group + 1])
-        return events[place], rank - (ends[place - 1] if place > begins[group] else 0)
+        begin, end = int(begins[group]), int(begins[group + 1])
+        before = int(ends[begin - 1]) if begin else 0
+        place = bisect_right(ends, before + rank, begin, end)
+        return int(events[place]), before + rank - (int(ends[place - 1]) if place else 0)
 
     def unrank(self, group: int, rank: int) -> Match:
         """Return the result of a group that has a rank."""
@@ -149,9 +156,9 @@ class JoinStructure:
             rank -= len(complete)
             more = self._continued(group, tuple(way for way in ways if not way.complete))
             place = bisect_right(more.ends, rank)
-            rank -= more.ends[place - 1] if place else 0
-            events.append(more.events[place])
-            ways = more.ways[place]
+            rank -= int(more.ends[place - 1]) if place else 0
+            events.append(int(more.events[place]))
+            ways = tuple(way for branch in more.branches for way in branch.at(events[-1]))
 
     def _variables(self, way: Way) -> tuple[int, ...]:
         return tuple(self.codes[self.candidates.variable[slot]] for slot in way.slots)
@@ -179,7 +186,7 @@ class JoinStructure:
     def _continuations(self, group: int, ways: tuple[Way, ...]) -> Continuations:
         """Return the events with which ways to bind the same events go on."""
         tables, groups = self.candidates.tables, self.events.groups
-        found: dict[int, list[tuple[Way, int]]] = {}
+        found: list[Branch] = []
         for way in ways:
             last, first = int(tables.events[way.cands[-1]]), int(tables.events[way.cands[0]])
             end = int(groups.hi[group])
@@ -188,17 +195,16 @@ class JoinStructure:
                 own = self.candidates.of_slot[slot]
                 low, high = np.searchsorted(own, [last + 1, end])
                 cands = np.arange(low, high) + int(tables.begin[slot])
-                if not len(cands):
-                    continue
                 fixed = np.concatenate([np.tile(np.array(way.cands), (len(cands), 1)), cands.reshape(-1, 1)], axis=1)
                 longer = Way(way.arm, (*way.slots, slot), way.cands)
-                for i, number in enumerate(self._ways_on(group, longer, fixed)):
-                    if number:
-                        one = Way(way.arm, longer.slots, (*way.cands, int(cands[i])))
-                        found.setdefault(int(own[low + i]), []).append((one, number * way.arm.arm.sign))
-        events = sorted(found)
-        ends = accumulate(sum(number for _, number in found[event]) for event in events)
-        return Continuations(tuple(events), tuple(ends), tuple(tuple(w for w, _ in found[e]) for e in events))
+                numbers = _numbered(self._ways_on(group, longer, fixed)) * way.arm.arm.sign
+                found.append(Branch(way, slot, cands, own[low:high], numbers))
+        events = np.concatenate([branch.events for branch in found])
+        numbers = np.concatenate([branch.numbers for branch in found])
+        order = np.argsort(events, kind="stable")
+        differs = events[order][1:] != events[order][:-1]
+        new = np.append(True, differs)[: len(events)]
+        return Continuations(events[order][new], _summed(numbers[order], differs), tuple(found))
 
     # --- In order ---------------------------------------------------------------------------------------------
 
@@ -264,3 +270,16 @@ class JoinStructure:
             if rows:
                 end = room.ends[rows - 1]
                 yield room.positions[:end], room.variables[:end], room.ends[:rows]
+
+
+def _numbered(numbers: list[int]) -> Numbered:
+    """Return whole numbers as an array: of 64 bits, where even their sum fits these."""
+    return np.array(numbers, np.int64 if sum(map(abs, numbers)) < RANK_LIMIT else object)
+
+
+def _summed(numbers: Numbered, differs: NDArray[np.bool_]) -> Numbered:
+    """Return the sums of numbers up to the end of each run; the next one after a number differs, or does not."""
+    if not len(numbers):
+        return numbers
+    total = np.add.accumulate(numbers)
+    return total[np.append(differs, True)]

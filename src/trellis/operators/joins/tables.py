@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
 from trellis.events.adjacency import encode_rows, meets_condition
-from trellis.events.columns.program import ProgramTables, TooWide, compile_programs
+from trellis.events.columns.program import ProgramTables, TooWideForKernels, compile_programs
 from trellis.events.slice import Slice
 from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.join import lists as kernel
-from trellis.language.bound import Column, Condition, ConditionKind, Constant, Value, WindowKind
+from trellis.language.bound import Column, Condition, ConditionKind, Constant, Operation, Value, WindowKind, columns_of
 from trellis.language.schema import Kind
 from trellis.operators.contract import NotComparable
 from trellis.plan.join import FixedJoin, Gap, JoinArm, JoinTerm
 from trellis.plan.plan import Plan
 from trellis.plan.positions import of_neighbours
-from trellis.plan.relation import comparison
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -59,11 +58,12 @@ class PairTest:
     kind: int
     left: Ints
     right: Ints
+    condition: Condition | None = None
 
 
 @dataclass
 class AskedTest:
-    """What is asked of several slots together: a condition, or with `gap` a NOT, whose conditions come with it."""
+    """A test of several slots together: a condition, or with `gap` a NOT, whose conditions come with it."""
 
     mask: int
     value: Value | None = None
@@ -98,7 +98,7 @@ class JoinCandidates:
     variable: list[str] = field(default_factory=list)
     order: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 0), np.int8))
     pairs: list[PairTest] = field(default_factory=list)
-    asked: list[AskedTest] = field(default_factory=list)
+    due: list[AskedTest] = field(default_factory=list)
     residuals: dict[str, None] = field(default_factory=dict)
     _usable: Mapping[str, Flags] = field(default_factory=dict, repr=False)
     _ranges: dict[str, Range | None] = field(default_factory=dict, repr=False)
@@ -161,12 +161,12 @@ class JoinCandidates:
             u, v = (arm.slot(name) for name in term.variables)
             value = of_neighbours(term.condition.value, term.variables[0])
             pair = replace(term.condition, kind=ConditionKind.ADJACENT, value=value)
-            if comparison(value) is not None and self._add_pair(u, v, pair, keep):
+            if self._add_pair(u, v, pair, keep):
                 return
         mask = bits(arm.slot(name) for name in term.variables)
         self._check(term.condition.value)
         self.residuals[term.condition.text] = None
-        self.asked.append(AskedTest(mask, term.condition.value, arm=arm))
+        self.due.append(AskedTest(mask, term.condition.value, arm=arm))
 
     def _add_pair(self, u: int, v: int, condition: Condition, keep: list[Flags]) -> bool:
         """Add a condition as codes of two slots; return False if it cannot be decided so."""
@@ -178,13 +178,13 @@ class JoinCandidates:
         if one.key_next is not None and one.key_prev is not None:
             keep[u] &= one.key_prev >= 0
             keep[v] &= one.key_next >= 0
-            self.pairs.append(PairTest(u, v, kernel.EQUAL, one.key_prev, one.key_next))
+            self.pairs.append(PairTest(u, v, kernel.EQUAL, one.key_prev, one.key_next, condition))
         for above, below in zip(one.above, one.below, strict=True):
-            self.pairs.append(PairTest(u, v, kernel.GREATER, below, above))
+            self.pairs.append(PairTest(u, v, kernel.GREATER, below, above, condition))
         for after, before in zip(one.differ_next, one.differ_prev, strict=True):
             keep[u] &= before >= 0
             keep[v] &= after >= 0
-            self.pairs.append(PairTest(u, v, kernel.DIFFERENT, before, after))
+            self.pairs.append(PairTest(u, v, kernel.DIFFERENT, before, after, condition))
         return True
 
     def _add_gap(self, arm: SlotArm, gap: Gap) -> None:
@@ -202,7 +202,7 @@ class JoinCandidates:
             self._check(term.condition.value)
             self.residuals[term.condition.text] = None
         values = tuple(term.condition.value for term in own)
-        self.asked.append(AskedTest(bits(arm.slot(name) for name in names), gap=gap, arm=arm, values=values))
+        self.due.append(AskedTest(bits(arm.slot(name) for name in names), gap=gap, arm=arm, values=values))
 
     def _next_forbidden(self, absent: str) -> Ints:
         """Return for each event, and the one behind the last, the first from there on that a NOT forbids."""
@@ -211,8 +211,8 @@ class JoinCandidates:
         return np.append(np.minimum.accumulate(places[::-1])[::-1], size)
 
     def _check(self, value: Value) -> None:
-        """Refuse a condition that computes a number which may leave 64 bits."""
-        if not _fits(value, self._range_of):
+        """Refuse a condition that computes a number which may leave 64 bits, or by a function that programs lack."""
+        if not _is_program(value) or not _fits(value, self._range_of):
             raise NotComparable
 
     def _range_of(self, column: Column) -> Range | None:
@@ -282,7 +282,7 @@ class JoinCandidates:
     def programs(self) -> ProgramTables:
         """The conditions that are asked of events as they are; those of a NOT stand together."""
         values: list[tuple[Value, SlotArm]] = []
-        for test in self.asked:
+        for test in self.due:
             assert test.arm is not None
             values += [(value, test.arm) for value in ((test.value,) if test.value is not None else test.values)]
 
@@ -292,7 +292,7 @@ class JoinCandidates:
 
         try:
             return compile_programs([value for value, _ in values], slot, self.events.columns, len(self.events))
-        except TooWide:
+        except TooWideForKernels:
             raise NotComparable from None
 
     @cached_property
@@ -334,11 +334,11 @@ class JoinCandidates:
 
     def _asked_arrays(self) -> tuple[NDArray[np.generic], ...]:
         size = len(self.events)
-        gaps = [test for test in self.asked if test.gap is not None]
-        masks = np.array([test.mask for test in self.asked], np.uint64)
-        asks = np.array([kernel.PROGRAM if test.gap is None else kernel.GAP for test in self.asked], np.int64)
+        gaps = [test for test in self.due if test.gap is not None]
+        masks = np.array([test.mask for test in self.due], np.uint64)
+        asks = np.array([kernel.PROGRAM if test.gap is None else kernel.GAP for test in self.due], np.int64)
         at, ranges, program, gap = [], [], 0, 0
-        for test in self.asked:
+        for test in self.due:
             at.append(program if test.gap is None else gap)
             if test.gap is None:
                 program += 1
@@ -371,6 +371,18 @@ WHOLE = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
 RangeOf = Callable[[Column], Range | None]
 
 
+PROGRAMMED = frozenset(
+    (*"+-*/%=<>", "!=", "<=", ">=", "and", "or", "not", "is null", "like", "coalesce", "negative", "abs")
+)
+
+
+def _is_program(value: Value) -> bool:
+    """Return whether all that a value computes of several events has an instruction."""
+    if not isinstance(value, Operation) or len({c.var for c in columns_of(value)}) < 2:
+        return True
+    return value.function in PROGRAMMED and all(map(_is_program, value.arguments))
+
+
 def _fits(value: Value, range_of: RangeOf) -> bool:
     """Return whether no whole number that a value computes can leave 64 bits, nor a decimal 53."""
     try:
@@ -392,7 +404,7 @@ def _range(value: Value, range_of: RangeOf) -> Range | None:
     parts = [_range(argument, range_of) for argument in value.arguments]
     decimal = value.type.kind is Kind.DECIMAL
     if value.function not in ("+", "-", "*", "%", "negative", "abs", "coalesce"):
-        return None
+        return (-WIDEST, WIDEST - 1) if value.type.kind in (*WHOLE, Kind.DECIMAL) else None
     if not decimal and value.type.kind not in WHOLE:
         if any(argument.type.kind is Kind.DECIMAL for argument in value.arguments):
             _within([part for part in parts if part is not None], EXACT)

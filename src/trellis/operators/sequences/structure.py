@@ -162,24 +162,12 @@ class SequenceStructure:
 
     def tree(self, way: str = SWITCHED, shape: str = "best", hashed: bool = True) -> TreePlan:
         """Return a tree plan over the candidates."""
-        return TreePlan(self.leaves, way, shape, hashed, list(self._tiles()))
+        return TreePlan(self.leaves, way, shape, hashed, self._tiles())
 
-    def _tiles(self) -> Iterator[Tile]:
-        """Yield where a tree plan works: windows, or tiles of what begins at so many spans' worth of events."""
-        groups, size = self.events.groups, len(self.events)
+    def _tiles(self) -> list[Tile]:
+        """Return where a tree plan works; nowhere if HAVING leaves no match."""
         least, most = length_bounds(self.plan.bound.having)
-        if not least <= self.length <= most:
-            return
-        if self.plan.bound.window.kind is not WindowKind.SPAN:
-            for lo, hi in zip(groups.lo.tolist(), groups.hi.tolist(), strict=True):
-                yield lo, hi, hi, np.broadcast_to(np.int64(hi), size)
-            return
-        until = self.events.until
-        for lo, hi in zip(groups.lo.tolist(), groups.hi.tolist(), strict=True):
-            step = TILE * max(1, int((until[lo:hi] - np.arange(lo, hi)).mean())) if lo < hi else 1
-            for begin in range(lo, hi, step):
-                end = min(begin + step, hi)
-                yield begin, int(until[end - 1]), end, until
+        return list(tiles_of(self.plan, self.events)) if least <= self.length <= most else []
 
     def group_of(self, tile: int, begins: int) -> int:
         """Return the group of a tile that begins at an event."""
@@ -207,6 +195,21 @@ class TreeStructure(SequenceStructure):
         if max(totals, default=0.0) >= EXACT:
             return self.counts_by_walk()
         return [int(number) for number in totals]
+
+
+def tiles_of(plan: Plan, events: Slice) -> Iterator[Tile]:
+    """Yield where a tree plan works: windows, or tiles of what begins at so many spans' worth of events."""
+    groups, size = events.groups, len(events)
+    if plan.bound.window.kind is not WindowKind.SPAN:
+        for lo, hi in zip(groups.lo.tolist(), groups.hi.tolist(), strict=True):
+            yield lo, hi, hi, np.broadcast_to(np.int64(hi), size)
+        return
+    until = events.until
+    for lo, hi in zip(groups.lo.tolist(), groups.hi.tolist(), strict=True):
+        step = TILE * max(1, int((until[lo:hi] - np.arange(lo, hi)).mean())) if lo < hi else 1
+        for begin in range(lo, hi, step):
+            end = min(begin + step, hi)
+            yield begin, int(until[end - 1]), end, until
 
 
 def _last_of(flags: NDArray[np.bool_]) -> Ints:

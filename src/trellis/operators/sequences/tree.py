@@ -80,7 +80,7 @@ class TreeNode:
 
 
 @dataclass
-class _PartialMatches:
+class PartialMatches:
     """Partial matches by first event: a row of `table` for each variable, with places among its candidates."""
 
     table: Ints
@@ -91,8 +91,9 @@ class _PartialMatches:
     def __len__(self) -> int:
         return len(self.starts)
 
-    def taken(self, rows: Ints) -> _PartialMatches:
-        return _PartialMatches(self.table[:, rows], self.starts[rows], self.ends[rows], self.weights[rows])
+    def taken(self, rows: Ints) -> PartialMatches:
+        """Return some of them."""
+        return PartialMatches(self.table[:, rows], self.starts[rows], self.ends[rows], self.weights[rows])
 
 
 @dataclass(frozen=True)
@@ -206,25 +207,24 @@ class TreePlan:
             events = np.stack([self.leaves.of_variable[v][rows.table[v]] for v in range(self.leaves.number)])
             yield events[:, np.lexsort(events[::-1])].astype(np.int32)
 
-    def _run(self, node: TreeNode, tile: tuple[int, int, int], limits: Ints, counting: bool) -> _PartialMatches:
+    def _run(self, node: TreeNode, tile: tuple[int, int, int], limits: Ints, counting: bool) -> PartialMatches:
         """Return the rows of a node; where only their number counts, those that no node above can tell apart as one."""
         if node.left is None:
-            lo, hi, first_end = tile
-            return self._leaf(node, lo, first_end if node.first == 0 else hi)
+            return self._leaf(node, tile[0], self._first_end(node, tile))
         rows, _ = self._joined(node, tile, limits, counting)
         return self._merged(node, rows) if counting else rows
 
-    def _leaf(self, node: TreeNode, lo: int, hi: int) -> _PartialMatches:
+    def _leaf(self, node: TreeNode, lo: int, hi: int) -> PartialMatches:
         events = self.leaves.of_variable[node.first]
         begin, end = np.searchsorted(events, [lo, hi])
         node.rows += int(end - begin)
         node.tiles += 1
         here = events[begin:end]
-        return _PartialMatches(np.arange(begin, end).reshape(1, -1), here, here, np.ones(len(here)))
+        return PartialMatches(np.arange(begin, end).reshape(1, -1), here, here, np.ones(len(here)))
 
     def _joined(
         self, node: TreeNode, tile: tuple[int, int, int], limits: Ints, counting: bool
-    ) -> tuple[_PartialMatches, float]:
+    ) -> tuple[PartialMatches, float]:
         """Join the children of a node; return the rows (of the root, if they are not only counted) and their weight."""
         assert node.left is not None
         assert node.right is not None
@@ -234,11 +234,11 @@ class TreePlan:
         right = right.taken(order) if (np.diff(order) != 1).any() else right
         sides, kept = self._sides(node, left, right)
         left = left.taken(kept) if len(kept) < len(left) else left
-        after, until = self.leaves.later[left.ends], limits[left.starts]
+        after, until = self._after(node, left, limits), limits[left.starts]
         given = joins.LeftRows(after, until, left.weights)
         offered = joins.RightRows(right.starts, right.ends, right.weights)
         groups = None if self.way == PLAIN else self._groups(node, sides, left, right, after, until)
-        only_number = counting and node is self.root
+        only_number = counting and node is self.root and not self._must_hold(node, tile)
         room = 0 if only_number else 1 << 16
         while True:
             out = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -263,13 +263,42 @@ class TreePlan:
         node.tests += tests
         node.condensed += groups is not None
         a, b = (side[: 0 if only_number else found] for side in out)
-        rows = _PartialMatches(
-            np.concatenate([left.table[:, a], right.table[:, b]]), left.starts[a], right.ends[b],
+        rows = PartialMatches(
+            np.concatenate([left.table[:, a], right.table[:, b]]), *self._bounds(left, right, a, b),
             left.weights[a] * right.weights[b],
         )  # fmt: skip
+        if self._must_hold(node, tile):
+            rows = self._held(node, rows, tile)
+            weight = float(rows.weights.sum())
         return rows.taken(np.argsort(rows.starts, kind="stable")), weight
 
-    def _sides(self, node: TreeNode, left: _PartialMatches, right: _PartialMatches) -> tuple[_JoinSides, Ints]:
+    # --- Of sequences -----------------------------------------------------------------------------------------
+
+    def _first_end(self, node: TreeNode, tile: tuple[int, int, int]) -> int:
+        """Return the event behind the last that may be in a leaf's rows."""
+        return tile[2] if node.first == 0 else tile[1]
+
+    def _after(self, node: TreeNode, left: PartialMatches, limits: Ints) -> Ints:
+        """Return for each left row the first event at which a right one may begin."""
+        return self.leaves.later[left.ends]
+
+    def _bounds(self, left: PartialMatches, right: PartialMatches, a: Ints, b: Ints) -> tuple[Ints, Ints]:
+        """Return the first and last events of joined rows."""
+        return left.starts[a], right.ends[b]
+
+    def _must_hold(self, node: TreeNode, tile: tuple[int, int, int]) -> bool:
+        """Return whether the rows of a node are asked something more, one by one."""
+        return False
+
+    def _held(self, node: TreeNode, rows: PartialMatches, tile: tuple[int, int, int]) -> PartialMatches:
+        """Return the rows of a node for which that holds."""
+        return rows
+
+    def _told_apart(self, node: TreeNode, rows: PartialMatches) -> list[Ints]:
+        """Return more numbers in which rows must agree to be one."""
+        return []
+
+    def _sides(self, node: TreeNode, left: PartialMatches, right: PartialMatches) -> tuple[_JoinSides, Ints]:
         """Return the codes that the conditions of a node compare, and which rows of the left have a partner by key."""
         assert node.left is not None
         cut = node.left.last
@@ -295,7 +324,7 @@ class TreePlan:
     # --- Groups -----------------------------------------------------------------------------------------------
 
     def _groups(
-        self, node: TreeNode, sides: _JoinSides, left: _PartialMatches, right: _PartialMatches, after: Ints, until: Ints
+        self, node: TreeNode, sides: _JoinSides, left: PartialMatches, right: PartialMatches, after: Ints, until: Ints
     ) -> tuple[tuple[Ints, Ints, Ints], tuple[Ints, Ints, Ints], Ints] | None:
         """Return the groups of both sides, or None where it does not pay to make them."""
         assert node.left is not None
@@ -317,11 +346,11 @@ class TreePlan:
             by_code = np.searchsorted(found[1][0][0], np.arange(len(sides.by_code)))
         return found[0], found[1], by_code
 
-    def _merged(self, node: TreeNode, rows: _PartialMatches) -> _PartialMatches:
+    def _merged(self, node: TreeNode, rows: PartialMatches) -> PartialMatches:
         """Return one row for all that agree in first and last event and in what conditions above ask."""
         if self.way == PLAIN or node.last - node.first < 2:  # two events are the first and the last
             return rows
-        columns = [rows.starts, rows.ends]
+        columns = [rows.starts, rows.ends, *self._told_apart(node, rows)]
         for condition, v in self._outer(node):
             columns.append((condition.left if v == condition.earlier else condition.right)[rows.table[v - node.first]])
         codes = np.stack(columns[::-1])

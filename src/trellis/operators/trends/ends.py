@@ -182,9 +182,9 @@ class EndsSearch:
         assert found is not None
         return found
 
-    def _is_enough(self, found: list[PathBatch], following: pa.Scalar, start: int, limit: int) -> bool:
+    def _is_enough(self, known: list[PathBatch], following: pa.Scalar, start: int, limit: int) -> bool:
         """Return whether no trend from a start, the best of which has a certain key, comes before the best ones."""
-        paths = PathBatch.concat(found)
+        paths = PathBatch.concat(known)
         firsts = paths.firsts.astype(np.int64)
         values = self.key.values(firsts, paths.lasts.astype(np.int64))
         codes = self.key.sign * row_codes([pa.concat_arrays([values, pa.array([following.as_py()], values.type)])])
