@@ -52,13 +52,13 @@ def _listed(name: str, quick: bool) -> Table:
     trends = trellis.query(text).detect(table, event_id="id", max_trends=10**10)
     graph = (trends.operator.graph.offsets, trends.operator.graph.successors, trends.operator.graph.latest)
     _compare(trends, graph)
-    rows, values = walked(graph)
+    rows, values = depth_of_walk(graph)
 
     def timed(work: str, options: dict[str, Any]) -> Timing:
         warm = trends.batches(**options)
         return best_of(f"{name}, {work}", lambda: exhaust(trends, rows, options), quick=quick, warm=lambda: next(warm))
 
-    plain = best_of(f"{name}, plain walk", lambda: walked(graph), quick=quick)
+    plain = best_of(f"{name}, plain walk", lambda: depth_of_walk(graph), quick=quick)
     copy = best_of(f"{name}, copy", lambda: copied(rows, values), quick=quick)
     peers = [Peer("a plain depth-first walk in Numba, one thread, into buffers that are used again", plain)]
     limits = [Limit("NumPy copies the same bytes, one thread", copy)]
@@ -119,7 +119,7 @@ def _compare(trends: Any, graph: tuple[np.ndarray, ...]) -> None:
 # --- The peers --------------------------------------------------------------------------------------------------
 
 
-def walked(graph: tuple[np.ndarray, ...]) -> tuple[int, int]:
+def depth_of_walk(graph: tuple[np.ndarray, ...]) -> tuple[int, int]:
     """Write every trend, and return how many there are and how many events they name."""
     rows = values = 0
     for positions, ends in plain_batches(graph):

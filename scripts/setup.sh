@@ -62,4 +62,5 @@ fi
 echo "Installing the packages of requirements.lock (a few minutes the first time)." >&2
 install --require-hashes -r requirements.lock
 install --no-deps --no-build-isolation --editable .
-"$venv/bin/python" -m trellis.compiled build || stop "The kernels could not be compiled: see the message above."
+"$venv/bin/python" -m trellis.compiled build ||
+    echo "The kernels could not be compiled ahead: see the message above. They will be when they are needed." >&2

@@ -28,14 +28,14 @@ def main() -> None:
     )
     begin = time.process_time()
     trends = trellis.query(QUERY).detect(trades, time="ts", event_id="trade")
-    assert trends.count() == 4, trends.count()
-    assert trends.to_pandas()["length"].tolist() == [3, 3, 1]
+    assert trends.count() == 5, trends.count()
+    assert trends.to_pandas()["length"].tolist() == [3, 3, 2]
     seconds = time.process_time() - begin
     trades.to_parquet("trades.parquet")
     done = subprocess.run(
         [*COMMAND, "count", QUERY, "trades.parquet", "--engine", "local", "--quiet"], capture_output=True, text=True
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "4\n", ""), done
+    assert (done.returncode, done.stdout, done.stderr) == (0, "5\n", ""), done
     compiled = sorted(Path.home().rglob("*.nbc"))
     assert not compiled, compiled
     said = refusal(trades)

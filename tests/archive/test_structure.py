@@ -59,8 +59,8 @@ def test_however_it_was_made_it_is_as_defined(tmp_path: Path, fan_out: int, keys
     assert pieces.answerer.contents.keys.values == whole.answerer.contents.keys.values
     stored = whole.stored
     for name in [*"ABCDEF", "never"]:
-        walked = whole.tree.leaves_of(name, stored.entries, stored.filters.rows(), stored.filters.hashes)
-        assert (walked == stored.filters.has([name])).all()
+        depth_of_walk = whole.tree.leaves_of(name, stored.entries, stored.filters.rows(), stored.filters.hashes)
+        assert (depth_of_walk == stored.filters.has([name])).all()
 
 
 def test_events_of_one_time_get_their_places_when_later_ones_come(tmp_path: Path) -> None:

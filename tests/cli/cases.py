@@ -27,10 +27,15 @@ class Done:
     err: str
 
 
+def without_notice(text: str) -> str:
+    """Return what a command said but for the sentence about compiling, which a slow machine adds."""
+    return text.replace("Trellis: compiling, first time only.\n", "")
+
+
 def run(*arguments: str | Path) -> Done:
     """Run a command in this process."""
     result = CliRunner().invoke(app, [str(a) for a in arguments], prog_name="trellis")
-    return Done(result.exit_code, result.stdout, result.stderr)
+    return Done(result.exit_code, result.stdout, without_notice(result.stderr))
 
 
 def run_local(*arguments: str | Path) -> Done:
@@ -43,7 +48,7 @@ def run_process(*arguments: str | Path, **environment: str) -> Done:
     result = subprocess.run(
         [*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=300, env=os.environ | environment
     )
-    return Done(result.returncode, result.stdout, result.stderr)
+    return Done(result.returncode, result.stdout, without_notice(result.stderr))
 
 
 def start(*arguments: str | Path) -> subprocess.Popen[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.cases import COMMAND, RISING, Done, names_in
+from tests.cli.cases import COMMAND, RISING, Done, names_in, without_notice
 from trellis import caches
 from trellis.engines.spark.ship.shared import load, save
 from trellis.errors import DataError
@@ -46,7 +46,7 @@ def run_in(directory: Path, *command: str, **environment: str | None) -> Done:
     """Run a program in a directory; a variable that is None is not there."""
     env = {k: v for k, v in (dict(os.environ) | environment).items() if v is not None}
     done = subprocess.run(command, cwd=directory, env=env, capture_output=True, text=True, timeout=300, check=False)
-    return Done(done.returncode, done.stdout, done.stderr)
+    return Done(done.returncode, done.stdout, without_notice(done.stderr))
 
 
 @pytest.mark.parametrize("home", ["~", ".", ""])

@@ -22,12 +22,12 @@ def test_unranking_by_edges(least: int, most: int, every: bool) -> None:
     layers = np.zeros((0, 0, 2), np.uint64)
     if least > 1:
         layers = by_edges.layered_counts(arrays, 1, 2, hi - lo)
-    asked = np.array([[rank, 0] for rank in range(len(wanted) + 2)], np.uint64)
+    due = np.array([[rank, 0] for rank in range(len(wanted) + 2)], np.uint64)
     counts = by_edges.suffix_counts(arrays, 1, 2)
     assert counts[:, 0].tolist() == [
         len(naive.paths_of_task(graph, x, hi, single=True, every=every)) for x in range(lo, hi)
     ]
-    assert naive.ragged(*by_edges.unrank(asked, arrays, 1, counts, layers, least, most)) == [*wanted, (), ()]
+    assert naive.ragged(*by_edges.unrank(due, arrays, 1, counts, layers, least, most)) == [*wanted, (), ()]
 
 
 def random_window(seed: int, n: int, every: bool) -> tuple[IndexWindow, naive.Graph]:
@@ -58,11 +58,11 @@ def test_unranking_by_index_one_by_one_and_many_at_once(seed: int, every: bool, 
     assert heads[-1, 0] == len(wanted)
     blocks = by_index.sum_blocks(by_index.block_orders(window.place), window.place, counts)
     assert (by_index.unfold(blocks) == counts).all()
-    asked = np.array([[rank, 0] for rank in range(len(wanted))], np.int64)
-    assert naive.ragged(*by_index.unrank(asked, limbs, window, blocks, heads)) == wanted
+    due = np.array([[rank, 0] for rank in range(len(wanted))], np.int64)
+    assert naive.ragged(*by_index.unrank(due, limbs, window, blocks, heads)) == wanted
     order = np.argsort(window.place, kind="stable").astype(np.int32)
-    log, log_at = many.unrank_many(asked, limbs, order, window, counts)
-    events, ends = np.empty(len(log), np.int32), np.zeros(len(asked), np.int64)
+    log, log_at = many.unrank_many(due, limbs, order, window, counts)
+    events, ends = np.empty(len(log), np.int32), np.zeros(len(due), np.int64)
     many.collect(log, log_at, 0, 0, events, ends)
     assert naive.ragged(events, ends) == wanted
 

@@ -78,7 +78,7 @@ def _without_rows(given: Any) -> Any:
 
 
 def _difference(ours: Schema, theirs: Schema) -> str:
-    """Return what differs first between two schemas, in a few words."""
+    """Return the first difference between two schemas, in a few words."""
     for mine, other in zip(ours.tables, theirs.tables, strict=False):
         for name in [*mine.columns, *other.columns]:
             if mine.columns.get(name) != other.columns.get(name):

@@ -71,6 +71,8 @@ def _build(fresh: Path, verbose: bool) -> None:
         step()
         if verbose:
             print(f"{time.process_time() - begin:6.2f} s  {name}", file=sys.stderr)
+    if _made_of() != made_of:
+        raise SystemExit("The kernels changed while they were compiled: run this again.")
     (fresh / MADE_OF).write_text(made_of)
 
 

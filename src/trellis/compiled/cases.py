@@ -19,98 +19,110 @@ NEARBY = f"{RISING} AND s[i].ts - s[i-1].ts <= 5 min"
 
 
 @dataclass(frozen=True)
-class Case:
+class KernelCase:
     """A query over some sample events, and what is asked of its results besides their number and their rows."""
 
     events: str
     query: str
-    asked: tuple[str, ...] = ()
+    due: tuple[str, ...] = ()
     options: dict[str, Any] = field(default_factory=dict)
 
 
 CASES = (
     # One Kleene variable: conditions on neighbours, by index and by edges
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} RETURN s.price, s", ("counts", "first")),
-    Case(
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} RETURN s.price, s", ("counts", "first")),
+    KernelCase(
         "stock", "PATTERN Stock+ s[] WHERE [name] AND s[i].price > 1.02 * s[i-1].price HAVING LENGTH >= 2", ("sample",)
     ),
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {NEARBY} AND s.volume > 100 LIMIT 5"),
-    Case("stock", "PATTERN Stock+ s[] WHERE [name] AND s[i].price != s[i-1].price REPORT any LIMIT 5"),
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} AND s[i].volume > s[i-1].volume LIMIT 9"),
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} REPORT any LIMIT 2 OFFSET 4", ("sample",)),
-    Case("numbers", f"PATTERN E+ s[] WHERE {RISING}", ("explode",)),
-    Case("numbers", "PATTERN E+ s[] WHERE s[i].price > 2 * s[i-1].price"),
-    Case("numbers", "PATTERN E+ s[] WHERE s.kind = 'a' HAVING LENGTH = 1 REPORT any"),
-    Case("numbers", "PATTERN E+ s[] WHERE s[i].kind = s[i-1].kind AND s[i].price > s[i-1].price"),
-    Case("kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest LIMIT 5", ("sample",)),
-    Case("stock", "PATTERN Stock+ s[] WHERE [name] AND ABS(s[i].price - s[i-1].price) < 2 LIMIT 5"),
-    Case("stock", "PATTERN Stock+ s[] WHERE [name] AND (s[i].price > s[i-1].price OR s[i].volume = 0) LIMIT 5"),
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {NEARBY} AND s.volume > 100 LIMIT 5"),
+    KernelCase("stock", "PATTERN Stock+ s[] WHERE [name] AND s[i].price != s[i-1].price REPORT any LIMIT 5"),
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} AND s[i].volume > s[i-1].volume LIMIT 9"),
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} REPORT any LIMIT 2 OFFSET 4", ("sample",)),
+    KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING}", ("explode",)),
+    KernelCase("numbers", "PATTERN E+ s[] WHERE s[i].price > 2 * s[i-1].price"),
+    KernelCase("numbers", "PATTERN E+ s[] WHERE s.kind = 'a' HAVING LENGTH = 1 REPORT any"),
+    KernelCase("numbers", "PATTERN E+ s[] WHERE s[i].kind = s[i-1].kind AND s[i].price > s[i-1].price"),
+    KernelCase("kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest LIMIT 5", ("sample",)),
+    KernelCase("stock", "PATTERN Stock+ s[] WHERE [name] AND ABS(s[i].price - s[i-1].price) < 2 LIMIT 5"),
+    KernelCase("stock", "PATTERN Stock+ s[] WHERE [name] AND (s[i].price > s[i-1].price OR s[i].volume = 0) LIMIT 5"),
     # Windows and spans
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} {HOPPING}", ("first", "sample")),
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} WITHIN 20 s"),
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {NEARBY} {HOPPING}"),
-    Case("numbers", f"PATTERN E+ s[] WHERE {RISING} WITHIN 5 SLIDE 5"),
-    Case("numbers", f"PATTERN E+ s[] WHERE {RISING} WITHIN 3"),
-    Case("kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest HAVING LENGTH >= 3 WITHIN 1 day"),
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} {HOPPING}", ("first", "sample")),
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} WITHIN 20 s"),
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {NEARBY} {HOPPING}"),
+    KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING} WITHIN 5 SLIDE 5"),
+    KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING} WITHIN 3"),
+    KernelCase("kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest HAVING LENGTH >= 3 WITHIN 1 day"),
     # REPORT, SELECT
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} REPORT maximal", ("sample",)),
-    Case(
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} REPORT maximal", ("sample",)),
+    KernelCase(
         "stock",
         f"PATTERN Stock+ s[] WHERE [name] AND {RISING} HAVING LENGTH >= 2 REPORT maximal {HOPPING}",
     ),
-    Case("numbers", f"PATTERN E+ s[] WHERE {RISING} HAVING LENGTH = 2 REPORT maximal"),
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} SELECT skip-till-next"),
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} SELECT contiguous"),
+    KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING} HAVING LENGTH = 2 REPORT maximal"),
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} SELECT skip-till-next"),
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} SELECT contiguous"),
     # Aggregates
-    Case(
+    KernelCase(
         "stock",
         f"PATTERN Stock+ s[] WHERE [name] AND {RISING} "
         "AGGREGATE COUNT(*), COUNT(s), SUM(s.price), AVG(s.price), MIN(s.volume), MAX(LENGTH)",
     ),
-    Case("numbers", f"PATTERN E+ s[] WHERE {RISING} AGGREGATE COUNT(*), SUM(s.price), AVG(s.price), MAX(LENGTH)"),
-    Case(
+    KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING} AGGREGATE COUNT(*), SUM(s.price), AVG(s.price), MAX(LENGTH)"),
+    KernelCase(
         "stock",
         f"PATTERN Stock+ s[] WHERE [name] AND {RISING} {HOPPING} AGGREGATE COUNT(*), AVG(s.price)",
     ),
-    Case("numbers", f"PATTERN E+ s[] WHERE {RISING} RETURN s, AVG(s.price), LAST(s).price - FIRST(s).price AS gain"),
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} RETURN SUM(s.price), MIN(s.price), AVG(s.volume)"),
+    KernelCase(
+        "numbers", f"PATTERN E+ s[] WHERE {RISING} RETURN s, AVG(s.price), LAST(s).price - FIRST(s).price AS gain"
+    ),
+    KernelCase(
+        "stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} RETURN SUM(s.price), MIN(s.price), AVG(s.volume)"
+    ),
     # The best
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} ORDER BY LENGTH DESC LIMIT 3", ("top",)),
-    Case("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} ORDER BY SUM(s.price) DESC LIMIT 3 PER WINDOW"),
-    Case(
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} ORDER BY LENGTH DESC LIMIT 3", ("top",)),
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} ORDER BY SUM(s.price) DESC LIMIT 3 PER WINDOW"),
+    KernelCase(
         "stock",
         f"PATTERN Stock+ s[] WHERE [name] AND {RISING} {HOPPING} "
         "RETURN s.price AS prices ORDER BY LENGTH DESC LIMIT 1 PER WINDOW",
     ),
-    Case("many", f"PATTERN Stock+ s[] WHERE {RISING} ORDER BY LENGTH DESC LIMIT 3"),
-    Case("many", f"PATTERN Stock+ s[] WHERE {RISING} REPORT any ORDER BY SUM(s.price) LIMIT 2", ("trend", "sample")),
-    Case("kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest WITHIN 1 week SLIDE 1 day ORDER BY LENGTH LIMIT 1"),
+    KernelCase("many", f"PATTERN Stock+ s[] WHERE {RISING} ORDER BY LENGTH DESC LIMIT 3"),
+    KernelCase(
+        "many", f"PATTERN Stock+ s[] WHERE {RISING} REPORT any ORDER BY SUM(s.price) LIMIT 2", ("trend", "sample")
+    ),
+    KernelCase(
+        "kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest WITHIN 1 week SLIDE 1 day ORDER BY LENGTH LIMIT 1"
+    ),
     # Several variables
-    Case("types", "PATTERN SEQ(A a, B b) WHERE b.price > a.price"),
-    Case("types", "PATTERN SEQ(A+ a[], B b) WHERE [kind] WITHIN 10", ("sample",)),
-    Case("types", "PATTERN SEQ(A a, NOT(B x), C+ c[]) WHERE c.price < NEXT(c).price AND c.price > a.price WITHIN 10"),
-    Case("types", "PATTERN SEQ(A a, AND(B b, C c)) AGGREGATE COUNT(*), AVG(b.price), MAX(LENGTH)"),
-    Case("types", "PATTERN SEQ(A a, AND(B b, C c))"),
-    Case("types", "PATTERN SEQ(A a, OR(B b, C c)) WITHIN 10 SLIDE 5"),
-    Case("types", "PATTERN SEQ(A a, C+ c[]) WHERE LAST(c).price > 2 * a.price AND c[2].price < 15"),
-    Case(
+    KernelCase("types", "PATTERN SEQ(A a, B b) WHERE b.price > a.price"),
+    KernelCase("types", "PATTERN SEQ(A+ a[], B b) WHERE [kind] WITHIN 10", ("sample",)),
+    KernelCase(
+        "types", "PATTERN SEQ(A a, NOT(B x), C+ c[]) WHERE c.price < NEXT(c).price AND c.price > a.price WITHIN 10"
+    ),
+    KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c)) AGGREGATE COUNT(*), AVG(b.price), MAX(LENGTH)"),
+    KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c))"),
+    KernelCase("types", "PATTERN SEQ(A a, OR(B b, C c)) WITHIN 10 SLIDE 5"),
+    KernelCase("types", "PATTERN SEQ(A a, C+ c[]) WHERE LAST(c).price > 2 * a.price AND c[2].price < 15"),
+    KernelCase(
         "types", "PATTERN SEQ(A a, B b, C c) WHERE c.price > a.price AND 2 * b.price < c.price + a.price", ("sample",)
     ),
-    Case("types", "PATTERN SEQ(A a, NOT(B x), C c) WHERE a.kind = c.kind AND x.price > a.price WITHIN 10 SLIDE 5"),
+    KernelCase(
+        "types", "PATTERN SEQ(A a, NOT(B x), C c) WHERE a.kind = c.kind AND x.price > a.price WITHIN 10 SLIDE 5"
+    ),
     # Fixed sequences
-    Case(
+    KernelCase(
         "stock",
         "PATTERN T1; T2; T3 WHERE T1.name = T3.name AND T2.name = 'Google' AND T1.price > T2.price "
         "AND T3.price < T2.price WITHIN 30 s",
         ("sample",),
     ),
-    Case("numbers", "PATTERN T1; T2; T3 WHERE T1.kind = T3.kind AND T1.price > T2.price", ("sample",)),
-    Case("numbers", "PATTERN T1; T2 WHERE T1.price > T2.price WITHIN 9 AGGREGATE COUNT(*), MAX(T1.price)"),
+    KernelCase("numbers", "PATTERN T1; T2; T3 WHERE T1.kind = T3.kind AND T1.price > T2.price", ("sample",)),
+    KernelCase("numbers", "PATTERN T1; T2 WHERE T1.price > T2.price WITHIN 9 AGGREGATE COUNT(*), MAX(T1.price)"),
 )
 """All of them; each is counted and listed."""
 
 
-def run(case: Case) -> None:
+def run(case: KernelCase) -> None:
     """Count and list the results of a case, and ask what else it asks."""
     import trellis
 
@@ -129,7 +141,7 @@ def run(case: Case) -> None:
     }
     if total <= 1_000_000 or "LIMIT" in case.query:
         found.to_arrow()
-    for name in case.asked:
+    for name in case.due:
         asks[name]()
 
 
@@ -193,7 +205,7 @@ def _graphs() -> None:
         execute(program, edges)
 
 
-def _network() -> None:
+def _social_queries() -> None:
     from trellis.io.generate.social import lines_of, social
     from trellis.papers.debs2016 import posts
 
@@ -201,7 +213,7 @@ def _network() -> None:
     posts(lines_of(files["posts"]), lines_of(files["comments"]))
 
 
-OTHERS = (_arrivals, _history, _graphs, _network)
+OTHERS = (_arrivals, _history, _graphs, _social_queries)
 
 
 def steps() -> Iterator[tuple[str, Callable[[], None]]]:

@@ -47,7 +47,7 @@ def processor() -> str:
 
 
 def versions() -> str:
-    """Return what compiled code depends on besides its sources, as the name of a directory."""
+    """Return the versions that compiled code depends on besides its sources, as the name of a directory."""
     python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
     tools = f"numba-{numba.__version__}-llvmlite-{llvmlite.__version__}-numpy-{np.__version__}"
     return f"{python}-{tools}-{sys.platform}-{os.uname().machine}-{processor()}"
@@ -103,7 +103,7 @@ def _imported(file: Path) -> frozenset[Path]:
 # --- Files ------------------------------------------------------------------------------------------------------
 
 
-class _Kept(IndexDataCacheFile):
+class _OwnCacheFile(IndexDataCacheFile):
     """The specialisations of a kernel that this machine has compiled."""
 
     def _load_index(self) -> dict[Any, str]:
@@ -113,14 +113,14 @@ class _Kept(IndexDataCacheFile):
             return {}  # written by another version, with other classes: it is written anew
 
     def load(self, key: Any) -> Any:
-        """Return what is kept for the types of arguments; None if there is nothing, or it cannot be read."""
+        """Return the code for the types of arguments; None if there is nothing, or it cannot be read."""
         try:
             return super().load(key)
         except _DAMAGE:
             return None
 
 
-class _Shipped(_Kept):
+class _Shipped(_OwnCacheFile):
     """The specialisations of a kernel that ship; compressed."""
 
     def _load_data(self, name: str) -> Any:
@@ -161,7 +161,7 @@ class KernelCache(Cache):
         self._impl = self._impl_class(self._py_func)
         self._cache_path = self._impl.locator.get_cache_path()
         name, source = self._impl.filename_base, stamp(self._source)
-        self._cache_file: Any = _Kept(self._cache_path, name, source)
+        self._cache_file: Any = _OwnCacheFile(self._cache_path, name, source)
         self._shipped = _Shipped(self._shipped_path(SHIPPED / versions()), name, source) if can_run_shipped() else None
         if os.environ.get(FOR_BUILDING):
             self._shipped = None

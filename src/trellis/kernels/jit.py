@@ -32,7 +32,7 @@ _told = threading.Event()
 
 
 class KernelFlags(compiler.Flags):
-    """What a function is compiled with; equal where whatever it calls is compiled alike.
+    """The flags that a function is compiled with; equal where whatever it calls is compiled alike.
 
     Numba keeps what it has compiled of its own functions by the flags of their callers: an entry and an inner function,
     or one that releases the GIL and one that need not, would have them compiled twice.

@@ -67,7 +67,7 @@ class Builder:
         self.text = text
 
     def built(self, tree: Tree[Any]) -> Any:
-        """Return what a tree stands for; the tree of what its parts stand for where there is no method of its rule."""
+        """Return the node for a tree; without a method of its rule, the tree of its parts' nodes."""
         parts = [self.built(part) if isinstance(part, Tree) else part for part in tree.children]
         method = getattr(self, tree.data, None)
         return Tree(tree.data, parts, tree.meta) if method is None else method(tree.meta, parts)

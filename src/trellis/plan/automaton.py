@@ -206,7 +206,7 @@ class LazyAutomaton:
         return len(self._rests)
 
     def remainder(self, state: int) -> Remainder:
-        """Return what remains to be matched in a state."""
+        """Return the rest of the pattern in a state."""
         return self._rests[state]
 
     def _transitions(self, state: int) -> tuple[Transition, ...]:

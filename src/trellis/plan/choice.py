@@ -21,7 +21,7 @@ from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
 from trellis.plan.positions import position_graph
 from trellis.plan.relation import cost_text, index_text, relation_of
-from trellis.plan.sequence import fixed_sequence, sequence_texts, walked
+from trellis.plan.sequence import depth_of_walk, fixed_sequence, sequence_texts
 from trellis.plan.settings import AlgorithmSettings
 from trellis.plan.spec import AUTO, OperatorSpec
 
@@ -178,7 +178,7 @@ def _binds_fewer(plan: Plan) -> bool:
     sequence, join = plan.sequence, plan.join
     if sequence is None or join is None or plan.bound.window.kind is not WindowKind.WHOLE or any(sequence.absent):
         return False
-    return not sequence.partition and least_bound(join) < walked(sequence)
+    return not sequence.partition and least_bound(join) < depth_of_walk(sequence)
 
 
 def _sequence(plan: Plan, algorithm: str) -> OperatorSpec:

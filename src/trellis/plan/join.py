@@ -154,7 +154,7 @@ def _covers(arm: JoinArm) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ArmPart:
     """A part of a pattern, one arm of each OR; ends of gaps that its neighbours bound are None."""
 
     variables: Names = ()
@@ -174,13 +174,13 @@ def _number_of_arms(pattern: s.Pattern) -> int:
     return 1
 
 
-def _parts(pattern: s.Pattern) -> Iterator[_Part]:
+def _parts(pattern: s.Pattern) -> Iterator[_ArmPart]:
     """Yield a pattern with one arm of each OR."""
     match pattern:
         case s.Single(var=var):
-            yield _Part((var,))
+            yield _ArmPart((var,))
         case s.Absent(events=events):
-            yield _Part(gaps=tuple((event.var, None, None) for event in events))
+            yield _ArmPart(gaps=tuple((event.var, None, None) for event in events))
         case s.Or(arms=arms):
             for arm in arms:
                 yield from _parts(arm)
@@ -194,14 +194,14 @@ def _parts(pattern: s.Pattern) -> Iterator[_Part]:
             raise AssertionError(pattern)
 
 
-def _beside(parts: Iterable[_Part]) -> _Part:
-    whole = _Part()
+def _beside(parts: Iterable[_ArmPart]) -> _ArmPart:
+    whole = _ArmPart()
     for part in parts:
-        whole = _Part(whole.variables + part.variables, whole.order | part.order, whole.gaps + part.gaps)
+        whole = _ArmPart(whole.variables + part.variables, whole.order | part.order, whole.gaps + part.gaps)
     return whole
 
 
-def _in_turn(parts: tuple[_Part, ...]) -> _Part:
+def _in_turn(parts: tuple[_ArmPart, ...]) -> _ArmPart:
     """Return parts one after another: the open ends of their gaps are their neighbours."""
     taking = [i for i, part in enumerate(parts) if part.variables]
     variables: Names = ()
@@ -214,10 +214,10 @@ def _in_turn(parts: tuple[_Part, ...]) -> _Part:
             gaps.append((absent, before if after is None else after, behind if until is None else until))
         order |= part.order | {(one, other) for one in variables for other in part.variables}
         variables += part.variables
-    return _Part(variables, frozenset(order), tuple(gaps))
+    return _ArmPart(variables, frozenset(order), tuple(gaps))
 
 
-def _made(part: _Part, bound: BoundQuery, codes: dict[str, int]) -> JoinArm:
+def _made(part: _ArmPart, bound: BoundQuery, codes: dict[str, int]) -> JoinArm:
     variables = tuple(sorted(part.variables, key=codes.__getitem__))
     gaps = tuple(
         Gap(absent, _outermost(after or (), part.order, last=True), _outermost(before or (), part.order, last=False))
@@ -261,7 +261,7 @@ def _of_single(value: Value) -> Value:
 
 
 def _common(arms: tuple[JoinArm, ...]) -> Iterator[JoinArm]:
-    """Yield what arms of the same variables have in common: it is counted for each of them, and once is right."""
+    """Yield the common part of arms of the same variables: it is counted for each of them, and once is right."""
     for number in range(2, min(len(arms), MOST_ALIKE) + 1):
         for some in combinations(arms, number):
             if len({frozenset(arm.variables) for arm in some}) > 1:

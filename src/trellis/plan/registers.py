@@ -1,4 +1,4 @@
-"""What a match so far must remember for the conditions that can still be asked of it: its registers.
+"""The registers of a match so far: the events that conditions which can still be asked must remember.
 
 A condition that names several variables holds if it is true for every combination of their events (and of consecutive
 events, where it speaks of those). Of a variable that it names by one event that event is remembered; of one all of

@@ -89,7 +89,7 @@ def _partition(
     return tuple(found.items())
 
 
-def walked(sequence: FixedSequence) -> int:
+def depth_of_walk(sequence: FixedSequence) -> int:
     """Return how many variables a walk binds to count."""
     gaps = [v - 1 for v, absent in enumerate(sequence.absent[:-1]) if v and absent]
     asked = max([*gaps, *(v for v, _ in sequence.pairs)], default=0)
@@ -101,7 +101,7 @@ def sequence_texts(sequence: FixedSequence) -> dict[str, str]:
     names = sequence.variables
     joined = [f"{names[v]} and {names[w]}" for v, w in sorted(sequence.pairs)]
     more = [f"`{condition.text}` holds for {condition.variables[0]} too" for condition in sequence.inferred]
-    behind = names[walked(sequence) - 1]
+    behind = names[depth_of_walk(sequence) - 1]
     return {
         "candidates": "an event is a candidate for a variable; those without a partner in reach are left out first"
         + "".join(f"; {text}" for text in more),

@@ -110,11 +110,11 @@ ASKED = [
 @pytest.mark.parametrize("text", ASKED)
 @pytest.mark.parametrize("algorithm", ["tree", "condensed"])
 def test_trees_find_what_the_walk_does(text: str, algorithm: str) -> None:
-    walked, tree = detect(text), detect(text, algorithm=algorithm)
+    depth_of_walk, tree = detect(text), detect(text, algorithm=algorithm)
     assert isinstance(tree.operator, JoinTreeOperator)
-    assert tree.count() == walked.count() > 0
-    assert tree.to_arrow().equals(walked.to_arrow())
-    assert tree.aggregate("sum(a.x)") == walked.aggregate("sum(a.x)")
+    assert tree.count() == depth_of_walk.count() > 0
+    assert tree.to_arrow().equals(depth_of_walk.to_arrow())
+    assert tree.aggregate("sum(a.x)") == depth_of_walk.aggregate("sum(a.x)")
     assert "terms" in tree.operator.describe()["tree_plan"] or "rows expected" in tree.operator.describe()["tree_plan"]
 
 

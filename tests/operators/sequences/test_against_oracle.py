@@ -81,10 +81,10 @@ def test_a_sweep_counts_what_the_walk_does(always: None, drawn: Case) -> None:
     walker = walk.Walker(operator.leaves, operator.structure.tasks)
     if walker._star is None:
         return
-    walked = walker.count(0.0, 0.0)
+    depth_of_walk = walker.count(0.0, 0.0)
     walker.sweeps = True
-    assert walker.count(0.0, 0.0).tolist() == walked.tolist()
-    assert (walker.count(np.uint64(0), np.uint64(7)) == walked.astype(np.uint64) % 7).all()
+    assert walker.count(0.0, 0.0).tolist() == depth_of_walk.tolist()
+    assert (walker.count(np.uint64(0), np.uint64(7)) == depth_of_walk.astype(np.uint64) % 7).all()
 
 
 def test_a_long_window_is_counted_by_a_sweep() -> None:

@@ -127,11 +127,11 @@ def test_the_operator_is_the_one_named() -> None:
 
 @pytest.mark.parametrize("algorithm", ["tree", "condensed"])
 def test_other_output_of_a_tree_is_found_by_the_tree(algorithm: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    trends, walked = (
+    trends, depth_of_walk = (
         trellis.query(QUERY_1).detect(_prices(40), time="time", algorithm=name) for name in (algorithm, "walk")
     )
-    assert walked.count() > 3
-    wanted = walked.explode(), walked.top(3, by="T1.price")
+    assert depth_of_walk.count() > 3
+    wanted = depth_of_walk.explode(), depth_of_walk.top(3, by="T1.price")
     monkeypatch.setattr(SequenceOperator, "list", None)  # the walk lists nothing
     assert (trends.explode(), trends.top(3, by="T1.price")) == wanted
 

@@ -40,9 +40,9 @@ def test_every_rank_gives_the_trend_that_the_oracle_ranks_there(drawn: Case, see
     filled = [g for g, count in enumerate(trends.operator.counts) if count]
     events = trends.operator.events.ids
     for found, ranked in zip(filled, ids.values(), strict=True):
-        walked = trends.operator.at(found, [rank for rank, _ in ranked])
-        starts = [0, *walked.ends[:-1].tolist()]
-        paths = [walked.positions[a:b] for a, b in zip(starts, walked.ends.tolist(), strict=True)]
+        depth_of_walk = trends.operator.at(found, [rank for rank, _ in ranked])
+        starts = [0, *depth_of_walk.ends[:-1].tolist()]
+        paths = [depth_of_walk.positions[a:b] for a, b in zip(starts, depth_of_walk.ends.tolist(), strict=True)]
         assert [events.take(pa.array(p)).to_pylist() for p in paths] == [wanted for _, wanted in ranked]
     assert trends.sample(len(answer.trends) + 1).num_rows == len(answer.trends)  # type: ignore[union-attr]
     assert repr(trends.sample(2, seed).to_pylist()) == repr(trends.sample(2, seed).to_pylist())

@@ -64,7 +64,7 @@ LARGEST_REAL_POWER = 22  # of ten that a double holds exactly
 Slot = Callable[[int, Column], int]
 
 
-class TooWide(TrellisError):
+class TooWideForKernels(TrellisError):
     """A computation over several events that does not fit 64 bits, or a function that programs do not know."""
 
     def __init__(self, what: str) -> None:
@@ -86,7 +86,7 @@ class Form(Enum):
 
 
 @dataclass(frozen=True)
-class Part:
+class ProgramPart:
     """A value that an instruction leaves: which one, how it is held, and the digits of a decimal behind the point."""
 
     place: int
@@ -113,10 +113,10 @@ def compile_programs(values: Sequence[Value], slot: Slot, columns: Mapping[str, 
 
     Raises
     ------
-    TooWide
+    TooWideForKernels
         If arithmetic over several events meets decimals beyond 64 bits.
     """
-    compiler = _Compiler(columns, size)
+    compiler = _ProgramCompiler(columns, size)
     begins = [0]
     for number, value in enumerate(values):
         compiler.begin(number, slot)
@@ -167,10 +167,10 @@ class ProgramTables:
             evaluate(value, resolve, 1)
         except OverflowInCondition as error:
             return error
-        return TooWide(getattr(value, "source", "") or getattr(value, "function", ""))
+        return TooWideForKernels(getattr(value, "source", "") or getattr(value, "function", ""))
 
 
-class _Compiler:
+class _ProgramCompiler:
     """Collects instructions, constants and columns."""
 
     def __init__(self, columns: Mapping[str, pa.Array], size: int) -> None:
@@ -234,7 +234,7 @@ class _Compiler:
             self._padded[name] = pa.concat_arrays([values, pa.nulls(1, values.type)])
         return self._padded[name]
 
-    def _column(self, value: Value) -> Part | None:
+    def _column(self, value: Value) -> ProgramPart | None:
         """Load what reads one event; None where it must be computed."""
         plain = _plain(value)
         if plain not in self._held:
@@ -245,9 +245,9 @@ class _Compiler:
             return None
         form, at, scale = held
         if form is Form.NULL:
-            return Part(self._emit(kernel.NULL), Form.NULL)
+            return ProgramPart(self._emit(kernel.NULL), Form.NULL)
         load = kernel.LOAD_REAL if form is Form.REAL else kernel.LOAD_WHOLE
-        return Part(self._emit(load, at, self._slot(self._number, next(columns_of(value)))), form, scale)
+        return ProgramPart(self._emit(load, at, self._slot(self._number, next(columns_of(value)))), form, scale)
 
     def _hold(self, array: pa.Array, value: Value) -> tuple[Form, int, int] | None:
         form = Form.NULL if pa.types.is_null(array.type) else _FORMS.get(value.type.kind, Form.WHOLE)
@@ -263,7 +263,7 @@ class _Compiler:
             digits = decimals.as_int64(array)
             if digits is None:
                 if isinstance(value, Column):
-                    raise TooWide(value.name)
+                    raise TooWideForKernels(value.name)
                 return None
             return form, self._add_ints(digits, is_valid(array)), array.type.scale
         return form, self._add_ints(_whole_numbers(array), is_valid(array)), 0
@@ -273,21 +273,21 @@ class _Compiler:
         self._there.append(there)
         return len(self._ints) - 1
 
-    def _constant(self, value: Value) -> Part:
+    def _constant(self, value: Value) -> ProgramPart:
         array = evaluate(value, lambda column: self._columns[column.name], 1)
         form = _FORMS.get(value.type.kind, Form.WHOLE)
         if array.null_count or pa.types.is_null(array.type):
-            return Part(self._emit(kernel.NULL), Form.NULL)
+            return ProgramPart(self._emit(kernel.NULL), Form.NULL)
         if form is Form.REAL:
-            return Part(self._emit(kernel.CONSTANT_REAL, self._add_real(array[0].as_py())), form)
+            return ProgramPart(self._emit(kernel.CONSTANT_REAL, self._add_real(array[0].as_py())), form)
         if form is Form.TEXT:
             self._texts.append((array, len(self.code), True))
-            return Part(self._emit(kernel.CONSTANT_WHOLE), form)
+            return ProgramPart(self._emit(kernel.CONSTANT_WHOLE), form)
         digits = decimals.as_int64(array) if form is Form.DECIMAL else _whole_numbers(array)
         if digits is None:
-            raise TooWide(str(array[0].as_py()))
+            raise TooWideForKernels(str(array[0].as_py()))
         scale = array.type.scale if form is Form.DECIMAL else 0
-        return Part(self._emit(kernel.CONSTANT_WHOLE, int(digits[0])), form, scale)
+        return ProgramPart(self._emit(kernel.CONSTANT_WHOLE, int(digits[0])), form, scale)
 
     def _add_real(self, value: float) -> int:
         self._real.append(value)
@@ -295,7 +295,7 @@ class _Compiler:
 
     # --- Values -----------------------------------------------------------------------------------------------
 
-    def condition(self, value: Value) -> Part:
+    def condition(self, value: Value) -> ProgramPart:
         """Add the instructions of a value."""
         read = references(value)
         if not read:
@@ -319,25 +319,25 @@ class _Compiler:
             return self._folded(kernel.AND if function == "and" else kernel.OR, parts, Form.WHOLE, 0)
         if function in ("not", "is null"):
             op = kernel.NOT if function == "not" else kernel.IS_NULL
-            return Part(self._emit(op, parts[0].place), Form.WHOLE)
+            return ProgramPart(self._emit(op, parts[0].place), Form.WHOLE)
         if function == "coalesce":
             return self._coalesce(value, parts)
         return self._arithmetic(value, parts)
 
-    def _folded(self, op: int, parts: list[Part], form: Form, scale: int) -> Part:
+    def _folded(self, op: int, parts: list[ProgramPart], form: Form, scale: int) -> ProgramPart:
         found = parts[0].place
         for part in parts[1:]:
             found = self._emit(op, found, part.place)
-        return Part(found, form, scale)
+        return ProgramPart(found, form, scale)
 
-    def _like(self, value: Operation) -> Part:
+    def _like(self, value: Operation) -> ProgramPart:
         """LIKE over several events, of which COALESCE or CASE make one text: asked of each of them."""
         each = _of_each(value)
         if each is None:
-            raise TooWide(value.source or value.function)
+            raise TooWideForKernels(value.source or value.function)
         return self.condition(each)
 
-    def _scalar(self, value: Operation) -> Part:
+    def _scalar(self, value: Operation) -> ProgramPart:
         each = _of_each(value)
         if each is not None:
             return self.condition(each)
@@ -348,17 +348,17 @@ class _Compiler:
         known = value.function in FUNCTIONS and isinstance(digits, Constant) and isinstance(digits.value, int)
         rounds = value.function in ("floor", "ceil", "round")
         if not known or (rounds and part.form is not Form.REAL):
-            raise TooWide(value.source or value.function)
+            raise TooWideForKernels(value.source or value.function)
         assert isinstance(digits, Constant)
         places = int(digits.value or 0)
-        return Part(self._emit(FUNCTIONS[value.function], self._as_real(part).place, places), Form.REAL)
+        return ProgramPart(self._emit(FUNCTIONS[value.function], self._as_real(part).place, places), Form.REAL)
 
-    def _case(self, value: Operation, parts: list[Part]) -> Part:
+    def _case(self, value: Operation, parts: list[ProgramPart]) -> ProgramPart:
         """Take the first value whose test is true, from the last test to the first."""
         form = _FORMS.get(value.type.kind, Form.WHOLE)
         scale = value.type.scale if form is Form.DECIMAL else 0
 
-        def converted(part: Part) -> int:
+        def converted(part: ProgramPart) -> int:
             if form is Form.REAL:
                 return self._as_real(part).place
             return self._rescaled(part, scale, value).place if form is Form.DECIMAL else part.place
@@ -368,9 +368,9 @@ class _Compiler:
         found = values[-1]
         for test, chosen in zip(reversed(tests), reversed(values[:-1]), strict=True):
             found = self._emit(op, test.place, chosen, found)
-        return Part(found, form, scale)
+        return ProgramPart(found, form, scale)
 
-    def _coalesce(self, value: Operation, parts: list[Part]) -> Part:
+    def _coalesce(self, value: Operation, parts: list[ProgramPart]) -> ProgramPart:
         form = _FORMS.get(value.type.kind, Form.WHOLE)
         if form is Form.REAL:
             return self._folded(kernel.COALESCE_REAL, [self._as_real(p) for p in parts], form, 0)
@@ -379,51 +379,55 @@ class _Compiler:
             parts = [self._rescaled(p, scale, value) for p in parts]
         return self._folded(kernel.COALESCE_WHOLE, parts, form, scale)
 
-    def _arithmetic(self, value: Operation, parts: list[Part]) -> Part:
+    def _arithmetic(self, value: Operation, parts: list[ProgramPart]) -> ProgramPart:
         function = value.function
         if any(part.form is Form.NULL for part in parts):
-            return Part(self._emit(kernel.NULL), Form.NULL)
+            return ProgramPart(self._emit(kernel.NULL), Form.NULL)
         if function == "/" or value.type.kind is Kind.DOUBLE:
-            return Part(self._emit(REAL_OPERATIONS[function], *(self._as_real(p).place for p in parts)), Form.REAL)
+            return ProgramPart(
+                self._emit(REAL_OPERATIONS[function], *(self._as_real(p).place for p in parts)), Form.REAL
+            )
         scale = 0
         if value.type.kind is Kind.DECIMAL:
             scale = sum(p.scale for p in parts) if function == "*" else max(p.scale for p in parts)
             if function != "*":
                 parts = [self._rescaled(p, scale, value) for p in parts]
         form = _FORMS.get(value.type.kind, Form.WHOLE)
-        return Part(self._emit(WHOLE_OPERATIONS[function], *(p.place for p in parts)), form, scale)
+        return ProgramPart(self._emit(WHOLE_OPERATIONS[function], *(p.place for p in parts)), form, scale)
 
-    def _rescaled(self, part: Part, scale: int, value: Value) -> Part:
+    def _rescaled(self, part: ProgramPart, scale: int, value: Value) -> ProgramPart:
         if part.form is Form.NULL or part.scale == scale:
             return part
-        return Part(self._emit(kernel.SCALE, part.place, self._power(scale - part.scale, value)), Form.DECIMAL, scale)
+        return ProgramPart(
+            self._emit(kernel.SCALE, part.place, self._power(scale - part.scale, value)), Form.DECIMAL, scale
+        )
 
     def _power(self, digits: int, value: Value) -> int:
         if digits > LARGEST_POWER:
-            raise TooWide(getattr(value, "source", "") or "the condition")
+            raise TooWideForKernels(getattr(value, "source", "") or "the condition")
         return int(10**digits)
 
-    def _as_real(self, part: Part) -> Part:
+    def _as_real(self, part: ProgramPart) -> ProgramPart:
         if part.form in (Form.REAL, Form.NULL):
             return part
-        return Part(self._emit(kernel.TO_REAL, part.place, self._real_power(part.scale)), Form.REAL)
+        return ProgramPart(self._emit(kernel.TO_REAL, part.place, self._real_power(part.scale)), Form.REAL)
 
     def _real_power(self, scale: int) -> int:
         """Return the constant to divide digits by; -1 for none."""
         if scale > LARGEST_REAL_POWER:
-            raise TooWide("the condition")
+            raise TooWideForKernels("the condition")
         return self._add_real(10.0**scale) if scale else -1
 
     # --- Comparisons ------------------------------------------------------------------------------------------
 
-    def _comparison(self, value: Operation) -> Part:
+    def _comparison(self, value: Operation) -> ProgramPart:
         direct = self._of_columns(value)
         if direct is not None:
             return direct
         function = value.function
         left, right = (self.condition(argument) for argument in value.arguments)
         if Form.NULL in (left.form, right.form):
-            return Part(self._emit(kernel.NULL), Form.NULL)
+            return ProgramPart(self._emit(kernel.NULL), Form.NULL)
         if left.form is Form.REAL and right.form is not Form.REAL:
             left, right, function = right, left, MIRRORED[function]
         op = COMPARISONS[function]
@@ -437,9 +441,9 @@ class _Compiler:
             place = self._emit(kernel.COMPARE_SCALED, op, left.place, right.place, *powers)
         else:
             place = self._emit(kernel.COMPARE_WHOLE, op, left.place, right.place)
-        return Part(place, Form.WHOLE)
+        return ProgramPart(place, Form.WHOLE)
 
-    def _of_columns(self, value: Operation) -> Part | None:
+    def _of_columns(self, value: Operation) -> ProgramPart | None:
         """Compare two values of one event each by their joint codes, or None."""
         sides = value.arguments
         if any(len(references(side)) != 1 for side in sides):
@@ -461,7 +465,7 @@ class _Compiler:
             held = self._held[key]
             assert held is not None
             operands += [held[1], self._slot(self._number, next(columns_of(side)))]
-        return Part(self._emit(kernel.COMPARE_COLUMNS, *operands), Form.WHOLE)
+        return ProgramPart(self._emit(kernel.COMPARE_COLUMNS, *operands), Form.WHOLE)
 
 
 def references(value: Value) -> set[tuple[str, Which, int | None]]:

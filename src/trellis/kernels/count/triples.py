@@ -109,7 +109,7 @@ def _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered
 
 @njit(cache=True, nogil=True)
 def _listed(shape, lo, by_above, by_below, a, middle, b, items):
-    """List the events of both halves by the second value: each behind `middle` before those that it is above."""
+    """List the events of both parts by the second value: each behind `middle` before those that it is above."""
     above, below = shape.above, shape.below
     i, j = a, middle
     for k in range(b - a):

@@ -148,14 +148,14 @@ def _add(total, other):
 
 
 @njit(cache=True, nogil=True)
-def _resolve(tables, programs, classes, one, variable, row, asked, number):
+def _resolve(tables, programs, classes, one, variable, row, due, number):
     """Note the terms of a class and variable as comparisons with a number, where they all are such."""
     code = programs.code
     if number > QUICK:
         classes.terms[one, variable] = -2
         return
     for i in range(number):
-        term = asked[i]
+        term = due[i]
         p = code[term]
         first = t.at(tables, t.T_BEGINS, term)
         simple = (
@@ -301,7 +301,7 @@ def _settle(classes):
 
 
 @njit(cache=True, nogil=True)
-def _take(tables, columns, programs, lists, scratch, classes, one, row, fresh, asked, variable, event, total, lo, hi):
+def _take(tables, columns, programs, lists, scratch, classes, one, row, fresh, due, variable, event, total, lo, hi):
     """Let the matches of a class take an event; return 0, or what went wrong."""
     number = np.int64(classes.terms[one, variable])
     if number >= 0:
@@ -318,12 +318,12 @@ def _take(tables, columns, programs, lists, scratch, classes, one, row, fresh, a
     for i in range(row.shape[0]):
         row[i] = classes.rows[one, i]
     _, open_ = open_of(tables, columns, programs, lists, scratch, row)
-    asks = asked_terms(tables, scratch, row, variable, asked)
+    asks = asked_terms(tables, scratch, row, variable, due)
     answer = HOLDS
     if number < 0:
         if number == -1:
-            _resolve(tables, programs, classes, one, variable, row, asked, asks)
-        answer = meets(tables, columns, programs, lists, scratch, row, variable, event, asked, asks)
+            _resolve(tables, programs, classes, one, variable, row, due, asks)
+        answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, asks)
     if answer == HOLDS:
         answer = step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, fresh)
         if answer == FAILS and _is_fixed(tables, scratch, row, variable):
@@ -375,7 +375,7 @@ def _leave_out(classes, event):
 
 
 @njit(cache=True, nogil=True)
-def _count_group(tables, columns, programs, lists, scratch, classes, row, fresh, asked, lo, hi, chosen, total):
+def _count_group(tables, columns, programs, lists, scratch, classes, row, fresh, due, lo, hi, chosen, total):
     """Add the number of whole matches of a group; return 0, or what went wrong."""
     clear(lists)
     begin_row(lists, scratch, row, hi)
@@ -400,7 +400,7 @@ def _count_group(tables, columns, programs, lists, scratch, classes, row, fresh,
                     if one == start and chosen.shape[0] and not chosen[e]:
                         continue
                     status = _take(
-                        tables, columns, programs, lists, scratch, classes, one, row, fresh, asked, variable, e, total,
+                        tables, columns, programs, lists, scratch, classes, one, row, fresh, due, variable, e, total,
                         lo, hi,
                     )  # fmt: skip
                     if status < 0:
@@ -413,7 +413,7 @@ def _count_group(tables, columns, programs, lists, scratch, classes, row, fresh,
 
 @njit(cache=True, nogil=True)
 def count_groups(
-    tables, columns, programs, lists, scratch, classes, row, fresh, asked, groups_lo, groups_hi, first, last, chosen,
+    tables, columns, programs, lists, scratch, classes, row, fresh, due, groups_lo, groups_hi, first, last, chosen,
     totals,
 ):  # fmt: skip
     """Write the numbers of whole matches of the groups from `first` to `last`; return a status, and the group it is of.
@@ -433,7 +433,7 @@ def count_groups(
     """
     for group in range(first, last):
         status = _count_group(
-            tables, columns, programs, lists, scratch, classes, row, fresh, asked, groups_lo[group], groups_hi[group],
+            tables, columns, programs, lists, scratch, classes, row, fresh, due, groups_lo[group], groups_hi[group],
             chosen, totals[group],
         )  # fmt: skip
         _forget_classes(classes)

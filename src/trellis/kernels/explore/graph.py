@@ -134,7 +134,7 @@ def _vertex(tables, columns, programs, lists, scratch, graph, row, lo, hi):
 
 
 @njit(cache=True, nogil=True)
-def asked_terms(tables, scratch, row, variable, asked):
+def asked_terms(tables, scratch, row, variable, due):
     """Write the terms that an event must meet to be taken by a variable; return how many."""
     bound, bit, size = row[BOUND], 1 << variable, np.int64(0)
     for term in range(tables[t.TERMS]):
@@ -146,13 +146,13 @@ def asked_terms(tables, scratch, row, variable, asked):
                 continue
         elif t.at(tables, t.T_PAIRED, term) & bit:
             continue
-        asked[size] = term
+        due[size] = term
         size += 1
     return size
 
 
 @njit(cache=True, nogil=True)
-def candidates(tables, columns, row, variable, asked, number, begin, end):
+def candidates(tables, columns, row, variable, due, number, begin, end):
     """Return where in the tables the events from `begin` to `end` stand that a variable may take.
 
     Where a term equates them with an event that is remembered these are the ones with its value.
@@ -161,7 +161,7 @@ def candidates(tables, columns, row, variable, asked, number, begin, end):
     lowest = base + columns[tables[t.E_UPTO] + variable, begin]
     highest = base + columns[tables[t.E_UPTO] + variable, end]
     for i in range(number):
-        k = t.at(tables, t.B_OF_TERM, asked[i] * tables[t.VARIABLES] + variable)
+        k = t.at(tables, t.B_OF_TERM, due[i] * tables[t.VARIABLES] + variable)
         if k < 0:
             continue
         r = t.at(tables, t.B_REFERENCE, k)
@@ -180,10 +180,10 @@ def candidates(tables, columns, row, variable, asked, number, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def meets(tables, columns, programs, lists, scratch, row, variable, event, asked, number):
+def meets(tables, columns, programs, lists, scratch, row, variable, event, due, number):
     """Return whether an event meets the terms that are asked: `HOLDS`, `FAILS` or `TROUBLE`."""
     for i in range(number):
-        answer = holds(tables, columns, programs, lists, scratch, asked[i], row, variable, event)
+        answer = holds(tables, columns, programs, lists, scratch, due[i], row, variable, event)
         if answer != TRUE:
             return TROUBLE if answer == MISFIT else FAILS
     return HOLDS
@@ -203,7 +203,7 @@ def open_of(tables, columns, programs, lists, scratch, row):
 
 
 @njit(cache=True, nogil=True)
-def _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, asked, fresh, lo, hi):
+def _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, due, fresh, lo, hi):
     """Add the edges that leave a vertex, or with -1 those to the starts; return 0, or what went wrong."""
     coming, open_ = open_of(tables, columns, programs, lists, scratch, row)
     last = row[EVENT]
@@ -218,13 +218,13 @@ def _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, asked,
         fresh[variable, EVENT] = -1
         if begin >= end or not coming & (1 << variable):
             continue
-        number = asked_terms(tables, scratch, row, variable, asked)
-        lowest, highest = candidates(tables, columns, row, variable, asked, number, begin, end)
+        number = asked_terms(tables, scratch, row, variable, due)
+        lowest, highest = candidates(tables, columns, row, variable, due, number, begin, end)
         for i in range(lowest, highest):
             event = tables[i]
             if event > best:
                 break
-            answer = meets(tables, columns, programs, lists, scratch, row, variable, event, asked, number)
+            answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
             if answer == HOLDS:
                 answer = step(
                     tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, fresh[variable]
@@ -277,13 +277,13 @@ def begin_row(lists, scratch, row, hi):
 
 
 @njit(cache=True, nogil=True)
-def explore(tables, columns, programs, lists, scratch, graph, asked, fresh, lo, hi):
+def explore(tables, columns, programs, lists, scratch, graph, due, fresh, lo, hi):
     """Fill a graph with the matches so far of the events from `lo` to `hi`; return 0, or what there is no room for."""
     variables = tables[t.VARIABLES]
     clear(lists)
     row = np.empty(graph.rows.shape[1], np.int64)
     begin_row(lists, scratch, row, hi)
-    answer = _go_on(tables, columns, programs, lists, scratch, graph, np.int64(-1), row, asked, fresh, lo, hi)
+    answer = _go_on(tables, columns, programs, lists, scratch, graph, np.int64(-1), row, due, fresh, lo, hi)
     if answer < 0:
         return answer
     for home in range((hi - lo) * variables):
@@ -292,7 +292,7 @@ def explore(tables, columns, programs, lists, scratch, graph, asked, fresh, lo, 
             graph.first[vertex] = graph.sizes[EDGES]
             for i in range(row.shape[0]):
                 row[i] = graph.rows[vertex, i]
-            answer = _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, asked, fresh, lo, hi)
+            answer = _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, due, fresh, lo, hi)
             if answer < 0:
                 return answer
             graph.last[vertex] = graph.sizes[EDGES]

@@ -21,7 +21,7 @@ from trellis.kernels.join.lists import (
     ONE,
     begin_lists,
     holds,
-    keep_asked,
+    keep_due,
     keep_pairs,
     narrow,
 )
@@ -86,7 +86,7 @@ class Bindings(NamedTuple):
     weight: np.ndarray
     bound: np.ndarray
     remaining: np.ndarray
-    asked: np.ndarray
+    due: np.ndarray
 
 
 class Sums(NamedTuple):
@@ -255,7 +255,7 @@ def _pass_sorted(tables, lists, sums, node, edge):
 
 
 @lean
-def _pass_pairs(tables, programs, lists, sums, asked, node, edge, bound, edges, used):
+def _pass_pairs(tables, programs, lists, sums, due, node, edge, bound, edges, used):
     """Pass on sums between slots of which every pair of candidates is asked."""
     w, u, order = edge[0], edge[1], edge[3]
     events, pool, numbers = tables.events, lists.pool, sums.numbers
@@ -264,7 +264,7 @@ def _pass_pairs(tables, programs, lists, sums, asked, node, edge, bound, edges, 
     number_asked = 0
     for h in range(tables.masks.shape[0]):
         if tables.masks[h] & both == both and tables.masks[h] & ~(bound | both) == NONE:
-            asked[number_asked] = h
+            due[number_asked] = h
             number_asked += 1
     total = sums.unit[0]
     for i in range(low, high):
@@ -282,7 +282,7 @@ def _pass_pairs(tables, programs, lists, sums, asked, node, edge, bound, edges, 
         c = tables.pairs[u, w, 0]
         first, last, free = keep_pairs(tables, u, a, w, c, pool, first, last, used, free)
         for k in range(number_asked):
-            first, last, free = keep_asked(tables, programs, lists, asked[k], w, first, last, edges, used, free)
+            first, last, free = keep_due(tables, programs, lists, due[k], w, first, last, edges, used, free)
         number = sums.unit[0]
         for j in range(first, last):
             number = _plus(sums.modulus[0], number, numbers[pool[j]])
@@ -290,7 +290,7 @@ def _pass_pairs(tables, programs, lists, sums, asked, node, edge, bound, edges, 
 
 
 @lean
-def _forest(tables, programs, lists, sums, asked, shape, node, bound, edges, used, target):
+def _forest(tables, programs, lists, sums, due, shape, node, bound, edges, used, target):
     """Return how many matches the lists of a node have; at the slot `target` the numbers are left as they come."""
     pool, numbers = lists.pool, sums.numbers
     one = sums.unit[1]
@@ -306,7 +306,7 @@ def _forest(tables, programs, lists, sums, asked, shape, node, bound, edges, use
         edge = shape.edges[i]
         w = edge[0]
         if edge[2] == SCAN or (edge[2] == CODE and lists.high[node, w] - lists.low[node, w] < FEW):
-            _pass_pairs(tables, programs, lists, sums, asked, node, edge, bound, edges, used)
+            _pass_pairs(tables, programs, lists, sums, due, node, edge, bound, edges, used)
         else:
             _pass_sorted(tables, lists, sums, node, edge)
     total = one
@@ -371,7 +371,7 @@ def count_join(tables, programs, lists, shape, tasks, sums, bindings, target, co
                     programs,
                     lists,
                     sums,
-                    bindings.asked,
+                    bindings.due,
                     shape,
                     depth,
                     bounds[depth],

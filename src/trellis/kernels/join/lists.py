@@ -211,7 +211,7 @@ def _gap_is_free(tables, programs, lists, g, mask, edges):
 
 
 @lean
-def keep_asked(tables, programs, lists, h, slot, first, last, edges, own, used):
+def keep_due(tables, programs, lists, h, slot, first, last, edges, own, used):
     """Leave of the list of a slot what something holds for that is asked of it and of slots that have events.
 
     From `own` on the pool is this node's. Return the list and where the pool is free.
@@ -251,7 +251,7 @@ def _keep_decided(tables, programs, lists, slot, bound, first, last, edges, own,
             continue
         if last_bound >= 0 and mask & (ONE << np.uint64(last_bound)) == NONE:
             continue  # decided before
-        first, last, used = keep_asked(tables, programs, lists, h, slot, first, last, edges, own, used)
+        first, last, used = keep_due(tables, programs, lists, h, slot, first, last, edges, own, used)
     return first, last, used
 
 

@@ -135,8 +135,8 @@ class JoinCounter:
     def _bindings(self, shape: CountedShape, numbers: Numbers) -> kernel.Bindings:
         size = len(shape.shape.cut) + 1
         whole, words = (lambda: np.zeros(size, np.int64)), (lambda: np.zeros(size, np.uint64))
-        asked = np.zeros(len(self.candidates.asked), np.int64)
-        return kernel.Bindings(whole(), whole(), whole(), np.zeros(size, numbers.type), words(), words(), asked)
+        due = np.zeros(len(self.candidates.due), np.int64)
+        return kernel.Bindings(whole(), whole(), whole(), np.zeros(size, numbers.type), words(), words(), due)
 
     def _reach(self, tasks: Tasks) -> int:
         """Return the most candidates that all lists of a task have together."""

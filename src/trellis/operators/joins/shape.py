@@ -38,7 +38,7 @@ class Shapes:
         tables = candidates.tables
         self._conditions = tables.pairs[:, :, 1] - tables.pairs[:, :, 0]
         self._first = tables.pairs[:, :, 0]
-        self._masks = [test.mask for test in candidates.asked]
+        self._masks = [test.mask for test in candidates.due]
         self._covers = _covers(candidates.order)
         size = max(1, len(candidates.events))
         reach = float((candidates.events.until - np.arange(len(candidates.events))).mean()) if size > 1 else 1.0
@@ -99,7 +99,7 @@ class Shapes:
 
     def _forest(self, left: Slots, bound: int) -> list[list[int]] | None:
         """Return the pairs that join slots when others are bound; None if these make a cycle, or more are asked of."""
-        asked = set()
+        due = set()
         for mask in self._masks:
             if mask & ~(bits(left) | bound):
                 continue  # of another part, or of slots that are left out
@@ -107,7 +107,7 @@ class Shapes:
             if len(open_) > 2:
                 return None
             if len(open_) == 2:
-                asked.add((open_[0], open_[1]))
+                due.add((open_[0], open_[1]))
         tree = {slot: slot for slot in left}
 
         def root(slot: int) -> int:
@@ -117,13 +117,13 @@ class Shapes:
 
         edges = []
         for u, v in combinations(left, 2):
-            if not self._joined(u, v) and (u, v) not in asked:
+            if not self._joined(u, v) and (u, v) not in due:
                 continue
             if root(u) == root(v):
                 return None
             tree[root(v)] = root(u)
             conditions = int(self._conditions[u, v])
-            how = SCAN if (u, v) in asked or conditions > 1 else CODE if conditions else TIME
+            how = SCAN if (u, v) in due or conditions > 1 else CODE if conditions else TIME
             order = int(self.candidates.order[u, v]) if self._covers[u, v] or how == SCAN else 0
             edges.append([u, v, how, order, int(self._first[u, v])])
         return edges
@@ -144,8 +144,8 @@ class Shapes:
 
     def _filters(self, u: int, v: int) -> bool:
         """Return whether an event of one slot leaves some candidates of the other, one by one."""
-        asked = any(mask >> u & 1 and mask >> v & 1 for mask in self._masks)
-        return bool(self._conditions[u, v] or self.candidates.distinct[u, v] or asked)
+        due = any(mask >> u & 1 and mask >> v & 1 for mask in self._masks)
+        return bool(self._conditions[u, v] or self.candidates.distinct[u, v] or due)
 
 
 def _covers(order: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
 from trellis.events.adjacency import encode_rows, meets_condition
-from trellis.events.columns.program import ProgramTables, TooWide, compile_programs
+from trellis.events.columns.program import ProgramTables, TooWideForKernels, compile_programs
 from trellis.events.slice import Slice
 from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times
@@ -63,7 +63,7 @@ class PairTest:
 
 @dataclass
 class AskedTest:
-    """What is asked of several slots together: a condition, or with `gap` a NOT, whose conditions come with it."""
+    """A test of several slots together: a condition, or with `gap` a NOT, whose conditions come with it."""
 
     mask: int
     value: Value | None = None
@@ -98,7 +98,7 @@ class JoinCandidates:
     variable: list[str] = field(default_factory=list)
     order: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 0), np.int8))
     pairs: list[PairTest] = field(default_factory=list)
-    asked: list[AskedTest] = field(default_factory=list)
+    due: list[AskedTest] = field(default_factory=list)
     residuals: dict[str, None] = field(default_factory=dict)
     _usable: Mapping[str, Flags] = field(default_factory=dict, repr=False)
     _ranges: dict[str, Range | None] = field(default_factory=dict, repr=False)
@@ -166,7 +166,7 @@ class JoinCandidates:
         mask = bits(arm.slot(name) for name in term.variables)
         self._check(term.condition.value)
         self.residuals[term.condition.text] = None
-        self.asked.append(AskedTest(mask, term.condition.value, arm=arm))
+        self.due.append(AskedTest(mask, term.condition.value, arm=arm))
 
     def _add_pair(self, u: int, v: int, condition: Condition, keep: list[Flags]) -> bool:
         """Add a condition as codes of two slots; return False if it cannot be decided so."""
@@ -202,7 +202,7 @@ class JoinCandidates:
             self._check(term.condition.value)
             self.residuals[term.condition.text] = None
         values = tuple(term.condition.value for term in own)
-        self.asked.append(AskedTest(bits(arm.slot(name) for name in names), gap=gap, arm=arm, values=values))
+        self.due.append(AskedTest(bits(arm.slot(name) for name in names), gap=gap, arm=arm, values=values))
 
     def _next_forbidden(self, absent: str) -> Ints:
         """Return for each event, and the one behind the last, the first from there on that a NOT forbids."""
@@ -282,7 +282,7 @@ class JoinCandidates:
     def programs(self) -> ProgramTables:
         """The conditions that are asked of events as they are; those of a NOT stand together."""
         values: list[tuple[Value, SlotArm]] = []
-        for test in self.asked:
+        for test in self.due:
             assert test.arm is not None
             values += [(value, test.arm) for value in ((test.value,) if test.value is not None else test.values)]
 
@@ -292,7 +292,7 @@ class JoinCandidates:
 
         try:
             return compile_programs([value for value, _ in values], slot, self.events.columns, len(self.events))
-        except TooWide:
+        except TooWideForKernels:
             raise NotComparable from None
 
     @cached_property
@@ -334,11 +334,11 @@ class JoinCandidates:
 
     def _asked_arrays(self) -> tuple[NDArray[np.generic], ...]:
         size = len(self.events)
-        gaps = [test for test in self.asked if test.gap is not None]
-        masks = np.array([test.mask for test in self.asked], np.uint64)
-        asks = np.array([kernel.PROGRAM if test.gap is None else kernel.GAP for test in self.asked], np.int64)
+        gaps = [test for test in self.due if test.gap is not None]
+        masks = np.array([test.mask for test in self.due], np.uint64)
+        asks = np.array([kernel.PROGRAM if test.gap is None else kernel.GAP for test in self.due], np.int64)
         at, ranges, program, gap = [], [], 0, 0
-        for test in self.asked:
+        for test in self.due:
             at.append(program if test.gap is None else gap)
             if test.gap is None:
                 program += 1

@@ -96,7 +96,7 @@ class JoinTreePlan(TreePlan):
     def _bounds(self, left: PartialMatches, right: PartialMatches, a: Ints, b: Ints) -> tuple[Ints, Ints]:
         return np.minimum(left.starts[a], right.starts[b]), np.maximum(left.ends[a], right.ends[b])
 
-    def _asked(self, node: TreeNode) -> list[Residual]:
+    def _due(self, node: TreeNode) -> list[Residual]:
         """Return the conditions that are asked of the rows of a node: those that no child has all variables of."""
         assert node.left is not None
         inside, cut = range(node.first, node.last + 1), node.left.last
@@ -108,7 +108,7 @@ class JoinTreePlan(TreePlan):
 
     def _must_hold(self, node: TreeNode, tile: tuple[int, int, int]) -> bool:
         at_root = node is self.root and (tile[2] < tile[1] or self.begins is not None)
-        return at_root or bool(self._asked(node))
+        return at_root or bool(self._due(node))
 
     def _held(self, node: TreeNode, rows: PartialMatches, tile: tuple[int, int, int]) -> PartialMatches:
         keep = np.ones(len(rows), np.bool_)
@@ -122,7 +122,7 @@ class JoinTreePlan(TreePlan):
             events = self.leaves.of_variable[variable][rows.table[variable - node.first]]
             return self.columns[column.name].take(pa.array(events))
 
-        for one in self._asked(node):
+        for one in self._due(node):
             keep &= is_true(evaluate(one.value, resolve, len(rows)))
         return rows.taken(np.flatnonzero(keep))
 
@@ -169,7 +169,7 @@ class JoinTreeStructure(JoinStructure):
         place = {slot: i for i, slot in enumerate(arm.slots)}
         residuals = [
             Residual(test.value, frozenset(i for slot, i in place.items() if test.mask >> slot & 1))
-            for test in self.candidates.asked
+            for test in self.candidates.due
             if test.value is not None
         ]
         return JoinTreePlan(

@@ -1,4 +1,4 @@
-"""What an exploration will cost, told from the beginning of the largest group."""
+"""The cost of an exploration, told from the beginning of the largest group."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _duration(seconds: float) -> str:
 
 
 def estimate(exploration: Exploration, alone: bool) -> Estimate:
-    """Return what counting costs; `alone`, without a graph.
+    """Return the cost of counting; `alone`, without a graph.
 
     The first events of the largest group are explored, then twice as many, as long as that is quick: how the work
     grows between the last two tells how it goes on.

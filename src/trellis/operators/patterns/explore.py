@@ -63,7 +63,7 @@ class Room:
             np.empty(self.lists, np.int64), np.empty(self.lists, np.int64), np.empty(self.lists, np.int64),
             np.zeros((max(m.LOOPS, variables), 4), np.int64), np.zeros(terms + 1, np.int64),
         )  # fmt: skip
-        self.asked = np.empty(terms + 1, np.int64)
+        self.due = np.empty(terms + 1, np.int64)
         self.fresh = np.empty((variables, self.width), np.int64)
 
     def grow(self, status: int, size: int) -> None:
@@ -150,7 +150,7 @@ class Exploration:
         while status:
             status, at, graphs = explore_groups(
                 compiled.tables, compiled.columns, compiled.programs.programs, room.known, room.scratch, room.graph,
-                room.asked, room.fresh, lo, hi, first, last,
+                room.due, room.fresh, lo, hi, first, last,
             )  # fmt: skip
             yield graphs, hi[first:at] - lo[first:at]
             if status:
@@ -174,7 +174,7 @@ class Exploration:
         while True:
             status, at = c.count_groups(
                 compiled.tables, compiled.columns, compiled.programs.programs, room.known, room.scratch, classes, row,
-                room.fresh[0], room.asked, lo, hi, first, last, chosen, totals,
+                room.fresh[0], room.due, lo, hi, first, last, chosen, totals,
             )  # fmt: skip
             found += [sum(limb << (64 * i) for i, limb in enumerate(one)) for one in totals[first:at].tolist()]
             if status == 0:

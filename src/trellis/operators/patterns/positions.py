@@ -123,7 +123,7 @@ class PositionPaths:
         above: list[Ints] = []
         below: list[Ints] = []
         differ: list[np.ndarray] = []
-        asked: list[list[int]] = [[], [], []]
+        due: list[list[int]] = [[], [], []]
         for place, position in enumerate(self.graph.positions):
             for condition in position.anchored:
                 one = encode((condition,), self.slice.columns, self.slice.usable, holes=False)
@@ -131,14 +131,14 @@ class PositionPaths:
                     raise NotSeparable
                 if one.key_next is not None and one.key_prev is not None:
                     keys.append(np.stack([one.key_next, one.key_prev]).astype(np.int64))
-                    asked[0].append(place)
+                    due[0].append(place)
                 above += one.above
                 below += one.below
-                asked[1] += [place] * len(one.above)
+                due[1] += [place] * len(one.above)
                 differ += [np.stack(pair) for pair in zip(one.differ_next, one.differ_prev, strict=True)]
-                asked[2] += [place] * len(one.differ_next)
-        table = np.full((3, max(map(len, asked), default=0) + 1), -1)
-        for kind, places in enumerate(asked):
+                due[2] += [place] * len(one.differ_next)
+        table = np.full((3, max(map(len, due), default=0) + 1), -1)
+        for kind, places in enumerate(due):
             table[kind, : len(places)] = places
         return kernel.AnchorConditions(
             table, _stack(keys, (0, 2, size)), _stack(above, (0, size)), _stack(below, (0, size)),
