@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2
-from time import perf_counter
+from time import thread_time
 
 import numpy as np
 
@@ -64,7 +64,8 @@ def estimate(exploration: Exploration, alone: bool) -> Estimate:
     if size == sizes[largest] and (len(groups) == 1 or len(tried) == 1):
         growth = 1.0, 1.0
     else:
-        growth = _growth(tried, 1), _growth(tried, 2)
+        matches = _growth(tried, 1)
+        growth = matches, min(_growth(tried, 2), matches + 1)  # at worst every match so far meets every event
     scale = [float(((sizes / size) ** power).sum()) for power in growth]
     return Estimate(tried[-1][1] * scale[0], tried[-1][2] * scale[1])
 
@@ -84,9 +85,9 @@ def _try(exploration: Exploration, groups: Groups, group: int, size: int, alone:
     """Explore the first events of a group; return the matches so far, and the seconds it took."""
     lo = groups.lo[group : group + 1]
     some = Groups(lo, lo + size, groups.number[group : group + 1])
-    begin = perf_counter()
+    begin = thread_time()
     try:
         vertices = exploration.classes(some) if alone else exploration.vertices(some)
     except TrellisError:
         return float("inf"), float("inf")
-    return float(vertices), perf_counter() - begin
+    return float(vertices), thread_time() - begin

@@ -142,7 +142,9 @@ class PatternStructure:
         """The exact number of results of each group."""
         if self.indexed is not None:
             return self.indexed.operator.counts
-        if self.plan.operator.method == SEARCH and counts_alone(self.plan):
+        positions = self.plan.positions
+        far = self.plan.operator.method == SEARCH or (positions is not None and positions.compared)
+        if far and counts_alone(self.plan):  # a graph for each first event takes longer
             return self.exploration.counts(self.events.groups)
         return [count for part in self.all_parts() for count in part.operator.counts]
 
