@@ -1,37 +1,53 @@
-"""No cliffs: twelve ways to write a query, each beside a plain program with the same answer, and three rewordings."""
+"""No cliffs: twelve ways to write a query, each beside a plain program with the same answer, and rewordings of it."""
 
 from __future__ import annotations
 
-import importlib
-
 import pyarrow as pa
 
-from benchmarks import Peer, Row, Table, Target, Timing, at_most, best_of
+from benchmarks import Peer, Row, Table, Target, Timing, at_most, best_of, cliffs_limit, cliffs_neighbours
 from benchmarks.cliff import MODULUS, Cliff
+from benchmarks.cliffs_shapes import ROWS
 
-MODULES = ("cliffs_neighbours", "cliffs_shapes", "cliffs_limit")
+PLAIN = "times the plain program"
+LIMIT = 10  # times as long as the plain program, at most
 ALIKE = 3  # times as long as the query itself, at most, for a rewording
 LEAST = 0.005  # seconds; what takes less is a call's own cost, so ratios are taken to this
-
-
-def cliffs() -> list[Cliff]:
-    """Return all rows, in the order of their numbers."""
-    found = [cliff for name in MODULES for cliff in importlib.import_module(f"benchmarks.{name}").ROWS]
-    return sorted(found, key=lambda cliff: cliff.row)
+WIDE = ("OR, both ways", "OR of two columns")  # their numbers have as many bits as there are events
 
 
 def run(quick: bool) -> list[Table]:
-    return [_table(number, quick) for number in sorted({cliff.row for cliff in cliffs()})]
+    sizes = (1_000,) if quick else (10_000, 100_000)
+    tables = [_neighbours(size, quick) for size in sizes]
+    tables += [_shapes(number, quick) for number in sorted({cliff.row for cliff in ROWS})]
+    return tables + [_limits(size, quick) for size in sizes]
 
 
-def _table(number: int, quick: bool) -> Table:
-    chosen = [cliff for cliff in cliffs() if cliff.row == number]
+# --- Neighbours and spans: rows 1, 2, 9 and 10 ------------------------------------------------------------------------
+
+
+def _neighbours(size: int, quick: bool) -> Table:
+    rows = []
+    for name, (text, ours, peer) in cliffs_neighbours.rows(size).items():
+        if name in WIDE and size > 10_000:
+            continue
+        times = cliffs_neighbours.passes(ours())
+        timing = best_of(name, ours, quick=quick, runs=2)
+        plain = best_of(f"{name}, plainly", lambda peer=peer, times=times: peer(times), quick=quick, runs=2)
+        rows.append(_row(f"{name}: `{text}`", timing, plain))
+    notes = ["The plain program passes over the events once for each 58 bits of the exact number."]
+    return Table(f"Rows 1, 2, 9 and 10: neighbours, {size:,} events", rows, notes)
+
+
+# --- Patterns: rows 3, 4, 5, 8 and 11 ---------------------------------------------------------------------------------
+
+
+def _shapes(number: int, quick: bool) -> Table:
+    chosen = [cliff for cliff in ROWS if cliff.row == number]
     notes = [f"{cliff.title}: {cliff.bound}." for cliff in chosen if cliff.bound]
     sizes = [(cliff, size) for cliff in chosen for size in (cliff.sizes[:1] if quick else cliff.sizes)]
     rows = [row for cliff, size in sizes for row in _rows(cliff, size // 10 if quick and size > 1_000 else size, quick)]
-    return Table(
-        f"Row {number}", rows, [*notes, "Answers are compared, counts modulo 2^64, before anything is measured."]
-    )
+    same = "Answers are compared, counts modulo 2^64, before anything is measured."
+    return Table(f"Row {number}", rows, [*notes, same])
 
 
 def _rows(cliff: Cliff, size: int, quick: bool) -> list[Row]:
@@ -41,7 +57,7 @@ def _rows(cliff: Cliff, size: int, quick: bool) -> list[Row]:
         raise AssertionError(f"{cliff.title}, {size:,} events: {ours} and, by {cliff.peer_name}, {theirs}")
     timing = _timed(f"{cliff.title}, {size:,} events", cliff, cliff.text, events, quick)
     peer = best_of(f"{cliff.title}, {cliff.peer_name}", lambda: cliff.peer(events), quick=quick)
-    targets = [] if cliff.limit is None else [_times(cliff.limit, "times the plain program", timing, peer)]
+    targets = [] if cliff.limit is None else [_times(cliff.limit, PLAIN, timing, peer)]
     found = [Row(f"{cliff.title}: {size:,} events", timing, peers=[Peer(cliff.peer_name, peer)], targets=targets)]
     for text in cliff.rewordings:
         other = _timed(text, cliff, text, events, quick)
@@ -51,6 +67,22 @@ def _rows(cliff: Cliff, size: int, quick: bool) -> list[Row]:
 
 def _timed(what: str, cliff: Cliff, text: str, events: pa.Table, quick: bool) -> Timing:
     return best_of(what, lambda: cliff.ask(text, events), quick=quick, runs=2)
+
+
+# --- LIMIT and the best: rows 6, 7 and 12 -----------------------------------------------------------------------------
+
+
+def _limits(size: int, quick: bool) -> Table:
+    rows = []
+    for name, (text, ours, peer) in cliffs_limit.entries(size).items():
+        timing = best_of(name, ours, quick=quick, runs=2)
+        rows.append(_row(f"{name}: `{text}`", timing, best_of(f"{name}, plainly", peer, quick=quick, runs=2)))
+    notes = ["The plain programs know that prices rise; they neither count nor sort, and number no results."]
+    return Table(f"Rows 6, 7 and 12: the first and the best of {size:,} events", rows, notes)
+
+
+def _row(what: str, timing: Timing, plain: Timing) -> Row:
+    return Row(what, timing, peers=[Peer("plain Numba", plain)], targets=[_times(LIMIT, PLAIN, timing, plain)])
 
 
 def _times(limit: float, what: str, timing: Timing, other: Timing) -> Target:
