@@ -58,8 +58,8 @@ def _compared(op, x, y):
 @lean
 def _compare_columns(programs, at, chosen, slot, size, i, scratch):
     """Compare two columns, of the block or of an event that is chosen."""
-    op, a, one = programs.code[at, 1], programs.code[at, 2], programs.code[at, 3]
-    b, other = programs.code[at, 4], programs.code[at, 5]
+    code = programs.code
+    op, a, one, b, other = code[at + 1], code[at + 2], code[at + 3], code[at + 4], code[at + 5]
     ints, known, there, whole = programs.ints, programs.there, scratch.there, scratch.whole
     vary, vary_other = one == slot, other == slot
     e, f = chosen[one] if not vary else 0, chosen[other] if not vary_other else 0
@@ -67,24 +67,24 @@ def _compare_columns(programs, at, chosen, slot, size, i, scratch):
     for k in range(size if vary or vary_other else 1):
         x = scratch.events[k] if vary else e
         y = scratch.events[k] if vary_other else f
-        there[i, k] = x >= 0 and y >= 0 and known[a, x] and known[b, y]
+        there[i, k] = known[a, x] and known[b, y]
         whole[i, k] = 1 if there[i, k] and _compared(op, ints[a, x], ints[b, y]) else 0
 
 
 @lean
 def _load(programs, at, chosen, slot, size, i, scratch):
     """Load a column of the block, or of an event that is chosen."""
-    op, a, ref = programs.code[at, 0], programs.code[at, 1], programs.code[at, 2]
+    op, a, ref = programs.code[at], programs.code[at + 1], programs.code[at + 2]
     vary = ref == slot
     scratch.stride[i] = 1 if vary else 0
     fixed = chosen[ref] if not vary else 0
     for k in range(size if vary else 1):
         e = scratch.events[k] if vary else fixed
         if op == p.LOAD_WHOLE:
-            scratch.there[i, k] = e >= 0 and programs.there[a, e]
+            scratch.there[i, k] = programs.there[a, e]
             scratch.whole[i, k] = programs.ints[a, e]
         else:
-            scratch.real[i, k] = programs.reals[a, e] if e >= 0 else np.nan
+            scratch.real[i, k] = programs.reals[a, e]
             scratch.there[i, k] = not np.isnan(scratch.real[i, k])
 
 
@@ -123,11 +123,11 @@ def _on_wholes(op, size, i, a, b, constant, scratch):
         r = np.int64(0)
         if known:
             if op == p.ADD:
+                misfit |= x > p.HIGHEST - y if y > 0 else x < p.LOWEST - y
                 r = x + y
-                misfit |= (x ^ r) & (y ^ r) < 0
             elif op == p.SUBTRACT:
+                misfit |= x < p.LOWEST + y if y > 0 else x > p.HIGHEST + y
                 r = x - y
-                misfit |= (x ^ y) & (x ^ r) < 0
             elif op in (p.MULTIPLY, p.SCALE):
                 misfit |= p._times_overflows(x, y)
                 r = x * y
@@ -146,12 +146,11 @@ def _on_wholes(op, size, i, a, b, constant, scratch):
 
 @lean
 def _compare(programs, at, size, i, scratch):
-    """Compare two values that instructions have left."""
-    op, how, a, b = programs.code[at, 0], programs.code[at, 1], programs.code[at, 2], programs.code[at, 3]
+    """Compare two values that instructions have left; return whether a decimal beside a double is too large."""
+    code = programs.code
+    op, how, a, b, left, right = code[at], code[at + 1], code[at + 2], code[at + 3], code[at + 4], code[at + 5]
     whole, real, there, stride = scratch.whole, scratch.real, scratch.there, scratch.stride
-    left = right = np.int64(1)
-    if op == p.COMPARE_SCALED:
-        left, right = programs.whole[programs.code[at, 4]], programs.whole[programs.code[at, 5]]
+    misfit = False
     for k in range(size):
         c, d = k * stride[a], k * stride[b]
         known = there[a, c] and there[b, d]
@@ -161,12 +160,16 @@ def _compare(programs, at, size, i, scratch):
             holds = _compared(how, real[a, c], real[b, d])
         elif not known:
             holds = False
-        elif op == p.COMPARE_MIXED:
+        elif op == p.COMPARE_MIXED and left < 0:
             holds = _compared(how, p._sign_of_mixed(whole[a, c], real[b, d]), 0)
+        elif op == p.COMPARE_MIXED:
+            misfit |= not -p.EXACT <= whole[a, c] <= p.EXACT
+            holds = _compared(how, p._sign_of_decimal(whole[a, c], real[b, d], programs.real[left]), 0)
         else:
             holds = _compared(how, p._sign_of_scaled(whole[a, c], left, whole[b, d], right), 0)
         there[i, k] = known
         whole[i, k] = 1 if known and holds else 0
+    return misfit
 
 
 @lean
@@ -197,10 +200,10 @@ def run_block(programs, program, chosen, slot, size, scratch):
     Its truth is in the row of its last instruction, which is returned; -1 after a number has left 64 bits.
     """
     code, stride, there = programs.code, scratch.stride, scratch.there
-    begin, end = programs.begins[program], programs.begins[program + 1]
-    for at in range(begin, end):
-        i = at - begin
-        op, a, b = code[at, 0], code[at, 1], code[at, 2]
+    i = -1
+    for at in range(code[program], code[program + 1], p.FIELDS):
+        i += 1
+        op, a, b = code[at], code[at + 1], code[at + 2]
         if op == p.COMPARE_COLUMNS:
             _compare_columns(programs, at, chosen, slot, size, i, scratch)
         elif op in (p.LOAD_WHOLE, p.LOAD_REAL):
@@ -209,18 +212,18 @@ def run_block(programs, program, chosen, slot, size, scratch):
             stride[i] = 0
             there[i, 0], scratch.whole[i, 0], scratch.real[i, 0] = op != p.NULL, 0, 0.0
             if op == p.CONSTANT_WHOLE:
-                scratch.whole[i, 0] = programs.whole[a]
+                scratch.whole[i, 0] = a
             elif op == p.CONSTANT_REAL:
                 scratch.real[i, 0] = programs.real[a]
                 there[i, 0] = not np.isnan(programs.real[a])
         elif p.COMPARE_WHOLE <= op <= p.COMPARE_SCALED:
-            stride[i] = max(stride[b], stride[code[at, 3]])
-            _compare(programs, at, size if stride[i] else 1, i, scratch)
+            stride[i] = max(stride[b], stride[code[at + 3]])
+            if _compare(programs, at, size if stride[i] else 1, i, scratch):
+                return -1
         elif p.ADD <= op <= p.SCALE:
-            constant = programs.whole[b] if op == p.SCALE else np.int64(0)
             other = a if op >= p.NEGATIVE else b
             stride[i] = max(stride[a], stride[other])
-            if _on_wholes(op, size if stride[i] else 1, i, a, other, constant, scratch):
+            if _on_wholes(op, size if stride[i] else 1, i, a, other, b, scratch):
                 return -1
         elif op == p.TO_REAL:
             stride[i] = stride[a]
@@ -239,4 +242,4 @@ def run_block(programs, program, chosen, slot, size, scratch):
             other = a if op in (p.NOT, p.IS_NULL) else b
             stride[i] = max(stride[a], stride[other])
             _logic(op, size if stride[i] else 1, i, a, other, scratch)
-    return end - begin - 1
+    return i
