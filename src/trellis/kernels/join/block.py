@@ -140,11 +140,11 @@ def _on_wholes(op, size, i, a, b, constant, scratch):
         r = np.int64(0)
         if known:
             if op == p.ADD:
+                misfit |= x > p.HIGHEST - y if y > 0 else x < p.LOWEST - y
                 r = x + y
-                misfit |= (x ^ r) & (y ^ r) < 0
             elif op == p.SUBTRACT:
+                misfit |= x < p.LOWEST + y if y > 0 else x > p.HIGHEST + y
                 r = x - y
-                misfit |= (x ^ y) & (x ^ r) < 0
             elif op in (p.MULTIPLY, p.SCALE):
                 misfit |= p._times_overflows(x, y)
                 r = x * y

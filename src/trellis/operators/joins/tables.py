@@ -403,6 +403,8 @@ def _range(value: Value, range_of: RangeOf) -> Range | None:
         return (known, known) if isinstance(known, int) and value.type.kind in WHOLE else None
     parts = [_range(argument, range_of) for argument in value.arguments]
     decimal = value.type.kind is Kind.DECIMAL
+    if {argument.type.kind for argument in value.arguments} == {Kind.DECIMAL, Kind.DOUBLE}:
+        _within([part for part in parts if part is not None], EXACT)  # compared as doubles hold them
     if value.function not in ("+", "-", "*", "%", "negative", "abs", "coalesce"):
         return (-WIDEST, WIDEST - 1) if value.type.kind in (*WHOLE, Kind.DECIMAL) else None
     if not decimal and value.type.kind not in WHOLE:
