@@ -274,4 +274,4 @@ def test_the_registry_leads_to_all_operators() -> None:
         "PATTERN AND(A a, B b)",
     ]
     names = {name for text in texts for name, _ in ways_of(trellis.query(text).plan(None, None, None))}
-    assert names == {"trends", "named", "sequences", "tree", "joins", "patterns"}
+    assert names == {"trends", "named", "sequences", "tree", "joins", "join tree", "patterns"}

@@ -178,7 +178,7 @@ def _binds_fewer(plan: Plan) -> bool:
     sequence, join = plan.sequence, plan.join
     if sequence is None or join is None or plan.bound.window.kind is not WindowKind.WHOLE or any(sequence.absent):
         return False
-    return not sequence.partition and least_bound(join) < depth_of_walk(sequence)
+    return not sequence.partition and least_bound(join) < depth_of_walk(sequence) > 1
 
 
 def _sequence(plan: Plan, algorithm: str) -> OperatorSpec:
