@@ -33,7 +33,7 @@ FOR_BUILDING = "TRELLIS_BUILD_COMPILED"
 """The variable of the environment that names where compiled kernels are put to be shipped, instead of being kept."""
 
 PROCESSORS = {"x86_64": "x86-64-v3"}
-"""What shipped code asks of a processor, by architecture; elsewhere `generic`."""
+"""The processor that shipped code is for, by architecture; elsewhere `generic`."""
 
 _THIS = Path(__file__)
 _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")

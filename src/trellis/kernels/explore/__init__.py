@@ -21,7 +21,7 @@ row, fresh, after : int64 (numbers of a match,)
     Matches so far; `fresh` is (variables, numbers) where several are made.
 term, variable, event, newest
     Numbers of a term, a variable, an event, and of the variable that takes one.
-asked, number : int64 (terms,), int
+due, number : int64 (terms,), int
     Terms that are asked of an event, and how many.
 lo, hi, groups_lo, groups_hi, first, last
     The events of a group, of all groups, and which groups.

@@ -25,8 +25,11 @@ values, numbers, zero, modulus, clip
     of 31 bits that they are taken modulo, or 0; whether sums above 1 become 1, to ask whether there is a match.
 cells : of the kind of numbers
     Sums by code.
-levels, group, out, room, skip
+levels, group, out, room, skip, arms
     See `walk`.
+h, v, b, last, mask, size
+    A test of several slots; a slot that pairs are kept of; a candidate; the end of its list; slots as bits; how many
+    events a block has.
 
 Invariants: lists are in the order of events; a slot's list holds no candidate that contradicts what is bound. Cost: the
 product of the lists that are bound, times n log n for each pair of the forest, n² where several conditions join it.
