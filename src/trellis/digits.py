@@ -7,7 +7,7 @@ from typing import SupportsIndex
 
 _CONVERTED = 10**4000  # what Python itself converts, with some to spare
 _SIZES = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
-LINE = 60  # digits that a message shows
+LINE = 72  # digits that a message shows
 _LARGE = 1e6  # from here on a number is given by its exponent
 
 
