@@ -186,6 +186,11 @@ def test_paths(spark: SparkSession, tmp_path: Path) -> None:
         assert trends.statistics["dropped"] == 1
 
 
+def test_local_results_become_a_frame(spark: SparkSession) -> None:
+    local = here(f"{RISING} LIMIT 20")
+    assert plain_table(local.to_spark().toArrow()) == plain_table(local.to_arrow())
+
+
 def test_types_that_spark_does_not_have(spark: SparkSession) -> None:
     n = 3
     table = pa.table(
