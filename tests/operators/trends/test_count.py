@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numba import njit
 
@@ -139,6 +139,7 @@ def test_index_and_graph_count_what_plain_programming_counts(
     size = slide * overlap
     text = f"PATTERN S+ s[] WHERE {condition} REPORT {'any' if every else 'unextendable'} WITHIN {size} SLIDE {slide}"
     trends = trellis.query(text + " AGGREGATE COUNT(*), COUNT(s), SUM(s.x)").detect(table, event_id="id")
+    assume(n > 3 or trends.operator.index is not None)  # some indexes are not made for so few events
     indexed, graph = both_counters(trends)
     assert exactly(indexed) == exactly(graph) == indexed.counts()
     assert indexed.log2(indexed.tasks) == pytest.approx(graph.log2(graph.tasks))
@@ -317,10 +318,7 @@ def test_numbers_are_put_together_from_their_residues(numbers: list[int]) -> Non
     [
         "PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT maximal",
         "PATTERN S+ s[] WHERE s[i].x > s[i-1].x SELECT skip-till-next",
-        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x AND s[i].y < s[i-1].y AND s[i].m > s[i-1].m",
-        "PATTERN S+ s[] WHERE s[i].x != s[i-1].x AND s[i].y > s[i-1].y",
-        "PATTERN S+ s[] WHERE s[i].x - s[i-1].x > 1",
-        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x OR s[i].y > s[i-1].y",
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x OR s[i].y > s[i-1].y OR s[i].m > s[i-1].m",
     ],
 )
 def test_edges_serve_where_the_index_does_not(text: str) -> None:

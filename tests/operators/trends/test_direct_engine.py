@@ -37,7 +37,7 @@ CONDITIONS = {
     "s[i].x >= s[i-1].x - 1 AND s[i].y <= s[i-1].y + 1": Method.REACH,
     "s[i].k != s[i-1].m": Method.REACH,
     "s[i].k = s[i-1].m AND s[i].x > s[i-1].x": Method.REACH,
-    "s[i].x + s[i-1].x > 3": Method.REACH,
+    "s[i].x + s[i-1].x > 3": Method.BISECTION,
 }
 
 
