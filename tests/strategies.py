@@ -21,7 +21,7 @@ import datetime as dt
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -516,7 +516,30 @@ def patterns(draw: Any, most_leaves: int = 4, nots: int = 5) -> s.Pattern:
     """
     names = iter("abcdefgh")
     absent = Absents(nots)
-    return draw(_pattern(most_leaves, names, absent, depth=2))
+    return not_empty(draw(_pattern(most_leaves, names, absent, depth=2)))
+
+
+BOUNDS = [*[(1, None)] * 6, (0, None), (2, None), (2, 2), (1, 2), (0, 2), (2, 3), (3, None)]
+
+
+@st.composite
+def leaves_of(draw: Any, types: Sequence[str], name: str, shape: str) -> s.Pattern:
+    """Draw a variable: of one event, perhaps of none, or of several within bounds."""
+    type_ = draw(st.sampled_from(types))
+    if shape == "single":
+        return s.Single(type_, name, draw(st.integers(0, 4)) == 0)
+    return s.Kleene(type_, name, *draw(st.sampled_from(BOUNDS)))
+
+
+def not_empty(pattern: Any) -> Any:
+    """Give the same pattern, with every variable taking an event where it could match without any."""
+
+    def required(node: s.Node) -> s.Node | None:
+        if isinstance(node, s.Kleene):
+            return replace(node, least=max(node.least, 1))
+        return replace(node, optional=False) if isinstance(node, s.Single) else None
+
+    return s.rebuild(pattern, required) if s.may_be_empty(pattern) else pattern
 
 
 @st.composite
@@ -526,7 +549,7 @@ def _pattern(draw: Any, leaves: int, names: Any, absent: Absents, depth: int) ->
         shapes = ["seq", "seq", "seq", "or", "and", *shapes]
     shape = draw(st.sampled_from(shapes))
     if shape in ("single", "kleene"):
-        leaf = (s.Single if shape == "single" else s.Kleene)(draw(st.sampled_from(TYPES)), next(names))
+        leaf = draw(leaves_of(TYPES, next(names), shape))
         return draw(_sequence([leaf], absent)) if draw(st.integers(0, 5)) == 0 else leaf
     left = draw(st.integers(1, leaves - 1))
     shares = [left, leaves - left]
@@ -543,6 +566,8 @@ def _sharing(draw: Any, arms: list[s.Pattern]) -> tuple[s.Pattern, ...]:
     """Let two arms of an OR share a variable, at times."""
     first, second = arms
     same = isinstance(first, type(second)) and isinstance(first, (s.Single, s.Kleene))
+    if isinstance(first, s.Single) and first.optional:
+        return first, second
     if same and draw(st.booleans()):
         return first, first
     if isinstance(first, s.Single) and isinstance(second, s.Seq) and draw(st.booleans()):
@@ -553,7 +578,7 @@ def _sharing(draw: Any, arms: list[s.Pattern]) -> tuple[s.Pattern, ...]:
 @st.composite
 def _sequence(draw: Any, parts: list[s.Pattern], absent: Absents) -> s.Pattern:
     """Put NOTs between and around the parts, or make them untyped variables, at times."""
-    if len(parts) > 1 and all(isinstance(part, s.Single) for part in parts) and draw(st.integers(0, 3)) == 0:
+    if len(parts) > 1 and all(isinstance(part, s.Single) and not part.optional for part in parts) and draw(st.integers(0, 3)) == 0:
         return s.Seq(tuple(s.Single(None, part.var) for part in parts))
     made: list[s.Pattern] = []
     for i in range(len(parts) + 1):
@@ -655,10 +680,10 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
     absent = Absents(8)
     types = draw(st.sampled_from([("A",), ("A", "B")]))
     leaves = [
-        draw(st.sampled_from([s.Single, s.Kleene, s.Kleene]))(draw(st.sampled_from(types)), name)
+        draw(leaves_of(types, name, draw(st.sampled_from(["single", "kleene", "kleene"]))))
         for name in "abc"[: draw(st.integers(1, 3))]
     ]
-    pattern = draw(_sequence(leaves, absent))
+    pattern = not_empty(draw(_sequence(leaves, absent)))
     table = draw(tables(types=types, most=most))
     where: list[s.Condition] = []
     for leaf in leaves:
@@ -744,7 +769,7 @@ def sequence_case(draw: Any, *, most: int = 8, nots: bool = True, star: bool = F
 def fixed_patterns(draw: Any, names: Any, leaves: int, absent: Absents, depth: int = 3) -> s.Pattern:
     """Draw a pattern of single events: SEQ, AND and OR, nested, with NOT in a SEQ."""
     if leaves < 2 or depth == 0:
-        leaf = s.Single(draw(st.sampled_from(TYPES)), next(names))
+        leaf = s.Single(draw(st.sampled_from(TYPES)), next(names), draw(st.integers(0, 5)) == 0)
         return draw(_sequence([leaf], absent)) if draw(st.integers(0, 7)) == 0 else leaf
     shape = draw(st.sampled_from(["seq", "seq", "and", "and", "or"]))
     number = draw(st.integers(2, min(leaves, 3)))
@@ -783,7 +808,7 @@ def across_three(draw: Any, names: Sequence[str], clock: Clock) -> s.Condition:
 def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4) -> Case:
     """Draw a query over a pattern of single events, with conditions of any kind, NOT's variables too."""
     absent = Absents(draw(st.sampled_from([4, 9, 9])))
-    pattern = draw(fixed_patterns(iter("abcdefgh"), draw(st.integers(2, most_leaves)), absent))
+    pattern = not_empty(draw(fixed_patterns(iter("abcdefgh"), draw(st.integers(2, most_leaves)), absent)))
     table = draw(tables(types=[*TYPES * 3, "C"], most=most))
     leaves = [node for node in s.walk(pattern) if isinstance(node, s.Single)]
     negated = {leaf.var for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}

@@ -109,7 +109,7 @@ def test_an_unknown_engine(folder: Path) -> None:
         ("PATTERN Stock+ s[", "line 1, column"),
         ("PATTERN Stock+ s[] WHERE s.prise > 1", "no attribute `prise`"),
         ("PATTERN Stock+ s[] WHERE s.price > ratio", "`ratio`"),
-        ("PATTERN SEQ(Stock a, Stock* b[])", "reserved for later"),
+        ("PATTERN SEQ(Stock? a, Stock* b[])", "without any event"),
         ("missing.tq", "there is not a query file missing.tq"),
         ("a missing file.tq", "there is not a query file a missing file.tq"),
         ("queyr.tq", "Did you mean `query.tq`?"),

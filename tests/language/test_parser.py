@@ -60,10 +60,28 @@ def each(attr: str, var: str = "s") -> s.Attribute:
         ("OR(AND(A a))", s.Single("A", "a")),
         ("(A a)", s.Single("A", "a")),
         ("(a; b); c", s.Seq((s.Seq((s.Single(None, "a"), s.Single(None, "b"))), s.Single(None, "c")))),
-        ("A* a[]", s.Star("A", "a")),
-        ("A? a", s.Maybe("A", "a")),
-        ("SEQ(A+ a[], B b)+", s.Group(s.Seq((s.Kleene("A", "a"), s.Single("B", "b"))), "+")),
-        ("(A a)*", s.Group(s.Single("A", "a"), "*")),
+        ("A* a[]", s.Kleene("A", "a", 0)),
+        ("A{3} a[]", s.Kleene("A", "a", 3, 3)),
+        ("A{2,5} a[]", s.Kleene("A", "a", 2, 5)),
+        ("A{2, } a[]", s.Kleene("A", "a", 2)),
+        ("A{2,}", s.Kleene("A", "A", 2)),
+        ("A? a", s.Single("A", "a", optional=True)),
+        ("SEQ(A+ a[], B b)+", s.Group(s.Seq((s.Kleene("A", "a"), s.Single("B", "b"))))),
+        ("(A a)*", s.Group(s.Single("A", "a"), 0)),
+        ("OR(A, B){1,2} g[]", s.Group(s.Or((s.Single("A", "A"), s.Single("B", "B"))), 1, 2, "g")),
+        ("AND(A, B)? g[]", s.Group(s.And((s.Single("A", "A"), s.Single("B", "B"))), 0, 1, "g")),
+        (
+            "SEQ(A, contiguous B+ b[] skip-till-next, skip-till-any C)",
+            s.Seq((
+                s.Single("A", "A"),
+                s.Step(s.Select.CONTIGUOUS, s.Kleene("B", "b", policy=s.Select.NEXT)),
+                s.Step(s.Select.ANY, s.Single("C", "C")),
+            )),
+        ),
+        (
+            "B+ b[] greedy UNTIL (b.x > 1)",
+            s.Kleene("B", "b", greedy=True, until=s.Comparison(">", s.Attribute("b", "x"), s.Integer(1))),
+        ),
     ],
 )
 def test_pattern(text: str, pattern: s.Pattern):
@@ -372,9 +390,10 @@ def test_a_name_that_return_gives_is_no_variable_of_an_aggregate():
 @pytest.mark.parametrize(
     ("text", "name"),
     [
-        ("PATTERN A* a[]", "`E* v[]`"),
-        ("PATTERN SEQ(A a, B? b)", "`E? v`"),
-        ("PATTERN SEQ(A+ a[], B b)+", "a Kleene operator around a group"),
+        ("PATTERN SEQ(A+ a[], B b)+", "a quantifier behind a group"),
+        ("PATTERN SEQ(A+ a[], contiguous B b)", "a policy of a single step"),
+        ("PATTERN SEQ(A+ a[] greedy, B b)", "`greedy`"),
+        ("PATTERN SEQ(A+ a[] UNTIL (a.x > 1), B b)", "UNTIL"),
         ("PATTERN S+ s[] WHERE s[i].price > AVG(s[..i-1].price)", "`AVG(s[..i-1].price)`"),
         ("PATTERN S+ s[] RETURN AVG(s[..i-1].price) AS x", "`AVG(s[..i-1].price)`"),
     ],

@@ -29,6 +29,9 @@ ANY_REAL = st.decimals(0, 10**12, allow_nan=False)
 CHOICE = {n: st.integers(0, n - 1) for n in range(1, 60)}
 
 
+BOUNDS = [(1, None), (0, None), (2, None), (0, 1), (3, 3), (2, 5), (0, 1000)]
+
+
 class Drawer:
     """Draws one tree; `depth` is how far it may still be nested."""
 
@@ -56,7 +59,9 @@ class Drawer:
         if kind in ("seq", "chain"):
             return s.Seq(self.parts(depth - 1, kind == "chain"))
         if kind == "group":
-            return s.Group(self.pattern(depth - 1), self.one("+*?"))
+            label = self.perhaps(self.name, None)
+            policy = None if label is None else self.one([None, *s.Select])
+            return s.Group(self.pattern(depth - 1), *self.one(BOUNDS), label, policy)
         return (s.Or if kind == "or" else s.And)(self.some(lambda: self.pattern(depth - 1), 2, 3))
 
     def parts(self, depth: int, chained: bool) -> tuple[s.Pattern, ...]:
@@ -67,12 +72,18 @@ class Drawer:
                 return s.Single(None, self.name())
             return self.pattern(depth)
 
-        return (*self.some(part, 1, 3), self.pattern(depth))
+        def step() -> s.Pattern:
+            return s.Step(self.one(list(s.Select)), self.pattern(depth)) if self.one([False, True]) else part()
+
+        return (self.pattern(depth), *self.some(step, 1, 3))
 
     def event(self) -> s.Pattern:
-        kind = self.one([s.Single, s.Single, s.Single, s.Kleene, s.Star, s.Maybe])
         type_ = self.one(["A", "A", *TYPES])
-        return kind(type_, type_ if self.one([False, True]) else self.name())
+        name = type_ if self.one([False, True]) else self.name()
+        if self.one([True, True, False]):
+            return s.Single(type_, name, self.one([False, False, True]))
+        until = self.perhaps(lambda: s.Comparison(">", s.Attribute(name, "x"), s.Integer(1)), None)
+        return s.Kleene(type_, name, *self.one(BOUNDS), self.one([None, None, *s.Select]), self.one([False, True]), until)
 
     # Values
 

@@ -32,7 +32,7 @@ from .windows import Window, length, worlds
 __all__ = ["Answer", "Event", "OracleError", "OracleOverflow", "Trend", "run"]
 
 
-RESERVED = (syntax.Star, syntax.Maybe, syntax.Group, syntax.Prefix)
+RESERVED = (syntax.Group, syntax.Step, syntax.Prefix)
 
 
 @dataclass(frozen=True, slots=True)

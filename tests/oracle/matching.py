@@ -121,4 +121,4 @@ class Matcher:
 
 
 def _bound(reading: Reading) -> Bound:
-    return {leaf.var: leaf.events for leaf in reading.leaves()}
+    return {leaf.var: leaf.events for leaf in reading.leaves() if leaf.events}

@@ -19,7 +19,7 @@ from trellis.language import syntax
 
 from .conditions import TO_COME
 from .events import Event, OracleError
-from .structure import fits, variables
+from .structure import bounds, fits, variables
 
 Pair = tuple[Event, str]
 Pairs = tuple[Pair, ...]
@@ -72,8 +72,7 @@ def readings(pattern: syntax.Pattern, pairs: Pairs, *, beginning: bool) -> Itera
         case syntax.Single(type_name, var) | syntax.Kleene(type_name, var):
             if not all(name == var and fits(event, type_name) for event, name in pairs):
                 return
-            most = 1 if isinstance(pattern, syntax.Single) else None
-            yield from _of_variable(var, tuple(event for event, _ in pairs), most, beginning)
+            yield from _of_variable(var, tuple(event for event, _ in pairs), *bounds(pattern), beginning)
         case syntax.Seq(parts):
             for taken in _of_sequence(parts, pairs, beginning):
                 yield Composed(pattern, taken)
@@ -91,11 +90,13 @@ def readings(pattern: syntax.Pattern, pairs: Pairs, *, beginning: bool) -> Itera
             raise OracleError(f"{type(pattern).__name__} is reserved, or not allowed here")
 
 
-def _of_variable(var: str, events: tuple[Event, ...], most: int | None, beginning: bool) -> Iterator[Taken]:
-    """Yield the ways in which a variable takes these events: 1 to `most`, each later than the one before."""
+def _of_variable(
+    var: str, events: tuple[Event, ...], least: int, most: int | None, beginning: bool
+) -> Iterator[Taken]:
+    """Yield the ways in which a variable takes these events: `least` to `most`, each later than the one before."""
     if not all(a.time < b.time for a, b in itertools.pairwise(events)):
         return
-    if events and (most is None or len(events) <= most):
+    if len(events) >= least and (most is None or len(events) <= most):
         yield Taken(var, events)
     if beginning and (most is None or len(events) < most):
         yield Taken(var, (*events, TO_COME))

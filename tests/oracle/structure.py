@@ -29,6 +29,13 @@ def leaves(pattern: syntax.Node) -> Iterator[syntax.Single | syntax.Kleene]:
             yield from leaves(child)
 
 
+def bounds(leaf: syntax.Single | syntax.Kleene) -> tuple[int, int | None]:
+    """Give the least and the greatest number of events that a variable takes; None where there is no greatest."""
+    if isinstance(leaf, syntax.Kleene):
+        return leaf.least, leaf.most
+    return 0 if leaf.optional else 1, 1
+
+
 def absents(pattern: syntax.Node) -> Iterator[syntax.Single]:
     """Yield the leaves of all NOTs."""
     for node in syntax.walk(pattern):

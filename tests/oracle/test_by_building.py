@@ -20,7 +20,7 @@ from hypothesis import given
 from tests.oracle import OracleOverflow, run
 from tests.oracle.conditions import Conjunct, compile_conjunct
 from tests.oracle.events import Event, read
-from tests.oracle.structure import absents, leaves, variables
+from tests.oracle.structure import absents, bounds, leaves, variables
 from tests.profiles import examples
 from tests.strategies import Case, case, general_case
 from trellis.language import syntax as s
@@ -60,13 +60,15 @@ def matches(pattern: s.Pattern, events: list[Event]) -> Iterator[Match]:
     elif isinstance(pattern, s.Seq):
         positive = [part for part in pattern.parts if not isinstance(part, s.Absent)]
         for parts in itertools.product(*(list(matches(part, events)) for part in positive)):
-            if all(a.pairs[-1][0].time < b.pairs[0][0].time for a, b in itertools.pairwise(parts)):
+            taking = [part for part in parts if part.pairs]
+            if all(a.pairs[-1][0].time < b.pairs[0][0].time for a, b in itertools.pairwise(taking)):
                 yield joined(pattern, list(parts))
     else:
         assert isinstance(pattern, s.Single | s.Kleene)
         own = [event for event in events if pattern.type in (None, event.type) or is_imaginary(event)]
         own = [event for event in own if not is_imaginary(event) or event.id == pattern.var]
-        for size in range(1, 1 + (1 if isinstance(pattern, s.Single) else len(own))):
+        least, most = bounds(pattern)
+        for size in range(least, 1 + (len(own) if most is None else most)):
             for chosen in itertools.combinations(own, size):
                 if all(a.time < b.time for a, b in itertools.pairwise(chosen)):
                     yield Match(tuple((event, pattern.var) for event in chosen))
@@ -75,16 +77,13 @@ def matches(pattern: s.Pattern, events: list[Event]) -> Iterator[Match]:
 def joined(pattern: s.Seq, parts: list[Match]) -> Match:
     """Put the matches of a SEQ's parts one behind another, and its NOTs between them."""
     nots: list[Any] = []
-    rest = iter([None, *parts, None])
-    before, after = next(rest), next(rest)
+    rest = iter(parts)
+    before, behind = None, list(parts)
     for part in pattern.parts:
-        if isinstance(part, s.Absent):
-            nots += Match((), ((part, None, None),)).between(before, after).nots
-        else:
-            here, after = after, next(rest)
-            assert here is not None
-            nots += here.between(before, after).nots
-            before = here
+        here = Match((), ((part, None, None),)) if isinstance(part, s.Absent) else next(rest)
+        behind = behind if isinstance(part, s.Absent) else behind[1:]
+        nots += here.between(before, next((match for match in behind if match.pairs), None)).nots
+        before = here if here.pairs else before
     return Match(tuple(pair for part in parts for pair in part.pairs), tuple(nots))
 
 
@@ -128,7 +127,9 @@ class World:
         last = self.events[-1]
         later = [
             replace(last, time=last.time + i, order=last.order + i, id=var, type=IMAGINARY)
-            for i, var in enumerate(variables(self.query.pattern), 1)
+            for i, var in enumerate(
+                (leaf.var for leaf in leaves(self.query.pattern) for _ in range(max(1, bounds(leaf)[0]))), 1
+            )
         ]
         every = matches(self.query.pattern, [*self.events, *later])
         return {real(match.pairs) for match in every if real(match.pairs) and self.holds(match, whole=False)}

@@ -849,4 +849,4 @@ def test_an_empty_input() -> None:
 
 def test_reserved_patterns_are_refused() -> None:
     with pytest.raises(OracleError, match="reserved"):
-        run(s.QuerySyntax(s.Star("E", "v")), [{"t": 1}], time="t", type=None)
+        run(s.QuerySyntax(s.Group(s.Single("E", "v"))), [{"t": 1}], time="t", type=None)

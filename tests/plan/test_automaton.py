@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.profiles import examples
+from tests.strategies import leaves_of, not_empty
 from trellis.language import syntax as s
 from trellis.language.parser import parse
 from trellis.plan.automaton import MAX_STATES, Automaton, build_automaton
@@ -116,10 +118,11 @@ Word = tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]
 def words(pattern: s.Pattern, longest: int) -> set[Word]:
     """Every word of a pattern with at most `longest` events, by the definition of each operator."""
     match pattern:
-        case s.Single(var=var):
-            return {(((var, ()),), ())}
-        case s.Kleene(var=var):
-            return {(((var, ()),) * count, ()) for count in range(1, longest + 1)}
+        case s.Single(var=var, optional=optional):
+            return {(((var, ()),), ())} | ({((), ())} if optional else set())
+        case s.Kleene(var=var, least=least, most=most):
+            greatest = longest if most is None else min(most, longest)
+            return {(((var, ()),) * count, ()) for count in range(least, greatest + 1)}
         case s.Absent(events=events):
             return {((), tuple(event.var for event in events))}
         case s.Or(arms=arms):
@@ -173,7 +176,7 @@ def accepted(found: Automaton, longest: int) -> set[Word]:
 @st.composite
 def patterns(draw: Any, leaves: int = 5, depth: int = 3) -> s.Pattern:
     """Draw a pattern; every variable has its own name, but arms of an OR may share one."""
-    return _named(draw(_pattern(leaves, depth)), (f"v{i}" for i in itertools.count()))
+    return not_empty(_named(draw(_pattern(leaves, depth)), (f"v{i}" for i in itertools.count())))
 
 
 @st.composite
@@ -181,7 +184,7 @@ def _pattern(draw: Any, leaves: int, depth: int) -> s.Pattern:
     kinds = [s.Single, s.Kleene]
     kind = draw(st.sampled_from(kinds if leaves < 2 or not depth else [s.Seq, s.Seq, s.Or, s.And, *kinds]))
     if kind in kinds:
-        return kind("E", "")
+        return draw(leaves_of(["E"], "", "single" if kind is s.Single else "kleene"))
     share = draw(st.integers(1, leaves - 1))
     parts = [draw(_pattern(share, depth - 1)), draw(_pattern(leaves - share, depth - 1))]
     if kind is s.Or:
@@ -196,7 +199,7 @@ def _named(pattern: s.Pattern, names: Iterator[str]) -> s.Pattern:
     """Give every leaf a name; equal arms of an OR get equal ones."""
     match pattern:
         case s.Single() | s.Kleene():
-            return type(pattern)(pattern.type, next(names))
+            return replace(pattern, var=next(names))
         case s.Absent(events=events):
             return s.Absent(tuple(s.Single(e.type, next(names)) for e in events))
         case s.Or(arms=(one, other)) if one is other:

@@ -68,7 +68,13 @@ def step_sequences_of(automaton: Automaton, types: Mapping[str, str | None]) -> 
 
 def _expand(item: Leaf | Alternation | Interleaving, types: Mapping[str, str | None]) -> list[StepSequence]:
     if isinstance(item, Leaf):
-        return [StepSequence(((_names(types[item.variable]),),), kleene=item.kleene)]
+        if not item.least:
+            raise UsageError(
+                f"`{item.variable}` may take no event, which a history cannot answer", "Leave the optional part out."
+            )
+        steps = ((_names(types[item.variable]),),) * item.least
+        between = item.least - 1
+        return [StepSequence(steps, (frozenset(),) * between, (False,) * between, item.most != item.least)]
     arms = [_one_after_another(arm, types) for arm in item.arms]
     return _alternatives(arms) if isinstance(item, Alternation) else _in_any_order(arms)
 

@@ -104,15 +104,25 @@ def _variables(pattern: s.Pattern, text: str) -> tuple[Variable, ...]:
             if found.setdefault(node.var, variable) != variable:
                 raise _twice(node, text)
     _occurrences(pattern, text)
+    if s.may_be_empty(pattern):
+        raise BindError("the pattern can match without any event", text, pattern.span.start, pattern.span.end,
+                        "Let at least one part of it take an event: `E v` or `E+ v[]`.")  # fmt: skip
     return tuple(found.values())
 
 
 def _refuse_reserved(node: s.Node, text: str) -> None:
-    names = {s.Star: "`E* v[]`", s.Maybe: "`E? v`", s.Group: "a Kleene operator around a group"}
-    for kind, name in names.items():
-        if isinstance(node, kind):
-            raise ReservedError(f"{name} is reserved for later", text, node.span.start, node.span.end,
-                                "Today a pattern may use `E v`, `E+ v[]`, SEQ, OR, AND and NOT.")  # fmt: skip
+    name = None
+    if isinstance(node, s.Group):
+        name = "a quantifier behind a group"
+    elif isinstance(node, s.Step) or (isinstance(node, s.Kleene) and node.policy is not None):
+        name = "a policy of a single step"
+    elif isinstance(node, s.Kleene) and node.greedy:
+        name = "`greedy`"
+    elif isinstance(node, s.Kleene) and node.until is not None:
+        name = "UNTIL"
+    if name is not None:
+        raise ReservedError(f"{name} is reserved for later", text, node.span.start, node.span.end,
+                            "Today SEQ, OR, AND, NOT and quantifiers of variables, such as `E* v[]`, can be used.")  # fmt: skip
 
 
 def _twice(node: s.Single | s.Kleene, text: str) -> BindError:

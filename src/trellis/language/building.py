@@ -27,11 +27,28 @@ class IndexedReference(s.Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Quantifier:
+    """How often something may occur; `text` is as it was written."""
+
+    least: int
+    most: int | None
+    text: str
+    span: s.Span
+
+
+@dataclass(frozen=True, slots=True)
 class PatternName(s.Node):
     """A bare name in a pattern: a type in SEQ, an untyped variable between semicolons."""
 
     name: str
-    kleene: bool = False
+    quantifier: Quantifier | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Until(s.Node):
+    """`UNTIL (condition)` behind a variable."""
+
+    condition: s.Condition
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,9 @@ SPOKEN = {
     "COMPARATOR": "a comparison",
     "MULTIPLIER": "`*`, `/` or `%`",
     "QUANTIFIER": "`+`",
+    "LBRACE": "`{`",
+    "RBRACE": "`}`",
+    "GREEDY": "greedy",
     "LPAR": "`(`",
     "RPAR": "`)`",
     "LSQB": "`[`",
@@ -44,8 +47,10 @@ GROUPS = (
     ),
     (
         {"NAME", "SEQ", "OR"}, "an event type, SEQ, OR, AND, NOT",
-        {"NAME", "SEQ", "OR", "AND", "NOT", "LPAR"},
+        {"NAME", "SEQ", "OR", "AND", "NOT", "LPAR", "SKIP_TILL_ANY", "SKIP_TILL_NEXT", "CONTIGUOUS"},
     ),
+    ({"QUANTIFIER", "LBRACE"}, "`+`", {"QUANTIFIER", "LBRACE"}),
+    ({"CONTIGUOUS", "GREEDY"}, "", {"SKIP_TILL_ANY", "SKIP_TILL_NEXT", "CONTIGUOUS", "GREEDY", "UNTIL"}),
     (
         {"SIGN", "MULTIPLIER"}, "an operator",
         {"SIGN", "MULTIPLIER", "COMPARATOR", "AND", "OR", "IN", "NOT", "BETWEEN", "LIKE", "IS", "LPAR", "LSQB", "DOT",
@@ -61,7 +66,7 @@ def phrase(expected: Set[str], after_number: bool = False) -> str:
     left, said = set(expected), []
     for sign, words, covered in GROUPS:
         if sign <= left:
-            said += words.split(", ")
+            said += [word for word in words.split(", ") if word]
             left -= covered
     clauses = [spoken for word, spoken in CLAUSES.items() if word in left]
     rest = sorted(left - set(CLAUSES) - {"$END"}, key=lambda k: (k not in SPOKEN, k))

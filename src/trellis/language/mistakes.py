@@ -100,7 +100,7 @@ def _stop(problem: Any, text: str) -> Stop:
     start = end if at_end else min(problem.pos_in_stream, end)
     parser = problem.interactive_parser
     expected = frozenset(t.removeprefix("_") for t in parser.accepts())
-    hyphens = "SKIP_TILL_ANY" in expected
+    hyphens = "SKIP_TILL_ANY" in expected and not expected & {"GREEDY", "SEQ"}  # behind SELECT
     token = "" if at_end else _token_at(text, start, hyphens)
     return Stop(text, start, token, expected, tuple(parser.parser_state.value_stack))
 
@@ -151,18 +151,13 @@ def _no_query(stop: Stop) -> Diagnosis | None:
 
 
 def _repetitions(stop: Stop) -> Diagnosis | None:
-    """A number of repetitions, as in `Stock{3,}`."""
-    written = re.compile(r"\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}").match(stop.text, stop.start)
-    if written is None or stop.clauses[-1:] != ["PATTERN"]:
+    """A number of repetitions that is written otherwise, as in `Stock{,3}`."""
+    written = re.search(r"\{[^{}]*\}?", stop.text)
+    if written is None or stop.clauses[-1:] != ["PATTERN"] or not written.start() <= stop.start < written.end():
         return None
-    name = re.search(r"(\w+)\s*$", stop.text[: stop.start])
-    least, comma, most = written.groups()
-    bounds = [f"LENGTH >= {least}"] if least and comma else []
-    bounds += [f"LENGTH <= {most}"] if most else [f"LENGTH = {least}"] if least and not comma else []
-    what = f"a number of repetitions, `{written.group()}`, is not built yet"
-    kind = name.group(1) if name else "E"
-    hint = f"Write `{kind}+ v[]` and, where it is the whole pattern, `HAVING {' AND '.join(bounds) or 'LENGTH >= 1'}`."
-    return Diagnosis(what, stop.start, written.end(), hint)
+    most = re.fullmatch(r"\{\s*,\s*(\d+)\s*\}", written.group())
+    hint = f"Write `{{0,{most.group(1)}}}`." if most else "Write `{3}`, `{2,5}` or `{2,}`."
+    return Diagnosis(f"`{written.group()}` is no number of repetitions", written.start(), written.end(), hint)
 
 
 def _match_recognize(stop: Stop) -> Diagnosis | None:

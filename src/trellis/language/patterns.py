@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from lark import Token
 
 from trellis.language import syntax as s
-from trellis.language.building import Builder, PatternName, at, name_of, span_of
+from trellis.language.building import Builder, PatternName, Quantifier, Until, at, name_of, span_of
+
+MOST_TIMES = 1000  # bounds of a quantifier: each is a state of the automaton
 
 
 class PatternBuilder(Builder):
@@ -32,35 +34,73 @@ class PatternBuilder(Builder):
             f"Write `{c[0]}+ {c[1]}[]` for one or more events, `{c[0]} {c[1]}` for one.",
         )
 
-    def quantified_lone(self, meta: Any, c: list[Token]) -> s.Node:
-        name = name_of(c[0])
-        if c[1] == "+":
-            return PatternName(name, kleene=True, span=at(meta))
-        reserved = s.Star if c[1] == "*" else s.Maybe
-        return reserved(name, name, span=at(meta))
+    def quantified_lone(self, meta: Any, c: list[Any]) -> s.Node:
+        return PatternName(name_of(c[0]), c[1], span=at(meta))
 
-    def quantified(self, meta: Any, c: list[Token]) -> s.Node:
-        if c[1] == "?":
-            return s.Maybe(name_of(c[0]), name_of(c[2]), span=at(meta))
-        self.fail("a Kleene variable is written with brackets", span_of(c[2]), f"Write `{c[0]}{c[1]} {c[2]}[]`.")
+    def quantified(self, meta: Any, c: list[Any]) -> s.Node:
+        if c[1].text == "?":
+            return s.Single(name_of(c[0]), name_of(c[2]), optional=True, span=at(meta))
+        self.fail("a Kleene variable is written with brackets", span_of(c[2]), f"Write `{c[0]}{c[1].text} {c[2]}[]`.")
 
-    def quantified_list(self, meta: Any, c: list[Token]) -> s.Node:
-        if c[1] == "+":
-            return s.Kleene(name_of(c[0]), name_of(c[2]), span=at(meta))
-        if c[1] == "*":
-            return s.Star(name_of(c[0]), name_of(c[2]), span=at(meta))
-        self.fail(
-            f"`{c[0]}? {c[2]}[]` has brackets, but `?` means one event or none",
-            at(meta),
-            f"Write `{c[0]}+ {c[2]}[]` for one or more events.",
-        )
+    def quantified_list(self, meta: Any, c: list[Any]) -> s.Node:
+        if c[1].text == "?":
+            self.fail(
+                f"`{c[0]}? {c[2]}[]` has brackets, but `?` means one event or none",
+                at(meta),
+                f"Write `{c[0]}? {c[2]}`, or `{c[0]}* {c[2]}[]` for any number of events.",
+            )
+        words = self._words(c[3:], "a variable")
+        return s.Kleene(name_of(c[0]), name_of(c[2]), c[1].least, c[1].most, **words, span=at(meta))
+
+    def sign(self, meta: Any, c: list[Token]) -> Quantifier:
+        least, most = {"+": (1, None), "*": (0, None), "?": (0, 1)}[str(c[0])]
+        return Quantifier(least, most, str(c[0]), at(meta))
+
+    def times(self, meta: Any, c: list[Token]) -> Quantifier:
+        return self._bounded(meta, c[0], c[0])
+
+    def times_from(self, meta: Any, c: list[Token]) -> Quantifier:
+        return self._bounded(meta, c[0], None)
+
+    def times_between(self, meta: Any, c: list[Token]) -> Quantifier:
+        return self._bounded(meta, c[0], c[1])
+
+    def _bounded(self, meta: Any, low: Token, high: Token | None) -> Quantifier:
+        span = at(meta)
+        text = self.text[span.start : span.end]
+        least, most = self.whole(low), None if high is None else self.whole(high)
+        if most is not None and most < least:
+            self.fail(f"the bounds of `{text}` are reversed", span, f"Write `{{{most},{least}}}`.")
+        if most == 0:
+            self.fail(f"`{text}` takes no event at all", span, "Leave the part out, or write NOT(E v).")
+        if max(least, most or 0) > MOST_TIMES:
+            hint = f"At most {MOST_TIMES:,} can be counted; `{{{min(least, MOST_TIMES)},}}` has no upper bound."
+            self.fail(f"the bounds of `{text}` are too large", span, hint)
+        return Quantifier(least, most, text, span)
+
+    def label(self, meta: Any, c: list[Token]) -> s.Name:
+        return s.Name(name_of(c[0]), span=at(meta))
+
+    def step(self, meta: Any, c: list[Any]) -> s.Node:
+        return _PolicyPart(_policy(c[0]), c[1], span=at(meta))
+
+    def _words(self, words: list[Any], what: str) -> dict[str, Any]:
+        """Return the policy, `greedy` and UNTIL behind the brackets of a variable or group, each at most once."""
+        found: dict[str, Any] = {}
+        for word in words:
+            name, value = ("until", word.condition) if isinstance(word, Until) else _word(word)
+            if name in found:
+                place = word.span if isinstance(word, s.Node) else span_of(word)
+                self.fail(f"two words say how {what} repeats", place, "Leave one of them out.")
+            found[name] = value
+        return found
 
     def seq(self, meta: Any, c: list[Any]) -> s.Node:
-        parts, quantifier = self._parts(c)
+        parts = self._steps(self._parts(c))
         node = self._alone(parts) or s.Seq(_patterns(parts), span=at(meta))
         if all(isinstance(p, s.Absent) for p in parts):
             self.fail("a SEQ needs a part that is not a NOT", at(meta), "Write `SEQ(A a, NOT(B b), C c)`.")
-        return self._grouped(node, quantifier)
+        return self._grouped(node, c)
 
     def or_pattern(self, meta: Any, c: list[Any]) -> s.Node:
         return self._arms(s.Or, "OR", meta, c)
@@ -69,68 +109,99 @@ class PatternBuilder(Builder):
         return self._arms(s.And, "AND", meta, c)
 
     def not_pattern(self, meta: Any, c: list[Any]) -> s.Node:
-        events, quantifier = self._parts(c)
+        events = self._parts(c)
         for event in events:
-            if not isinstance(event, s.Single):
+            if not isinstance(event, s.Single) or event.optional:
                 self.fail("NOT takes single events", event.span, "Write `NOT(E v)` or `NOT(E v, F w)`.")
         absent = s.Absent(cast(tuple[s.Single, ...], tuple(events)), span=at(meta))
-        return self._grouped(absent, quantifier)
+        return self._grouped(absent, c)
 
     def chain(self, meta: Any, c: list[Any]) -> s.Node:
-        quantifier = _quantifier(c)
-        return self._grouped(self._chained([x for x in c if isinstance(x, s.Node)], at(meta)), quantifier)
+        return self._grouped(self._chained(_elements(c), at(meta)), c)
 
-    def pattern(self, meta: Any, c: list[s.Node]) -> s.Pattern:
+    def pattern(self, meta: Any, c: list[Any]) -> s.Pattern:
         tree = cast(s.Pattern, self._chained(c, at(meta)))
         if isinstance(tree, s.Absent):
             self.fail("a pattern cannot be a NOT alone", tree.span, "Write `SEQ(A a, NOT(B b), C c)`.")
         return self._numbered(tree)
 
-    def _parts(self, c: list[Any]) -> tuple[list[s.Node], Token | None]:
-        return [self._typed(x) for x in c if isinstance(x, s.Node)], _quantifier(c)
+    def _parts(self, c: list[Any]) -> list[s.Node]:
+        return [self._typed(x) for x in _elements(c)]
+
+    def _steps(self, parts: list[s.Node]) -> list[s.Node]:
+        """Return the parts of a SEQ, those with a policy as steps."""
+        for i, part in enumerate(parts):
+            if not isinstance(part, _PolicyPart):
+                continue
+            if isinstance(part.pattern, s.Absent):
+                self.fail("NOT is no step and takes no policy", part.span, "Put the word before the part behind it.")
+            if all(isinstance(before, s.Absent) for before in parts[:i]):
+                self.fail("the first part of a SEQ has no step into it", part.span, "Leave the policy out here.")
+            parts[i] = s.Step(part.policy, cast(s.Pattern, part.pattern), span=part.span)
+        return parts
 
     def _arms(self, kind: type[s.Or | s.And], word: str, meta: Any, c: list[Any]) -> s.Node:
-        arms, quantifier = self._parts(c)
+        arms = self._parts(c)
         for arm in arms:
+            if isinstance(arm, _PolicyPart):
+                self.fail(f"a policy stands before a part of a SEQ, not inside {word}", arm.span)
             if isinstance(arm, s.Absent):
                 self.fail(f"NOT stands inside a SEQ, not inside {word}", arm.span, "Write `SEQ(A a, NOT(B b), C c)`.")
-        return self._grouped(self._alone(arms) or kind(_patterns(arms), span=at(meta)), quantifier)
+        return self._grouped(self._alone(arms) or kind(_patterns(arms), span=at(meta)), c)
 
     @staticmethod
     def _alone(parts: list[s.Node]) -> s.Node | None:
         """The part itself where SEQ, OR or AND has only one."""
         return parts[0] if len(parts) == 1 else None
 
-    def _grouped(self, node: s.Node, quantifier: Token | None) -> s.Node:
-        if quantifier is None:
+    def _grouped(self, node: s.Node, c: list[Any]) -> s.Node:
+        """Return a node with the quantifier, label and words that stand behind it."""
+        place = next((i for i, x in enumerate(c) if isinstance(x, Quantifier)), None)
+        if place is None:
             return node
+        quantifier: Quantifier = c[place]
+        label = next((x for x in c[place:] if isinstance(x, s.Name)), None)
         if isinstance(node, s.Absent):
-            self.fail(f"`{quantifier}` cannot follow NOT", span_of(quantifier))
-        span = s.Span(node.span.start, span_of(quantifier).end)
-        return s.Group(cast(s.Pattern, node), str(quantifier), span=span)
+            self.fail(f"`{quantifier.text}` cannot follow NOT", quantifier.span, "NOT forbids events; it takes none.")
+        words = self._words(c[place + 2 :], "a group")
+        for word in ("greedy", "until"):
+            if word in words:
+                self.fail(f"{word.upper() if word == 'until' else word} stands behind a variable, not behind a group",
+                          s.Span(quantifier.span.start, at_end(c[-1])))  # fmt: skip
+        span = s.Span(node.span.start, quantifier.span.end if label is None else at_end(c[-1]))
+        name = None if label is None else label.value
+        return s.Group(cast(s.Pattern, node), quantifier.least, quantifier.most, name, **words, span=span)
 
     def _chained(self, parts: list[s.Node], span: s.Span) -> s.Node:
         if len(parts) == 1:
-            return self._typed(parts[0])
+            return self._steps([self._typed(parts[0])])[0]
         if all(isinstance(p, s.Absent) for p in parts):
             self.fail("a sequence needs a part that is not a NOT", span, "Write `A a; NOT(B b); C c`.")
-        return s.Seq(_patterns([self._untyped(p) for p in parts]), span=span)
+        return s.Seq(_patterns(self._steps([self._untyped(p) for p in parts])), span=span)
 
     def _typed(self, node: s.Node) -> s.Node:
+        if isinstance(node, _PolicyPart):
+            return replace(node, pattern=self._typed(node.pattern))
         if not isinstance(node, PatternName):
             return node
         self.bare.add(node.span)
-        kind = s.Kleene if node.kleene else s.Single
-        return kind(node.name, node.name, span=node.span)
+        quantifier = node.quantifier
+        if quantifier is None or quantifier.text == "?":
+            return s.Single(node.name, node.name, quantifier is not None, span=node.span)
+        return s.Kleene(node.name, node.name, quantifier.least, quantifier.most, span=node.span)
 
     def _untyped(self, node: s.Node) -> s.Node:
+        if isinstance(node, _PolicyPart):
+            return replace(node, pattern=self._untyped(node.pattern))
         if not isinstance(node, PatternName):
             return node
-        if node.kleene:
+        quantifier = node.quantifier
+        if quantifier is not None:
+            written = f"{node.name}{quantifier.text} v" + ("" if quantifier.text == "?" else "[]")
             self.fail(
                 "a Kleene variable between semicolons needs a type and a name",
                 node.span,
-                f"Write `{node.name}+ v[]`, with a variable of your choice for `v`.",
+                f"Write `{written}`, with a variable of your choice for `v`.",
             )
         return s.Single(None, node.name, span=node.span)
 
@@ -147,8 +218,31 @@ class PatternBuilder(Builder):
         return cast(s.Pattern, s.rebuild(tree, number))
 
 
-def _quantifier(c: list[Any]) -> Token | None:
-    return c[-1] if isinstance(c[-1], Token) and c[-1].type == "QUANTIFIER" else None
+@dataclass(frozen=True, slots=True)
+class _PolicyPart(s.Node):
+    """A part with a policy before it, until it is known to stand in a SEQ."""
+
+    policy: s.Select
+    pattern: s.Node
+
+
+def _elements(c: list[Any]) -> list[s.Node]:
+    """Return the parts of a rule, without what stands behind them."""
+    end = next((i for i, x in enumerate(c) if isinstance(x, Quantifier)), len(c))
+    return [x for x in c[:end] if isinstance(x, s.Node)]
+
+
+def _policy(token: Token) -> s.Select:
+    return s.Select(token.lower())
+
+
+def _word(token: Token) -> tuple[str, Any]:
+    return ("greedy", True) if token.type == "GREEDY" else ("policy", _policy(token))
+
+
+def at_end(x: Any) -> int:
+    """Return where a token or node ends."""
+    return x.span.end if isinstance(x, s.Node) else span_of(x).end
 
 
 def _patterns(nodes: list[s.Node]) -> tuple[s.Pattern, ...]:

@@ -16,6 +16,7 @@ KEYWORDS = frozenset([
     "PATTERN", "WHERE", "HAVING", "SELECT", "REPORT", "WITHIN", "SLIDE", "RETURN", "AGGREGATE", "GROUP", "ORDER", "BY",
     "LIMIT", "PER", "OFFSET", "AS", "IN", "BETWEEN", "LIKE", "IS", "NULL", "WINDOW", "SEQ", "OR", "AND", "NOT", "TRUE",
     "FALSE", "LENGTH", "ASC", "DESC", "ANY", "MAXIMAL", "UNEXTENDABLE", "CONTIGUOUS",
+    "GREEDY", "UNTIL",
 ])  # fmt: skip
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 
@@ -100,15 +101,16 @@ def _pattern(pattern: s.Pattern, short: frozenset[str], nested: bool = True, cha
     match pattern:
         case s.Single(type=None, var=var):
             return name_text(var)
-        case s.Single(type=kind, var=var):
-            lone = kind == var and var in short and not chained
-            return name_text(var) if lone else f"{name_text(kind or '')} {name_text(var)}"
-        case s.Kleene(type=kind, var=var) | s.Star(type=kind, var=var):
-            sign = "+" if isinstance(pattern, s.Kleene) else "*"
-            return f"{name_text(kind or '')}{sign} {name_text(var)}[]"
-        case s.Maybe(type=kind, var=var):
-            return f"{name_text(kind)}? {name_text(var)}"
-        case s.Seq(parts=parts) if any(isinstance(p, s.Single) and p.type is None for p in parts):
+        case s.Single(type=kind, var=var, optional=optional):
+            lone = kind == var and var in short and not chained and not optional
+            return name_text(var) if lone else f"{name_text(kind or '')}{'?' * optional} {name_text(var)}"
+        case s.Kleene(type=kind, var=var):
+            text = f"{name_text(kind or '')}{_times(pattern)} {name_text(var)}[]{_policy_text(pattern.policy)}"
+            until = "" if pattern.until is None else f" UNTIL ({condition_text(pattern.until)})"
+            return text + " greedy" * pattern.greedy + until
+        case s.Step(policy=policy, pattern=inner):
+            return f"{policy} {_pattern(inner, short, chained=chained)}"
+        case s.Seq(parts=parts) if any(_is_untyped(p) for p in parts):
             text = "; ".join(_pattern(p, short, chained=True) for p in parts)
             return f"({text})" if nested else text
         case s.Seq(parts=parts):
@@ -119,9 +121,28 @@ def _pattern(pattern: s.Pattern, short: frozenset[str], nested: bool = True, cha
             return _call("AND", parts, short)
         case s.Absent(events=events):
             return _call("NOT", events, short)
-        case s.Group(pattern=inner, operator=operator):
+        case s.Group(pattern=inner, label=label):
             text = _pattern(inner, short)
-            return f"{text if isinstance(inner, s.Seq | s.Or | s.And) else f'({text})'}{operator}"
+            sign = "?" if (pattern.least, pattern.most) == (0, 1) else _times(pattern)
+            text = f"{text if isinstance(inner, s.Seq | s.Or | s.And) else f'({text})'}{sign}"
+            return text if label is None else f"{text} {name_text(label)}[]{_policy_text(pattern.policy)}"
+
+
+def _times(node: s.Kleene | s.Group) -> str:
+    """Return the quantifier of a variable or group."""
+    least, most = node.least, node.most
+    if most is None:
+        return {0: "*", 1: "+"}.get(least, f"{{{least},}}")
+    return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
+
+
+def _policy_text(policy: s.Select | None) -> str:
+    return "" if policy is None else f" {policy}"
+
+
+def _is_untyped(part: s.Pattern) -> bool:
+    inner = part.pattern if isinstance(part, s.Step) else part
+    return isinstance(inner, s.Single) and inner.type is None
 
 
 def _call(word: str, parts: Sequence[s.Pattern], short: frozenset[str]) -> str:

@@ -73,20 +73,37 @@ class Name(Node):
 # --- Patterns ---------------------------------------------------------------------------------------------------
 
 
+class Select(StrEnum):
+    """How a trend may go on."""
+
+    ANY = "skip-till-any"
+    NEXT = "skip-till-next"
+    CONTIGUOUS = "contiguous"
+
+
 @dataclass(frozen=True, slots=True)
 class Single(Node):
-    """`E v`: one event; `type` is None where any event may fill the variable (`T1;T2`)."""
+    """`E v`: one event, or with `optional` (`E? v`) perhaps none; `type` is None where any event may fill it."""
 
     type: str | None
     var: str
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Kleene(Node):
-    """`E+ v[]`: one or more events, in time order."""
+    """`E+ v[]`, `E* v[]`, `E{2,5} v[]`: at least `least` and at most `most` events, in time order; None: any number.
+
+    `policy` says how its own repetition selects; `greedy` and `until` are the words behind its brackets.
+    """
 
     type: str | None
     var: str
+    least: int = 1
+    most: int | None = None
+    policy: Select | None = None
+    greedy: bool = False
+    until: Condition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,30 +135,43 @@ class Absent(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Star(Node):
-    """Reserved: `E* v[]`."""
-
-    type: str
-    var: str
-
-
-@dataclass(frozen=True, slots=True)
-class Maybe(Node):
-    """Reserved: `E? v`."""
-
-    type: str
-    var: str
-
-
-@dataclass(frozen=True, slots=True)
 class Group(Node):
-    """Reserved: a Kleene operator (`+`, `*` or `?`) around a group, `SEQ(A+ a[], B b)+`."""
+    """`SEQ(A+ a[], B b)+ g[]`: a pattern, at least `least` and at most `most` times; `label` is `g`, or None."""
 
     pattern: Pattern
-    operator: str
+    least: int = 1
+    most: int | None = None
+    label: str | None = None
+    policy: Select | None = None
 
 
-Pattern = Single | Kleene | Seq | Or | And | Absent | Star | Maybe | Group
+@dataclass(frozen=True, slots=True)
+class Step(Node):
+    """`contiguous B b` inside a SEQ: a part, and how the step into it selects."""
+
+    policy: Select
+    pattern: Pattern
+
+
+Pattern = Single | Kleene | Seq | Or | And | Absent | Group | Step
+
+
+def may_be_empty(pattern: Pattern) -> bool:
+    """Return whether a pattern can match without any event."""
+    match pattern:
+        case Single(optional=optional):
+            return optional
+        case Kleene(least=least):
+            return least == 0
+        case Group(pattern=inner, least=least):
+            return least == 0 or may_be_empty(inner)
+        case Or(arms=arms):
+            return any(map(may_be_empty, arms))
+        case And(arms=parts) | Seq(parts=parts):
+            return all(map(may_be_empty, parts))
+        case Step(pattern=inner):
+            return may_be_empty(inner)
+    return True
 
 
 # --- Expressions ------------------------------------------------------------------------------------------------
@@ -405,14 +435,6 @@ Condition = (
 
 
 # --- Clauses ----------------------------------------------------------------------------------------------------
-
-
-class Select(StrEnum):
-    """How a trend may go on."""
-
-    ANY = "skip-till-any"
-    NEXT = "skip-till-next"
-    CONTIGUOUS = "contiguous"
 
 
 class Report(StrEnum):

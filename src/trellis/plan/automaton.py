@@ -73,11 +73,15 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A variable, later than the variables `after`; `taken` is a Kleene variable that has its first event."""
+    """A variable that takes at least `least` and at most `most` more events; None: any number.
+
+    They are later than the variables `after`; `taken` says that it has its first event.
+    """
 
     variable: str
-    kleene: bool
     after: tuple[str, ...]
+    least: int = 1
+    most: int | None = 1
     taken: bool = False
 
 
@@ -103,8 +107,10 @@ _Step = tuple[Leaf, tuple[Guard, ...], Remainder]  # the variable, the guards be
 def _compiled(pattern: s.Pattern, after: tuple[str, ...] = ()) -> Remainder:
     """Return a pattern that stands behind the variables `after`."""
     match pattern:
-        case s.Single(var=var) | s.Kleene(var=var):
-            return (Leaf(var, isinstance(pattern, s.Kleene), after),)
+        case s.Single(var=var, optional=optional):
+            return (Leaf(var, after, 0 if optional else 1),)
+        case s.Kleene(var=var, least=least, most=most):
+            return (Leaf(var, after, least, most),)
         case s.Absent(events=events):
             return (Guard(tuple(event.var for event in events), after),)
         case s.Or(arms=arms):
@@ -115,21 +121,27 @@ def _compiled(pattern: s.Pattern, after: tuple[str, ...] = ()) -> Remainder:
             found: Remainder = ()
             for part in parts:
                 found += _compiled(part, after)
-                after = after if isinstance(part, s.Absent) else _lasts(part)
+                after = _lasts(part, after)
             return found
     raise AssertionError(pattern)
 
 
-def _lasts(pattern: s.Pattern) -> tuple[str, ...]:
-    """Return the variables that may have the last event of a pattern, or of an arm of it."""
+def _lasts(pattern: s.Pattern, before: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the variables that may have the last event up to the end of a pattern, those `before` it included."""
     match pattern:
         case s.Single(var=var) | s.Kleene(var=var):
-            return (var,)
+            own: tuple[str, ...] = (var,)
+        case s.Absent():
+            return before
         case s.Seq(parts=parts):
-            return _lasts([part for part in parts if not isinstance(part, s.Absent)][-1])
+            for part in parts:
+                before = _lasts(part, before)
+            return before
         case s.Or(arms=arms) | s.And(arms=arms):
-            return tuple(dict.fromkeys(var for arm in arms for var in _lasts(arm)))
-    raise AssertionError(pattern)
+            own = tuple(dict.fromkeys(var for arm in arms for var in _lasts(arm, ())))
+        case _:
+            raise AssertionError(pattern)
+    return (*before, *own) if s.may_be_empty(pattern) else own
 
 
 def _steps(rest: Remainder) -> list[_Step]:
@@ -145,8 +157,10 @@ def _steps(rest: Remainder) -> list[_Step]:
 
 def _head_steps(head: Item) -> list[_Step]:
     match head:
-        case Leaf(kleene=kleene):
-            return [(head, (), (replace(head, taken=True),) if kleene else ())]
+        case Leaf(least=least, most=most):
+            left = None if most is None else most - 1
+            again = replace(head, least=max(least - 1, 0), most=left, taken=True)
+            return [(head, (), () if left == 0 else (again,))]
         case Alternation(arms=arms):
             return [step for arm in arms for step in _steps(arm)]
         case Interleaving(arms=arms):
@@ -174,8 +188,8 @@ def _endings(rest: Remainder) -> list[tuple[Guard, ...]]:
 
 def _head_endings(head: Item) -> list[tuple[Guard, ...]]:
     match head:
-        case Leaf(taken=taken):
-            return [()] if taken else []
+        case Leaf(least=least):
+            return [] if least else [()]
         case Guard():
             return [(head,)]
         case Alternation(arms=arms):
@@ -242,7 +256,7 @@ class LazyAutomaton:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A variable of the pattern that takes events: one, or with `kleene` any number from one on."""
+    """A variable of the pattern that takes events: one, or with `kleene` several."""
 
     variable: str
     kleene: bool
@@ -301,8 +315,8 @@ class Automaton:
     def links(self) -> PositionLinks | None:
         """Return the steps between positions.
 
-        None for AND, for a variable at several places, and where NOT at an edge depends on the position there: then
-        positions alone do not tell what a match may go on with.
+        None for AND, for a variable at several places or whose events are counted, and where NOT depends on more than
+        the position: then positions alone do not tell what a match may go on with.
         """
         if self.concurrent or self.repeated or not self.complete:
             return None
@@ -310,6 +324,10 @@ class Automaton:
         into: dict[int, set[int]] = {}
         for transition in self.transitions:
             into.setdefault(transition.target, set()).add(number[transition.variable])
+        if len({(t.variable, t.target) for t in self.transitions}) > len(self.positions):
+            return None
+        if len({(t.source, t.variable) for t in self.transitions}) < len(self.transitions):
+            return None
         steps = {(source, number[t.variable]): t.absent for t in self.transitions for source in into.get(t.source, ())}
         firsts = {number[t.variable]: t.absent for t in self.transitions if t.source == 0}
         lasts = {position: a.absent for a in self.accepting for position in into[a.state]}
@@ -345,7 +363,8 @@ class Automaton:
         links = self.links()
         if links is None or any(position.kleene for position in self.positions):
             return None
-        if list(links.steps) != [(i, i + 1) for i in range(len(self.positions) - 1)]:
+        last = len(self.positions) - 1
+        if list(links.steps) != [(i, i + 1) for i in range(last)] or (links.firsts, links.lasts) != ((0,), (last,)):
             return None
         return (links.before, *links.steps.values(), links.after)
 
@@ -381,7 +400,7 @@ def _reached(state: int, steps: _Steps) -> set[int]:
 def build_automaton(pattern: s.Pattern) -> Automaton:
     """Return the automaton of a pattern."""
     root = _compiled(pattern)
-    leaves = [Position(item.variable, item.kleene) for item in leaves_and_guards(root) if isinstance(item, Leaf)]
+    leaves = [Position(item.variable, item.most != 1) for item in leaves_and_guards(root) if isinstance(item, Leaf)]
     positions = tuple(dict.fromkeys(leaves))
     concurrent = any(isinstance(node, s.And) for node in s.walk(pattern))
     lazy, most = LazyAutomaton(root), MAX_STATES if concurrent else MOST_STATES

@@ -164,6 +164,8 @@ class _ArmPart:
 
 def _number_of_arms(pattern: s.Pattern) -> int:
     match pattern:
+        case s.Single(optional=True):
+            return 2
         case s.Or(arms=arms):
             return sum(map(_number_of_arms, arms))
         case s.And(arms=parts) | s.Seq(parts=parts):
@@ -177,8 +179,10 @@ def _number_of_arms(pattern: s.Pattern) -> int:
 def _parts(pattern: s.Pattern) -> Iterator[_ArmPart]:
     """Yield a pattern with one arm of each OR."""
     match pattern:
-        case s.Single(var=var):
+        case s.Single(var=var, optional=optional):
             yield _ArmPart((var,))
+            if optional:
+                yield _ArmPart()
         case s.Absent(events=events):
             yield _ArmPart(gaps=tuple((event.var, None, None) for event in events))
         case s.Or(arms=arms):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from trellis.language import syntax as s
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Output, columns_of
 from trellis.language.schema import Kind
 from trellis.plan.automaton import Automaton
@@ -80,7 +81,7 @@ def counting_plan(plan: Plan) -> Plan:
 
 def is_one_kleene(bound: BoundQuery) -> bool:
     """Return whether a trend is a path of events, each asked about its neighbours only: `E+ v[]` and no more."""
-    if len(bound.variables) != 1 or not bound.variables[0].kleene:
+    if not isinstance(bound.pattern, s.Kleene) or bound.pattern != s.Kleene(bound.pattern.type, bound.pattern.var):
         return False
     return all(c.kind in (ConditionKind.CONSTANT, ConditionKind.ADJACENT) for c in bound.conditions)
 

@@ -135,9 +135,22 @@ def _add(term: Value, condition: Condition, graph: PositionGraph, places: dict[s
     if len(variables) != 2 or variables != set(condition.variables) or not variables <= places.keys():
         return False  # of a NOT, or of a condition that is not applied where a third variable is not bound
     source, target = sorted(places[name] for name in variables)
-    if (source, target) in graph.steps and _add_step(term, condition, graph, source, target):
+    if _is_direct(graph, source, target) and _add_step(term, condition, graph, source, target):
         return True
     return graph.firsts == (source,) and _add_anchored(term, condition, graph, source, target)
+
+
+def _is_direct(graph: PositionGraph, source: int, target: int) -> bool:
+    """Return whether a match comes from one position to another by one step only: nothing optional lies between."""
+    others = graph.steps.keys() - {(source, target), (source, source), (target, target)}
+    reached, waiting = {source}, [source]
+    while waiting:
+        here = waiting.pop()
+        for p, q in others:
+            if p == here and q not in reached:
+                reached.add(q)
+                waiting.append(q)
+    return (source, target) in graph.steps and target not in reached
 
 
 def _add_anchored(term: Value, condition: Condition, graph: PositionGraph, source: int, target: int) -> bool:

@@ -204,7 +204,7 @@ def test_nothing_is_found(text: str) -> None:
         ("PATTERN SEQ(A a, B+ b[]) WHERE a.x < NEXT(a).x", "`a`"),
         ("PATTERN SEQ(A a, B+ b[]) WHERE a.y < b.x", "`y`"),
         ("PATTERN SEQ(A a, B+ b[]) WHERE q.x < b.x", "`q`"),
-        ("PATTERN SEQ(A a, B* b[])", "reserved"),
+        ("PATTERN SEQ(A? a, B* b[])", "the pattern can match without any event"),
     ],
 )
 def test_what_is_wrong_is_told(text: str, message: str) -> None:
