@@ -578,7 +578,11 @@ def _sharing(draw: Any, arms: list[s.Pattern]) -> tuple[s.Pattern, ...]:
 @st.composite
 def _sequence(draw: Any, parts: list[s.Pattern], absent: Absents) -> s.Pattern:
     """Put NOTs between and around the parts, or make them untyped variables, at times."""
-    if len(parts) > 1 and all(isinstance(part, s.Single) and not part.optional for part in parts) and draw(st.integers(0, 3)) == 0:
+    if (
+        len(parts) > 1
+        and all(isinstance(part, s.Single) and not part.optional for part in parts)
+        and draw(st.integers(0, 3)) == 0
+    ):
         return s.Seq(tuple(s.Single(None, part.var) for part in parts))
     made: list[s.Pattern] = []
     for i in range(len(parts) + 1):
@@ -591,13 +595,48 @@ def _sequence(draw: Any, parts: list[s.Pattern], absent: Absents) -> s.Pattern:
 
 
 @st.composite
-def general_case(draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 5, clauses: bool = False) -> Case:
+def worded(draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] = ()) -> s.Pattern:
+    """Draw policies of single steps, greedy and UNTIL into a pattern, outside of AND."""
+    match pattern:
+        case s.Kleene(var=var):
+            words = st.sampled_from([None, None, *s.Select])
+            until = None
+            if draw(st.integers(0, 3)) == 0:
+                until = draw(simple(attribute_of(var), clock))
+                if before and draw(st.booleans()):
+                    until = draw(comparisons([attribute_of(var)], [attribute_of(draw(st.sampled_from(before)))]))
+            return replace(pattern, policy=draw(words), greedy=draw(st.integers(0, 2)) == 0, until=until)
+        case s.Or(arms=arms) if arms[0] == arms[1]:  # they share a variable, which is declared alike
+            return s.Or((draw(worded(arms[0], clock, before)),) * 2)
+        case s.Or(arms=arms):
+            return s.Or(tuple(draw(worded(arm, clock, before)) for arm in arms))
+        case s.Seq(parts=parts):
+            made: list[s.Pattern] = []
+            for part in parts:
+                new = draw(worded(part, clock, before))
+                first = all(isinstance(one, s.Absent) for one in made)
+                if not first and not isinstance(part, s.Absent) and draw(st.booleans()):
+                    new = s.PolicyStep(draw(st.sampled_from(list(s.Select))), new)
+                made.append(new)
+                if not isinstance(part, s.Absent):
+                    before += tuple(n.var for n in s.walk(part) if isinstance(n, (s.Single, s.Kleene)))
+            return s.Seq(tuple(made))
+    return pattern
+
+
+@st.composite
+def general_case(
+    draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 5, clauses: bool = False, words: bool = False
+) -> Case:
     """Draw a query over a general pattern and a table with a type column for it; see `patterns`.
 
-    With `clauses` there may be HAVING, RETURN, AGGREGATE, ORDER BY, LIMIT and OFFSET, of one of the variables.
+    With `clauses` there may be HAVING, RETURN, AGGREGATE, ORDER BY, LIMIT and OFFSET, of one of the variables; with
+    `words` there are policies of single steps, greedy and UNTIL.
     """
     pattern = draw(patterns(most_leaves, nots))
     table = draw(tables(types=[*TYPES * 3, "C"], most=most))
+    if words:
+        pattern = draw(worded(pattern, table.clock))
     conditions = draw(general_conditions(pattern, table.clock))
     partition = ("g",) if draw(st.integers(0, 4)) == 0 else ()
     if partition:

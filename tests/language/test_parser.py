@@ -72,11 +72,13 @@ def each(attr: str, var: str = "s") -> s.Attribute:
         ("AND(A, B)? g[]", s.Group(s.And((s.Single("A", "A"), s.Single("B", "B"))), 0, 1, "g")),
         (
             "SEQ(A, contiguous B+ b[] skip-till-next, skip-till-any C)",
-            s.Seq((
-                s.Single("A", "A"),
-                s.Step(s.Select.CONTIGUOUS, s.Kleene("B", "b", policy=s.Select.NEXT)),
-                s.Step(s.Select.ANY, s.Single("C", "C")),
-            )),
+            s.Seq(
+                (
+                    s.Single("A", "A"),
+                    s.PolicyStep(s.Select.CONTIGUOUS, s.Kleene("B", "b", policy=s.Select.NEXT)),
+                    s.PolicyStep(s.Select.ANY, s.Single("C", "C")),
+                )
+            ),
         ),
         (
             "B+ b[] greedy UNTIL (b.x > 1)",
@@ -391,9 +393,6 @@ def test_a_name_that_return_gives_is_no_variable_of_an_aggregate():
     ("text", "name"),
     [
         ("PATTERN SEQ(A+ a[], B b)+", "a quantifier behind a group"),
-        ("PATTERN SEQ(A+ a[], contiguous B b)", "a policy of a single step"),
-        ("PATTERN SEQ(A+ a[] greedy, B b)", "`greedy`"),
-        ("PATTERN SEQ(A+ a[] UNTIL (a.x > 1), B b)", "UNTIL"),
         ("PATTERN S+ s[] WHERE s[i].price > AVG(s[..i-1].price)", "`AVG(s[..i-1].price)`"),
         ("PATTERN S+ s[] RETURN AVG(s[..i-1].price) AS x", "`AVG(s[..i-1].price)`"),
     ],

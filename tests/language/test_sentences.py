@@ -54,14 +54,8 @@ def of_query(text: str, **options: Any) -> str:
             "Numbers are written without quotes.",
         ),
         (
-            "PATTERN Stock{3,} s[]",
-            "line 1, column 14: a number of repetitions, `{3,}`, is not built yet\n"
-            "Write `Stock+ v[]` and, where it is the whole pattern, `HAVING LENGTH >= 3`.",
-        ),
-        (
-            "PATTERN Stock{2,4} s[]",
-            "line 1, column 14: a number of repetitions, `{2,4}`, is not built yet\n"
-            "Write `Stock+ v[]` and, where it is the whole pattern, `HAVING LENGTH >= 2 AND LENGTH <= 4`.",
+            "PATTERN Stock{,3} s[]",
+            "line 1, column 14: `{,3}` is no number of repetitions\nWrite `{0,3}`.",
         ),
         (
             "PATTERN (A B+ C) DEFINE B AS B.price > PREV(B.price)",

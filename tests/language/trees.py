@@ -73,7 +73,7 @@ class Drawer:
             return self.pattern(depth)
 
         def step() -> s.Pattern:
-            return s.Step(self.one(list(s.Select)), self.pattern(depth)) if self.one([False, True]) else part()
+            return s.PolicyStep(self.one(list(s.Select)), self.pattern(depth)) if self.one([False, True]) else part()
 
         return (self.pattern(depth), *self.some(step, 1, 3))
 
@@ -83,7 +83,8 @@ class Drawer:
         if self.one([True, True, False]):
             return s.Single(type_, name, self.one([False, False, True]))
         until = self.perhaps(lambda: s.Comparison(">", s.Attribute(name, "x"), s.Integer(1)), None)
-        return s.Kleene(type_, name, *self.one(BOUNDS), self.one([None, None, *s.Select]), self.one([False, True]), until)
+        policy = self.one([None, None, *s.Select])
+        return s.Kleene(type_, name, *self.one(BOUNDS), policy, self.one([False, True]), until)
 
     # Values
 

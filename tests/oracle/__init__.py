@@ -32,7 +32,7 @@ from .windows import Window, length, worlds
 __all__ = ["Answer", "Event", "OracleError", "OracleOverflow", "Trend", "run"]
 
 
-RESERVED = (syntax.Group, syntax.Step, syntax.Prefix)
+RESERVED = (syntax.Group, syntax.Prefix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,11 @@ def run(
     partition, conjuncts = _where(query, types, data, given)
     size = length(query.within.size, data.time_kind, given) if query.within else None
     slide = length(query.within.slide, data.time_kind, given) if query.within else None
+    untils = {
+        leaf.var: compile_conjunct(leaf.until, types, data, given)
+        for leaf in leaves(pattern)
+        if isinstance(leaf, syntax.Kleene) and leaf.until is not None
+    }
     mode = syntax.Report(report_mode or query.report)
     names = variables(pattern)
 
@@ -85,7 +90,7 @@ def run(
     counts: list[tuple[Window | None, tuple[Any, ...], int]] = []
     for world in worlds(data, partition, size, slide):
         span = size if slide is None else None
-        found = Matcher(pattern, conjuncts, world.events, query.select, span).trends()
+        found = Matcher(pattern, conjuncts, world.events, query.select, span, untils).trends()
         results = ranked(having(reported(found, mode), query.having), names)
         trends += [make_trend(world.window, world.partition, rank, pairs) for rank, pairs in enumerate(results)]
         if results:

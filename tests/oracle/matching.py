@@ -6,7 +6,8 @@ a trend are tried, each judged as a whole; what cannot be continued is not tried
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -15,13 +16,29 @@ from trellis.language.syntax import Select
 
 from .conditions import Bound, Conjunct
 from .events import Event
-from .readings import EDGE, TO_COME, Gap, Pairs, Reading, gaps, readings
+from .readings import EDGE, TO_COME, Gap, Pairs, Reading, Taken, gaps, readings
+from .steps import Ways, left_by, steps_of
 from .structure import absents, fits, variables
 
 
 def exact(number: Any) -> Any:
     """Make a number such that sums and differences are exact."""
     return Fraction(number) if not isinstance(number, int) else number
+
+
+@dataclass(frozen=True, slots=True)
+class Longer:
+    """A match so far with one more event: its place and variable, its steps, and the greedy variables it leaves."""
+
+    place: int
+    var: str
+    ways: Ways
+    left: frozenset[str]
+
+    @property
+    def policy(self) -> Select | None:
+        """The policy of the last step; None for that of the query."""
+        return None if self.ways[-1] is None else self.ways[-1][1]
 
 
 class Matcher:
@@ -34,7 +51,9 @@ class Matcher:
         events: Sequence[Event],
         select: Select,
         span: Any = None,
+        untils: Mapping[str, Conjunct] | None = None,
     ) -> None:
+        self.untils = untils or {}
         self.pattern = pattern
         self.events = events
         self.select = select
@@ -46,41 +65,66 @@ class Matcher:
 
     def trends(self) -> list[Pairs]:
         """List every trend once."""
-        return list(self._grow((), 0))
+        return list(self._grow((), {()}, 0))
 
-    def _grow(self, so_far: Pairs, place: int) -> Iterator[Pairs]:
-        """Yield the match so far, if it is a trend, and the trends it can grow into with events from `place` on."""
-        if so_far and self.is_trend(so_far):
+    def _grow(self, so_far: Pairs, ways: set[Ways], place: int) -> Iterator[Pairs]:
+        """Yield the match so far, if it is a trend, and the trends it can grow into with events from `place` on.
+
+        `ways` are the steps by which policies let it come about.
+        """
+        if so_far and self.is_trend(so_far, ways):
             yield so_far
-        for i in range(place, len(self.events)):
-            tried = [(*so_far, (self.events[i], var)) for var in self.names]
-            longer = [pairs for pairs in tried if self.begins_a_trend(pairs)]
-            for pairs in longer:
-                yield from self._grow(pairs, i + 1)
-            if so_far and (self.select is Select.CONTIGUOUS or (self.select is Select.NEXT and longer)):
-                break
+        found = [more for i in range(place, len(self.events)) for more in self._longer(so_far, ways, i)]
+        allowed = [one for one in found if not so_far or self._is_selected(one, found, place)]
+        for i, var in dict.fromkeys((one.place, one.var) for one in allowed):
+            own = {one.ways for one in allowed if (one.place, one.var) == (i, var)}
+            yield from self._grow((*so_far, (self.events[i], var)), own, i + 1)
 
-    def is_trend(self, pairs: Pairs) -> bool:
+    def _longer(self, so_far: Pairs, ways: set[Ways], place: int) -> Iterator[Longer]:
+        """Yield the matches so far with one more event, whatever policies say of it."""
+        for var in self.names:
+            pairs = (*so_far, (self.events[place], var))
+            for reading in self.beginnings(pairs):
+                steps = steps_of(reading, pairs)
+                if steps[:-1] in ways:
+                    yield Longer(place, var, steps, left_by(self.pattern, reading, pairs))
+
+    def _is_selected(self, one: Longer, found: list[Longer], place: int) -> bool:
+        """Tell whether the policy of a step, and every `greedy` that it leaves, let it take its event."""
+        policy = one.policy or self.select
+        if policy is Select.CONTIGUOUS and one.place != place:
+            return False
+        alike = [other for other in found if other.ways[-1] == one.ways[-1]]
+        if policy is Select.NEXT and any(other.place < one.place for other in alike):
+            return False
+        time = self.events[one.place].time
+        return not any(
+            other.var in one.left
+            and (other.place == place or (other.policy or self.select) is not Select.CONTIGUOUS)
+            and (other.place == one.place or self.events[other.place].time < time)
+            for other in found
+        )
+
+    def is_trend(self, pairs: Pairs, ways: set[Ways]) -> bool:
         """Tell whether the pairs are a match of the whole pattern that meets all that the query asks."""
         return self._in_span(pairs[0][0], pairs[-1][0]) and any(
-            self._holds(reading) and not any(self._filled(gap, reading, pairs) for gap in gaps(reading))
+            self._holds(reading)
+            and steps_of(reading, pairs) in ways
+            and not any(self._filled(gap, reading, pairs) for gap in gaps(reading))
             for reading in readings(self.pattern, pairs, beginning=False)
         )
 
-    def begins_a_trend(self, pairs: Pairs) -> bool:
-        """Tell whether the pairs are a match so far: all holds that can be judged without the events to come.
+    def beginnings(self, pairs: Pairs) -> Iterator[Reading]:
+        """Yield the readings of a match so far: all holds that can be judged without the events to come.
 
         A NOT at an edge of the pattern is judged when the match is whole.
         """
-        return self._in_span(pairs[0][0], pairs[-1][0]) and any(
-            self._holds(reading)
-            and not any(
-                self._filled(gap, reading, pairs)
-                for gap in gaps(reading)
-                if not {gap.after, gap.before} & {EDGE, TO_COME}
-            )
-            for reading in readings(self.pattern, pairs, beginning=True)
-        )
+        if not self._in_span(pairs[0][0], pairs[-1][0]):
+            return
+        for reading in readings(self.pattern, pairs, beginning=True):
+            judged = [gap for gap in gaps(reading) if not {gap.after, gap.before} & {EDGE, TO_COME}]
+            if self._holds(reading) and not any(self._filled(gap, reading, pairs) for gap in judged):
+                yield reading
 
     def _in_span(self, first: Event, last: Event) -> bool:
         if self.span is None:
@@ -93,7 +137,22 @@ class Matcher:
         """Tell whether every condition holds; those that name a variable which the reading lacks are not applied."""
         bound = _bound(reading)
         applied = (conjunct for conjunct in self.positive if conjunct.variables <= bound.keys())
-        return all(conjunct.holds(bound, of_coming=True) for conjunct in applied)
+        if not all(conjunct.holds(bound, of_coming=True) for conjunct in applied):
+            return False
+        return not any(self._met_until(leaf, bound) for leaf in reading.leaves())
+
+    def _met_until(self, leaf: Taken, bound: Bound) -> bool:
+        """Tell whether an event of a variable's type, from its first event to its last, meets its UNTIL."""
+        taken = [event for event in leaf.events if event is not TO_COME]
+        condition = self.untils.get(leaf.var)
+        if condition is None or not taken or not condition.variables <= bound.keys():
+            return False
+        return any(
+            taken[0].order <= event.order <= taken[-1].order
+            and fits(event, leaf.node.type)
+            and condition.holds({**bound, leaf.var: (event,)}, of_coming=False)
+            for event in self.events
+        )
 
     def _filled(self, gap: Gap, reading: Reading, pairs: Pairs) -> bool:
         """Tell whether an event that the NOT forbids lies in the gap."""

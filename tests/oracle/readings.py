@@ -31,12 +31,29 @@ EDGE: Any = "an edge of the pattern"
 class Taken:
     """A variable with the events it took, in time order, `TO_COME` at the end where more are to come."""
 
-    var: str
+    node: syntax.Single | syntax.Kleene
     events: tuple[Event, ...]
+
+    @property
+    def var(self) -> str:
+        """The variable."""
+        return self.node.var
 
     def leaves(self) -> Iterator[Taken]:
         """Yield the variables below, in the order of the pattern."""
         yield self
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """A part of a SEQ with a policy before it, and its reading."""
+
+    node: syntax.PolicyStep
+    inner: Reading
+
+    def leaves(self) -> Iterator[Taken]:
+        """Yield the variables below, in the order of the pattern."""
+        yield from self.inner.leaves()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +70,7 @@ class Composed:
                 yield from part.leaves()
 
 
-Reading = Taken | Composed
+Reading = Taken | Composed | Stepped
 Parts = tuple[Reading | syntax.Absent, ...]
 
 
@@ -72,7 +89,7 @@ def readings(pattern: syntax.Pattern, pairs: Pairs, *, beginning: bool) -> Itera
         case syntax.Single(type_name, var) | syntax.Kleene(type_name, var):
             if not all(name == var and fits(event, type_name) for event, name in pairs):
                 return
-            yield from _of_variable(var, tuple(event for event, _ in pairs), *bounds(pattern), beginning)
+            yield from _of_variable(pattern, tuple(event for event, _ in pairs), beginning)
         case syntax.Seq(parts):
             for taken in _of_sequence(parts, pairs, beginning):
                 yield Composed(pattern, taken)
@@ -86,20 +103,22 @@ def readings(pattern: syntax.Pattern, pairs: Pairs, *, beginning: bool) -> Itera
         case syntax.Or(arms):
             for arm in arms:
                 yield from readings(arm, pairs, beginning=beginning)
+        case syntax.PolicyStep(_, inner):
+            for reading in readings(inner, pairs, beginning=beginning):
+                yield Stepped(pattern, reading)
         case _:
             raise OracleError(f"{type(pattern).__name__} is reserved, or not allowed here")
 
 
-def _of_variable(
-    var: str, events: tuple[Event, ...], least: int, most: int | None, beginning: bool
-) -> Iterator[Taken]:
-    """Yield the ways in which a variable takes these events: `least` to `most`, each later than the one before."""
+def _of_variable(leaf: syntax.Single | syntax.Kleene, events: tuple[Event, ...], beginning: bool) -> Iterator[Taken]:
+    """Yield the ways in which a variable takes these events: as many as it may, each later than the one before."""
+    least, most = bounds(leaf)
     if not all(a.time < b.time for a, b in itertools.pairwise(events)):
         return
     if len(events) >= least and (most is None or len(events) <= most):
-        yield Taken(var, events)
+        yield Taken(leaf, events)
     if beginning and (most is None or len(events) < most):
-        yield Taken(var, (*events, TO_COME))
+        yield Taken(leaf, (*events, TO_COME))
 
 
 def _of_sequence(parts: tuple[syntax.Pattern, ...], pairs: Pairs, beginning: bool) -> Iterator[Parts]:
@@ -124,6 +143,9 @@ def _of_sequence(parts: tuple[syntax.Pattern, ...], pairs: Pairs, beginning: boo
 def gaps(reading: Reading, after: Event = EDGE, before: Event = EDGE) -> Iterator[Gap]:
     """Yield the place of each NOT of a reading that has these two neighbours."""
     if isinstance(reading, Taken):
+        return
+    if isinstance(reading, Stepped):
+        yield from gaps(reading.inner, after, before)
         return
     for i, part in enumerate(reading.parts):
         left, right = after, before

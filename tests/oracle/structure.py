@@ -24,7 +24,7 @@ def leaves(pattern: syntax.Node) -> Iterator[syntax.Single | syntax.Kleene]:
     """Yield the leaves that take events, in the order of the pattern; those of a NOT are left out."""
     if isinstance(pattern, (syntax.Single, syntax.Kleene)):
         yield pattern
-    elif not isinstance(pattern, syntax.Absent):
+    elif not isinstance(pattern, syntax.Absent | syntax.Condition):
         for child in syntax.children(pattern):
             yield from leaves(child)
 
@@ -59,6 +59,8 @@ def untyped(pattern: Any) -> Any:
         return replace(pattern, type=None)
     if isinstance(pattern, syntax.Absent):
         return replace(pattern, events=tuple(untyped(event) for event in pattern.events))
+    if isinstance(pattern, syntax.PolicyStep):
+        return replace(pattern, pattern=untyped(pattern.pattern))
     if isinstance(pattern, syntax.Seq):
         return replace(pattern, parts=tuple(untyped(part) for part in pattern.parts))
     return replace(pattern, arms=tuple(untyped(arm) for arm in pattern.arms))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trellis.errors import UsageError
-from trellis.plan.automaton import Alternation, Automaton, Guard, Interleaving, Leaf, Remainder
+from trellis.plan.automaton import Alternation, Automaton, Guard, Interleaving, Leaf, PartEntry, Remainder
 
 MOST_SEQUENCES = 1000
 Names = frozenset[str] | None  # None: any name
@@ -66,7 +66,11 @@ def step_sequences_of(automaton: Automaton, types: Mapping[str, str | None]) -> 
     return joined
 
 
-def _expand(item: Leaf | Alternation | Interleaving, types: Mapping[str, str | None]) -> list[StepSequence]:
+def _expand(item: Leaf | Alternation | Interleaving | PartEntry, types: Mapping[str, str | None]) -> list[StepSequence]:
+    if isinstance(item, PartEntry):
+        raise UsageError(
+            "a history cannot answer policies of single steps", "Leave them out, or ask by SELECT for all steps."
+        )
     if isinstance(item, Leaf):
         if not item.least:
             raise UsageError(

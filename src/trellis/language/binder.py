@@ -11,16 +11,12 @@ from trellis.errors import BindError, ReservedError, UsageError, did_you_mean
 from trellis.language import syntax as s
 from trellis.language.bound import (
     BoundQuery,
-    Column,
-    Condition,
-    ConditionKind,
     NamedOutput,
     OutputColumn,
     Value,
     Variable,
     Window,
     WindowKind,
-    columns_of,
 )  # fmt: skip
 from trellis.language.outputs import (
     aggregate_columns,
@@ -33,9 +29,9 @@ from trellis.language.outputs import (
     type_text,
 )
 from trellis.language.parameters import read_parameters
-from trellis.language.printer import condition_text
 from trellis.language.schema import Kind, Schema, Type
-from trellis.language.values import INT64, Scope, bind_condition
+from trellis.language.steps import bind_untils, condition_of, plain_pattern
+from trellis.language.values import INT64, Scope
 
 
 def bind(
@@ -67,7 +63,9 @@ def bind(
     scope = Scope(text, {v.name: v for v in variables}, schema, read_parameters(params))
     _check_types(query.pattern, scope)
     partition = _partition(query, scope)
-    conditions = tuple(_condition(c, scope) for c in query.where if not isinstance(c, s.PartitionClause))
+    conditions = tuple(condition_of(c, scope) for c in query.where if not isinstance(c, s.PartitionClause))
+    untils = bind_untils(query.pattern, scope)
+    conditions += tuple(condition for _, condition in untils)
     window = _window(query.within, scope)
     group_by = tuple(dict.fromkeys(_grouping(name, partition, scope) for name in query.group_by))
     lead = _leading_columns(query, window, partition, group_by, scope)
@@ -81,7 +79,8 @@ def bind(
     order_by = bind_order(query.order_by, scope)
     _check_unused(scope)
     return BoundQuery(
-        text=text, syntax=query, schema=schema, pattern=query.pattern, variables=variables, conditions=conditions,
+        text=text, syntax=query, schema=schema, pattern=plain_pattern(query.pattern, query.select),
+        variables=(*variables, *(variable for variable, _ in untils)), conditions=conditions,
         partition=partition, window=window, select=query.select, report=_report(report_mode, query),
         having=query.having, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,
         limit=query.limit, per_window=query.per_window, offset=query.offset,
@@ -111,18 +110,9 @@ def _variables(pattern: s.Pattern, text: str) -> tuple[Variable, ...]:
 
 
 def _refuse_reserved(node: s.Node, text: str) -> None:
-    name = None
     if isinstance(node, s.Group):
-        name = "a quantifier behind a group"
-    elif isinstance(node, s.Step) or (isinstance(node, s.Kleene) and node.policy is not None):
-        name = "a policy of a single step"
-    elif isinstance(node, s.Kleene) and node.greedy:
-        name = "`greedy`"
-    elif isinstance(node, s.Kleene) and node.until is not None:
-        name = "UNTIL"
-    if name is not None:
-        raise ReservedError(f"{name} is reserved for later", text, node.span.start, node.span.end,
-                            "Today SEQ, OR, AND, NOT and quantifiers of variables, such as `E* v[]`, can be used.")  # fmt: skip
+        raise ReservedError("a quantifier behind a group is reserved for later", text, node.span.start, node.span.end,
+                            "Today quantifiers stand behind variables, such as `E* v[]`.")  # fmt: skip
 
 
 def _twice(node: s.Single | s.Kleene, text: str) -> BindError:
@@ -195,23 +185,6 @@ def _shared_column(name: s.Name, scope: Scope) -> tuple[str, Type]:
     if type_.kind is Kind.OTHER:
         scope.fail(f"`{name.value}` is {type_.described()}, which cannot be a partition", name)
     return column, type_
-
-
-def _condition(condition: s.Condition, scope: Scope) -> Condition:
-    value = bind_condition(condition, scope)
-    columns = list(columns_of(value))
-    named = {c.var for c in columns}
-    variables = tuple(v for v in scope.variables if v in named)
-    return Condition(_kind(columns, variables), variables, value, condition_text(condition))
-
-
-def _kind(columns: list[Column], variables: tuple[str, ...]) -> ConditionKind:
-    neighbours = [c.which in (s.Which.EARLIER, s.Which.LATER) for c in columns]
-    if len(variables) <= 1 and all(c.which is s.Which.EACH for c in columns):
-        return ConditionKind.CONSTANT
-    if len(variables) == 1 and all(neighbours):
-        return ConditionKind.ADJACENT
-    return ConditionKind.REST if any(neighbours) else ConditionKind.ACROSS
 
 
 def _grouping(name: s.Name, partition: tuple[tuple[str, Type], ...], scope: Scope) -> str:

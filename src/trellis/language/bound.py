@@ -83,12 +83,21 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of the pattern; `absent` where NOT declares it."""
+    """A variable of the pattern; `absent` where NOT declares it.
+
+    `until` is the variable whose UNTIL asks for such events: then it is absent, too, and nobody can write its name.
+    """
 
     name: str
     type: str | None
     kleene: bool = False
     absent: bool = False
+    until: str | None = None
+
+
+def until_name(variable: str) -> str:
+    """Return the name of the events that a variable's UNTIL looks at."""
+    return f"{variable}\nUNTIL"
 
 
 class WindowKind(StrEnum):

@@ -45,7 +45,7 @@ class PatternName(s.Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Until(s.Node):
+class UntilWord(s.Node):
     """`UNTIL (condition)` behind a variable."""
 
     condition: s.Condition

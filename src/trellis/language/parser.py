@@ -10,7 +10,7 @@ from lark import Token, Tree, UnexpectedInput
 
 from trellis.errors import QuerySyntaxError
 from trellis.language import syntax as s
-from trellis.language.building import ExpressionName, Until, at, name_of, span_of
+from trellis.language.building import ExpressionName, UntilWord, at, name_of, span_of
 from trellis.language.expressions import ExpressionBuilder
 from trellis.language.grammar import grammar
 from trellis.language.mistakes import explain_unexpected
@@ -80,7 +80,7 @@ class _QueryBuilder(ExpressionBuilder):
         return {"where": tuple(self.conjunct(t) for t in terms)}
 
     def until(self, meta: Any, c: list[Any]) -> s.Node:
-        return Until(self.conjunct(self.condition(c[0])), span=at(meta))
+        return UntilWord(self.conjunct(self.condition(c[0])), span=at(meta))
 
     def having(self, meta: Any, c: list[Any]) -> dict[str, Any]:
         return {"having": tuple(x for x in c if isinstance(x, s.LengthBound))}

@@ -9,7 +9,7 @@ from typing import Any, cast
 from lark import Token
 
 from trellis.language import syntax as s
-from trellis.language.building import Builder, PatternName, Quantifier, Until, at, name_of, span_of
+from trellis.language.building import Builder, PatternName, Quantifier, UntilWord, at, name_of, span_of
 
 MOST_TIMES = 1000  # bounds of a quantifier: each is a state of the automaton
 
@@ -88,7 +88,7 @@ class PatternBuilder(Builder):
         """Return the policy, `greedy` and UNTIL behind the brackets of a variable or group, each at most once."""
         found: dict[str, Any] = {}
         for word in words:
-            name, value = ("until", word.condition) if isinstance(word, Until) else _word(word)
+            name, value = ("until", word.condition) if isinstance(word, UntilWord) else _word(word)
             if name in found:
                 place = word.span if isinstance(word, s.Node) else span_of(word)
                 self.fail(f"two words say how {what} repeats", place, "Leave one of them out.")
@@ -137,7 +137,7 @@ class PatternBuilder(Builder):
                 self.fail("NOT is no step and takes no policy", part.span, "Put the word before the part behind it.")
             if all(isinstance(before, s.Absent) for before in parts[:i]):
                 self.fail("the first part of a SEQ has no step into it", part.span, "Leave the policy out here.")
-            parts[i] = s.Step(part.policy, cast(s.Pattern, part.pattern), span=part.span)
+            parts[i] = s.PolicyStep(part.policy, cast(s.Pattern, part.pattern), span=part.span)
         return parts
 
     def _arms(self, kind: type[s.Or | s.And], word: str, meta: Any, c: list[Any]) -> s.Node:

@@ -108,7 +108,7 @@ def _pattern(pattern: s.Pattern, short: frozenset[str], nested: bool = True, cha
             text = f"{name_text(kind or '')}{_times(pattern)} {name_text(var)}[]{_policy_text(pattern.policy)}"
             until = "" if pattern.until is None else f" UNTIL ({condition_text(pattern.until)})"
             return text + " greedy" * pattern.greedy + until
-        case s.Step(policy=policy, pattern=inner):
+        case s.PolicyStep(policy=policy, pattern=inner):
             return f"{policy} {_pattern(inner, short, chained=chained)}"
         case s.Seq(parts=parts) if any(_is_untyped(p) for p in parts):
             text = "; ".join(_pattern(p, short, chained=True) for p in parts)
@@ -141,7 +141,7 @@ def _policy_text(policy: s.Select | None) -> str:
 
 
 def _is_untyped(part: s.Pattern) -> bool:
-    inner = part.pattern if isinstance(part, s.Step) else part
+    inner = part.pattern if isinstance(part, s.PolicyStep) else part
     return isinstance(inner, s.Single) and inner.type is None
 
 

@@ -146,14 +146,14 @@ class Group(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Node):
+class PolicyStep(Node):
     """`contiguous B b` inside a SEQ: a part, and how the step into it selects."""
 
     policy: Select
     pattern: Pattern
 
 
-Pattern = Single | Kleene | Seq | Or | And | Absent | Group | Step
+Pattern = Single | Kleene | Seq | Or | And | Absent | Group | PolicyStep
 
 
 def may_be_empty(pattern: Pattern) -> bool:
@@ -169,7 +169,7 @@ def may_be_empty(pattern: Pattern) -> bool:
             return any(map(may_be_empty, arms))
         case And(arms=parts) | Seq(parts=parts):
             return all(map(may_be_empty, parts))
-        case Step(pattern=inner):
+        case PolicyStep(pattern=inner):
             return may_be_empty(inner)
     return True
 

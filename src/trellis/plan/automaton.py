@@ -10,29 +10,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from functools import cache
 from itertools import product
 from typing import TypeAlias
 
 from trellis.language import syntax as s
+from trellis.language.bound import until_name
 
 MAX_STATES = 256  # of a pattern with AND, whose states multiply
 MOST_STATES = 4096  # of other patterns, which have hardly more than variables
+
+
+class UntilEvent(IntEnum):
+    """Whether a guard is an UNTIL, and of which event of its variable."""
+
+    NO = 0
+    FIRST = 1
+    AGAIN = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
     """A NOT: no event that fits one of `absent` between the last events of the variables `after` and what comes next.
 
-    Of `after` those count that have events; without any, the guard begins where the window does.
+    Of `after` those count that have events; without any, the guard begins where the window does. With `until` it is an
+    UNTIL: none from behind the event before (for a `FIRST` event of the variable: from it) to the new one, inclusive.
     """
 
     absent: tuple[str, ...]
     after: tuple[str, ...]
+    until: UntilEvent = UntilEvent.NO
 
 
 def _absent(guards: tuple[Guard, ...]) -> tuple[str, ...]:
-    return tuple(name for guard in guards for name in guard.absent)
+    return tuple(name for guard in guards if guard.until is UntilEvent.NO for name in guard.absent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,8 @@ class Transition:
 
     The event must be later than the last events of the variables `after`, as far as they have any; arms of an AND may
     take events of the same time. It closes `guards`.
+
+    `step` is the number of its policy among those of the automaton; `left` are the greedy variables that it leaves.
     """
 
     source: int
@@ -48,6 +62,8 @@ class Transition:
     target: int
     guards: tuple[Guard, ...] = ()
     after: tuple[str, ...] = ()
+    step: int = 0
+    left: tuple[str, ...] = ()
 
     @property
     def absent(self) -> tuple[str, ...]:
@@ -75,7 +91,8 @@ class Acceptance:
 class Leaf:
     """A variable that takes at least `least` and at most `most` more events; None: any number.
 
-    They are later than the variables `after`; `taken` says that it has its first event.
+    They are later than the variables `after`; `taken` says that it has its first event. `again` is the number of the
+    policy of its repetition; `until` the variable of its UNTIL.
     """
 
     variable: str
@@ -83,6 +100,9 @@ class Leaf:
     least: int = 1
     most: int | None = 1
     taken: bool = False
+    again: int = 0
+    greedy: bool = False
+    until: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,28 +119,61 @@ class Interleaving:
     arms: tuple[Remainder, ...]
 
 
-Item: TypeAlias = "Leaf | Guard | Alternation | Interleaving"
+@dataclass(frozen=True, slots=True)
+class PartEntry:
+    """A part with a policy before it, whose first event is still to come; `step` is the number of the policy."""
+
+    step: int
+    rest: Remainder
+
+
+Item: TypeAlias = "Leaf | Guard | Alternation | Interleaving | PartEntry"
 Remainder: TypeAlias = "tuple[Item, ...]"  # one after another
-_Step = tuple[Leaf, tuple[Guard, ...], Remainder]  # the variable, the guards before it, what remains
 
 
-def _compiled(pattern: s.Pattern, after: tuple[str, ...] = ()) -> Remainder:
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """An event that may come next: its variable, the guards before it, what remains, its policy, what it leaves."""
+
+    leaf: Leaf
+    guards: tuple[Guard, ...]
+    rest: Remainder
+    step: int = 0
+    left: tuple[str, ...] = ()
+
+
+class _Policies(list[s.Select | None]):
+    """The policies of steps by their numbers; None, the first, is that of SELECT."""
+
+    def number(self, policy: s.Select | None) -> int:
+        """Return the number of a new step with this policy."""
+        if policy is None:
+            return 0
+        self.append(policy)
+        return len(self) - 1
+
+
+def _compiled(pattern: s.Pattern, policies: _Policies, after: tuple[str, ...] = ()) -> Remainder:
     """Return a pattern that stands behind the variables `after`."""
     match pattern:
         case s.Single(var=var, optional=optional):
             return (Leaf(var, after, 0 if optional else 1),)
-        case s.Kleene(var=var, least=least, most=most):
-            return (Leaf(var, after, least, most),)
+        case s.Kleene(var=var, least=least, most=most, greedy=greedy):
+            until = None if pattern.until is None else until_name(var)
+            return (Leaf(var, after, least, most, False, policies.number(pattern.policy), greedy, until),)
+        case s.PolicyStep(policy=policy, pattern=inner):
+            step = policies.number(policy)
+            return (PartEntry(step, _compiled(inner, policies, after)),)
         case s.Absent(events=events):
             return (Guard(tuple(event.var for event in events), after),)
         case s.Or(arms=arms):
-            return (Alternation(tuple(_compiled(arm, after) for arm in arms)),)
+            return (Alternation(tuple(_compiled(arm, policies, after) for arm in arms)),)
         case s.And(arms=arms):
-            return (Interleaving(tuple(_compiled(arm, after) for arm in arms)),)
+            return (Interleaving(tuple(_compiled(arm, policies, after) for arm in arms)),)
         case s.Seq(parts=parts):
             found: Remainder = ()
             for part in parts:
-                found += _compiled(part, after)
+                found += _compiled(part, policies, after)
                 after = _lasts(part, after)
             return found
     raise AssertionError(pattern)
@@ -139,38 +192,49 @@ def _lasts(pattern: s.Pattern, before: tuple[str, ...]) -> tuple[str, ...]:
             return before
         case s.Or(arms=arms) | s.And(arms=arms):
             own = tuple(dict.fromkeys(var for arm in arms for var in _lasts(arm, ())))
+        case s.PolicyStep(pattern=inner):
+            return _lasts(inner, before)
         case _:
             raise AssertionError(pattern)
     return (*before, *own) if s.may_be_empty(pattern) else own
 
 
-def _steps(rest: Remainder) -> list[_Step]:
+def _steps(rest: Remainder) -> list[_Next]:
     """Return every event that may come next."""
     if not rest:
         return []
     head, tail = rest[0], rest[1:]
-    steps = [(leaf, guards, after + tail) for leaf, guards, after in _head_steps(head)]
-    for skipped in _head_endings(head):
-        steps += [(leaf, skipped + guards, after) for leaf, guards, after in _steps(tail)]
+    steps = [replace(one, rest=one.rest + tail) for one in _head_steps(head)]
+    for skipped, left in _head_endings(head):
+        steps += [replace(one, guards=skipped + one.guards, left=left + one.left) for one in _steps(tail)]
     return steps
 
 
-def _head_steps(head: Item) -> list[_Step]:
+def _head_steps(head: Item) -> list[_Next]:
     match head:
-        case Leaf(least=least, most=most):
-            left = None if most is None else most - 1
-            again = replace(head, least=max(least - 1, 0), most=left, taken=True)
-            return [(head, (), () if left == 0 else (again,))]
+        case Leaf():
+            return [_taken(head)]
+        case PartEntry(step=step, rest=rest):
+            return [replace(one, step=one.step or step) for one in _steps(rest)]
         case Alternation(arms=arms):
             return [step for arm in arms for step in _steps(arm)]
         case Interleaving(arms=arms):
             return [
-                (leaf, guards, _joined((*arms[:i], after, *arms[i + 1 :])))
+                replace(one, rest=_joined((*arms[:i], one.rest, *arms[i + 1 :])))
                 for i, arm in enumerate(arms)
-                for leaf, guards, after in _steps(arm)
+                for one in _steps(arm)
             ]
         case Guard():
             return []
+
+
+def _taken(leaf: Leaf) -> _Next:
+    """Return the step by which a variable takes an event."""
+    left = None if leaf.most is None else leaf.most - 1
+    again = replace(leaf, least=max(leaf.least - 1, 0), most=left, taken=True)
+    kind = UntilEvent.AGAIN if leaf.taken else UntilEvent.FIRST
+    guards = () if leaf.until is None else (Guard((leaf.until,), (), kind),)
+    return _Next(leaf, guards, () if left == 0 else (again,), leaf.again if leaf.taken else 0)
 
 
 def _joined(arms: tuple[Remainder, ...]) -> Remainder:
@@ -180,22 +244,31 @@ def _joined(arms: tuple[Remainder, ...]) -> Remainder:
     return left[0] if len(left) == 1 else (Interleaving(left),)
 
 
-def _endings(rest: Remainder) -> list[tuple[Guard, ...]]:
-    """Return, for each way in which nothing more is needed, the guards that stay open."""
-    ways = product(*(_head_endings(head) for head in rest))
-    return list(dict.fromkeys(sum(way, ()) for way in ways))
+_Ending = tuple[tuple[Guard, ...], tuple[str, ...]]  # the guards that stay open, and the greedy variables that end
 
 
-def _head_endings(head: Item) -> list[tuple[Guard, ...]]:
+def _endings(rest: Remainder) -> list[_Ending]:
+    """Return the ways in which nothing more is needed."""
+    return _together_ended([_head_endings(head) for head in rest])
+
+
+def _together_ended(ways: list[list[_Ending]]) -> list[_Ending]:
+    found = ((sum((g for g, _ in way), ()), sum((left for _, left in way), ())) for way in product(*ways))
+    return list(dict.fromkeys(found))
+
+
+def _head_endings(head: Item) -> list[_Ending]:
     match head:
         case Leaf(least=least):
-            return [] if least else [()]
+            return [] if least else [((), (head.variable,) if head.greedy else ())]
         case Guard():
-            return [(head,)]
+            return [((head,), ())]
+        case PartEntry(rest=rest):
+            return _endings(rest)
         case Alternation(arms=arms):
             return [way for arm in arms for way in _endings(arm)]
         case Interleaving(arms=arms):
-            return list(dict.fromkeys(sum(way, ()) for way in product(*(_endings(arm) for arm in arms))))
+            return _together_ended([_endings(arm) for arm in arms])
 
 
 def leaves_and_guards(rest: Remainder) -> Iterator[Leaf | Guard]:
@@ -203,6 +276,8 @@ def leaves_and_guards(rest: Remainder) -> Iterator[Leaf | Guard]:
     for item in rest:
         if isinstance(item, Leaf | Guard):
             yield item
+        elif isinstance(item, PartEntry):
+            yield from leaves_and_guards(item.rest)
         else:
             for arm in item.arms:
                 yield from leaves_and_guards(arm)
@@ -226,17 +301,19 @@ class LazyAutomaton:
     def _transitions(self, state: int) -> tuple[Transition, ...]:
         """Return the transitions that leave a state."""
         found = []
-        for leaf, guards, rest in _steps(self._rests[state]):
-            if rest not in self._numbers:
-                self._numbers[rest] = len(self._rests)
-                self._rests.append(rest)
+        for one in _steps(self._rests[state]):
+            if one.rest not in self._numbers:
+                self._numbers[one.rest] = len(self._rests)
+                self._rests.append(one.rest)
+            leaf, target = one.leaf, self._numbers[one.rest]
             after = (leaf.variable,) if leaf.taken else leaf.after
-            found.append(Transition(state, leaf.variable, self._numbers[rest], guards, after))
+            found.append(Transition(state, leaf.variable, target, one.guards, after, one.step, one.left))
         return tuple(dict.fromkeys(found))
 
     def _endings(self, state: int) -> tuple[Acceptance, ...]:
         """Return the ways in which a match may end in a state."""
-        return tuple(Acceptance(state, guards) for guards in _endings(self._rests[state]))
+        ways = dict.fromkeys(guards for guards, _ in _endings(self._rests[state]))
+        return tuple(Acceptance(state, guards) for guards in ways)
 
     def _open(self, state: int) -> frozenset[str]:
         """Return the variables that may still take an event."""
@@ -301,6 +378,8 @@ class Automaton:
         Whether a variable stands at several places of the pattern.
     root
         The whole pattern as a remainder, from which `LazyAutomaton` finds states beyond those that are here.
+    policies
+        Those of steps, by their numbers; the first, None, is that of SELECT.
     """
 
     positions: tuple[Position, ...]
@@ -311,6 +390,13 @@ class Automaton:
     concurrent: bool = False
     repeated: bool = False
     root: Remainder = field(default=(), repr=False)
+    policies: tuple[s.Select | None, ...] = (None,)
+
+    @property
+    def worded(self) -> bool:
+        """Whether a step has a policy of its own, or a variable is greedy or has an UNTIL."""
+        leaves = (item for item in leaves_and_guards(self.root) if isinstance(item, Leaf))
+        return len(self.policies) > 1 or any(leaf.greedy or leaf.until is not None for leaf in leaves)
 
     def links(self) -> PositionLinks | None:
         """Return the steps between positions.
@@ -318,7 +404,7 @@ class Automaton:
         None for AND, for a variable at several places or whose events are counted, and where NOT depends on more than
         the position: then positions alone do not tell what a match may go on with.
         """
-        if self.concurrent or self.repeated or not self.complete:
+        if self.concurrent or self.repeated or not self.complete or self.worded:
             return None
         number = {position.variable: i for i, position in enumerate(self.positions)}
         into: dict[int, set[int]] = {}
@@ -399,7 +485,8 @@ def _reached(state: int, steps: _Steps) -> set[int]:
 
 def build_automaton(pattern: s.Pattern) -> Automaton:
     """Return the automaton of a pattern."""
-    root = _compiled(pattern)
+    policies = _Policies([None])
+    root = _compiled(pattern, policies)
     leaves = [Position(item.variable, item.most != 1) for item in leaves_and_guards(root) if isinstance(item, Leaf)]
     positions = tuple(dict.fromkeys(leaves))
     concurrent = any(isinstance(node, s.And) for node in s.walk(pattern))
@@ -413,5 +500,5 @@ def build_automaton(pattern: s.Pattern) -> Automaton:
         state += 1
     return Automaton(
         positions, min(len(lazy), most), tuple(transitions), tuple(accepting), len(lazy) <= most, concurrent,
-        len(positions) < len(leaves), root,
+        len(positions) < len(leaves), root, tuple(policies),
     )  # fmt: skip

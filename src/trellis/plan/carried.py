@@ -54,7 +54,13 @@ def _searching(plan: Plan) -> str:
 def counts_alone(plan: Plan) -> bool:
     """Return whether a search counts without a graph: all matches are results, of whatever length."""
     bound, automaton = plan.bound, plan.automaton
-    if bound.having or automaton.concurrent or bound.select is not Select.ANY or bound.report is Report.MAXIMAL:
+    if (
+        bound.having
+        or automaton.concurrent
+        or automaton.worded
+        or bound.select is not Select.ANY
+        or bound.report is Report.MAXIMAL
+    ):
         return False
     return bound.report is Report.ANY or automaton.reports_all()
 

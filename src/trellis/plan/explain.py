@@ -10,7 +10,7 @@ from trellis.language.bound import BoundQuery, Condition, WindowKind
 from trellis.language.durations import to_text
 from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
-from trellis.plan.automaton import Automaton
+from trellis.plan.automaton import Automaton, Transition
 from trellis.plan.plan import Plan
 from trellis.plan.spec import OperatorSpec
 
@@ -33,7 +33,9 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         "pattern": {
             "text": pattern_text(bound.pattern),
             "variables": [
-                {"name": v.name, "type": v.type, "kleene": v.kleene, "absent": v.absent} for v in bound.variables
+                {"name": v.name, "type": v.type, "kleene": v.kleene, "absent": v.absent}
+                for v in bound.variables
+                if v.until is None
             ],
             "automaton": _automaton_data(plan.automaton),
         },
@@ -71,15 +73,28 @@ def _automaton_data(automaton: Automaton) -> dict[str, Any]:
         "states": automaton.states,
         "complete": automaton.complete,
         "transitions": [
-            {"from": t.source, "variable": t.variable, "to": t.target, "absent": list(t.absent)}
+            {"from": t.source, "variable": t.variable, "to": t.target, "absent": list(t.absent)} | _words(t, automaton)
             for t in automaton.transitions
         ],
         "accepting": [{"state": a.state, "absent": list(a.absent)} for a in automaton.accepting],
     }
 
 
+def _words(transition: Transition, automaton: Automaton) -> dict[str, str]:
+    """Return the words at a step: its policy, the greedy variables that it leaves, and UNTIL."""
+    words = {}
+    policy = automaton.policies[transition.step]
+    if policy is not None:
+        words["policy"] = str(policy)
+    if transition.left:
+        words["greedy"] = ", ".join(transition.left)
+    if any(guard.until for guard in transition.guards):
+        words["until"] = transition.variable
+    return words
+
+
 def _condition_data(conditions: tuple[Condition, ...]) -> list[dict[str, Any]]:
-    return [{"condition": c.text, "variables": list(c.variables)} for c in conditions]
+    return [{"condition": c.text, "variables": [name.partition("\n")[0] for name in c.variables]} for c in conditions]
 
 
 def _window_data(bound: BoundQuery) -> dict[str, Any]:
@@ -174,6 +189,9 @@ def _pattern_lines(pattern: dict[str, Any]) -> list[str]:
 def _arrow(transition: dict[str, Any], state: int) -> str:
     where = "before" if state == 0 else "between"
     guard = f" [no {' and no '.join(transition['absent'])} {where}]" if transition["absent"] else ""
+    guard += f" [{transition['policy']}]" if "policy" in transition else ""
+    guard += f" [if {transition['greedy']} can take no more]" if "greedy" in transition else ""
+    guard += " [until]" if "until" in transition else ""
     target = "again" if transition["to"] == state else f"({transition['to']})"
     return f"--{transition['variable']}{guard}--> {target}"
 

@@ -123,6 +123,10 @@ def position_graph(
 def _can_index(bound: BoundQuery, graph: PositionGraph) -> bool:
     if bound.report is s.Report.MAXIMAL or graph.compared or graph.before or graph.after:
         return False
+    others = [(source, target) for source, target in graph.steps if source != target]
+    optional = any(source in graph.lasts or target in graph.firsts for source, target in others)
+    if optional and bound.report is not s.Report.ANY:  # an index tells whether a variable goes on by itself alone
+        return False
     return all(
         not step.absent and relation_of(step.conditions).kind in ("key", "inequality", "range")
         for step in graph.steps.values()

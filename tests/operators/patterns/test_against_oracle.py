@@ -32,6 +32,12 @@ def test_with_every_clause(drawn: Case) -> None:
     assert_same(drawn)
 
 
+@examples(300)
+@given(drawn=general_case(most=7, words=True))
+def test_with_policies_of_steps_greedy_and_until(drawn: Case) -> None:
+    assert_same(drawn)
+
+
 @examples(400)
 @given(drawn=chain_case())
 def test_chains(drawn: Case) -> None:

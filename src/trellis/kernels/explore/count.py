@@ -325,7 +325,9 @@ def _take(tables, columns, programs, lists, scratch, classes, one, row, fresh, d
             _resolve(tables, programs, classes, one, variable, row, due, asks)
         answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, asks)
     if answer == HOLDS:
-        answer = step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, fresh)
+        answer = step(
+            tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, t.EVERY_STEP, 0, fresh
+        )
         if answer == FAILS and _is_fixed(tables, scratch, row, variable):
             classes.leads[one, variable] = NOWHERE
     if answer <= FAILS:

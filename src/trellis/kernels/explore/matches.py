@@ -38,6 +38,8 @@ class Scratch(NamedTuple):
         Where loops over sets stand.
     decided
         The terms that wait for no event any more; behind them, the term whose numbers leave 64 bits.
+    nexts, firsts
+        The event that each step selects, and the first that each greedy variable could take.
     """
 
     events: np.ndarray
@@ -49,6 +51,8 @@ class Scratch(NamedTuple):
     members: np.ndarray
     counters: np.ndarray
     decided: np.ndarray
+    nexts: np.ndarray
+    firsts: np.ndarray
 
 
 # --- Terms ------------------------------------------------------------------------------------------------------
@@ -185,6 +189,8 @@ def _is_decidable(tables, guard, low, row, open_):
 @njit(cache=True, nogil=True)
 def _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi):
     """Return whether an event that a guard forbids lies between its times (from -1 on: to the edges)."""
+    if t.at(tables, t.A_GUARD_UNTIL, guard):
+        return _is_found(tables, columns, programs, lists, scratch, guard, low, high, row)
     first = columns[t.LATER_ROW, low] if low >= 0 else lo
     last = high if high >= 0 else hi
     if tables[t.SPAN]:
@@ -194,6 +200,13 @@ def _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row,
             first = max(first, first_at_least(columns[t.UNTIL_ROW], lo, hi, row[EVENT] + 1))
     if first >= last:
         return FALSE
+    return _is_found(tables, columns, programs, lists, scratch, guard, first, last, row)
+
+
+@njit(cache=True, nogil=True)
+def _is_found(tables, columns, programs, lists, scratch, guard, first, last, row):
+    """Return whether one of the events from `first` to `last` is one that a guard forbids."""
+    until = t.at(tables, t.A_GUARD_UNTIL, guard) != 0
     for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
         var = t.at(tables, t.A_ABSENTS, a)
         base = t.at(tables, t.E_BEGINS, var)
@@ -201,7 +214,13 @@ def _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row,
         for i in range(begin, end):
             answer = TRUE
             for term in range(tables[t.TERMS]):
-                if t.at(tables, t.T_ABSENT, term) == var and not t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]:
+                if t.at(tables, t.T_ABSENT, term) != var:
+                    continue
+                if t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]:
+                    if until:  # it cannot be met; a NOT's condition is not asked then
+                        answer = FALSE
+                        break
+                else:
                     answer = holds(
                         tables, columns, programs, lists, scratch, term, row, NO_ONE, t.at(tables, t.E_USABLE, i)
                     )
@@ -314,8 +333,11 @@ def _forget(tables, row, open_, absent):
 
 
 @njit(cache=True, nogil=True)
-def step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, after):
-    """Write the match `after` a match takes an event; return `HOLDS`, `FAILS`, or what went wrong."""
+def step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, allowed, barred, after):
+    """Write the match `after` a match takes an event; return `HOLDS`, `FAILS`, or what went wrong.
+
+    `allowed` are the steps, as bits, whose policies allow it; `barred` the greedy variables that it may not leave.
+    """
     last, bit = row[EVENT], 1 << variable
     is_bound = row[BOUND] & bit != 0
     same = last >= 0 and columns[t.SAME_ROW, event] == columns[t.SAME_ROW, last]
@@ -332,6 +354,8 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
         state, pending = lists.values[b], lists.values[b + 1]
         for k in range(t.at(tables, t.A_BEGINS, state), t.at(tables, t.A_BEGINS, state + 1)):
             if t.at(tables, t.A_VARIABLE, k) != variable or (same and t.at(tables, t.A_AFTER, k) & row[TIES]):
+                continue
+            if not allowed & (1 << t.at(tables, t.A_STEP, k)) or t.at(tables, t.A_LEFT, k) & barred:
                 continue
             left = _check(tables, columns, programs, lists, scratch, row, after, k, pending, lo, hi)
             if left == DEAD:
@@ -417,7 +441,10 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
         else:
             guard = t.at(tables, t.A_GUARDS, new + i - (lists.ends[pending] - begin) // GUARD)
             low, high = _low(tables, columns, guard, row), columns[t.SAME_ROW, after[EVENT]]
-        if not _is_decidable(tables, guard, low, after, open_):
+            until = t.at(tables, t.A_GUARD_UNTIL, guard)
+            if until:
+                low, high = after[EVENT] if until == t.FIRST_EVENT else row[EVENT] + 1, after[EVENT] + 1
+        if not t.at(tables, t.A_GUARD_UNTIL, guard) and not _is_decidable(tables, guard, low, after, open_):
             if size + GUARD > guards.shape[0]:
                 return NO_ROOM
             guards[size], guards[size + 1], guards[size + 2] = guard, low, high

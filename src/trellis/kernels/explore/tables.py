@@ -14,19 +14,23 @@ PAIRS, FIRST, LAST, NTH, COUNT, EXTREME, SAME, SET = range(8)  # registers
 OF_FIRST, OF_LAST, OF_NTH, OF_EACH, OF_EARLIER, OF_LATER, OF_ABSENT = range(7)  # references
 WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN = range(3)  # how long a term needs a register
 ANY, NEXT, CONTIGUOUS = range(3)  # policies
+FIRST_EVENT = 1  # of an UNTIL: it is asked of the first event of its variable
+EVERY_STEP = -1
 NONE, CONFLICT = -1, -2  # values of registers: nothing, and different values where all should be one
 
-VARIABLES, TERMS, SPAN, POLICY, EVENTS, WIDTH, NOTS = range(7)
-"""Numbers at the head of the tables: of variables, terms, events, numbers of a match, variables of NOT; settings."""
+VARIABLES, TERMS, SPAN, GREEDY, EVENTS, WIDTH, NOTS, STEPS = range(8)
+"""Numbers at the head of the tables: of variables, terms, events, numbers of a match, variables of NOT, policies of
+steps; the greedy variables, as bits; and whether the window is a span."""
 
 (
     A_BEGINS, A_VARIABLE, A_TARGET, A_AFTER, A_GUARD_BEGINS, A_GUARDS, A_NEXT, A_OPEN, A_TIMED, A_GUARD_TIMED, A_ABSENT,
-    A_WAY_BEGINS, A_WAY_GUARD_BEGINS, A_WAY_GUARDS, A_ABSENT_BEGINS, A_ABSENTS, A_GUARD_AFTER,
+    A_WAY_BEGINS, A_WAY_GUARD_BEGINS, A_WAY_GUARDS, A_ABSENT_BEGINS, A_ABSENTS, A_GUARD_AFTER, A_GUARD_UNTIL,
+    A_STEP, A_LEFT, A_STEPS, A_POLICIES, A_STEP_VARIABLES,
     T_VARIABLES, T_ABSENT, T_LATE, T_PAIRED, T_MOVING, T_BEGINS, T_VARIABLE, T_KIND, T_SLOT, T_LAST, T_NTH, T_COUNT,
     T_LOOP_BEGINS, T_LOOP_SLOT, T_LOOP_VARIABLE, T_LOOP_PAIRS, T_NEED_BEGINS, T_NEED_SLOT, T_NEED_VARIABLE, T_NEED_KIND,
     R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
     E_BEGINS, E_USABLE, E_UPTO, B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
-) = range(7, 60)  # fmt: skip
+) = range(8, 67)  # fmt: skip
 """Lists in the tables, of which the head tells where they begin.
 
 `A_...`, the automaton; variables and guards are numbers, sets of variables are bits. The transitions of state `s` are
@@ -34,7 +38,8 @@ VARIABLES, TERMS, SPAN, POLICY, EVENTS, WIDTH, NOTS = range(7)
 variables `A_AFTER`, and closes guards. Of each state: the variables that may come next, those that are open (may still
 take events), those for whose last time steps and guards ask, those that NOT may still forbid; and the ways in which a
 match may end there, with the guards that stay open. A guard forbids its `A_ABSENTS` behind the last events of
-`A_GUARD_AFTER`.
+`A_GUARD_AFTER`, unless it is an UNTIL. Each transition is a step with a number, and leaves greedy variables; each state
+has the steps that may come next, as bits; each step has a policy, and the variables that it may read.
 
 `T_...`, the terms of conditions; each is the program of its number. Its variables, the variable of NOT (or -1), whether
 it waits for an event, the variables of whose consecutive events it speaks, those of which each new event is asked
@@ -52,7 +57,7 @@ each term and variable, or -1; the reference that is remembered; the first row o
 the buckets.
 """
 
-HEAD = 60
+HEAD = 67
 SAME_ROW, LATER_ROW, UNTIL_ROW = range(3)
 """Rows of the matrix: the first event of the same time, of a later one, and the first that is too late for an event."""
 ROWS = 3

@@ -62,6 +62,7 @@ class Room:
             np.zeros(int(compiled.begins[-1]) + 1, np.int64), *compiled.programs.scratch(),
             np.empty(self.lists, np.int64), np.empty(self.lists, np.int64), np.empty(self.lists, np.int64),
             np.zeros((max(m.LOOPS, variables), 4), np.int64), np.zeros(terms + 1, np.int64),
+            np.zeros(compiled.number(t.STEPS), np.int64), np.zeros(variables, np.int64),
         )  # fmt: skip
         self.due = np.empty(terms + 1, np.int64)
         self.fresh = np.empty((variables, self.width), np.int64)

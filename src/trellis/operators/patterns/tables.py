@@ -21,7 +21,7 @@ from trellis.kernels.expression.program import COMPARE_COLUMNS, EQUAL
 from trellis.language.bound import Column, WindowKind, columns_of
 from trellis.language.syntax import Select, Which
 from trellis.operators.patterns.variables import Variables
-from trellis.plan.automaton import Guard, LazyAutomaton, leaves_and_guards
+from trellis.plan.automaton import Guard, LazyAutomaton, Leaf, leaves_and_guards
 from trellis.plan.plan import Plan
 from trellis.plan.registers import Guarding, Reference, Register, RegisterKind
 
@@ -76,6 +76,11 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> Compiled:
             "Split the query into several.",
         )
     takes = len(variables.codes)
+    if len(plan.automaton.policies) > MOST_VARIABLES:
+        raise TrellisError(
+            f"{len(plan.automaton.policies) - 1} steps have a policy of their own; at most {MOST_VARIABLES} can",
+            "Say the policy of most steps by SELECT.",
+        )
     guardings = variables.guardings
     registers = _Registers(guardings, codes, takes, plan.automaton.concurrent and _has_guards(codes, takes))
     programs = compile_programs(
@@ -97,7 +102,8 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> Compiled:
         t.VARIABLES: takes,
         t.TERMS: len(guardings),
         t.SPAN: int(plan.bound.window.kind is WindowKind.SPAN),
-        t.POLICY: POLICIES[plan.bound.select],
+        t.GREEDY: _mask((leaf.variable for leaf in _leaves(plan) if leaf.greedy), codes),
+        t.STEPS: len(plan.automaton.policies),
         t.EVENTS: len(events),
         t.WIDTH: matches.SLOTS + registers.width,
         t.NOTS: len(codes) - takes,
@@ -140,6 +146,10 @@ def _ints(values: Iterable[Any]) -> Ints:
     return np.array([*values], np.int64)
 
 
+def _leaves(plan: Plan) -> list[Leaf]:
+    return [item for item in leaves_and_guards(plan.automaton.root) if isinstance(item, Leaf)]
+
+
 def _mask(names: Iterable[str], codes: Mapping[str, int]) -> int:
     return sum(1 << codes[name] for name in set(names))
 
@@ -154,7 +164,7 @@ def _ragged(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
 
 
 def _automaton(plan: Plan, codes: Mapping[str, int]) -> dict[int, Ints]:
-    lazy = LazyAutomaton(plan.automaton.root)
+    lazy, policies = LazyAutomaton(plan.automaton.root), plan.automaton.policies
     guards: dict[Guard, int] = {}
     transitions, ways, nexts, absent, guard_timed = [], [], [], [], []
     state = 0
@@ -168,7 +178,9 @@ def _automaton(plan: Plan, codes: Mapping[str, int]) -> dict[int, Ints]:
         ways.append(lazy.endings(state))
         nexts.append(_mask((one.variable for one in transitions[-1]), codes))
         items = [*leaves_and_guards(lazy.remainder(state))]
-        absent.append(_mask((n for item in items if isinstance(item, Guard) for n in item.absent), codes))
+        forbidden = [n for item in items if isinstance(item, Guard) for n in item.absent]
+        forbidden += [item.until for item in items if isinstance(item, Leaf) and item.until is not None]
+        absent.append(_mask(forbidden, codes))
         guard_timed.append(_mask((n for item in items if isinstance(item, Guard) for n in item.after), codes))
         state += 1
 
@@ -198,6 +210,14 @@ def _automaton(plan: Plan, codes: Mapping[str, int]) -> dict[int, Ints]:
         t.A_ABSENT_BEGINS: absent_begins,
         t.A_ABSENTS: absents,
         t.A_GUARD_AFTER: _ints(_mask(guard.after, codes) for guard in guards),
+        t.A_GUARD_UNTIL: _ints(guard.until for guard in guards),
+        t.A_STEP: _ints(one.step for one in flat),
+        t.A_LEFT: _ints(_mask(one.left, codes) for one in flat),
+        t.A_STEPS: _ints(sum(1 << step for step in {one.step for one in row}) for row in transitions),
+        t.A_POLICIES: _ints(POLICIES[policy or plan.bound.select] for policy in policies),
+        t.A_STEP_VARIABLES: _ints(
+            _mask((one.variable for one in flat if one.step == step), codes) for step in range(len(policies))
+        ),
     }
 
 

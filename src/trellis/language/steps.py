@@ -1,0 +1,113 @@
+"""Conditions with their kinds, and the words of single steps: policies, greedy and UNTIL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import cast
+
+from trellis.language import syntax as s
+from trellis.language.bound import Column, Condition, ConditionKind, Variable, columns_of, until_name
+from trellis.language.printer import condition_text
+from trellis.language.values import Scope, bind_condition
+
+
+def condition_of(condition: s.Condition, scope: Scope) -> Condition:
+    """Return a conjunct of WHERE, bound and classified."""
+    value = bind_condition(condition, scope)
+    columns = list(columns_of(value))
+    named = {c.var for c in columns}
+    variables = tuple(v for v in scope.variables if v in named)
+    return Condition(_kind(columns, variables), variables, value, condition_text(condition))
+
+
+def _kind(columns: list[Column], variables: tuple[str, ...]) -> ConditionKind:
+    neighbours = [c.which in (s.Which.EARLIER, s.Which.LATER) for c in columns]
+    if len(variables) <= 1 and all(c.which is s.Which.EACH for c in columns):
+        return ConditionKind.CONSTANT
+    if len(variables) == 1 and all(neighbours):
+        return ConditionKind.ADJACENT
+    return ConditionKind.REST if any(neighbours) else ConditionKind.ACROSS
+
+
+def plain_pattern(pattern: s.Pattern, select: s.Select) -> s.Pattern:
+    """Return a pattern without the policies of steps that say no more than SELECT does."""
+    needless = None if select is s.Select.NEXT else select  # the first event of one step alone may be another
+
+    def plain(node: s.Node) -> s.Node | None:
+        if isinstance(node, s.PolicyStep) and node.policy is needless:
+            return s.rebuild(node.pattern, plain)
+        if isinstance(node, s.Kleene) and node.policy is not None and node.policy is needless:
+            return replace(node, policy=None)
+        return None
+
+    return cast(s.Pattern, s.rebuild(pattern, plain))
+
+
+def bind_untils(pattern: s.Pattern, scope: Scope) -> list[tuple[Variable, Condition]]:
+    """Return for each UNTIL the events that it looks at, as a variable that must be absent, and its condition."""
+    _refuse_inside_and(pattern, scope)
+    found: dict[str, tuple[Variable, Condition]] = {}
+    untils: dict[str, s.Condition | None] = {}
+    for node, before in _complete_before(pattern, ()):
+        if untils.setdefault(node.var, node.until) != node.until:
+            what = f"the arms of an OR give `{node.var}` different UNTILs"
+            scope.fail(what, node, "Give each its own name.")
+        if node.until is not None:
+            found[node.var] = _until(node, node.until, set(before), scope)
+    return [*found.values()]
+
+
+def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:
+    for arms in (node for node in s.walk(pattern) if isinstance(node, s.And)):
+        for node in s.walk(arms):
+            word = None
+            if isinstance(node, s.PolicyStep) or (isinstance(node, s.Kleene) and node.policy is not None):
+                word = "a policy of a single step"
+            elif isinstance(node, s.Kleene) and (node.greedy or node.until is not None):
+                word = "greedy" if node.greedy else "UNTIL"
+            if word is not None:
+                hint = "Put it outside of the AND, or use SELECT for the whole pattern."
+                scope.fail(f"{word} cannot stand inside AND, where events of other arms come in between", node, hint)
+
+
+def _complete_before(pattern: s.Node, before: tuple[str, ...]) -> Iterator[tuple[s.Kleene, tuple[str, ...]]]:
+    """Yield the Kleene variables, each with the variables that are complete before it."""
+    if isinstance(pattern, s.Kleene):
+        yield pattern, before
+    elif isinstance(pattern, s.Seq):
+        for part in pattern.parts:
+            yield from _complete_before(part, before)
+            if not isinstance(part, s.Absent):
+                before += tuple(n.var for n in s.walk(part) if isinstance(n, s.Single | s.Kleene))
+    elif isinstance(pattern, s.Or | s.And | s.PolicyStep | s.Group):
+        for child in s.children(pattern):
+            yield from _complete_before(child, before)
+
+
+def _until(node: s.Kleene, until: s.Condition, before: set[str], scope: Scope) -> tuple[Variable, Condition]:
+    """Return the variable and the condition of an UNTIL."""
+    looked_at = Variable(until_name(node.var), node.type, absent=True, until=node.var)
+    named = [n for n in s.walk(until) if isinstance(n, s.Attribute)]
+    for one in named:
+        if one.var == node.var and one.which is not s.Which.EACH:
+            what = f"UNTIL speaks of one event; `{scope.source(one)}` names another"
+            scope.fail(what, one, f"Write `{one.var}.{one.attr}`.")
+        if one.var != node.var and one.var in scope.variables and one.var not in before:
+            what = f"`{one.var}` is not complete before `{node.var}`, whose UNTIL names it"
+            scope.fail(what, one, f"Name `{node.var}` and variables that stand before it.")
+    if not any(one.var == node.var for one in named):
+        hint = f"For example: UNTIL ({node.var}.attribute > 10)"
+        scope.fail(f"the UNTIL of `{node.var}` does not name it", until, hint)
+
+    condition_of(until, scope)  # mistakes in it are told by the names that were written
+
+    def of_event(inner: s.Node) -> s.Node | None:
+        return replace(inner, var=looked_at.name) if isinstance(inner, s.Attribute) and inner.var == node.var else None
+
+    wider = replace(scope, variables={**scope.variables, looked_at.name: looked_at})
+    condition = condition_of(cast(s.Condition, s.rebuild(until, of_event)), wider)
+    return looked_at, replace(condition, text=f"{node.var}[] UNTIL ({condition_text(until)})")
+
+
+__all__ = ["bind_untils", "condition_of", "plain_pattern"]
