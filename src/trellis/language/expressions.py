@@ -275,7 +275,9 @@ class ExpressionBuilder(PatternBuilder):
 
     def _aggregate(self, function: str, argument: s.Node, span: s.Span) -> s.Node:
         match argument:
-            case IndexedReference(var=var, attr=attr, form=form) if form in SO_FAR and (function == "COUNT") != bool(attr):
+            case IndexedReference(var=var, attr=attr, form=form) if form in SO_FAR and (function == "COUNT") != bool(
+                attr
+            ):
                 return s.Prefix(function, var, attr or None, form == "..i", span=span)
             case IndexedReference(var=var, attr=attr, form="bare") if function != "COUNT":
                 return s.Aggregate(function, s.Attribute(var, attr, span=argument.span), span=span)
@@ -362,18 +364,15 @@ class ExpressionBuilder(PatternBuilder):
                 self.fail("a partition stands in WHERE", node.span, "Write `WHERE [id]`.")
             case s.Aggregate(argument=None | s.Length()):
                 self._of_all(node)
-            case s.Prefix(function="", var=var, attr=attr):
-                self.fail("events so far have no meaning outside WHERE", node.span, f"Write `WHERE` with `{var}.{attr}`.")
-            case s.Prefix(var=var, function=function, attr=attr):
-                whole = f"{function}({var}.{attr})" if attr else f"{function}({var})"
-                self.fail("events so far have no meaning outside WHERE", node.span, f"Write `{whole}`.")
             case ExpressionName():
                 return self.parameter(node)
         return self._in_output(node)
 
     def _of_all(self, node: s.Aggregate) -> NoReturn:
         what = f"`{self.written(node)}` speaks of all trends; a condition of one"
-        self.fail(what, node.span, "Write `COUNT(v)` for the events of a variable; `HAVING LENGTH >= 2` asks for the length.")
+        self.fail(
+            what, node.span, "Write `COUNT(v)` for the events of a variable; `HAVING LENGTH >= 2` asks for the length."
+        )
 
     def output(self, node: s.Node) -> Any:
         """Resolve the references in RETURN, AGGREGATE and ORDER BY."""
@@ -382,6 +381,10 @@ class ExpressionBuilder(PatternBuilder):
     def _in_output(self, node: s.Node) -> s.Node | None:
         if isinstance(node, ExpressionName):
             return s.VariableReference(node.name, span=node.span)
+        if isinstance(node, s.Prefix):
+            whole = node.var if node.attr is None else f"{node.var}.{node.attr}"
+            hint = f"Write `{node.function}({whole})`." if node.function else None
+            self.fail("events so far have no meaning outside WHERE", node.span, hint)
         if not isinstance(node, IndexedReference):
             return None
         self._complete(node)

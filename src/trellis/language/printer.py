@@ -179,7 +179,9 @@ def value_text(e: s.Expression, earlier: frozenset[str] = frozenset(), least: in
         case s.Attribute():
             return _attribute(e, earlier)
         case s.Prefix(function=function, var=var, attr=attr, inclusive=inclusive):
-            so_far = f"{name_text(var)}[{'..i' if inclusive else '..i-1'}]{'' if attr is None else f'.{_after_dot(attr)}'}"
+            so_far = (
+                f"{name_text(var)}[{'..i' if inclusive else '..i-1'}]{'' if attr is None else f'.{_after_dot(attr)}'}"
+            )
             return f"{function}({so_far})" if function else so_far
         case s.VariableReference(var=name) | s.Parameter(name=name):
             return name_text(name)

@@ -459,8 +459,8 @@ class Sort(Node):
 class QuerySyntax(Node):
     """A whole query.
 
-    `where` and `having` are lists of conjuncts, split at AND. At most one of `returns` and `aggregates` is not empty. In
-    `order_by` a name that RETURN gives with AS has been replaced by what it stands for.
+    `where` and `having` are lists of conjuncts, split at AND. At most one of `returns` and `aggregates` is not empty.
+    In `order_by` a name that RETURN gives with AS has been replaced by what it stands for.
     """
 
     pattern: Pattern

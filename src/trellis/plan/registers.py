@@ -26,7 +26,6 @@ from trellis.language.bound import (
     columns_of,
     references_of,
 )
-from trellis.language.schema import Kind
 from trellis.language.syntax import Which
 from trellis.plan.automaton import Automaton
 from trellis.plan.cuts import FLIPPED
@@ -223,7 +222,9 @@ def _compared_with(value: Value, reference: Reference) -> Iterator[int | None]:
             yield None
     elif isinstance(value, Operation):
         sides = value.arguments
-        if value.function in FLIPPED and any(isinstance(side, Column) and reference in side.references for side in sides):
+        if value.function in FLIPPED and any(
+            isinstance(side, Column) and reference in side.references for side in sides
+        ):
             other = next((side.value for side in sides if isinstance(side, Constant)), None)
             yield other if isinstance(other, int) else None
             return
@@ -241,8 +242,8 @@ def check_so_far(bound: BoundQuery, automaton: Automaton) -> None:
             late = [name for name in others if name in behind.get(var, frozenset()) or not automaton.complete]
             if one.absent is not None or late:
                 raise UsageError(
-                    f"`{one.condition.text}` speaks of the events of {var} so far and of {one.absent or late[0]}, which "
-                    f"is not complete before {var}",
+                    f"`{one.condition.text}` speaks of the events of {var} so far and of {one.absent or late[0]}, "
+                    f"which is not complete before {var}",
                     f"Compare the events so far with variables before {var}, or use an aggregate of all of {var}.",
                 )
             if named & set(LATE):

@@ -282,7 +282,7 @@ class _ProgramCompiler:
         arrays = [self._array(_as_attribute(side)) for side in sides]
         if any(array is None for array in arrays):
             raise TooWideForKernels(value.source)
-        if any(pa.types.is_null(array.type) for array in arrays):
+        if any(array is None or pa.types.is_null(array.type) for array in arrays):
             codes = [np.full(self._size, MISSING, np.int64)] * 2
         else:
             codes = order_codes(arrays)

@@ -13,9 +13,9 @@ import numpy as np
 
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.lists import FULL, keep, keep_with, with_summand
-from trellis.kernels.expression.program import FALSE, HIGHEST, LOWEST, MISFIT, TRUE, is_true
-from trellis.kernels.expression.sums import as_bits, as_real
+from trellis.kernels.explore.lists import FULL, keep, keep_with
+from trellis.kernels.explore.running import running
+from trellis.kernels.expression.program import FALSE, MISFIT, TRUE, is_true
 from trellis.kernels.jit import njit
 
 EVENT, VARIABLE, BRANCHES, BOUND, TIES, END, SLOTS = range(7)
@@ -24,7 +24,6 @@ NO_ROOM, TROUBLE, DEAD = -1, -2, -3  # lists are full; numbers leave 64 bits; a 
 NO_ONE = np.int64(-1)  # no event, no variable
 GUARD = 3  # numbers of an undecided NOT: the guard, and the times between which it forbids
 LOOPS = 8
-LEAST = -HIGHEST  # the code of an event without a value
 
 
 class Scratch(NamedTuple):
@@ -101,7 +100,7 @@ def _fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
             chosen[r] = row[SLOTS + slot]
             if kind >= t.OF_WHOLE:
                 if kind == t.OF_UPTO and t.at(tables, t.T_VARIABLE, r) == newest:
-                    chosen[r] = _running(
+                    chosen[r] = running(
                         tables, columns, lists, scratch, t.at(tables, t.T_REGISTER, r), chosen[r], not is_new, event
                     )
             elif chosen[r] == t.CONFLICT:
@@ -243,36 +242,6 @@ def _low(tables, columns, guard, row):
 
 
 @njit(cache=True, nogil=True)
-def _running(tables, columns, lists, scratch, r, value, is_bound, event):
-    """Return what a running register holds with one more event; a sum that leaves 64 bits is noted in `scratch`."""
-    kind = t.at(tables, t.R_KIND, r)
-    own = columns[tables[t.R_CODES] + r, event]
-    there = columns[tables[t.R_ALIKE] + r, event]
-    if kind in (t.TALLY, t.LENGTH, t.NUMBER):
-        count = value if value > 0 and (is_bound or kind == t.LENGTH) else np.int64(0)
-        most = t.at(tables, t.R_NTH, r)
-        return count + 1 if (kind != t.NUMBER or there) and (most == 0 or count < most) else count
-    if kind == t.BEST:
-        known = is_bound and value >= 0
-        if own == LEAST or (known and columns[tables[t.R_CODES] + r, value] >= own):
-            return value if known else np.int64(t.NONE)
-        return there
-    if kind == t.SUM:
-        total = value if is_bound else np.int64(0)
-        if total > HIGHEST - own if own > 0 else total < LOWEST - own:
-            scratch.decided[tables[t.TERMS]] = -1 - t.at(tables, t.R_SLOT, r)
-            return np.int64(0)
-        return total + own
-    if kind == t.REAL_SUM:
-        if not there:
-            return value if is_bound else np.int64(0)
-        return as_bits(as_real(value if is_bound else np.int64(0)) + as_real(own))
-    if not there:
-        return value if is_bound else np.int64(0)
-    return with_summand(lists, value if is_bound and value > 0 else 0, own, scratch.members)
-
-
-@njit(cache=True, nogil=True)
 def _remember(tables, columns, programs, lists, scratch, row, variable, event, is_bound):
     """Change the registers of a variable that takes an event; return `HOLDS`, or what went wrong."""
     size = tables[t.EVENTS]
@@ -307,7 +276,7 @@ def _remember(tables, columns, programs, lists, scratch, row, variable, event, i
                     return NO_ROOM
         elif kind >= t.TALLY:
             scratch.decided[tables[t.TERMS]] = 0
-            row[at] = _running(tables, columns, lists, scratch, r, row[at], is_bound, event)
+            row[at] = running(tables, columns, lists, scratch, r, row[at], is_bound, event)
             if kind == t.EXACT_SUM and row[at] == FULL:
                 return NO_ROOM
             if kind == t.SUM and scratch.decided[tables[t.TERMS]] < 0:

@@ -17,14 +17,14 @@ from numba.extending import register_jitable
 (
     OF_FIRST, OF_LAST, OF_NTH, OF_EACH, OF_EARLIER, OF_LATER, OF_ABSENT, OF_WHOLE, OF_BEFORE, OF_UPTO,
 ) = range(10)  # fmt: skip
-"""Kinds of references; from `OF_WHOLE` on to registers as they are: of a whole variable, before an event, and up to it."""
+"""Kinds of references; from `OF_WHOLE` on to registers as they are: of a whole variable, before an event, up to it."""
 WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN = range(3)  # how long a term needs a register
 ANY, NEXT, CONTIGUOUS = range(3)  # policies
 NONE, CONFLICT = -1, -2  # values of registers: nothing, and different values where all should be one
 
 VARIABLES, TERMS, SPAN, POLICY, EVENTS, WIDTH, NOTS, RESULTS = range(8)
-"""Numbers at the head of the tables: of variables, terms, events, numbers of a match, variables of NOT, terms of HAVING;
-settings."""
+"""Numbers at the head of the tables: of variables, terms, events, numbers of a match, variables of NOT, terms of
+HAVING; settings."""
 
 (
     A_BEGINS, A_VARIABLE, A_TARGET, A_AFTER, A_GUARD_BEGINS, A_GUARDS, A_NEXT, A_OPEN, A_TIMED, A_GUARD_TIMED, A_ABSENT,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -263,11 +264,8 @@ class _Registers:
 
     def tables(self, columns: Mapping[str, pa.Array], rows: _Rows) -> dict[int, Ints]:
         """Return the registers by variable."""
-        first = {RegisterKind.PAIRS: 0, RegisterKind.COUNT: 1}
-        every = [(code, r) for r in self.slots for code in self._takers(r)]
-        every.sort(key=lambda one: (one[0], first.get(one[1].kind, 2), self.slots[one[1]]))
-        order = [register for _, register in every]
-        begins = np.searchsorted(_ints(code for code, _ in every), np.arange(self.takes + 1))
+        order = [register for _, register in self._order]
+        begins = np.searchsorted(_ints(code for code, _ in self._order), np.arange(self.takes + 1))
         found = [self._rows(register, columns, rows.size) for register in order]
         rows.add(t.R_ALIKE, [alike for alike, _, _ in found])
         rows.add(t.R_CODES, [codes for _, codes, _ in found])
@@ -286,12 +284,16 @@ class _Registers:
         """Return the variables whose events change a register."""
         return range(self.takes) if register.kind is RegisterKind.LENGTH else (self.codes[register.variable],)
 
-    def place(self, register: Register) -> int:
-        """Return the place of a variable's register in the tables."""
+    @cached_property
+    def _order(self) -> list[tuple[int, Register]]:
+        """The registers by the variable whose events change them; pairs and counts come first."""
         first = {RegisterKind.PAIRS: 0, RegisterKind.COUNT: 1}
-        every = [(code, first.get(r.kind, 2), slot, r) for r, slot in self.slots.items() for code in self._takers(r)]
-        every.sort(key=lambda one: one[:3])
-        return next(i for i, one in enumerate(every) if one[3] == register)
+        every = [(code, register) for register in self.slots for code in self._takers(register)]
+        return sorted(every, key=lambda one: (one[0], first.get(one[1].kind, 2), self.slots[one[1]]))
+
+    def place(self, register: Register | None) -> int:
+        """Return the place of a variable's register in the tables."""
+        return next(i for i, (_, other) in enumerate(self._order) if other == register)
 
     def _rows(self, register: Register, columns: Mapping[str, pa.Array], size: int) -> tuple[Ints, Ints, int]:
         """Return for each event the first that is alike for a register, its code, and the kind in the kernels.
@@ -323,7 +325,11 @@ def _summands(register: Register, values: pa.Array) -> tuple[Ints, Ints, int]:
     """Return whether events have a value, and the values that are added: whole numbers, or the bits of doubles."""
     kind, size = register.kind, len(values)
     if pa.types.is_null(values.type):
-        return np.zeros(size, np.int64), np.zeros(size, np.int64), RegisterKind.SUM if kind != RegisterKind.NUMBER else kind
+        return (
+            np.zeros(size, np.int64),
+            np.zeros(size, np.int64),
+            RegisterKind.SUM if kind != RegisterKind.NUMBER else kind,
+        )
     there = is_valid(values)
     if pa.types.is_floating(values.type):
         doubles = numbers(values, np.nan).astype(np.float64)
@@ -340,7 +346,9 @@ def _summands(register: Register, values: pa.Array) -> tuple[Ints, Ints, int]:
 
 def _sum_overflows(register: Register) -> TrellisError:
     name = f"SUM({register.variable}.{register.columns[0]})"
-    return OverflowInCondition(f"`{name}` leaves 64 bits", "Add doubles, or decimals of fewer digits: CAST cannot stand here.")
+    return OverflowInCondition(
+        f"`{name}` leaves 64 bits", "Add doubles, or decimals of fewer digits: CAST cannot stand here."
+    )
 
 
 def _names(one: Guarding, reference: Reference) -> Iterable[str]:
