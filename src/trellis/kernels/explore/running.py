@@ -14,8 +14,17 @@ MISSING = -HIGHEST  # the code of an event without a value
 
 
 @njit(cache=True, nogil=True)
-def running(tables, columns, lists, scratch, r, value, is_bound, event):
-    """Return what a running register holds with one more event; a sum that leaves 64 bits is noted in `scratch`."""
+def running(tables, columns, lists, scratch, register, value, is_bound, event):
+    """Return the value of a running register with one more event.
+
+    Parameters
+    ----------
+    tables, columns, lists, scratch, event
+        See the package; a sum that leaves 64 bits is noted in `scratch`.
+    register, value, is_bound
+        Its place in the tables, its value, and whether the variable has events so far.
+    """
+    r = register
     kind = t.at(tables, t.R_KIND, r)
     own = columns[tables[t.R_CODES] + r, event]
     there = columns[tables[t.R_ALIKE] + r, event]
