@@ -18,6 +18,7 @@ from trellis.language.bound import (
     Window,
     WindowKind,
 )  # fmt: skip
+from trellis.language.having import bind_having
 from trellis.language.outputs import (
     aggregate_columns,
     bind_aggregate,
@@ -66,6 +67,7 @@ def bind(
     conditions = tuple(condition_of(c, scope) for c in query.where if not isinstance(c, s.PartitionClause))
     untils = bind_untils(query.pattern, scope)
     conditions += tuple(condition for _, condition in untils)
+    having, filters = bind_having(query.having, scope)
     window = _window(query.within, scope)
     group_by = tuple(dict.fromkeys(_grouping(name, partition, scope) for name in query.group_by))
     lead = _leading_columns(query, window, partition, group_by, scope)
@@ -82,7 +84,7 @@ def bind(
         text=text, syntax=query, schema=schema, pattern=plain_pattern(query.pattern, query.select),
         variables=(*variables, *(variable for variable, _ in untils)), conditions=conditions,
         partition=partition, window=window, select=query.select, report=_report(report_mode, query),
-        having=query.having, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,
+        having=having, filters=filters, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,
         limit=query.limit, per_window=query.per_window, offset=query.offset,
         columns=tuple(columns),
         parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)), given=dict(params or {}),

@@ -100,6 +100,8 @@ def fixed_join(bound: BoundQuery) -> FixedJoin | None:
         return None
     if any(isinstance(node, s.PolicyStep | s.Group) for node in s.walk(bound.pattern)):
         return None
+    if bound.filters or any(c.function for condition in bound.conditions for c in columns_of(condition.value)):
+        return None
     codes = {v.name: code for code, v in enumerate(bound.variables)}
     found = [_made(part, bound, codes) for part in _parts(bound.pattern)]
     arms = tuple(dict.fromkeys(found))
