@@ -80,7 +80,7 @@ def detect_stream(
         raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
     if table not in FOLDERS:
         raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
-    events, schema = described_events(EventSource.of(frame), None, run.time, run.type, run.event_id)
+    events, schema = described_events(EventSource.of(frame), None, run.time, run.type, run.event_id, True)
     (one,) = standing_queries({"query": query}, with_zones(schema), run)
     group = QueryGroup((one,))
     keys = bucket_keys(events.sparkSession)

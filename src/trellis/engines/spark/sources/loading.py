@@ -1,0 +1,110 @@
+"""Loading files on Spark: the files of a job, the columns that their folders say, and errors in one sentence."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+from pyspark.sql.pandas.types import from_arrow_type
+
+from trellis.engines.spark.sources.schema import convert_text
+from trellis.engines.spark.split.compile import SPARK_ERRORS
+from trellis.errors import DataError
+from trellis.io import read as local
+from trellis.io.partitions import key_types
+from trellis.io.sources import Source
+
+EXPLAINABLE = 2 << 30
+"""Bytes of files that the local reader looks through to say what is wrong with them."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """The files to read, and the options of reading."""
+
+    spark: SparkSession
+    sources: list[Source]
+    text_columns: frozenset[str]
+    time: str | None
+    time_format: str | None
+
+    @property
+    def format(self) -> str:
+        """The format of all files."""
+        return self.sources[0].format
+
+
+def spark_path(source: Source) -> str:
+    """Return the path as Spark wants it: absolute, and no glob."""
+    return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(source.path))
+
+
+def load(reader: Callable[[], DataFrameReader], sources: Sequence[Source], schema: t.StructType | None) -> DataFrame:
+    """Load files by readers that are alike, with the columns that folders say as text behind those of the files.
+
+    Spark is told the directory that is partitioned, so that it can pass over the folders that a query has no use for.
+    """
+    by_root: dict[Path | None, list[Source]] = {}
+    for source in sources:
+        by_root.setdefault(source.root, []).append(source)
+    frames: list[DataFrame] = []
+    for root, group in by_root.items():
+        files, names = [spark_path(source) for source in group], list(group[0].keys)
+        if root is None:
+            frames.append((reader() if schema is None else reader().schema(schema)).load(files))
+            continue
+        inside = [field for field in schema or reader().load(files).schema if field.name not in names]
+        fields = t.StructType([*inside, *(t.StructField(name, t.StringType()) for name in names)])
+        based = reader().schema(fields).option("basePath", "file://" + os.path.abspath(root))
+        frames.append(based.load(files))
+    return reduce(DataFrame.unionByName, frames)
+
+
+def with_typed_keys(job: Job, frame: DataFrame) -> DataFrame:
+    """Give the columns that folders say the types that `trellis.io.read` gives them."""
+    for name, kind in key_types(source.keys for source in job.sources).items():
+        target = from_arrow_type(kind).simpleString()
+        if name not in job.text_columns and target != "string":
+            frame = frame.withColumn(name, convert_text(column_of(name), target))
+    return frame
+
+
+def column_of(name: str) -> Column:
+    """Return a column by its name, whatever signs are in it."""
+    return f.col("`" + name.replace("`", "``") + "`")
+
+
+@contextmanager
+def explained(job: Job) -> Iterator[None]:
+    """Turn errors of Spark into one sentence."""
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        raise explanation(job, first_line(error)) from None
+
+
+def explanation(job: Job, otherwise: str, hint: str | None = None) -> DataError:
+    """Return the local reader's error; where it finds nothing wrong, or all is too large, one of ours."""
+    if sum(s.path.stat().st_size for s in job.sources) <= EXPLAINABLE:
+        try:
+            local.read_table([s.path for s in job.sources], input_format=job.format)
+        except DataError as error:
+            return error
+    return DataError(f"{job.sources[0].path} cannot be read as {job.format} on Spark: {otherwise.rstrip('.')}.", hint)
+
+
+def first_line(error: Exception) -> str:
+    """Return what an exception of Spark's says, in one line."""
+    lines = (str(error).strip() or type(error).__name__).splitlines()
+    line = next((x for x in lines if "Exception: " in x), lines[0])
+    line = re.sub(r"^.*?Exception: ", "", line)
+    line = re.sub(r"^(\[[\w.]+\]\s*)+|\s*SQLSTATE: \w+$", "", line)
+    return line[:300].rstrip(".")
