@@ -8,10 +8,13 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
+from trellis.io.arrow import pc
 from trellis.io.infer import infer_column
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """The value of NULL in the name of a folder."""
+
+_DAY = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 
 
 def keys_between(root: Path, path: Path) -> dict[str, str | None]:
@@ -44,7 +47,7 @@ def with_keys(table: pa.Table, keys: Mapping[str, str | None]) -> pa.Table:
 
 
 def key_types(files: Iterable[Mapping[str, str | None]]) -> dict[str, pa.DataType]:
-    """Return the types of the columns that folders say: those that all their values have, as in CSV.
+    """Return the types of the columns that folders say: dates where all values are days, else as in CSV.
 
     Parameters
     ----------
@@ -55,4 +58,15 @@ def key_types(files: Iterable[Mapping[str, str | None]]) -> dict[str, pa.DataTyp
     for keys in files:
         for name, value in keys.items():
             values.setdefault(name, []).append(value)
-    return {name: infer_column(pa.chunked_array([texts], pa.string())).type for name, texts in values.items()}
+    return {name: _typed(pa.chunked_array([texts], pa.string())).type for name, texts in values.items()}
+
+
+def as_key(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return a column that folders say in its type."""
+    return _typed(column).cast(kind)
+
+
+def _typed(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    typed = infer_column(column)
+    days = pc.all(pc.match_substring_regex(column, _DAY)).as_py()
+    return typed.cast(pa.date32()) if pa.types.is_timestamp(typed.type) and days else typed

@@ -15,7 +15,7 @@ from trellis.io.csv_files import read_csv
 from trellis.io.failures import check_columns
 from trellis.io.infer import infer_column, infer_most, infer_times
 from trellis.io.json_lines import read_json
-from trellis.io.partitions import key_types, with_keys
+from trellis.io.partitions import as_key, key_types, with_keys
 from trellis.io.sources import Paths, Source, expand
 from trellis.io.words import numbered, read_words
 from trellis.io.xes import read_xes
@@ -102,7 +102,7 @@ def _typed_keys(table: pa.Table, sources: Sequence[Source], texts: frozenset[str
     for name, kind in key_types(source.keys for source in sources).items():
         if name in table.column_names and name not in texts:
             place = table.column_names.index(name)
-            table = table.set_column(place, name, infer_column(table.column(place)).cast(kind))
+            table = table.set_column(place, name, as_key(table.column(place), kind))
     return table
 
 

@@ -63,6 +63,11 @@ class EventFrame:
         return other
 
 
+def give_accessor(accessor: Callable[[DataFrame], Any]) -> None:
+    """Give all data frames, those of Spark Connect too, the attribute `trellis`."""
+    DataFrame.trellis = property(accessor)  # type: ignore[attr-defined]
+
+
 def input_files(events: EventFrame) -> list[str]:
     """Return the files that a frame of events is read from, as addresses; none where Spark does not know them."""
     with suppress(*SPARK_ERRORS):

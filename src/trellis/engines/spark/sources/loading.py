@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
+from functools import cached_property, reduce
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
@@ -15,7 +16,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_type
 
-from trellis.engines.spark.sources.schema import convert_text
+from trellis.engines.spark.sources.schema import parse_times
 from trellis.engines.spark.split.compile import SPARK_ERRORS
 from trellis.errors import DataError
 from trellis.io import read as local
@@ -41,14 +42,22 @@ class Job:
         """The format of all files."""
         return self.sources[0].format
 
+    @cached_property
+    def key_types(self) -> dict[str, t.DataType]:
+        """The types of the columns that folders say, as `trellis.io.read` gives them."""
+        found = key_types(source.keys for source in self.sources)
+        return {n: t.StringType() if n in self.text_columns else from_arrow_type(kind) for n, kind in found.items()}
+
 
 def spark_path(source: Source) -> str:
     """Return the path as Spark wants it: absolute, and no glob."""
     return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(source.path))
 
 
-def load(reader: Callable[[], DataFrameReader], sources: Sequence[Source], schema: t.StructType | None) -> DataFrame:
-    """Load files by readers that are alike, with the columns that folders say as text behind those of the files.
+def load(
+    job: Job, reader: Callable[[], DataFrameReader], sources: Sequence[Source], schema: t.StructType | None
+) -> DataFrame:
+    """Load files by readers that are alike, with the columns that folders say behind those of the files.
 
     Spark is told the directory that is partitioned, so that it can pass over the folders that a query has no use for.
     """
@@ -62,18 +71,22 @@ def load(reader: Callable[[], DataFrameReader], sources: Sequence[Source], schem
             frames.append((reader() if schema is None else reader().schema(schema)).load(files))
             continue
         inside = [field for field in schema or reader().load(files).schema if field.name not in names]
-        fields = t.StructType([*inside, *(t.StructField(name, t.StringType()) for name in names)])
+        fields = t.StructType([*inside, *(t.StructField(name, _read_as(job.key_types[name])) for name in names)])
         based = reader().schema(fields).option("basePath", "file://" + os.path.abspath(root))
         frames.append(based.load(files))
     return reduce(DataFrame.unionByName, frames)
 
 
-def with_typed_keys(job: Job, frame: DataFrame) -> DataFrame:
-    """Give the columns that folders say the types that `trellis.io.read` gives them."""
-    for name, kind in key_types(source.keys for source in job.sources).items():
-        target = from_arrow_type(kind).simpleString()
-        if name not in job.text_columns and target != "string":
-            frame = frame.withColumn(name, convert_text(column_of(name), target))
+def _read_as(kind: t.DataType) -> t.DataType:
+    """Return the type in which Spark reads a column that folders say: it would read times in the session's zone."""
+    return t.StringType() if isinstance(kind, t.TimestampType) else kind
+
+
+def with_key_times(job: Job, frame: DataFrame) -> DataFrame:
+    """Make times of the texts of times that folders say."""
+    for name, kind in job.key_types.items():
+        if isinstance(kind, t.TimestampType):
+            frame = frame.withColumn(name, parse_times(column_of(name)))
     return frame
 
 
@@ -83,10 +96,25 @@ def column_of(name: str) -> Column:
 
 
 @contextmanager
+def unlogged() -> Iterator[None]:
+    """Keep pyspark from printing an exception with its whole trace before it is raised; the caller tells it."""
+    loggers = [logging.getLogger(name) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, was in zip(loggers, before, strict=True):
+            logger.disabled = was
+
+
+@contextmanager
 def explained(job: Job) -> Iterator[None]:
     """Turn errors of Spark into one sentence."""
     try:
-        yield
+        with unlogged():
+            yield
     except SPARK_ERRORS as error:
         raise explanation(job, first_line(error)) from None
 
@@ -106,5 +134,5 @@ def first_line(error: Exception) -> str:
     lines = (str(error).strip() or type(error).__name__).splitlines()
     line = next((x for x in lines if "Exception: " in x), lines[0])
     line = re.sub(r"^.*?Exception: ", "", line)
-    line = re.sub(r"^(\[[\w.]+\]\s*)+|\s*SQLSTATE: \w+$", "", line)
+    line = re.sub(r"^(\[[\w.]+\]\s*)+|\s*SQLSTATE: \w+.*$", "", line)
     return line[:300].rstrip(".")

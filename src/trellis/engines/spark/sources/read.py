@@ -28,7 +28,7 @@ from trellis.engines.spark.sources.loading import (
     first_line,
     load,
     spark_path,
-    with_typed_keys,
+    with_key_times,
 )
 from trellis.engines.spark.sources.schema import (
     NUMBERS,
@@ -116,7 +116,7 @@ def read(
     job = Job(spark, sources, frozenset(text_columns), time, time_format)
     _check_seen_by_spark(sources)
     with explained(job):
-        return with_typed_keys(job, _READERS[sources[0].format](job))
+        return with_key_times(job, _READERS[sources[0].format](job))
 
 
 def _check_seen_by_spark(sources: Sequence[Source]) -> None:
@@ -230,7 +230,7 @@ def _columnar_part(job: Job, sources: Sequence[Source], schema: pa.Schema, names
         job.spark.conf.set(_NANOS_AS_LONG, "true")
     if job.format == "orc" and any(pa.types.is_timestamp(field.type) and field.type.tz is None for field in schema):
         _check_zone_of_java(job)
-    frame = load(lambda: job.spark.read.format(job.format), sources, None)
+    frame = load(job, lambda: job.spark.read.format(job.format), sources, None)
     keys = sources[0].keys
     fields = [field for field in schema if field.name not in keys]
     columns = [_converted(field) if job.format == "parquet" else column_of(field.name) for field in fields]
@@ -371,7 +371,7 @@ def _csv_part(job: Job, names: Sequence[str], sources: Sequence[Source], multi_l
         "columnPruning": not checked, "mode": "PERMISSIVE" if checked else "FAILFAST",
         "columnNameOfCorruptRecord": _CORRUPT,
     }  # fmt: skip
-    return load(lambda: job.spark.read.format("csv").options(**options), sources, schema)
+    return load(job, lambda: job.spark.read.format("csv").options(**options), sources, schema)
 
 
 def _csv_text(name: str) -> Column:
@@ -401,7 +401,7 @@ def _read_json(job: Job) -> DataFrame:
     texts = [field.name for field in schema if isinstance(field.dataType, t.StringType)]
     found = _json_survey(job, texts)
     options: dict[str, Any] = {"mode": "FAILFAST", "allowSingleQuotes": False}
-    frame = load(lambda: job.spark.read.format("json").options(**options), job.sources, schema)
+    frame = load(job, lambda: job.spark.read.format("json").options(**options), job.sources, schema)
     keys = {name: None for source in job.sources for name in source.keys}
     fields = [field for field in schema if field.name not in keys]
     columns = [_json_column(job, field, found.get(field.name)).alias(field.name) for field in fields]

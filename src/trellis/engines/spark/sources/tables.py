@@ -7,7 +7,7 @@ from contextlib import suppress
 from pyspark.sql import DataFrame, SparkSession
 
 from trellis.engines.spark.session.session import get_session
-from trellis.engines.spark.sources.loading import first_line
+from trellis.engines.spark.sources.loading import first_line, unlogged
 from trellis.engines.spark.split.compile import SPARK_ERRORS
 from trellis.errors import DataError, did_you_mean
 from trellis.io.sources import is_sql
@@ -30,7 +30,8 @@ def frame_of_table(text: str, spark: SparkSession | None = None) -> DataFrame:
     """
     session = spark or get_session()
     try:
-        return session.sql(text) if is_sql(text) else session.table(text)
+        with unlogged():
+            return session.sql(text) if is_sql(text) else session.table(text)
     except SPARK_ERRORS as error:
         if is_sql(text):
             raise DataError(f"Spark cannot run the SQL of the events: {first_line(error)}.") from None
