@@ -100,7 +100,8 @@ class Scope:
                 self.fail(f"`{node.name}` is a column, and stands without its variable", node, f"Write {said}.")
             give = f"Give it with params={{'{node.name}': ...}} or --param {node.name}=VALUE."
             if self.schema is None and self.variables:  # it may be a column: nobody knows yet
-                give += f" A column is written with its variable, as `{next(iter(self.variables))}.{node.name}`."
+                column = f"{next(iter(self.variables))}.{node.name}"
+                give = f"If it is a column, write `{column}`. A parameter is given{give.removeprefix('Give it')}"
             hint = did_you_mean(node.name, self.parameters, give) or give
             self.fail(f"the parameter `{node.name}` has no value", node, hint)
         return self.parameters[node.name]

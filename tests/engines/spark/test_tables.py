@@ -56,8 +56,8 @@ def int96(spark: SparkSession) -> Iterator[None]:
 
 
 def with_case(frame: DataFrame, path: str) -> None:
-    frame.where("price < 2").coalesce(1).write.parquet(path)
-    frame.where("price >= 2").coalesce(1).toDF(*map(str.upper, frame.columns)).write.mode("append").parquet(path)
+    frame.where("price < 2").coalesce(1).write.parquet(f"{path}/a")
+    frame.where("price >= 2").coalesce(1).toDF(*map(str.upper, frame.columns)).write.parquet(f"{path}/b")
 
 
 def with_empty_parts(frame: DataFrame, path: str) -> None:

@@ -36,6 +36,7 @@ class Job:
     text_columns: frozenset[str]
     time: str | None
     time_format: str | None
+    commas: bool = True
 
     @property
     def format(self) -> str:
