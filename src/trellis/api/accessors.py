@@ -35,7 +35,7 @@ class FrameAccessor:
         return self.detect(query, **options).count()
 
     def explain(self, query: Query | str | os.PathLike[str], **options: Any) -> Explanation:
-        """Return what a query means and how it runs over the events: see `Query.explain`."""
+        """Explain a query, and how it runs over the events: see `Query.explain`."""
         return _query(query).explain(self._frame, **options)
 
     def detect_stream(self, query: Query | str | os.PathLike[str], **options: Any) -> Any:

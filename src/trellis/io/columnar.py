@@ -18,13 +18,13 @@ def read_parquet(source: Source, columns: Sequence[str] | None) -> pa.Table:
         check_columns(source.path, file.schema_arrow.names, columns)
         table = file.read(columns=None if columns is None else list(columns))
         moments = _moments(file)
-        return table.cast(_told(table.schema, moments)) if moments else table
+        return table.cast(_with_moments(table.schema, moments)) if moments else table
 
 
 def parquet_schema(source: Source) -> pa.Schema:
     """Return the columns of a Parquet file with the types that `read_parquet` gives them."""
     with reading(source.path, "Parquet"), _opened(source) as file:
-        return _told(file.schema_arrow, _moments(file))
+        return _with_moments(file.schema_arrow, _moments(file))
 
 
 def _opened(source: Source) -> Any:
@@ -39,7 +39,7 @@ def _moments(file: Any) -> set[str]:
     return {column.path for column in columns if column.physical_type == "INT96"}
 
 
-def _told(schema: pa.Schema, moments: set[str]) -> pa.Schema:
+def _with_moments(schema: pa.Schema, moments: set[str]) -> pa.Schema:
     return pa.schema([field.with_type(_in_utc(field, field.name, moments)) for field in schema]) if moments else schema
 
 

@@ -15,7 +15,6 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn
 
-from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.ship.ship import ship
 from trellis.errors import UsageError
 from trellis.language.bound import BoundQuery
@@ -31,8 +30,8 @@ def register(spark: SparkSession) -> None:
     spark.udtf.register(NAME, udtf(DetectTable, useArrow=False))  # type: ignore[arg-type]
 
 
-@dataclass(frozen=True)
-class Analysed(AnalyzeResult):  # type: ignore[misc]
+@dataclass
+class Analysed(AnalyzeResult):
     """The answer to Spark about a call, and what its tasks need: query, options, and the schema of the table."""
 
     query: str = ""
@@ -50,7 +49,7 @@ class DetectTable:
     """
 
     def __init__(self, analyze_result: Analysed) -> None:
-        self._asked = analyze_result
+        self._call = analyze_result
         self._schema = StructType.fromJson(json.loads(analyze_result.columns))
         self._rows: list[Any] = []
         self._tables: list[pa.Table] = []
@@ -71,7 +70,7 @@ class DetectTable:
         }  # fmt: skip
         options = {name: _value(name, one) for name, one in given.items() if one is not None}
         text = _value("query", query)
-        found = _results(text, to_arrow_schema(table.dataType).empty_table(), options)
+        found = _results(text, to_arrow_schema(table.dataType, timezone="UTC").empty_table(), options)
         bound = found.plan.bound
         _check(bound)
         return Analysed(
@@ -90,11 +89,10 @@ class DetectTable:
     def terminate(self) -> Iterator[tuple[Any, ...]]:
         """Give the results of the partition."""
         self._store()
-        with in_task():
-            found = _results(self._asked.query, pa.concat_tables(self._tables), self._asked.options)
-            batches = found.to_arrow().to_batches() if found.plan.bound.aggregates else found.batches()
-            for batch in batches:
-                yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        found = _results(self._call.query, pa.concat_tables(self._tables), self._call.options)
+        batches = found.to_arrow().to_batches() if found.plan.bound.aggregates else found.batches()
+        for batch in batches:
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     def _store(self) -> None:
         self._tables.append(LocalDataToArrowConversion.convert(self._rows, self._schema, False))
@@ -102,8 +100,6 @@ class DetectTable:
 
 
 def _results(text: str, table: pa.Table, options: dict[str, Any]) -> Any:
-    import trellis  # noqa: F401  (it says who the local engine is)
-
     return provided("local engine").detect(text, table, **options)
 
 

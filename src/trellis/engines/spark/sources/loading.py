@@ -28,7 +28,7 @@ EXPLAINABLE = 2 << 30
 
 
 @dataclass(frozen=True)
-class Job:
+class FileJob:
     """The files to read, and the options of reading."""
 
     spark: SparkSession
@@ -56,7 +56,7 @@ def spark_path(source: Source) -> str:
 
 
 def load(
-    job: Job, reader: Callable[[], DataFrameReader], sources: Sequence[Source], schema: t.StructType | None
+    job: FileJob, reader: Callable[[], DataFrameReader], sources: Sequence[Source], schema: t.StructType | None
 ) -> DataFrame:
     """Load files by readers that are alike, with the columns that folders say behind those of the files.
 
@@ -83,7 +83,7 @@ def _read_as(kind: t.DataType) -> t.DataType:
     return t.StringType() if isinstance(kind, t.TimestampType) else kind
 
 
-def with_key_times(job: Job, frame: DataFrame) -> DataFrame:
+def with_key_times(job: FileJob, frame: DataFrame) -> DataFrame:
     """Make times of the texts of times that folders say."""
     for name, kind in job.key_types.items():
         if isinstance(kind, t.TimestampType):
@@ -111,7 +111,7 @@ def unlogged() -> Iterator[None]:
 
 
 @contextmanager
-def explained(job: Job) -> Iterator[None]:
+def explained(job: FileJob) -> Iterator[None]:
     """Turn errors of Spark into one sentence."""
     try:
         with unlogged():
@@ -120,7 +120,7 @@ def explained(job: Job) -> Iterator[None]:
         raise explanation(job, first_line(error)) from None
 
 
-def explanation(job: Job, otherwise: str, hint: str | None = None) -> DataError:
+def explanation(job: FileJob, otherwise: str, hint: str | None = None) -> DataError:
     """Return the local reader's error; where it finds nothing wrong, or all is too large, one of ours."""
     if sum(s.path.stat().st_size for s in job.sources) <= EXPLAINABLE:
         try:
@@ -131,7 +131,7 @@ def explanation(job: Job, otherwise: str, hint: str | None = None) -> DataError:
 
 
 def first_line(error: Exception) -> str:
-    """Return what an exception of Spark's says, in one line."""
+    """Return the message of an exception of Spark's, in one line."""
     lines = (str(error).strip() or type(error).__name__).splitlines()
     line = next((x for x in lines if "Exception: " in x), lines[0])
     line = re.sub(r"^.*?Exception: ", "", line)

@@ -22,7 +22,7 @@ from pyspark.sql import types as t
 
 from trellis.engines.spark.sources.loading import (
     EXPLAINABLE,
-    Job,
+    FileJob,
     column_of,
     explained,
     explanation,
@@ -116,9 +116,9 @@ def read(
     named = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     if named and all("://" in name for name in named):
         frame = _read_elsewhere(spark, named, input_format)
-        return _with_times(Job(spark, [], frozenset(), time, time_format), frame)
+        return _with_times(FileJob(spark, [], frozenset(), time, time_format), frame)
     sources = [replace(source, delimiter=delimiter) for source in expand(named, input_format)]
-    job = Job(spark, sources, frozenset(text_columns), time, time_format, commas)
+    job = FileJob(spark, sources, frozenset(text_columns), time, time_format, commas)
     _check_seen_by_spark(sources)
     with explained(job):
         return with_key_times(job, _READERS[sources[0].format](job))
@@ -180,10 +180,10 @@ def _survey(kinds: DataFrame, time: str | None) -> tuple[dict[str, _TextKinds], 
     return found, {name: row[f"first{i}"] for i, name in enumerate(others)}
 
 
-def _warn_of_zones(found: dict[str, _TextKinds], time: str | None) -> None:
+def _warn_of_zones(columns: dict[str, _TextKinds], time: str | None) -> None:
     """Warn of a time column in which some texts tell a zone and some do not."""
-    for name in [name for name in found if name in (TIME_NAMES if time is None else (time,))]:
-        kinds = found[name]
+    for name in [name for name in columns if name in (TIME_NAMES if time is None else (time,))]:
+        kinds = columns[name]
         is_time = text_type(kinds.seen) == "timestamp" or kinds.majority() == "timestamp"
         if is_time and kinds.seen & Looks.ZONED and kinds.seen & Looks.UNZONED:
             warnings.warn(f"in the column `{name}` some times have a zone; the others are taken as UTC", stacklevel=2)
@@ -199,7 +199,7 @@ def _majority(kind: Column) -> list[Column]:
     ]
 
 
-def _with_times(job: Job, frame: DataFrame) -> DataFrame:
+def _with_times(job: FileJob, frame: DataFrame) -> DataFrame:
     """Make times of the text in the time column of a frame that has its types."""
     time = job.time
     if time is None or time not in frame.columns:
@@ -217,7 +217,7 @@ def _with_times(job: Job, frame: DataFrame) -> DataFrame:
 # --- Parquet and ORC --------------------------------------------------------------------------------------------
 
 
-def _read_columnar(job: Job) -> DataFrame:
+def _read_columnar(job: FileJob) -> DataFrame:
     schemas = [_arrow_schema(source) for source in job.sources]
     _check_together(job, schemas)
     alike: dict[str, list[int]] = {}
@@ -235,12 +235,12 @@ def _arrow_schema(source: Source) -> pa.Schema:
         return orc.ORCFile(source.path).schema
 
 
-def _check_together(job: Job, schemas: Sequence[pa.Schema]) -> None:
+def _check_together(job: FileJob, schemas: Sequence[pa.Schema]) -> None:
     tables = [with_keys(schema.empty_table(), source.keys) for schema, source in zip(schemas, job.sources, strict=True)]
     local.concat(job.sources, tables, None)
 
 
-def _columnar_part(job: Job, sources: Sequence[Source], schema: pa.Schema, names: Sequence[str]) -> DataFrame:
+def _columnar_part(job: FileJob, sources: Sequence[Source], schema: pa.Schema, names: Sequence[str]) -> DataFrame:
     if job.format == "parquet" and any(_is_nanos(field.type) for field in schema):
         job.spark.conf.set(_NANOS_AS_LONG, "true")
     if job.format == "orc" and any(pa.types.is_timestamp(field.type) and field.type.tz is None for field in schema):
@@ -255,7 +255,7 @@ def _columnar_part(job: Job, sources: Sequence[Source], schema: pa.Schema, names
     )
 
 
-def _check_zone_of_java(job: Job) -> None:
+def _check_zone_of_java(job: FileJob) -> None:
     """Refuse to read times without a zone from ORC where Spark would not take them for times in UTC."""
     zone = f.call_function("java_method", f.lit("java.time.ZoneId"), f.lit("systemDefault"))
     row = job.spark.range(1).select(zone).first()
@@ -302,7 +302,7 @@ def _interval(column: Column, unit: str) -> Column:
 # --- CSV --------------------------------------------------------------------------------------------------------
 
 
-def _read_csv(job: Job) -> DataFrame:
+def _read_csv(job: FileJob) -> DataFrame:
     headers = [_header(source) for source in job.sources]
     headers = [local.common_names(headers[0], header) for header in headers]
     _check_together(job, [pa.schema([(name, pa.string()) for name in header]) for header in headers])
@@ -319,7 +319,7 @@ def _read_csv(job: Job) -> DataFrame:
     return frame.select(*columns, *map(column_of, keys))
 
 
-def _is_inferred(job: Job, name: str) -> bool:
+def _is_inferred(job: FileJob, name: str) -> bool:
     return job.time_format is None if name == job.time else name not in job.text_columns
 
 
@@ -340,7 +340,7 @@ def _header(source: Source) -> list[str]:
     return named
 
 
-def _needs_multi_line(job: Job) -> bool:
+def _needs_multi_line(job: FileJob) -> bool:
     """Look through the lines: whether a record may have several, so that files cannot be read in pieces.
 
     A line with an odd number of quotation marks begins or ends such a record. Spark would drop lines of blanks unless
@@ -362,24 +362,26 @@ def _needs_multi_line(job: Job) -> bool:
     return any(row["odd_line"] for row in found)
 
 
-def _check_quotes(job: Job) -> None:
+def _check_quotes(job: FileJob) -> None:
     """Let the local reader tell a quotation mark that is never closed from one in the middle of a text."""
     error = explanation(job, "a quotation mark is perhaps not closed")
     if " on Spark: " not in error.what or sum(s.path.stat().st_size for s in job.sources) > EXPLAINABLE:
         raise error
 
 
-def _csv_frame(job: Job, headers: Sequence[list[str]], multi_line: bool, *, checked: bool) -> DataFrame:
+def _csv_frame(job: FileJob, headers: Sequence[list[str]], multi_line: bool, *, checked: bool) -> DataFrame:
     """Return all fields as text, and with `checked` the rows that have too few or too many fields apart."""
     alike: dict[tuple[str, ...], list[Source]] = {}  # by the delimiter and the names
     for source, header in zip(job.sources, headers, strict=True):
         alike.setdefault((delimiter_of(source), *header), []).append(source)
-    frames = [_csv_part(job, told, files, multi_line, checked) for told, files in alike.items()]
+    frames = [_csv_part(job, form, files, multi_line, checked) for form, files in alike.items()]
     return reduce(DataFrame.unionByName, frames)
 
 
-def _csv_part(job: Job, told: Sequence[str], sources: Sequence[Source], multi_line: bool, checked: bool) -> DataFrame:
-    delimiter, *names = told
+def _csv_part(
+    job: FileJob, form: Sequence[str], sources: Sequence[Source], multi_line: bool, checked: bool
+) -> DataFrame:
+    delimiter, *names = form
     schema = t.StructType([t.StructField(n, t.StringType()) for n in (*names, *([_CORRUPT] if checked else []))])
     options: dict[str, Any] = {
         "header": True, "sep": delimiter, "multiLine": multi_line, "escape": '"',
@@ -399,7 +401,7 @@ def unguarded(text: Column) -> Column:
     return f.when(text.startswith(GUARD), f.regexp_replace(text, GUARDED, "$1")).otherwise(text)
 
 
-def _csv_column(job: Job, name: str, kinds: _TextKinds | None, commas: bool) -> Column:
+def _csv_column(job: FileJob, name: str, kinds: _TextKinds | None, commas: bool) -> Column:
     text = _csv_text(name)
     if name == job.time and job.time_format is not None:
         return parse_times(text, job.time_format)
@@ -413,7 +415,7 @@ def _csv_column(job: Job, name: str, kinds: _TextKinds | None, commas: bool) -> 
 # --- JSON lines -------------------------------------------------------------------------------------------------
 
 
-def _read_json(job: Job) -> DataFrame:
+def _read_json(job: FileJob) -> DataFrame:
     schema = _json_schema(job)
     texts = [field.name for field in schema if isinstance(field.dataType, t.StringType)]
     found = _json_survey(job, texts)
@@ -425,7 +427,7 @@ def _read_json(job: Job) -> DataFrame:
     return frame.select(*columns, *map(column_of, keys))
 
 
-def _json_schema(job: Job) -> t.StructType:
+def _json_schema(job: FileJob) -> t.StructType:
     reader = job.spark.read.options(mode="PERMISSIVE", allowSingleQuotes=False, columnNameOfCorruptRecord=_CORRUPT)
     inferred = reader.json([spark_path(source) for source in job.sources]).schema
     fields = [field for field in inferred if field.name != _CORRUPT]
@@ -436,7 +438,7 @@ def _json_schema(job: Job) -> t.StructType:
     return t.StructType(fields)
 
 
-def _first_keys(job: Job) -> list[str]:
+def _first_keys(job: FileJob) -> list[str]:
     """Return the keys of the first object as they are written: Spark has columns by name, the local reader does not."""
     source = job.sources[0]
     with gzip.open(source.path, "rb") if source.gzip else open(source.path, "rb") as lines:
@@ -447,7 +449,7 @@ def _first_keys(job: Job) -> list[str]:
     return list(first) if isinstance(first, dict) else []
 
 
-def _json_survey(job: Job, texts: Sequence[str]) -> dict[str, _TextKinds]:
+def _json_survey(job: FileJob, texts: Sequence[str]) -> dict[str, _TextKinds]:
     """Look through the lines: whether each is an object, and what the values look like that Spark takes for text."""
     line = f.col("value")
     lines = job.spark.read.text([spark_path(source) for source in job.sources]).where(f.length(f.trim(line)) > 0)
@@ -481,7 +483,7 @@ def _json_looks(whole: Column, name: str) -> Column:
     return f.when(kind == "STRING", looks_like_time(text)).when(kind != "VOID", f.lit(_MIXED))
 
 
-def _json_column(job: Job, field: t.StructField, kinds: _TextKinds | None) -> Column:
+def _json_column(job: FileJob, field: t.StructField, kinds: _TextKinds | None) -> Column:
     column = column_of(field.name)
     kind = field.dataType
     if field.name == job.time:
@@ -494,7 +496,7 @@ def _json_column(job: Job, field: t.StructField, kinds: _TextKinds | None) -> Co
     return column.cast("string") if field.name in job.text_columns and not nested else column
 
 
-def _json_time(job: Job, column: Column, kind: t.DataType, kinds: _TextKinds | None) -> Column:
+def _json_time(job: FileJob, column: Column, kind: t.DataType, kinds: _TextKinds | None) -> Column:
     if job.time_format is not None and isinstance(kind, t.StringType | t.IntegralType | t.DecimalType):
         return parse_times(column.cast("string"), job.time_format)
     if kinds is not None and kinds.majority() == "timestamp":
@@ -502,7 +504,7 @@ def _json_time(job: Job, column: Column, kind: t.DataType, kinds: _TextKinds | N
     return column.cast("string") if isinstance(kind, t.DecimalType) else column
 
 
-def _read_here(job: Job) -> DataFrame:
+def _read_here(job: FileJob) -> DataFrame:
     """Read in this process what Spark has no reader for."""
     table = local.read_table(
         [source.path for source in job.sources], input_format=job.format, time=job.time, time_format=job.time_format
@@ -510,7 +512,7 @@ def _read_here(job: Job) -> DataFrame:
     return job.spark.createDataFrame(table)
 
 
-_READERS: dict[str, Callable[[Job], DataFrame]] = {
+_READERS: dict[str, Callable[[FileJob], DataFrame]] = {
     "parquet": _read_columnar,
     "orc": _read_columnar,
     "csv": _read_csv,
