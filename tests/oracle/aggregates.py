@@ -7,12 +7,13 @@ from decimal import Decimal
 from typing import Any
 
 from trellis.language import syntax
+from trellis.language.syntax import Which
 
 from .conditions import column_kind
 from .events import Event, OracleError, order_key, same_key
 from .exact import average
-from .output import Setting, Trend, address, aggregate, aggregate_kind, as_date, item_name, shown, unique
-from .values import EXACT
+from .output import Setting, Trend, address, aggregate, aggregate_kind, as_date, compile_item, item_name, shown, unique
+from .values import EXACT, Typed, compile_expression
 from .windows import Window
 
 LARGEST = 10**38  # decimal(38,0) and the digits of a decimal(38,s) end below this
@@ -55,8 +56,12 @@ def _columns(item: syntax.Item, trends: list[Trend], setting: Setting) -> list[t
             return [(name, aggregate(function, [trend.length for trend in trends]))]
         case syntax.Aggregate("AVG", syntax.Length()):
             return [(name, average([trend.length for trend in trends]))]
-        case syntax.Aggregate(function, syntax.Attribute() as argument) if function != "COUNT":
+        case syntax.Aggregate("SUM", syntax.Length()):
+            return _with_text(name, aggregate("SUM", [trend.length for trend in trends]), 0)
+        case syntax.Aggregate(function, syntax.Attribute(which=Which.EACH) as argument) if function != "COUNT":
             return _over_attribute(name, function, argument, trends, setting)
+        case syntax.Aggregate(function, argument) if function != "COUNT" and argument is not None:
+            return _over_values(name, function, argument, trends, setting)
     raise OracleError(f"{item.expression!r} is not an aggregate over trends")
 
 
@@ -71,6 +76,35 @@ def _over_attribute(
         scales = [columns.get(argument.attr, 0) for columns in setting.data.scales.values()]
         return _with_text(name, value, max(scales) if kind == "decimal" else 0)
     return [(name, as_date(value, [event.raw.get(argument.attr) for event in events]))]
+
+
+def _over_values(
+    name: str, function: str, argument: syntax.Expression, trends: list[Trend], setting: Setting
+) -> list[tuple[str, Any]]:
+    """Aggregate an expression: over the events of one variable where it names nothing else, else over the trends."""
+    leaves = [n for n in syntax.walk(argument) if isinstance(n, syntax.Attribute | syntax.Length | syntax.Aggregate)]
+    names = {n.var for n in leaves if isinstance(n, syntax.Attribute)}
+    if len(names) == 1 and all(isinstance(n, syntax.Attribute) and n.which is Which.EACH for n in leaves):
+        typed = compile_expression(argument, lambda node: _of_event(node, setting), setting.params)
+        (var,) = names
+        values = [typed.evaluate(event) for trend in trends for event in trend.bound(var)]
+    else:
+        typed = compile_item(argument, setting)
+        values = [typed.evaluate(trend) for trend in trends]
+    kind = aggregate_kind(function, "float" if typed.kind == "point" else typed.kind)
+    value = shown(aggregate(function, values), kind)
+    if function == "SUM" and kind == "int":
+        return _with_text(name, value, 0)
+    if function == "SUM" and kind == "decimal":
+        raise OracleError("the scale of a computed decimal is not the oracle's to know")
+    return [(name, value)]
+
+
+def _of_event(node: syntax.Node, setting: Setting) -> Typed | None:
+    if not isinstance(node, syntax.Attribute):
+        return None
+    kind = column_kind(node.var, node.attr, setting.types, setting.data)
+    return Typed(kind, lambda event: event.values.get(node.attr))
 
 
 def _with_text(name: str, value: int | Decimal | None, scale: int) -> list[tuple[str, Any]]:

@@ -25,6 +25,7 @@ from trellis.language.bound import (
 from trellis.language.outputs import (
     aggregate_columns,
     bind_aggregate,
+    bind_limit_per,
     bind_order,
     bind_output,
     id_type,
@@ -79,6 +80,8 @@ def bind(
     columns = lead + _result_columns(query, variables, returns, aggregates, scope)
     _check_columns(columns, query, scope)
     order_by = bind_order(query.order_by, scope)
+    limit_per = bind_limit_per(query.limit_per, scope)
+    _refuse_unbuilt(query, scope)
     _check_unused(scope)
     return BoundQuery(
         text=text, syntax=query, schema=schema, pattern=query.pattern, variables=variables, conditions=conditions,
@@ -87,6 +90,7 @@ def bind(
         limit=query.limit, per_window=query.per_window, offset=query.offset,
         columns=tuple(columns),
         parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)), given=dict(params or {}),
+        limit_per=limit_per, per_event=query.per_event, after_match=query.after_match,
     )  # fmt: skip
 
 
@@ -317,6 +321,12 @@ def _check_columns(columns: list[OutputColumn], query: s.QuerySyntax, scope: Sco
             what = f"two columns of the result would be called `{getattr(node, name)}`"
             hint = "Use another variable." if isinstance(node, s.Single) else "Rename the column of the events."
             scope.fail(what, node, hint)
+
+
+def _refuse_unbuilt(query: s.QuerySyntax, scope: Scope) -> None:
+    for node, what in ((query.per_event, "AGGREGATE PER EVENT"), (query.after_match, "AFTER MATCH SKIP")):
+        if node is not None:
+            raise ReservedError(f"{what} is not built yet", scope.text, node.span.start, node.span.end)
 
 
 def _report(mode: str | None, query: s.QuerySyntax) -> s.Report:

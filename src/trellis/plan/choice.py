@@ -141,6 +141,8 @@ def _refuse_named(plan: Plan, algorithm: str) -> UsageError | None:
         why = "works on windows, and WITHIN without SLIDE is a span"
     elif bound.having:
         why = "takes no HAVING"
+    elif bound.limit_per:
+        why = "takes no LIMIT PER item"
     elif bound.report not in named.reports:
         modes = " or ".join(str(mode) for mode in Report if mode in named.reports)
         why = f"takes REPORT {modes} only"

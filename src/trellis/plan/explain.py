@@ -53,7 +53,12 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         "reads": list(plan.columns),
         "output": [{"name": c.name, "type": c.type} for c in bound.columns],
         "order": [_order_text(bound, i) for i in range(len(bound.order_by))],
-        "limit": {"rows": bound.limit, "per_window": bound.per_window, "offset": bound.offset},
+        "limit": {
+            "rows": bound.limit,
+            "per_window": bound.per_window,
+            "offset": bound.offset,
+            "per": [value_text(e) for e in bound.syntax.limit_per],
+        },
         "operator": _operator_data(plan.operator),
         "index": dict(plan.operator.how),
     }

@@ -20,6 +20,7 @@ from trellis.make import make_operator
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, ListRequest
 from trellis.plan.plan import Plan
+from trellis.results.aggregated import aggregated
 from trellis.results.arrange import arrange, wanted_ranges
 from trellis.results.numbers import aggregate_rows, aggregate_schema, count_columns
 from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema, row_schema
@@ -207,7 +208,8 @@ class _DecidedResults:
 
     def _aggregated(self) -> Iterator[pa.RecordBatch]:
         maker = RowMaker(self.plan, self.events)
-        numbers = make_operator(self.plan, self.events).aggregate()
+        operator = make_operator(self.plan, self.events)
+        numbers = aggregated(self.plan, maker, operator, self.query.max_trends)
         counts = [int(one.count) for one in numbers]
         self._report_windows(maker, counts, np.ones(len(counts), np.bool_))
         yield from aggregate_rows(self.plan, maker, numbers).to_batches()
@@ -219,7 +221,8 @@ class _DecidedResults:
         operator, maker = make_operator(self.plan, self.events), RowMaker(self.plan, self.events)
         counts = operator.counts
         rows = np.zeros(len(counts), object)
-        for group, begin, end in wanted_ranges(bound, counts):
+        all_ranks = [(group, 0, count) for group, count in enumerate(counts)]
+        for group, begin, end in all_ranks if bound.limit_per else wanted_ranges(bound, counts):
             rows[group] += end - begin
         listed = np.array([number <= self.query.max_trends for number in rows], np.bool_)
         self._report_windows(maker, counts, listed)
@@ -229,7 +232,7 @@ class _DecidedResults:
             events = replace(self.events, groups=groups_listed)
             operator, maker = make_operator(self.plan, events), RowMaker(self.plan, events)
             counts = [count for count, keep in zip(counts, listed, strict=True) if keep]
-        if bound.order_by:
+        if bound.arranged:
             ordered = operator.best(BestRequest(bound, maker.batch, self.query.max_trends, per_group=True))
             yield from arrange(bound, ordered)
         else:

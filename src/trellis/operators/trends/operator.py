@@ -168,7 +168,7 @@ class TrendOperator(QueryOperator):
     def search_best(self, request: BestRequest[T]) -> Sequence[PathBatch] | None:
         """Return the best trends, or None where all are to be listed."""
         bound = request.bound
-        if bound.limit is None:
+        if bound.limit is None or bound.limit_per:
             return None
         from trellis.operators.trends.best import BestTrends, may_be_worthwhile
         from trellis.operators.trends.search import links_of

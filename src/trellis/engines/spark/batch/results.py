@@ -24,6 +24,7 @@ from trellis.engines.spark.batch.frames import (
     first_columns,
     inside_schema,
     limited,
+    limited_per,
     ordered,
     sorted_rows,
 )
@@ -282,7 +283,7 @@ class SparkResults(Results):
         ORDER BY, and a LIMIT or OFFSET that is not PER WINDOW, must be applied to the frame itself.
         """
         bound = self.plan.bound
-        if bound.order_by or (not bound.per_window and (bound.limit is not None or bound.offset)):
+        if bound.arranged or (not bound.per_window and (bound.limit is not None or bound.offset)):
             raise UsageError(
                 "explode() on Spark takes a query without ORDER BY, and LIMIT and OFFSET only PER WINDOW",
                 "Leave them out, and order or limit the data frame.",
@@ -322,17 +323,21 @@ class SparkResults(Results):
     def _merged(self, rows: Split, schema: pa.Schema) -> DataFrame:
         """Apply ORDER BY, LIMIT and OFFSET over all groups."""
         bound = self.plan.bound
-        if not bound.order_by:
+        if not bound.arranged:
             return limited(self._frame("list", schema, rows=rows), self._rank_order(), bound.offset, bound.limit)
-        fields = [pa.field(f"{KEY}{i}", output_type(o.output)) for i, o in enumerate(bound.order_by)]
+        fields = [pa.field(f"{KEY}{i}", output_type(output)) for i, output in enumerate(bound.arranging)]
         fields.append(pa.field(PLACE, pa.int64()))
         frame = self._frame("list", pa.schema([*schema, *fields]), rows=rows)
         *keys, place = output_names(len(schema) + len(fields))[len(schema) :]
         order: list[Column] = [
             f.col(k).desc_nulls_last() if o.descending else f.col(k).asc_nulls_first()
-            for k, o in zip(keys, bound.order_by, strict=True)
+            for k, o in zip(keys, bound.order_by, strict=False)
         ]
-        frame = limited(frame, [*order, *self._lead_order(), f.col(place)], bound.offset, bound.limit)
+        order += [*self._lead_order(), f.col(place)]
+        if bound.limit_per:
+            frame = limited_per(frame, keys[len(bound.order_by) :], order, bound.offset, bound.limit)
+        else:
+            frame = limited(frame, order, bound.offset, bound.limit)
         return frame.drop(*keys, place)
 
     def _lead_order(self) -> list[Column]:
@@ -345,7 +350,8 @@ class SparkResults(Results):
     def _refuse_too_many(self) -> None:
         """Count, and refuse more results than the bound allows; a LIMIT below the bound is not counted for."""
         bound = self.plan.bound
-        if bound.limit is not None and not bound.per_window and bound.limit <= self.max_trends:
+        by_ranks = not bound.per_window and not bound.limit_per
+        if bound.limit is not None and by_ranks and bound.limit <= self.max_trends:
             if bound.order_by and not can_be_searched(bound):
                 refuse_listing(bound, [self._total], self.max_trends)
             return
