@@ -460,7 +460,10 @@ def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) 
         clauses["returns"] = draw(returns(var, kleene))
     if shape == 2:
         clauses["aggregates"] = draw(aggregates(var, kleene))
-        if partition:
+        if draw(st.integers(0, 2)) == 0:
+            clauses["per_event"] = s.PerEvent(draw(st.sampled_from([None, var])))
+            clauses["aggregates"] += (s.Item(s.Share()),)
+        elif partition:
             kept = draw(st.lists(st.sampled_from(list(partition)), unique=True))
             clauses["group_by"] = tuple(map(s.Name, kept))
     elif draw(st.booleans()):

@@ -20,7 +20,9 @@ LARGEST = 10**38  # decimal(38,0) and the digits of a decimal(38,s) end below th
 
 
 def aggregate_rows(trends: Sequence[Trend], setting: Setting) -> list[dict[str, Any]]:
-    """Give one row a window and partition, or a window and value of the GROUP BY attributes."""
+    """Give one row a window and partition, or a window and value of the GROUP BY attributes, or an event of these."""
+    if setting.query.per_event is not None:
+        return _rows_per_event(trends, setting)
     asked = {name.value for name in setting.query.group_by}
     names = tuple(name for name in setting.partition if not asked or name in asked)
     groups: dict[tuple, tuple[Window | None, tuple, list[Trend]]] = {}
@@ -33,6 +35,31 @@ def aggregate_rows(trends: Sequence[Trend], setting: Setting) -> list[dict[str, 
         groups[()] = (None, (), [])
     ordered = sorted(groups.values(), key=lambda group: (group[0] or (), order_key(group[1])))
     return [_row(window, names, values, members, setting) for window, values, members in ordered]
+
+
+def _rows_per_event(trends: Sequence[Trend], setting: Setting) -> list[dict[str, Any]]:
+    """Give one row for each event that is in a result, bound to the variable that is named, if one is."""
+    var = setting.query.per_event.var
+    groups: dict[tuple, list[Trend]] = {}
+    for trend in trends:
+        groups.setdefault((trend.window or (), order_key(trend.partition)), []).append(trend)
+    rows = []
+    for _, members in sorted(groups.items(), key=lambda group: group[0]):
+        holding: dict[Any, tuple[Event, list[Trend]]] = {}
+        for trend in members:
+            for event, name in zip(trend.members, trend.variables, strict=True):
+                if var is None or name == var:
+                    holding.setdefault(event.id, (event, []))[1].append(trend)
+        for event, own in sorted(holding.values(), key=lambda pair: (pair[0].time, order_key(pair[0].id))):
+            columns = address(own[0].window, setting.partition, own[0].partition, setting)
+            columns.append(("event", event.id))
+            for item in setting.query.aggregates:
+                if isinstance(item.expression, syntax.Share):
+                    columns.append((item_name(item), len(own) / len(members)))
+                else:
+                    columns += _columns(item, own, setting)
+            rows.append(unique(columns))
+    return rows
 
 
 def _row(

@@ -75,7 +75,7 @@ def bind(
     taken = [c.name for c in lead]
     returned = [bind_output(i.expression, scope) for i in query.returns]
     returns = name_outputs(query.returns, returned, taken, scope)
-    aggregated = [bind_aggregate(i, scope) for i in query.aggregates]
+    aggregated = [bind_aggregate(i, scope, query.per_event) for i in query.aggregates]
     aggregates = name_outputs(query.aggregates, aggregated, taken, scope, texts=True)
     columns = lead + _result_columns(query, variables, returns, aggregates, scope)
     _check_columns(columns, query, scope)
@@ -290,7 +290,7 @@ def _leading_columns(
     kept = group_by if query.aggregates and group_by else [n for n, _ in partition]
     lead += [OutputColumn(n, type_text(t)) for n, t in partition if n in kept]
     if query.aggregates:
-        return lead
+        return [*lead, OutputColumn("event", type_text(id_type(scope.schema)))] if query.per_event else lead
     numbers = [OutputColumn("rank", "int64"), OutputColumn("length", "int64")]
     return [*lead, *numbers, OutputColumn("start_time", time), OutputColumn("end_time", time)]
 
@@ -324,9 +324,9 @@ def _check_columns(columns: list[OutputColumn], query: s.QuerySyntax, scope: Sco
 
 
 def _refuse_unbuilt(query: s.QuerySyntax, scope: Scope) -> None:
-    for node, what in ((query.per_event, "AGGREGATE PER EVENT"), (query.after_match, "AFTER MATCH SKIP")):
-        if node is not None:
-            raise ReservedError(f"{what} is not built yet", scope.text, node.span.start, node.span.end)
+    node = query.after_match
+    if node is not None:
+        raise ReservedError("AFTER MATCH SKIP is not built yet", scope.text, node.span.start, node.span.end)
 
 
 def _report(mode: str | None, query: s.QuerySyntax) -> s.Report:

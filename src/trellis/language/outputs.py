@@ -158,9 +158,16 @@ def _result(function: str, arguments: tuple[Output, ...]) -> Type:
     return moment_type(*types) if types[0].temporal else types[0]
 
 
-def bind_aggregate(item: s.Item, scope: Scope) -> Output:
-    """Return an item of AGGREGATE, which speaks of all trends of a window and partition."""
+def bind_aggregate(item: s.Item, scope: Scope, per_event: s.PerEvent | None = None) -> Output:
+    """Return an item of AGGREGATE, which speaks of all trends of a window and partition, or of those with an event."""
     e = item.expression
+    if per_event is not None and per_event.var is not None:
+        _bindable(scope.variable(per_event.var, per_event), per_event, scope)
+    if isinstance(e, s.Share):
+        if per_event is None:
+            hint = "Write `AGGREGATE SHARE PER EVENT`."
+            scope.fail("SHARE is the part of all results that hold an event, and no event is meant", e, hint)
+        return Output(OutputKind.AGGREGATE, DOUBLE, function="SHARE")
     if not isinstance(e, s.Aggregate):
         hint = "Write `COUNT(*)`, `SUM(v.attribute)`, or use RETURN for single trends."
         scope.fail("AGGREGATE takes COUNT, SUM, MIN, MAX and AVG", e, hint)
@@ -234,6 +241,8 @@ def _default_name(e: s.Expression) -> str | None:
             return f"{which}_{var}_{attr}"
         case s.Length():
             return "length"
+        case s.Share():
+            return "share"
         case s.Aggregate(function=function, argument=None):
             return function.lower()
         case s.Aggregate(function=function, argument=s.VariableReference(var=var)):

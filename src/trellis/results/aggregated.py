@@ -18,6 +18,7 @@ from trellis.language.bound import BoundQuery, NamedOutput, Output, OutputKind
 from trellis.language.schema import INTEGER
 from trellis.operators.contract import ListRequest, QueryOperator
 from trellis.plan.plan import Plan
+from trellis.results.numbers import aggregate_rows
 from trellis.results.rows import RowMaker
 
 if TYPE_CHECKING:
@@ -29,18 +30,46 @@ HALF = 32  # bits of a word that are summed at a time
 
 
 def needs_listing(bound: BoundQuery) -> bool:
-    """Return whether AGGREGATE takes a value of whole trends, such as `LAST(v).x - FIRST(v).x`."""
-    return any(named.output.arguments for named in bound.aggregates)
+    """Return whether only listing tells what AGGREGATE asks for: values of whole trends, HAVING PER EVENT."""
+    of_trends = any(named.output.arguments for named in bound.aggregates)
+    return of_trends or (bound.per_event is not None and bool(bound.having))
 
 
-def aggregated(plan: Plan, maker: RowMaker, operator: QueryOperator, max_trends: int) -> Sequence[Aggregates]:
-    """Return the states of AGGREGATE of each group.
+def aggregate_answer(plan: Plan, maker: RowMaker, operator: QueryOperator, max_trends: int | None) -> pa.Table:
+    """Return the rows of AGGREGATE of all groups of an operator.
+
+    `max_trends` bounds the results that are listed, where that is the only way; None where it was looked at before.
 
     Raises
     ------
     ListingRefused
-        If a value of whole trends is aggregated and there are more than `max_trends` of them.
+        If only listing tells the answer, and there are too many results.
     """
+    bound = plan.bound
+    if bound.per_event is None:
+        return aggregate_rows(plan, maker, _aggregated(plan, maker, operator, max_trends))
+    from trellis.results.per_event import ListedNumbers, per_event_table
+
+    numbers = None if needs_listing(bound) else operator.per_event()
+    if numbers is None:
+        _refuse_many(sum(operator.counts), max_trends)
+        numbers = ListedNumbers(plan, RowMaker(plan, operator.events)).of(operator)
+    return per_event_table(plan, maker, numbers, operator.counts)
+
+
+def _refuse_many(total: int, max_trends: int | None) -> None:
+    if max_trends is not None and total > max_trends:
+        raise ListingRefused(
+            f"this AGGREGATE goes through all results, and there are {number_text(total)} of them, more than the bound "
+            f"of {max_trends:,} on listing",
+            "Aggregate attributes or LENGTH, which needs no listing, make fewer results (HAVING, a shorter WITHIN), or "
+            "raise max_trends.",
+            total,
+        )
+
+
+def _aggregated(plan: Plan, maker: RowMaker, operator: QueryOperator, max_trends: int | None) -> Sequence[Aggregates]:
+    """Return the states of AGGREGATE of each group."""
     bound = plan.bound
     if not needs_listing(bound):
         return operator.aggregate()
@@ -50,15 +79,7 @@ def aggregated(plan: Plan, maker: RowMaker, operator: QueryOperator, max_trends:
     counted = tuple(named for named in bound.aggregates if not named.output.arguments)
     plain = replace(plan, bound=replace(bound, aggregates=counted or (NamedOutput("", COUNT_ALL),)))
     numbers = operator.variant(plain, operator.events).aggregate()
-    total = sum(one.count for one in numbers)
-    if total > max_trends:
-        raise ListingRefused(
-            f"AGGREGATE of a value of whole trends goes through all results, and there are {number_text(total)} of "
-            f"them, more than the bound of {max_trends:,} on listing",
-            "Aggregate attributes or LENGTH, which needs no listing, make fewer results (HAVING, a shorter WITHIN), or "
-            "raise max_trends.",
-            total,
-        )
+    _refuse_many(sum(one.count for one in numbers), max_trends)
     listed = _Listed([output for output in outputs if output.arguments], maker)
     ranges = [(group, 0, one.count) for group, one in enumerate(numbers)]
     for batch in operator.list(ListRequest(ranges, lambda batch: batch)):

@@ -291,6 +291,10 @@ class RowMaker:
         """Return the event ids of every trend as lists."""
         return rows.lists(rows.positions if self.positions else self._ids.taken(rows.batch.positions))
 
+    def event_ids(self, positions: NDArray[np.int64]) -> pa.Array:
+        """Return the ids of events."""
+        return self._ids.taken(positions.astype(np.int32))
+
     def values(self, output: Output, batch: PathBatch) -> pa.Array:
         """Return a value of every trend of a batch."""
         return _narrow(self.item(output, PathArrays(batch, self._times)), output)

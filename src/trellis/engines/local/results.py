@@ -25,11 +25,11 @@ from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
-from trellis.results.aggregated import aggregated
+from trellis.results.aggregated import aggregate_answer
 from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
 from trellis.results.display import python_values
 from trellis.results.named import lead_rows
-from trellis.results.numbers import aggregate_rows, count_rows
+from trellis.results.numbers import count_rows
 from trellis.results.results import Results
 from trellis.results.rows import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
 from trellis.results.table import ResultTable
@@ -115,8 +115,7 @@ class LocalResults(Results):
     def aggregates(self) -> ResultTable:
         """Return the rows of the query's AGGREGATE; nothing is listed."""
         self._check_aggregates()
-        numbers = aggregated(self.plan, self._maker, self.operator, self.max_trends)
-        return _table(aggregate_rows(self.plan, self._maker, numbers))
+        return _table(aggregate_answer(self.plan, self._maker, self.operator, self.max_trends))
 
     def seconds(self) -> float | None:
         """Return how long counting takes, about, where that is worth telling before."""

@@ -35,10 +35,10 @@ from trellis.limits import refuse_listing
 from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan
-from trellis.results.aggregated import aggregated
+from trellis.results.aggregated import aggregate_answer
 from trellis.results.arrange import arrange, hidden_names, possible_ranges
 from trellis.results.named import lead_rows
-from trellis.results.numbers import aggregate_rows, count_rows
+from trellis.results.numbers import count_rows
 from trellis.results.rows import RowMaker, lead_schema, one_zero
 from trellis.results.trend import group_key, with_ids
 
@@ -221,8 +221,7 @@ def _total(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.
 
 
 def _aggregate(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
-    numbers = aggregated(work.plan, maker, operator, work.max_trends)
-    yield from aggregate_rows(work.plan, maker, numbers).to_batches()
+    yield from aggregate_answer(work.plan, maker, operator, work.max_trends).to_batches()
 
 
 def _list(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
