@@ -59,7 +59,9 @@ class Aggregates:
 def join(plan: Plan, parts: list[Aggregates]) -> Aggregates:
     """Return the numbers of several groups taken together."""
     outputs = plan.bound.aggregates
-    states = tuple(joined_state(named.output, [p.states[i] for p in parts if p.count]) for i, named in enumerate(outputs))
+    states = tuple(
+        joined_state(named.output, [p.states[i] for p in parts if p.count]) for i, named in enumerate(outputs)
+    )
     return Aggregates(sum(p.count for p in parts), states)
 
 

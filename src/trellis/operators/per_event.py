@@ -48,9 +48,7 @@ class EventNumbers:
         return EventNumbers(self.groups[rows], self.events[rows], [self.counts[i] for i in places], states)
 
 
-def numbers_through(
-    through: TrendsThrough, outputs: Sequence[Output], columns: Mapping[str, pa.Array]
-) -> EventNumbers:
+def numbers_through(through: TrendsThrough, outputs: Sequence[Output], columns: Mapping[str, pa.Array]) -> EventNumbers:
     """Return the rows of the trends through each event, counted without listing them."""
     counts = through.counts()
     states = [_states(output, through, columns, counts) for output in outputs]

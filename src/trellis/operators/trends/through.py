@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.events.slice import Ints, Slice
+from trellis.events.slice import Ints
 from trellis.kernels.count import passes
 from trellis.kernels.count.algebra import NO_PATH, Floats, Longest, Modulo, Shortest, modulo
 from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
@@ -138,7 +138,7 @@ class TrendsThrough:
 
     @cached_property
     def _keys(self) -> tuple[Ints, Ints]:
-        """The rows, by group and event as one number, and for each pair of a task and an event that is alive its row."""
+        """The rows, by group and event as one number, and the row of each pair of a task and an event that is alive."""
         n = len(self._events)
         keys = [chunk.group[chunk.alive] * n + chunk.event[chunk.alive] for chunk in self._found]
         whole = np.concatenate([np.empty(0, np.int64), *keys])
