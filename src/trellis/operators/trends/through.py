@@ -126,7 +126,7 @@ class TrendsThrough:
         return np.repeat(tasks.group, sizes), np.repeat(tasks.lo, sizes) + within, turned
 
     @cached_property
-    def _found(self) -> list[_Chunk]:
+    def _parts(self) -> list[_Chunk]:
         chunks = []
         for some in self._chunks:
             group, event, turned = self._pairs(some)
@@ -140,7 +140,7 @@ class TrendsThrough:
     def _keys(self) -> tuple[Ints, Ints]:
         """The rows, by group and event as one number, and the row of each pair of a task and an event that is alive."""
         n = len(self._events)
-        keys = [chunk.group[chunk.alive] * n + chunk.event[chunk.alive] for chunk in self._found]
+        keys = [chunk.group[chunk.alive] * n + chunk.event[chunk.alive] for chunk in self._parts]
         whole = np.concatenate([np.empty(0, np.int64), *keys])
         if not self._single:
             return whole, np.arange(len(whole))
@@ -167,7 +167,7 @@ class TrendsThrough:
         """Return the exact number of trends through the event of each row."""
         rows, of_pair = self._keys
         if self._largest < EXACT:
-            exact = [chunk.back[chunk.alive] * chunk.forth[chunk.alive] for chunk in self._found]
+            exact = [chunk.back[chunk.alive] * chunk.forth[chunk.alive] for chunk in self._parts]
             return np.bincount(of_pair, np.concatenate([np.empty(0), *exact]), len(rows)).astype(np.int64).tolist()
         size = SMALL if self._single else LARGE
         return reconstruct(self._largest.bit_length(), self._residues, False, size, self._threads)[0]
@@ -185,7 +185,7 @@ class TrendsThrough:
         kinds = 1 if weights is None else len(weights)
         rows, of_pair = self._keys
         table, place = np.zeros((kinds, len(rows)), np.uint64), 0
-        for chunk in self._found:
+        for chunk in self._parts:
             some, turned, alive = chunk.tasks, chunk.turned, chunk.alive
             back = self._back.values(algebra, some)
             forth = self._forth.values(algebra, some)[turned]
@@ -244,7 +244,7 @@ class TrendsThrough:
         rows, of_pair = self._keys
         best = np.full(len(rows), 0 if greatest else NO_PATH, np.int64)
         place = 0
-        for chunk in self._found:
+        for chunk in self._parts:
             here = of_pair[place : place + len(chunk.alive)]
             (np.maximum if greatest else np.minimum).at(best, here, both(chunk)[chunk.alive])
             place += len(chunk.alive)
