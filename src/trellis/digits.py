@@ -34,7 +34,7 @@ def number_text(number: int) -> str:
         return f"{number:,}"
     digits = digits_of(number)
     about = f"about {digits[0]}.{digits[1:3]}e{len(digits) - 1}"
-    return f"{digits} ({about})" if len(digits) <= LINE else f"{about}, a number of {len(digits):,} digits,"
+    return f"{digits} ({about})" if len(digits) <= LINE else f"{about} ({len(digits):,} digits)"
 
 
 def bytes_text(size: int) -> str:

@@ -134,3 +134,19 @@ def test_queries(folder: Path, query: str, said: str) -> None:
 def test_no_events(command: str) -> None:
     assert_mistake(run_local(command, RISING), "no events were given")
     assert_mistake(run_local(command, RISING, "--events", "Stock"), "not of the form TYPE=PATH")
+
+
+def test_a_column_without_its_variable(folder: Path) -> None:
+    file = folder / "numbers.csv"
+    file.write_text("ts,price\n1,2\n2,3\n")
+    assert_mistake(run_local("count", "PATTERN S+ s[] WHERE price > 3", file), "If it is a column, write `s.price`.")
+
+
+def test_numbers_that_are_compared_with_a_word(folder: Path) -> None:
+    file = folder / "numbers.csv"
+    file.write_text("ts,price,code\n1,2,007\n2,3.5,x\n")
+    done = run_local("count", "PATTERN S+ s[] WHERE s.price = 'high' AND s.code != 'y'", file)
+    assert done.code == 0
+    said = "warning: `price` holds numbers, such as 2, and is compared with 'high' as text"
+    assert done.err == f"{said}; numbers are written without quotes\n"
+    assert run_local("count", "PATTERN S+ s[] WHERE s.price = '2'", file).err == ""

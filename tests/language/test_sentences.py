@@ -101,8 +101,7 @@ def test_queries(text: str, told: str) -> None:
 def test_a_column_may_be_meant_before_there_are_events() -> None:
     told = message(lambda: trellis.query("PATTERN Stock+ s[] WHERE price > 3").explain())
     assert told.endswith(
-        "Give it with params={'price': ...} or --param price=VALUE. "
-        "A column is written with its variable, as `s.price`."
+        "If it is a column, write `s.price`. A parameter is given with params={'price': ...} or --param price=VALUE."
     )
 
 
@@ -203,4 +202,4 @@ def test_a_refusal_prints_at_most_a_line_of_digits() -> None:
         told = message(lambda count=count: refuse_rows(count, 10))  # type: ignore[misc]
         assert max(map(len, told.splitlines())) < 180
     assert number_text(2**150) == "1427247692705959881058285969449495136382746624 (about 1.42e45)"
-    assert number_text(2**1000).endswith("a number of 302 digits,")
+    assert number_text(2**1000).endswith(" (302 digits)")

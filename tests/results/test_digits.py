@@ -25,4 +25,4 @@ def test_digits_there_and_back(number: int) -> None:
 def test_numbers_for_people() -> None:
     assert number_text(1_234_567) == "1,234,567"
     assert number_text(3 * 10**20) == "300000000000000000000 (about 3.00e20)"
-    assert number_text(10**5000) == "about 1.00e5000, a number of 5,001 digits,"
+    assert number_text(10**5000) == "about 1.00e5000 (5,001 digits)"

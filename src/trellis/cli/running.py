@@ -14,7 +14,7 @@ from trellis.cli.console import Step
 from trellis.cli.engine import chosen_engine, started
 from trellis.cli.events import check_given, check_paths, read_events
 from trellis.cli.options import EngineOptions, EventOptions
-from trellis.cli.text_columns import text_columns
+from trellis.cli.text_columns import text_columns, words_beside
 from trellis.digits import number_of
 from trellis.language.bound import BoundQuery, Column, Operation, Value, columns_of
 from trellis.language.schema import Kind
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from trellis.api.query import Query
+    from trellis.language.syntax import QuerySyntax
+
+LOOKED_AT = 1000  # rows that tell whether a column holds numbers
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ def running(request: RunRequest, step: Step) -> Iterator[Any]:
         step("preparing the events")
         trends = detected(request, data, spark)
         warn_of_text_order(trends.plan.bound)
+        warn_of_numbers(request.query.syntax, data)
         yield trends
 
 
@@ -68,6 +72,25 @@ def warn_of_text_order(bound: BoundQuery) -> None:
             names = " and ".join(f"`{name}`" for name in sorted(texts))
             are = "is text, and is" if len(texts) == 1 else "are text, and are"
             warnings.warn(f"{names} {are} compared as text in `{condition.text}`", stacklevel=2)
+
+
+def warn_of_numbers(query: QuerySyntax, data: Any) -> None:
+    """Warn where a column of numbers is compared with a word: CSV has no types, so it was read as text for that."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name, word in words_beside(query).items():
+        for table in data.values() if isinstance(data, dict) else [data]:
+            if not isinstance(table, pa.Table) or name not in table.column_names:
+                continue
+            values = table[name].slice(0, LOOKED_AT).drop_null()
+            if len(values) and pa.types.is_string(values.type):
+                numbers = pc.match_substring_regex(values, r"^[+-]?\d+([.,]\d+)?$")
+                if pc.all(numbers).as_py():
+                    warnings.warn(
+                        f"`{name}` holds numbers, such as {values[0]}, and is compared with '{word}' as text; "
+                        "numbers are written without quotes", stacklevel=2,
+                    )  # fmt: skip
 
 
 def _ordered_texts(value: Value) -> Iterator[Column]:

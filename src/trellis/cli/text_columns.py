@@ -40,6 +40,24 @@ def _has_text(value: s.Node) -> bool:
     return isinstance(value, s.String) or (isinstance(value, s.Literals) and any(map(_has_text, value.items)))
 
 
+def words_beside(query: s.QuerySyntax) -> dict[str, str]:
+    """Return, for columns that are compared with strings of which none reads as a number, one of these strings."""
+    words: dict[str, str] = {}
+    for group in _compared(query):
+        strings = [node.value for node in group if isinstance(node, s.String)]
+        if strings and not any(map(_is_number, strings)):
+            words |= {node.attr: strings[0] for node in group if isinstance(node, s.Attribute)}
+    return words
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not text.strip("%_")  # a pattern of LIKE may mean anything
+    return True
+
+
 def _compared(query: s.QuerySyntax) -> Iterator[list[s.Node]]:
     """Yield the values that are compared with one another."""
     for node in (node for conjunct in query.where for node in s.walk(conjunct)):

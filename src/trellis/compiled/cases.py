@@ -101,6 +101,7 @@ CASES = (
     ),
     KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c)) AGGREGATE COUNT(*), AVG(b.price), MAX(LENGTH)"),
     KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c))"),
+    KernelCase("types", "PATTERN OR(SEQ(A, B), A) REPORT any"),
     KernelCase("types", "PATTERN SEQ(A a, OR(B b, C c)) WITHIN 10 SLIDE 5"),
     KernelCase("types", "PATTERN SEQ(A a, C+ c[]) WHERE LAST(c).price > 2 * a.price AND c[2].price < 15"),
     KernelCase(
@@ -117,6 +118,9 @@ CASES = (
         ("sample",),
     ),
     KernelCase("numbers", "PATTERN T1; T2; T3 WHERE T1.kind = T3.kind AND T1.price > T2.price", ("sample",)),
+    KernelCase(
+        "stock", "PATTERN T1; T2; T3 WHERE T1.name = T3.name AND T1.price > T2.price AND T3.price < T2.price LIMIT 9"
+    ),
     KernelCase("numbers", "PATTERN T1; T2 WHERE T1.price > T2.price WITHIN 9 AGGREGATE COUNT(*), MAX(T1.price)"),
 )
 """All of them; each is counted and listed."""

@@ -106,8 +106,9 @@ def with_readable_times(tables: Tables, time: str | None) -> tuple[Tables, str]:
     result: Tables = {}
     for name, table in tables.items():
         if chosen in table.column_names and from_arrow(table.schema.field(chosen).type).kind is Kind.STRING:
-            warn_of_zones(table[chosen], chosen)
-            table = with_parsed_times(table, chosen, parse_times(table[chosen]))
+            times = parse_times(table[chosen])
+            warn_of_zones(table[chosen], times, chosen)
+            table = with_parsed_times(table, chosen, times)
         result[name] = table
     return result, chosen
 

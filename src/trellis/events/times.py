@@ -74,14 +74,16 @@ def parse_times(column: Array | Chunked, time_format: str | None = None) -> Arra
     return pa.concat_arrays(parsed) if parsed else pa.array([], TIMESTAMP)
 
 
-_ZONED = r"(Z|[+-][0-9]{2}:?[0-9]{2})\z"
+ZONED = r"(Z|[+-][0-9]{2}:?[0-9]{2})\z"
 
 
-def warn_of_zones(text: Array | Chunked, name: str) -> None:
-    """Warn of texts of which some tell a zone and some do not."""
-    plain = text.cast(pa.string()).drop_null()
+def warn_of_zones(text: Array | Chunked, times: Array | Chunked, name: str) -> None:
+    """Warn of texts that tell times, some with a zone and some without; `times` are what they tell."""
+    if not pa.types.is_timestamp(times.type):
+        return
+    plain = text.cast(pa.string()).filter(pc.is_valid(times))
     plain = plain.filter(pc.match_substring_regex(plain, ":"))  # a date has none either way
-    zoned = pc.sum(pc.match_substring_regex(plain, _ZONED)).as_py() or 0
+    zoned = pc.sum(pc.match_substring_regex(plain, ZONED)).as_py() or 0
     if 0 < zoned < len(plain):
         warnings.warn(
             f"in the column `{name}` {zoned:,} of {len(plain):,} times have a zone; the others are taken as UTC",

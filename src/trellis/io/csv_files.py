@@ -12,13 +12,14 @@ import pyarrow as pa
 from trellis.errors import DataError
 from trellis.io.arrow import pc, pcsv
 from trellis.io.failures import check_columns, reading
+from trellis.io.infer import COMMA
 from trellis.io.sources import Source, open_source
 from trellis.io.spreadsheets import unguard_name, unguard_text
 
 _BLOCK = 16 << 20
 _HEADER = 1 << 16  # bytes in which a header ends
 _DELIMITERS = (";", "\t", "|")
-_COMMA, _NUMBER = r"\A-?[0-9]+,[0-9]+\z", r"\A-?(0|[1-9][0-9]*)(,[0-9]+)?\z"
+_NUMBER = r"\A-?(0|[1-9][0-9]*)(,[0-9]+)?\z"
 _ROWS_COUNTED = "The header is row 1; empty lines are not counted."
 
 
@@ -83,7 +84,7 @@ def delimiter_of(source: Source) -> str:
 def _with_points(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return numbers with a point where all values of a column are numbers and some have a comma for it."""
     values = column.drop_null()
-    if not pc.any(pc.match_substring_regex(values, _COMMA)).as_py():
+    if not pc.any(pc.match_substring_regex(values, COMMA)).as_py():
         return column
     if not pc.all(pc.match_substring_regex(values, _NUMBER)).as_py():
         return column

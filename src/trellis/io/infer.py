@@ -9,6 +9,7 @@ from trellis.io.arrow import Chunked, pc
 
 INTEGER = r"\A-?(0|[1-9][0-9]*)\z"
 NUMBER = r"\A(-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|nan|NaN|-?inf|-?Infinity)\z"
+COMMA = r"\A-?[0-9]+,[0-9]+\z"  # a number with a comma, as `trellis.io.csv_files` reads it
 BOOLEAN = r"\A(?i:true|false)\z"
 
 _HEAD = 100

@@ -18,6 +18,7 @@ from trellis.io.json_lines import read_json
 from trellis.io.sources import Paths, Source, expand
 from trellis.io.words import numbered, read_words
 from trellis.io.xes import read_xes
+from trellis.language.schema import TIME_NAMES
 
 __all__ = ["Source", "expand", "parse_times", "read_table"]
 
@@ -146,16 +147,19 @@ def _typed(
 ) -> pa.Table:
     for i, name in enumerate(table.column_names):
         column = table.column(i)
+        text = column
         if name == time:
-            if _is_text(column.type) and time_format is None:
-                warn_of_zones(column, name)
-            table = with_parsed_times(table, name, _time_column(column, file_format, time_format))
-            continue
-        if file_format in ("csv", "tsv"):
+            column = _time_column(column, file_format, time_format)
+            table = with_parsed_times(table, name, column)
+        elif file_format in ("csv", "tsv"):
             column = column if name in text_columns else infer_column(column)
         elif file_format == "json":
             column = _json_column(column, name in text_columns)
-        table = table.set_column(i, name, column)
+        if name != time:
+            table = table.set_column(i, name, column)
+        is_time = name == time if time is not None else name in TIME_NAMES
+        if is_time and time_format is None and _is_text(text.type):
+            warn_of_zones(text, column, name)
     return table
 
 

@@ -19,10 +19,9 @@ from trellis.language.bound import (
 )
 from trellis.language.printer import value_text
 from trellis.language.schema import DOUBLE, INTEGER, UNKNOWN, Kind, Schema, Type, decimal, moment_type
-from trellis.language.values import Scope, bind_column, bind_value, comparable
+from trellis.language.values import ONE_VALUE, Scope, aggregated, bind_column, bind_value, comparable
 
 COUNT_TYPE = "decimal(38,0)"
-ONE_VALUE = "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value."
 
 
 def bind_output(e: s.Expression, scope: Scope) -> Output:
@@ -83,8 +82,7 @@ def _attribute(e: s.Attribute, scope: Scope) -> Output:
 
 def _aggregate(function: str, argument: s.Attribute, scope: Scope) -> Output:
     variable = _bindable(scope.variable(argument.var, argument), argument, scope)
-    name, type_ = scope.column(variable, argument.attr, argument)
-    _check_aggregated(function, type_, argument, scope)
+    name, type_ = aggregated(function, variable, argument.attr, argument, scope)
     result = {"SUM": type_, "AVG": DOUBLE}.get(function, type_)
     column = Column(argument.var, name, s.Which.EACH, None, type_)
     return Output(OutputKind.AGGREGATE, result, function=function, column=column, variable=argument.var)

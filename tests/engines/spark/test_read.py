@@ -341,3 +341,34 @@ def test_files_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
         read(spark, f"file://{tmp_path}/a.csv")
     with pytest.raises(DataError, match=r"nothing.parquet cannot be read as parquet: .*exist"):
         read(spark, f"file://{tmp_path}/nothing.parquet")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ts;a;b;c;d\n1;1,5;-2,25;x,y;1,5\n2;3;;1,5;1.5\n",
+        "ts\ta\tb\n1\t1,5\t2\n2\t10,0\t3\n",
+        "ts;a\n1;1,5\n2;x\n",
+        "ts;a\n1;1\n2;2\n",
+    ],
+)
+def test_commas_for_points(spark: SparkSession, tmp_path: Path, text: str) -> None:
+    file = tmp_path / ("events.tsv" if "\t" in text else "events.csv")
+    file.write_text(text)
+    here = read_table(file)
+    there = read(spark, file).toArrow()
+    assert there.schema.types == here.schema.types
+    assert there.to_pylist() == here.to_pylist()
+
+
+def test_some_zones_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "events.csv"
+    file.write_text("ts,id\n2024-05-01T10:00:00+02:00,1\n2024-05-01T08:30:00Z,2\n2024-05-01T09:00:00,3\n2024-05-02,4\n")
+    said = "in the column `ts` .* times have a zone; the others are taken as UTC"
+    with pytest.warns(UserWarning, match=said):
+        here = read_table(file)
+    with pytest.warns(UserWarning, match=said):
+        there = read(spark, file).toArrow()
+    assert there["ts"].cast(here["ts"].type).to_pylist() == here["ts"].to_pylist()
+    file.write_text("ts,id\n2024-05-01T10:00:00+02:00,1\n2024-05-01T08:30:00Z,2\n2024-05-02,4\n")
+    assert read(spark, file).count() == 3

@@ -119,8 +119,26 @@ def test_everything_else_that_is_asked(frame: DataFrame) -> None:
     exploded = trends.explode()
     assert exploded.to_spark().columns == local.explode().column_names
     assert plain_table(exploded) == plain_table(local.explode())
-    with pytest.raises(UsageError, match="explode\\(\\) on Spark takes a query without ORDER BY"):
-        detect(frame, f"{RISING} LIMIT 3").explode()
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        "LIMIT 3 OFFSET 2",
+        "ORDER BY LENGTH DESC, SUM(s.x) LIMIT 4 OFFSET 1",
+        "WITHIN 9 s SLIDE 9 s ORDER BY MAX(s.y) LIMIT 2 PER WINDOW",
+    ],
+)
+def test_the_events_of_selected_trends(frame: DataFrame, clauses: str) -> None:
+    exploded, local = (
+        detect(frame, f"{RISING} AND [g] {clauses}").explode(),
+        here(f"{RISING} AND [g] {clauses}").explode(),
+    )
+    assert exploded.schema.equals(local.schema)
+    assert plain_table(exploded) == plain_table(local)
+    assert sorted(map(str, exploded.to_spark().toArrow().to_pylist())) == sorted(
+        map(str, exploded.to_arrow().to_pylist())
+    )
 
 
 def test_aggregates(frame: DataFrame) -> None:

@@ -39,7 +39,7 @@ from trellis.results.aggregated import aggregate_answer
 from trellis.results.arrange import arrange, hidden_names, possible_ranges
 from trellis.results.named import lead_rows
 from trellis.results.numbers import count_rows
-from trellis.results.rows import RowMaker, lead_schema, one_zero
+from trellis.results.rows import RowMaker, exploded_schema, lead_schema, one_zero
 from trellis.results.trend import group_key, with_ids
 
 PLACE = "__place"  # a number that rises with the rows of a group
@@ -268,6 +268,40 @@ def _explode(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[p
     yield from (plain.exploded(batch) for batch in (arrange(bound, rows) if bound.arranged else rows))
 
 
+def _nest(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
+    """List the groups as `_list` does, a row a trend with its events in it: ORDER BY and LIMIT are about trends."""
+    plain = RowMaker(work.plan, operator.events, positions=True, plain=True)
+    yield from (_nested(plain, batch) for batch in _list(work, operator, plain))
+
+
+def _nested(plain: RowMaker, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return plain rows with positions as rows of `nested_schema`; what is behind them stays behind them."""
+    shown = len(plain.schema)
+    rows = pa.RecordBatch.from_arrays(batch.columns[:shown], names=plain.schema.names)
+    schema = nested_schema(plain.bound)
+    flat = plain.exploded(rows)
+    events = schema.field(len(schema) - 1).type.value_type
+    columns = [column.cast(field.type) for column, field in zip(flat.columns[len(schema) - 1 :], events, strict=True)]
+    ends = np.cumsum(rows.column("events").value_lengths().to_numpy(zero_copy_only=False))
+    lists = pa.ListArray.from_arrays(
+        pa.array(np.concatenate([[0], ends]), pa.int32()), pa.StructArray.from_arrays(columns, fields=list(events))
+    )
+    of_trend = [rows.column(name) for name in schema.names[:-1]]
+    columns = [*of_trend, lists, *batch.columns[shown:]]
+    return pa.RecordBatch.from_arrays(columns, names=output_names(len(columns)))
+
+
+def nested_schema(bound: BoundQuery) -> pa.Schema:
+    """Return the schema of one row a trend: window, partition, rank, and its events as a list inside Spark."""
+    fields = list(exploded_schema(bound))
+    lead = len(lead_schema(bound)) + 1
+    of_event = [
+        pa.field(name, spark_type(field.type))
+        for name, field in zip(output_names(len(fields))[lead:], fields[lead:], strict=True)
+    ]
+    return pa.schema([*fields[:lead], pa.field("events", pa.list_(pa.struct(of_event)))])
+
+
 def _pick(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     """Give the trends with certain ranks, with the places that they have in the result."""
     for group, places, ranks in _picks(work, operator, maker):
@@ -297,6 +331,6 @@ def _picks(
 
 
 ANSWERS = {
-    "total": _total, "count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "pick": _pick,
-    "pick events": _pick_events,
+    "total": _total, "count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "nest": _nest,
+    "pick": _pick, "pick events": _pick_events,
 }  # fmt: skip

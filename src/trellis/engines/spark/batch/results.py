@@ -35,6 +35,7 @@ from trellis.engines.spark.batch.operate import (
     CollectedWork,
     Work,
     fitted,
+    nested_schema,
     unpacked_answer,
 )
 from trellis.engines.spark.batch.ranges import (
@@ -278,25 +279,28 @@ class SparkResults(Results):
         return ResultTable(other.to_arrow, other.to_spark)
 
     def explode(self) -> ResultTable:
-        """Return one row for each event of a result, with window, partition, rank, its place from 1, and its columns.
-
-        ORDER BY, and a LIMIT or OFFSET that is not PER WINDOW, must be applied to the frame itself.
-        """
+        """Return one row for each event of a result: window, partition, rank, its place from 1, and its columns."""
         bound = self.plan.bound
+        schema, other = exploded_schema(bound), self._variant(with_all_columns(self.plan))
         if bound.arranged or (not bound.per_window and (bound.limit is not None or bound.offset)):
-            raise UsageError(
-                "explode() on Spark takes a query without ORDER BY, and LIMIT and OFFSET only PER WINDOW",
-                "Leave them out, and order or limit the data frame.",
-            )
-        schema, plan = exploded_schema(bound), with_all_columns(self.plan)
-        lead = first_columns(len(lead_schema(bound)) + 2)  # window, partition, rank and place
+            frame = other._selected_events
+        else:
+            lead = first_columns(len(lead_schema(bound)) + 2)  # window, partition, rank and place
+
+            def frame(rows: Split, in_order: bool) -> DataFrame:
+                return ordered(other._frame("explode", schema, rows=rows), lead if in_order else [])
 
         def collect() -> pa.Table:
-            read = self._scan(plan)
-            rows = read.collect(self._frame("explode", schema, plan, read.split).orderBy(*lead))
-            return fitted(rows, schema)
+            read = other._scan(other.plan)
+            return fitted(read.collect(frame(read.split, True)), schema)
 
-        return ResultTable(collect, lambda: self._frame("explode", schema, plan).toDF(*schema.names))
+        return ResultTable(collect, lambda: frame(other._lazy(), False).toDF(*schema.names))
+
+    def _selected_events(self, rows: Split, in_order: bool) -> DataFrame:
+        """Return one row for each event of the trends that ORDER BY, LIMIT and OFFSET leave, in their order."""
+        schema = nested_schema(self.plan.bound)
+        *of_trend, events = output_names(len(schema))
+        return self._rows(rows, in_order, "nest", schema).select(*of_trend, f.inline(events))
 
     @property
     def _session(self) -> SparkSession:
@@ -308,26 +312,26 @@ class SparkResults(Results):
             return self.aggregates().to_spark()
         return self._rows(self._lazy(), in_order=False).toDF(*self.schema.names)
 
-    def _rows(self, rows: Split, in_order: bool) -> DataFrame:
+    def _rows(self, rows: Split, in_order: bool, what: str = "list", schema: pa.Schema | None = None) -> DataFrame:
         """Return the listed rows in columns that have no names yet, in the order of the result if it matters."""
         bound = self.plan.bound
-        schema = row_schema(bound)
+        schema = row_schema(bound) if schema is None else schema
         if bound.per_window:
-            frame = self._frame("list", schema.append(pa.field(PLACE, pa.int64())), rows=rows)
+            frame = self._frame(what, schema.append(pa.field(PLACE, pa.int64())), rows=rows)
             place = output_names(len(schema) + 1)[-1]
             return ordered(frame, [*self._lead_order(), f.col(place)] if in_order else []).drop(place)
         if bound.order_by or bound.limit is not None or bound.offset:
-            return self._merged(rows, schema)
-        return ordered(self._frame("list", schema, rows=rows), self._rank_order() if in_order else [])
+            return self._merged(rows, what, schema)
+        return ordered(self._frame(what, schema, rows=rows), self._rank_order() if in_order else [])
 
-    def _merged(self, rows: Split, schema: pa.Schema) -> DataFrame:
+    def _merged(self, rows: Split, what: str, schema: pa.Schema) -> DataFrame:
         """Apply ORDER BY, LIMIT and OFFSET over all groups."""
         bound = self.plan.bound
         if not bound.arranged:
-            return limited(self._frame("list", schema, rows=rows), self._rank_order(), bound.offset, bound.limit)
+            return limited(self._frame(what, schema, rows=rows), self._rank_order(), bound.offset, bound.limit)
         fields = [pa.field(f"{KEY}{i}", output_type(output)) for i, output in enumerate(bound.arranging)]
         fields.append(pa.field(PLACE, pa.int64()))
-        frame = self._frame("list", pa.schema([*schema, *fields]), rows=rows)
+        frame = self._frame(what, pa.schema([*schema, *fields]), rows=rows)
         *keys, place = output_names(len(schema) + len(fields))[len(schema) :]
         order: list[Column] = [
             f.col(k).desc_nulls_last() if o.descending else f.col(k).asc_nulls_first()

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ from trellis.io.failures import reading
 from trellis.io.formats import format_of
 from trellis.io.sources import Paths, Source, expand, open_source
 from trellis.io.spreadsheets import GUARD, GUARDED, unguard_name
+from trellis.language.schema import TIME_NAMES
 
 _CORRUPT = "_trellis_corrupt"
 _FIELD = "_trellis_field"
@@ -61,6 +63,7 @@ def read(
     time: str | None = None,
     time_format: str | None = None,
     delimiter: str | None = None,
+    commas: bool = True,
 ) -> DataFrame:
     """Read files of events on Spark.
 
@@ -83,7 +86,9 @@ def read(
     time_format
         The pattern of the text in the column `time`; see `trellis.events.times.parse_times`.
     delimiter
-        What stands between the fields of CSV; without one, the header tells. Numbers have a point on Spark.
+        What stands between the fields of CSV; without one, the header tells.
+    commas
+        Whether columns of CSV without commas between fields may be numbers with a comma for their point.
 
     Returns
     -------
@@ -104,7 +109,7 @@ def read(
         frame = _read_elsewhere(spark, named, input_format)
         return _with_times(_Job(spark, [], frozenset(), time, time_format), frame)
     sources = [replace(source, delimiter=delimiter) for source in expand(named, input_format)]
-    job = _Job(spark, sources, frozenset(text_columns), time, time_format)
+    job = _Job(spark, sources, frozenset(text_columns), time, time_format, commas)
     _check_seen_by_spark(sources)
     with _explained(job):
         return _READERS[sources[0].format](job)
@@ -119,6 +124,7 @@ class _Job:
     text_columns: frozenset[str]
     time: str | None
     time_format: str | None
+    commas: bool = True
 
     @property
     def format(self) -> str:
@@ -216,14 +222,24 @@ def _survey(kinds: DataFrame, time: str | None) -> tuple[dict[str, _TextKinds], 
             found[time], present=row["present"], times=row["times"], numbers=row["numbers"],
             numbers_seen=Looks(row["numbers_seen"] or 0),
         )  # fmt: skip
+    _warn_of_zones(found, time)
     return found, {name: row[f"first{i}"] for i, name in enumerate(others)}
+
+
+def _warn_of_zones(columns: dict[str, _TextKinds], time: str | None) -> None:
+    """Warn of a time column in which some texts tell a zone and some do not."""
+    for name in [name for name in columns if name in (TIME_NAMES if time is None else (time,))]:
+        kinds = columns[name]
+        is_time = text_type(kinds.seen) == "timestamp" or kinds.majority() == "timestamp"
+        if is_time and kinds.seen & Looks.ZONED and kinds.seen & Looks.UNZONED:
+            warnings.warn(f"in the column `{name}` some times have a zone; the others are taken as UTC", stacklevel=2)
 
 
 def _majority(kind: Column) -> list[Column]:
     is_number = kind.bitwiseAND(f.lit(int(NUMBERS))) != 0
     return [
         f.count(kind).alias("present"),
-        f.count_if(kind == int(Looks.TIME)).alias("times"),
+        f.count_if(kind.bitwiseAND(f.lit(int(Looks.TIME))) != 0).alias("times"),
         f.count_if(is_number).alias("numbers"),
         f.bit_or(f.when(is_number, kind)).alias("numbers_seen"),
     ]
@@ -330,15 +346,15 @@ def _interval(column: Column, unit: str) -> Column:
 def _read_csv(job: _Job) -> DataFrame:
     headers = [_header(source) for source in job.sources]
     _check_together(job, [pa.schema([(name, pa.string()) for name in header]) for header in headers])
-    multi_line = _needs_multi_line(job)
+    multi_line, commas = _needs_multi_line(job), job.commas and delimiter_of(job.sources[0]) != ","
     checked = _csv_frame(job, headers, multi_line, checked=True)
-    kinds = [looks(_csv_text(name)).alias(name) for name in headers[0] if _is_inferred(job, name)]
+    kinds = [looks(_csv_text(name), commas).alias(name) for name in headers[0] if _is_inferred(job, name)]
     some_field = _column(headers[0][0]).alias(_FIELD)  # Spark refuses to read nothing but what is corrupt
     found, first = _survey(checked.select(*kinds, _CORRUPT, some_field), job.time)
     if first[_CORRUPT] is not None:
         raise _explanation(job, f"this row has too few or too many fields: {first[_CORRUPT]!r}")
     frame = _csv_frame(job, headers, multi_line, checked=False)
-    return frame.select([_csv_column(job, name, found.get(name)).alias(name) for name in headers[0]])
+    return frame.select([_csv_column(job, name, found.get(name), commas).alias(name) for name in headers[0]])
 
 
 def _is_inferred(job: _Job, name: str) -> bool:
@@ -393,17 +409,18 @@ def _check_quotes(job: _Job) -> None:
 
 def _csv_frame(job: _Job, headers: Sequence[list[str]], multi_line: bool, *, checked: bool) -> DataFrame:
     """Return all fields as text, and with `checked` the rows that have too few or too many fields apart."""
-    alike: dict[tuple[str, ...], list[str]] = {}
+    alike: dict[tuple[str, ...], list[str]] = {}  # by the delimiter and the names
     for source, header in zip(job.sources, headers, strict=True):
-        alike.setdefault(tuple(header), []).append(_spark_path(source))
-    frames = [_csv_part(job, names, files, multi_line, checked) for names, files in alike.items()]
+        alike.setdefault((delimiter_of(source), *header), []).append(_spark_path(source))
+    frames = [_csv_part(job, layout, files, multi_line, checked) for layout, files in alike.items()]
     return reduce(DataFrame.unionByName, frames)
 
 
-def _csv_part(job: _Job, names: Sequence[str], files: list[str], multi_line: bool, checked: bool) -> DataFrame:
+def _csv_part(job: _Job, layout: Sequence[str], files: list[str], multi_line: bool, checked: bool) -> DataFrame:
+    delimiter, *names = layout
     schema = t.StructType([t.StructField(n, t.StringType()) for n in (*names, *([_CORRUPT] if checked else []))])
     reader = job.spark.read.schema(schema).options(
-        header=True, sep=delimiter_of(job.sources[0]), multiLine=multi_line, escape='"', encoding="UTF-8",
+        header=True, sep=delimiter, multiLine=multi_line, escape='"', encoding="UTF-8",
         emptyValue=_EMPTY, nullValue="", enforceSchema=True, columnPruning=not checked,
         mode="PERMISSIVE" if checked else "FAILFAST", columnNameOfCorruptRecord=_CORRUPT,
     )  # fmt: skip
@@ -419,14 +436,15 @@ def unguarded(text: Column) -> Column:
     return f.when(text.startswith(GUARD), f.regexp_replace(text, GUARDED, "$1")).otherwise(text)
 
 
-def _csv_column(job: _Job, name: str, kinds: _TextKinds | None) -> Column:
+def _csv_column(job: _Job, name: str, kinds: _TextKinds | None, commas: bool) -> Column:
     text = _csv_text(name)
     if name == job.time and job.time_format is not None:
         return parse_times(text, job.time_format)
     if kinds is None:
         return text
     target = text_type(kinds.seen)
-    return convert_text(text, (kinds.majority() or target) if name == job.time and target == "string" else target)
+    target = (kinds.majority() or target) if name == job.time and target == "string" else target
+    return convert_text(text, target, commas and bool(kinds.seen & Looks.COMMA))
 
 
 # --- JSON lines -------------------------------------------------------------------------------------------------

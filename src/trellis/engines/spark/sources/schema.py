@@ -9,8 +9,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from trellis.events.times import ISO, java_pattern_to_regex
+from trellis.events.times import ISO, ZONED, java_pattern_to_regex
 from trellis.io.infer import BOOLEAN as BOOLEAN_TEXT
+from trellis.io.infer import COMMA as COMMA_TEXT
 from trellis.io.infer import INTEGER as INTEGER_TEXT
 from trellis.io.infer import NUMBER as NUMBER_TEXT
 from trellis.language.schema import (
@@ -87,7 +88,10 @@ def precision_of(type_: Type) -> int:
 
 
 class Looks(IntFlag):
-    """The kinds of values that a text may stand for; each text has one of these, a column the union of its texts'."""
+    """The kinds of values that a text may stand for; each text has one of these, a column the union of its texts'.
+
+    A time may also tell whether it has a zone.
+    """
 
     LONG = 1
     WIDE_INTEGER = 2  # does not fit 64 bits
@@ -95,25 +99,32 @@ class Looks(IntFlag):
     BOOLEAN = 8
     TIME = 16
     OTHER = 32
+    COMMA = 128  # a number with a comma for its point, where none is between fields
+    ZONED = 256
+    UNZONED = 512
 
 
-NUMBERS = Looks.LONG | Looks.WIDE_INTEGER | Looks.REAL
+NUMBERS = Looks.LONG | Looks.WIDE_INTEGER | Looks.REAL | Looks.COMMA
+ZONES = Looks.ZONED | Looks.UNZONED
 
 
-def looks(text: Column) -> Column:
-    """Return the kind of a text, as a number of `Looks`; NULL for NULL."""
+def looks(text: Column, commas: bool = False) -> Column:
+    """Return the kind of a text, as a number of `Looks`; NULL for NULL. `commas` may stand for points in numbers."""
     return (
         f.when(text.isNull(), f.lit(None))
         .when(text.rlike(INTEGER_TEXT), _either(text.try_cast("bigint").isNotNull(), Looks.LONG, Looks.WIDE_INTEGER))
         .when(text.rlike(NUMBER_TEXT), f.lit(int(Looks.REAL)))
+        .when(f.lit(commas) & text.rlike(COMMA_TEXT), f.lit(int(Looks.COMMA)))
         .when(text.rlike(BOOLEAN_TEXT), f.lit(int(Looks.BOOLEAN)))
         .otherwise(looks_like_time(text))
     )
 
 
 def looks_like_time(text: Column) -> Column:
-    """Return `TIME` or `OTHER` for a text; NULL for NULL."""
-    return f.when(text.isNotNull(), _either(parse_times(text).isNotNull(), Looks.TIME, Looks.OTHER))
+    """Return `TIME` or `OTHER` for a text, and whether a time, if it is more than a date, has a zone; NULL for NULL."""
+    zoned = _either(text.rlike(ZONED), Looks.TIME | Looks.ZONED, Looks.TIME | Looks.UNZONED)
+    time = f.when(text.contains(":"), zoned).otherwise(f.lit(int(Looks.TIME)))
+    return f.when(text.isNotNull(), f.when(parse_times(text).isNotNull(), time).otherwise(f.lit(int(Looks.OTHER))))
 
 
 def _either(condition: Column, yes: Looks, no: Looks) -> Column:
@@ -133,14 +144,17 @@ def text_type(seen: Looks) -> str:
     str
         `bigint`, `double`, `boolean`, `timestamp` or `string`.
     """
+    seen &= ~ZONES
     if seen == Looks.LONG:
         return "bigint"
+    if seen & Looks.COMMA:
+        return "string" if seen & ~NUMBERS or seen & Looks.REAL else "double"
     if seen & Looks.REAL and not seen & ~NUMBERS:
         return "double"
     return {Looks.BOOLEAN: "boolean", Looks.TIME: "timestamp"}.get(seen, "string")
 
 
-def convert_text(text: Column, target: str) -> Column:
+def convert_text(text: Column, target: str, commas: bool = False) -> Column:
     """Convert text to a type that `text_type` names; what does not fit becomes NULL."""
     match target:
         case "boolean":
@@ -150,7 +164,8 @@ def convert_text(text: Column, target: str) -> Column:
         case "string":
             return text
         case _:
-            return f.when(text.rlike(NUMBER_TEXT), text).try_cast(target)
+            pointed = f.when(text.rlike(COMMA_TEXT), f.translate(text, ",", ".")).otherwise(text) if commas else text
+            return f.when(pointed.rlike(NUMBER_TEXT), pointed).try_cast(target)
 
 
 # --- Text that tells a time -------------------------------------------------------------------------------------
