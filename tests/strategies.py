@@ -474,6 +474,9 @@ def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) 
         clauses["offset"] = draw(st.integers(0, 2))
         if clauses["limit"] is not None and draw(st.integers(0, 2)) == 0:
             clauses["limit_per"] = tuple(draw(st.lists(_one_value(var, kleene), min_size=1, max_size=2)))
+    if draw(st.integers(0, 5)) == 0:
+        clauses["after_match"] = s.AfterMatch(draw(st.sampled_from([s.Skip.PAST_LAST, s.Skip.TO_NEXT])))
+        clauses["order_by"] = draw(st.sampled_from([(), (s.Sort(s.Length(), True),), (s.Sort(s.Length()),)]))
     return clauses
 
 
