@@ -6,8 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
 
 import trellis
+from tests.compare import assert_same
+from tests.profiles import examples
+from tests.strategies import Case, skipping_case
 from trellis.errors import BindError, UsageError
 from trellis.operators import skipping
 
@@ -49,6 +53,12 @@ def test_more_results_than_can_be_listed() -> None:
     assert found.to_arrow()["length"].to_pylist() == [200]
     numbers = found.aggregate("count(*)", "sum(s.x)", "max(length)").to_arrow().to_pylist()
     assert [numbers[0][name] for name in ("count", "sum_s_x", "max_length")] == [1, sum(range(200)), 200]
+
+
+@examples(25)
+@given(skipping_case())
+def test_against_the_oracle(drawn: Case) -> None:
+    assert_same(drawn)
 
 
 def test_what_is_refused() -> None:

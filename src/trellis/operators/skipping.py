@@ -77,7 +77,7 @@ class SkippingOperator(QueryOperator):
         request = ListRequest([(group, 0, count)], lambda batch: batch, self.threads)
         whole = PathBatch.concat(list(self.inner.list(request)))
         keys = [-whole.lengths if key.descending else whole.lengths for key in self.plan.bound.order_by]  # LENGTH alone
-        order = np.lexsort((np.arange(len(whole)), *reversed(keys), whole.firsts))
+        order = np.lexsort(np.stack([np.arange(len(whole)), *reversed(keys), whole.firsts.astype(np.int64)]))
         firsts, nexts = whole.firsts[order].tolist(), self._nexts(whole)[order].tolist()
         kept, place = [], -1
         for row, (first, behind) in enumerate(zip(firsts, nexts, strict=True)):

@@ -134,7 +134,7 @@ class _Listed:
                     states[place] = _grown(output.function, states[place], values.slice(begin, end - begin))
 
     def _values(self, output: Output, batch: PathBatch) -> tuple[pa.Array, NDArray[np.int64]]:
-        """Return what is aggregated, a value for each result or for each of its events, and the groups of these."""
+        """Return the values of an item, one for each result or for each of its events, and the groups of these."""
         if output.arguments:
             of_trend = output.arguments[0]
             return normalise(self._maker.values(of_trend, batch), of_trend.type), batch.groups
