@@ -16,6 +16,10 @@ Make = Callable[[Plan, Slice, int], QueryOperator]
 
 def make_operator(plan: Plan, events: Slice, threads: int = 1) -> QueryOperator:
     """Return the operator of a plan over a slice, or the one that the plan names for events that it cannot work on."""
+    if any(named.output.value is not None for named in plan.bound.aggregates):
+        from trellis.events.derived import with_derived
+
+        events = with_derived(plan.bound, events)
     for spec in plan.operator.ways():
         with suppress(NotComparable):
             return operator_class(spec.name)(replace(plan, operator=spec), events, threads)

@@ -26,6 +26,7 @@ from trellis.language.having import bind_having
 from trellis.language.outputs import (
     aggregate_columns,
     bind_aggregate,
+    bind_limit_per,
     bind_order,
     bind_output,
     id_type,
@@ -76,11 +77,13 @@ def bind(
     taken = [c.name for c in lead]
     returned = [bind_output(i.expression, scope) for i in query.returns]
     returns = name_outputs(query.returns, returned, taken, scope)
-    aggregated = [bind_aggregate(i, scope) for i in query.aggregates]
+    aggregated = [bind_aggregate(i, scope, query.per_event) for i in query.aggregates]
     aggregates = name_outputs(query.aggregates, aggregated, taken, scope, texts=True)
     columns = lead + _result_columns(query, variables, returns, aggregates, scope)
     _check_columns(columns, query, scope)
     order_by = bind_order(query.order_by, scope)
+    limit_per = bind_limit_per(query.limit_per, scope)
+    _refuse_unbuilt(query, scope)
     _check_unused(scope)
     return BoundQuery(
         text=text, syntax=query, schema=schema, pattern=query.pattern, variables=variables, conditions=conditions,
@@ -89,6 +92,7 @@ def bind(
         limit=query.limit, per_window=query.per_window, offset=query.offset,
         columns=tuple(columns),
         parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)), given=dict(params or {}),
+        limit_per=limit_per, per_event=query.per_event, after_match=query.after_match,
     )  # fmt: skip
 
 
@@ -290,7 +294,7 @@ def _leading_columns(
     kept = group_by if query.aggregates and group_by else [n for n, _ in partition]
     lead += [OutputColumn(n, type_text(t)) for n, t in partition if n in kept]
     if query.aggregates:
-        return lead
+        return [*lead, OutputColumn("event", type_text(id_type(scope.schema)))] if query.per_event else lead
     numbers = [OutputColumn("rank", "int64"), OutputColumn("length", "int64")]
     return [*lead, *numbers, OutputColumn("start_time", time), OutputColumn("end_time", time)]
 
@@ -321,6 +325,12 @@ def _check_columns(columns: list[OutputColumn], query: s.QuerySyntax, scope: Sco
             what = f"two columns of the result would be called `{getattr(node, name)}`"
             hint = "Use another variable." if isinstance(node, s.Single) else "Rename the column of the events."
             scope.fail(what, node, hint)
+
+
+def _refuse_unbuilt(query: s.QuerySyntax, scope: Scope) -> None:
+    node = query.after_match
+    if node is not None:
+        raise ReservedError("AFTER MATCH SKIP is not built yet", scope.text, node.span.start, node.span.end)
 
 
 def _report(mode: str | None, query: s.QuerySyntax) -> s.Report:

@@ -32,7 +32,7 @@ def aggregate_plan(plan: Plan, items: Sequence[str]) -> Plan:
         wanted = parse(f"PATTERN any_event AGGREGATE {', '.join(items)}")
     syntax = replace(
         plan.bound.syntax, returns=(), aggregates=wanted.aggregates, group_by=wanted.group_by, order_by=(), limit=None,
-        per_window=False, offset=0,
+        per_window=False, offset=0, limit_per=(), per_event=wanted.per_event,
     )  # fmt: skip
     with _named_alone(plan, "an aggregate", items):
         return _rebound(plan, to_query_text(syntax))
@@ -72,6 +72,8 @@ def top_plan(plan: Plan, number: int, by: str) -> Plan:
         limit=number,
         per_window=False,
         offset=0,
+        limit_per=(),
+        per_event=None,
     )
     with _named_alone(plan, "a value of a trend", [by]):
         return _rebound(plan, to_query_text(syntax))
@@ -81,7 +83,7 @@ def limited_plan(plan: Plan, rows: int) -> Plan:
     """Return the plan with LIMIT `rows`, if it has none or a larger one; nothing else changes."""
     rows = whole_number(rows, "the number of rows")
     bound = plan.bound
-    if bound.aggregates or bound.per_window or (bound.limit is not None and bound.limit <= rows):
+    if bound.aggregates or bound.per_window or bound.limit_per or (bound.limit is not None and bound.limit <= rows):
         return plan
     return replace(plan, bound=replace(bound, limit=rows))
 
