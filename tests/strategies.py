@@ -21,7 +21,7 @@ import datetime as dt
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -971,3 +971,14 @@ def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
         **draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene))),
     )
     return Case(query, table.rows, table.options, table.schema)
+
+
+@st.composite
+def skipping_case(draw: Any) -> Case:
+    """Draw a query of one Kleene variable, or of a fixed sequence, with AFTER MATCH."""
+    drawn = draw(st.one_of(case(most=8), sequence_case(most=7)))
+    skips = list(s.Skip) if isinstance(drawn.query.pattern, s.Kleene) else [s.Skip.PAST_LAST, s.Skip.TO_NEXT]
+    skip = draw(st.sampled_from(skips))
+    after = s.AfterMatch(skip, "s" if skip in (s.Skip.TO_FIRST, s.Skip.TO_LAST) else None)
+    order = draw(st.sampled_from([(), (s.Sort(s.Length(), True),), (s.Sort(s.Length()),)]))
+    return replace(drawn, query=replace(drawn.query, after_match=after, order_by=order))

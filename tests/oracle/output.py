@@ -257,6 +257,36 @@ def unique(columns: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
+# --- AFTER MATCH ------------------------------------------------------------------------------------------
+
+
+def skipped(trends: list[Trend], setting: Setting) -> list[Trend]:
+    """Keep the trends of a window and partition, given by rank, that AFTER MATCH keeps, in the order of ranks."""
+    after = setting.query.after_match
+    if after is None:
+        return trends
+    kept: list[Trend] = []
+    for trend in sorted(_sorted(trends, setting), key=lambda one: _moment_key(one.members[0])):
+        if not kept or _may_follow(after, kept[-1], _moment_key(trend.members[0])):
+            kept.append(trend)
+    return [trend for trend in trends if trend in kept]
+
+
+def _may_follow(after: syntax.AfterMatch, last: Trend, first: tuple) -> bool:
+    own = _moment_key(last.members[0])
+    if after.skip is syntax.Skip.PAST_LAST:
+        return first > _moment_key(last.members[-1])
+    if after.skip is syntax.Skip.TO_NEXT:
+        return first > own
+    bound = last.bound(str(after.var))
+    place = _moment_key(bound[0] if after.skip is syntax.Skip.TO_FIRST else bound[-1])
+    return first > own if place == own else first >= place
+
+
+def _moment_key(event: Event) -> tuple:
+    return (event.time, order_key(event.id))
+
+
 # --- ORDER BY, LIMIT, OFFSET ------------------------------------------------------------------------------
 
 

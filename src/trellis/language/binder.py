@@ -83,7 +83,7 @@ def bind(
     _check_columns(columns, query, scope)
     order_by = bind_order(query.order_by, scope)
     limit_per = bind_limit_per(query.limit_per, scope)
-    _refuse_unbuilt(query, scope)
+    _check_after_match(query, scope)
     _check_unused(scope)
     return BoundQuery(
         text=text, syntax=query, schema=schema, pattern=query.pattern, variables=variables, conditions=conditions,
@@ -327,10 +327,32 @@ def _check_columns(columns: list[OutputColumn], query: s.QuerySyntax, scope: Sco
             scope.fail(what, node, hint)
 
 
-def _refuse_unbuilt(query: s.QuerySyntax, scope: Scope) -> None:
-    node = query.after_match
-    if node is not None:
-        raise ReservedError("AFTER MATCH SKIP is not built yet", scope.text, node.span.start, node.span.end)
+def _check_after_match(query: s.QuerySyntax, scope: Scope) -> None:
+    """Check AFTER MATCH: its variable must be bound in every result, and ORDER BY be of LENGTH."""
+    after = query.after_match
+    if after is None:
+        return
+    if after.var is not None:
+        variable = scope.variable(after.var, after)
+        if variable.absent:
+            scope.fail(f"`{variable.name}` is declared by NOT and bound to no event", after)
+        if after.var not in _always_bound(query.pattern):
+            hint = "Name one that every result has, or write `SKIP PAST LAST`."
+            scope.fail(f"AFTER MATCH goes to `{after.var}`, which some results do not have", after, hint)
+    for key in query.order_by:
+        if not isinstance(key.expression, s.Length):
+            hint = "Leave the key out, or sort the rows of the result."
+            scope.fail("beside AFTER MATCH, ORDER BY takes LENGTH as yet", key, hint)
+
+
+def _always_bound(pattern: s.Node) -> set[str]:
+    """Return the variables that every match binds."""
+    if isinstance(pattern, s.Single | s.Kleene):
+        return {pattern.var}
+    below = [_always_bound(child) for child in s.children(pattern)]
+    if isinstance(pattern, s.Or):
+        return set.intersection(*below)
+    return set().union(*below) if isinstance(pattern, s.Seq | s.And) else set()
 
 
 def _report(mode: str | None, query: s.QuerySyntax) -> s.Report:

@@ -145,6 +145,8 @@ def _refuse_named(plan: Plan, algorithm: str) -> UsageError | None:
         why = "takes no HAVING"
     elif bound.limit_per:
         why = "takes no LIMIT PER item"
+    elif bound.after_match is not None:
+        why = "takes no AFTER MATCH"
     elif bound.per_event is not None:
         why = "takes no AGGREGATE PER EVENT"
     elif bound.report not in named.reports:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from trellis.digits import number_text
 from trellis.errors import ListingRefused
@@ -19,7 +20,7 @@ from trellis.language.schema import INTEGER
 from trellis.operators.contract import ListRequest, QueryOperator
 from trellis.plan.plan import Plan
 from trellis.results.numbers import aggregate_rows
-from trellis.results.rows import RowMaker
+from trellis.results.rows import RowMaker, taking
 
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
@@ -71,6 +72,8 @@ def _refuse_many(total: int, max_trends: int | None) -> None:
 def _aggregated(plan: Plan, maker: RowMaker, operator: QueryOperator, max_trends: int | None) -> Sequence[Aggregates]:
     """Return the states of AGGREGATE of each group."""
     bound = plan.bound
+    if bound.after_match is not None:
+        return _all_listed(bound, maker, operator)
     if not needs_listing(bound):
         return operator.aggregate()
     from trellis.operators.aggregates import Aggregates
@@ -92,6 +95,17 @@ def _aggregated(plan: Plan, maker: RowMaker, operator: QueryOperator, max_trends
     return found
 
 
+def _all_listed(bound: BoundQuery, maker: RowMaker, operator: QueryOperator) -> Sequence[Aggregates]:
+    """Return the states over what AFTER MATCH keeps, which is at most a result for each event."""
+    from trellis.operators.aggregates import Aggregates
+
+    listed = _Listed([named.output for named in bound.aggregates], maker)
+    counts = operator.counts
+    for batch in operator.list(ListRequest([(group, 0, n) for group, n in enumerate(counts)], lambda batch: batch)):
+        listed.add(batch)
+    return [Aggregates(count, tuple(listed.states(group))) for group, count in enumerate(counts)]
+
+
 class _Listed:
     """States of aggregates of values of trends, which grow with every batch of these."""
 
@@ -99,7 +113,10 @@ class _Listed:
         from trellis.operators.aggregates import Sum
 
         self._outputs, self._maker = outputs, maker
-        self._none = [Sum(Fraction(0), 0) if output.function in ("SUM", "AVG") else None for output in outputs]
+        none = {"SUM": Sum(Fraction(0), 0), "AVG": Sum(Fraction(0), 0), "COUNT": 0}
+        self._none = [none.get(output.function) for output in outputs]
+        names = taking(maker.bound)
+        self._codes = {name: code for code, name in enumerate(names)} if len(names) > 1 else {}
         self._states: dict[int, list[Any]] = {}
 
     def states(self, group: int) -> list[Any]:
@@ -108,17 +125,35 @@ class _Listed:
 
     def add(self, batch: PathBatch) -> None:
         """Add some trends, in the order of their groups."""
-        groups = batch.groups
-        begins = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [len(groups)]])
         for place, output in enumerate(self._outputs):
-            of_trend = output.arguments[0]
-            values = normalise(self._maker.values(of_trend, batch), of_trend.type)
+            values, groups = self._values(output, batch)
+            begins = np.concatenate([[0], np.flatnonzero(np.diff(groups)) + 1, [len(groups)]])
             for begin, end in zip(begins[:-1].tolist(), begins[1:].tolist(), strict=True):
-                states = self._states.setdefault(int(groups[begin]), [*self._none])
-                states[place] = _grown(output.function, states[place], values.slice(begin, end - begin))
+                if begin < end:
+                    states = self._states.setdefault(int(groups[begin]), [*self._none])
+                    states[place] = _grown(output.function, states[place], values.slice(begin, end - begin))
+
+    def _values(self, output: Output, batch: PathBatch) -> tuple[pa.Array, NDArray[np.int64]]:
+        """Return the values of an item, one for each result or for each of its events, and the groups of these."""
+        if output.arguments:
+            of_trend = output.arguments[0]
+            return normalise(self._maker.values(of_trend, batch), of_trend.type), batch.groups
+        if output.column is None and output.variable is None:
+            return pa.array(batch.lengths), batch.groups
+        of = output.variable if output.column is None else output.column.var
+        code = self._codes.get(str(of))
+        groups, positions = np.repeat(batch.groups, np.diff(batch.offsets)), batch.positions
+        if code is not None and batch.variables is not None:
+            own = batch.variables == code
+            groups, positions = groups[own], positions[own]
+        if output.column is None:
+            return pa.array(positions), groups
+        return self._maker.events.columns[output.column.name].take(pa.array(positions)), groups
 
 
 def _grown(function: str, state: Any, values: pa.Array) -> Any:
+    if function == "COUNT":
+        return state + len(values)
     if function in ("SUM", "AVG"):
         return state + _sum(values)
     if pa.types.is_floating(values.type):

@@ -69,7 +69,7 @@ class StandingQuery:
     def without_ids(self) -> bool:
         """Whether the ids of events need not be held: nothing that comes out, nor its order, depends on them."""
         bound = self.bound
-        if bound.per_event is not None:
+        if bound.per_event is not None or bound.after_match is not None:
             return False
         return bool(bound.aggregates) and bound.select.value == "skip-till-any" and self.on_bad_rows == "error"
 
@@ -93,6 +93,10 @@ def check_standing_query(bound: BoundQuery) -> None:
     if bound.schema.event_id is None:
         raise UsageError("the events of a stream need an id", "Name its column with event_id= or --event-id.")
     if window is WindowKind.SPAN:
+        if bound.after_match is not None:
+            raise UsageError(
+                "AFTER MATCH needs windows in a stream as yet, and the query has a span", "Add SLIDE to WITHIN."
+            )
         for clause, there in (
             ("AGGREGATE", bound.aggregates), ("ORDER BY", bound.order_by), ("LIMIT", bound.limit is not None),
             ("OFFSET", bound.offset),

@@ -500,7 +500,9 @@ def written_here(rows: pa.Table, sink: Sink) -> list[WrittenFile]:
 
 def _inner_partition(plan: Plan) -> tuple[tuple[str, Type], ...]:
     """Return the columns in which all events of a match are equal, though the query does not say it in brackets."""
-    return () if plan.sequence is None else plan.sequence.partition
+    if plan.sequence is None or plan.bound.after_match is not None:  # which goes over the whole partition
+        return ()
+    return plan.sequence.partition
 
 
 def _partitioned_inside(plan: Plan) -> Plan:
