@@ -43,9 +43,11 @@ class Calls:
             heappush(self._queue, (time, self._number))
             self._number += 1
 
-    def due(self, limit: Any) -> Iterator[tuple[Any, Place, Any]]:
-        """Take away the calls up to a time, None for all there are, and yield them; more may be added meanwhile."""
+    def due(self, limit: Any, before: bool = False) -> Iterator[tuple[Any, Place, Any]]:
+        """Take away the calls up to a time, or before it, None for all, and yield them; more may be added meanwhile."""
         while self._queue and (limit is None or self._queue[0][0] <= limit):
+            if before and self._queue[0][0] == limit:
+                break
             time, number = heappop(self._queue)
             call = self._calls.pop(number, None)
             if call is not None:

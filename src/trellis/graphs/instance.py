@@ -76,15 +76,15 @@ class Instance:
             for delivery in deliveries:
                 yield from self._deliver(event, delivery)
 
-    def advance(self, limit: Any) -> Iterator[Row]:
-        """Make the calls that are due up to a time, and yield results; the events before it must have been taken."""
+    def advance(self, limit: Any, before: bool = False) -> Iterator[Row]:
+        """Make the calls that are due up to a time, or before it; the events before it must have been taken."""
         places: dict[tuple[Any, Place], int] = {}
-        for time, place, key in self.calls.due(limit):
+        for time, place, key in self.calls.due(limit, before):
             partition = self.router.partitions[place[0]][place[1]]
             operator = self._operator(partition)
-            before = places.get((time, place), 0)
-            rows = self._called(partial(operator.on_time, time, key), operator, time, None, before)
-            places[time, place] = before + len(rows)
+            begin = places.get((time, place), 0)
+            rows = self._called(partial(operator.on_time, time, key), operator, time, None, begin)
+            places[time, place] = begin + len(rows)
             yield from rows
             self._repeat(time, place, key)
 

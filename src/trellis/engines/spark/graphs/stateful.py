@@ -79,7 +79,7 @@ class Held:
         return int((events[FIRST].to_numpy() & late).sum())
 
     def decide(self, limit: Any, last: Any = None) -> pa.Table:
-        """Return the results of the events before a time, and of the calls up to it.
+        """Return the results of the events and of the calls before a time.
 
         None is the end of the input, whose last event is at the time `last`.
         """
@@ -93,7 +93,7 @@ class Held:
             self.waiting = [rest.combine_chunks()] if rest.num_rows else []
             now = events.filter(pa.array(ready)).drop_columns([FIRST])
             rows += self.instance.take(self.job.shape.sorted_events(now))
-        rows += self.instance.end(last) if limit is None else self.instance.advance(limit)
+        rows += self.instance.end(last) if limit is None else self.instance.advance(limit, before=True)
         return self.job.inner_table(rows)
 
     def earliest(self) -> Any:
