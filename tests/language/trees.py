@@ -90,7 +90,8 @@ class Drawer:
         return s.Attribute(self.name(), self.name(), which, self.one([1, 2, 99]) if which is s.Which.NTH else None)
 
     def prefix(self) -> s.Expression:
-        return s.Prefix(self.one(["COUNT", "SUM", "MIN", "MAX", "AVG"]), self.name(), self.name())
+        function = self.one(["COUNT", "SUM", "MIN", "MAX", "AVG"])
+        return s.Prefix(function, self.name(), None if function == "COUNT" else self.name(), self.one([False, True]))
 
     def value(self, depth: int, leaf: Callable[[], s.Expression]) -> s.Expression:
         if depth == 0 or self.one([False, False, True]):
@@ -177,7 +178,7 @@ class Drawer:
             plain = [
                 lambda: s.VariableReference(self.one(["a", "b"])), lambda: s.VariableReference(self.name()), s.Length,
                 self.aggregate,
-                lambda: s.Attribute(self.name(), self.name()), self.fixed, self.literal, self.prefix,
+                lambda: s.Attribute(self.name(), self.name()), self.fixed, self.literal,
             ]  # fmt: skip
             return self.one(plain)()
 
@@ -212,8 +213,19 @@ class Drawer:
 
         return self.some(key, 0, 2)
 
-    def bound(self) -> s.LengthBound:
-        return s.LengthBound(self.one(["=", "<", "<=", ">", ">="]), self.one(WHOLE[:-1]))
+    def of_trend(self) -> s.Condition:
+        """A conjunct of HAVING."""
+
+        def number() -> s.Expression:
+            return s.Aggregate("COUNT", s.VariableReference(self.name()))
+
+        def summed() -> s.Expression:
+            return s.Aggregate(self.one(["SUM", "MIN", "MAX", "AVG"]), s.Attribute(self.name(), self.name()))
+
+        def leaf() -> s.Expression:
+            return self.one([s.Length, number, summed, self.fixed, self.literal, lambda: s.Parameter(self.name())])()
+
+        return self.condition(2, leaf, apart_from=s.Conjunction)
 
     def query(self) -> s.QuerySyntax:
         kind = self.one(["plain", "return", "aggregate"])
@@ -222,7 +234,7 @@ class Drawer:
         return s.QuerySyntax(
             pattern=self.pattern(2),
             where=self.where(),
-            having=self.some(self.bound, 0, 2),
+            having=self.some(self.of_trend, 0, 2),
             select=self.one(list(s.Select)),
             report=self.one(list(s.Report)),
             within=self.perhaps(lambda: s.WithinClause(self.duration(), self.perhaps(self.duration, None)), None),

@@ -17,7 +17,7 @@ from .events import MICROSECOND, Event, Input, OracleError, from_micros, order_k
 from .exact import average, largest, smallest, total
 from .readings import Pairs
 from .structure import kleene_variables, variables
-from .values import NUMBERS, Typed, compile_expression
+from .values import NUMBERS, Leaf, Typed, compile_expression
 from .windows import Window
 
 
@@ -69,6 +69,11 @@ class Setting:
 
 def compile_item(node: syntax.Expression, setting: Setting) -> Typed:
     """Make an expression over one trend ready."""
+    return compile_expression(node, trend_leaf(setting), setting.params)
+
+
+def trend_leaf(setting: Setting) -> Leaf:
+    """Give what attributes, aggregates and LENGTH mean for one trend."""
     kleene = kleene_variables(setting.query.pattern)
 
     def leaf(inner: syntax.Node) -> Typed | None:
@@ -77,6 +82,8 @@ def compile_item(node: syntax.Expression, setting: Setting) -> Typed:
                 return Typed("int", lambda trend: trend.length)
             case syntax.VariableReference(var):
                 return Typed("array" if var in kleene else "id", lambda trend: _ids(trend, var, var in kleene))
+            case syntax.Aggregate("COUNT", syntax.VariableReference(var)):
+                return Typed("int", lambda trend: len(trend.bound(var)))
             case syntax.Attribute(which=Which.EACH, var=var) if var in kleene:
                 return Typed("array", lambda trend: _array(trend, inner))
             case syntax.Attribute():
@@ -90,7 +97,7 @@ def compile_item(node: syntax.Expression, setting: Setting) -> Typed:
                 )
         return None
 
-    return compile_expression(node, leaf, setting.params)
+    return leaf
 
 
 def _ids(trend: Trend, var: str, many: bool) -> Any:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import trellis
+from benchmarks.measure import Timing
+from benchmarks.report import Figure, Limit, Peer, Report, Row, Table
+from tests import oracle
 from tests.compare import detect, expected, plain
 from tests.profiles import examples
 from tests.strategies import Case, case, general_case
+from trellis.archive.archive import Archive
 from trellis.language import syntax as s
+from trellis.report import pictures
 
 PRICES = pa.table(
     {"ts": [1, 2, 3, 4], "id": ["a", "b", "c", "d"], "g": ["x", "x", "x", "y"], "price": [10.0, 30.0, 20.0, 40.0]}
@@ -105,3 +115,69 @@ def test_without_plotly_a_sentence_says_what_to_install(monkeypatch: pytest.Monk
         "pictures are drawn by plotly, which is not installed\n"
         "Install it with `pip install 'trellis-cep[pictures]'`, or `pip install plotly`."
     )
+
+
+@examples(15)
+@given(case(clauses=False))
+def test_the_trends_through_each_event_are_the_oracles(drawn: Case) -> None:
+    answer = expected(drawn)
+    assume(not isinstance(answer, str) and answer.trends)
+    mine = [t for t in answer.trends if repr(t.partition) == repr(answer.trends[0].partition)]  # type: ignore[union-attr]
+    wanted = Counter(repr((plain(e.raw[drawn.options["time"]]), plain(e.raw["n"]))) for t in mine for e in t.members)
+    _, drawing = detect(drawn).plot("through", y="n").data
+    found: Counter[str] = Counter()
+    for x, y, count in zip(drawing.x, drawing.y, drawing.customdata, strict=True):
+        found[repr((plain(x), plain(y)))] += int(count)
+    assert found == wanted
+
+
+def test_through_looks_at_a_sample_of_many_and_says_so() -> None:
+    table = pa.table({"ts": range(60), "price": [float(i) for i in range(60)]})
+    trends = trellis.query("PATTERN S+ s[] WHERE s[i].price > s[i-1].price").detect(table)
+    figure = trends.plot("through", most=50)
+    assert "by a sample of 50" in figure.layout.title.text
+    shares = dict(zip(figure.data[1].x, figure.data[1].marker.color, strict=True))
+    assert (shares[0], shares[59]) == (1, 1)
+    with pytest.raises(trellis.UsageError, match="`g` is not in the partition"):
+        trends.plot("through", partition={"g": 1})
+
+
+@examples(8)
+@given(
+    st.lists(st.sampled_from("ABCD"), min_size=8, max_size=60),
+    st.sampled_from(["A a, B b", "A a, B b, C c", "D d, A a"]),
+)
+def test_the_history_holds_what_the_oracle_finds(names: list[str], steps: str) -> None:
+    table = pa.table({"ts": range(len(names)), "id": range(len(names)), "name": names})
+    query = f"PATTERN SEQ({steps}) WITHIN 9"
+    answer = oracle.run(trellis.query(query).syntax, table.to_pylist(), time="ts", type="name", event_id="id")
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Archive.build(table, Path(folder) / "a", time="ts", type="name", event_id="id", leaf=2, height=3)
+        *levels, exact = archive.plot(query, exact=True).data
+        rows = archive.find(query).to_pylist()
+    spans = [(t.members[0].raw["ts"], t.members[-1].raw["ts"]) for t in answer.trends]
+    assert sorted(pairs(exact)) == sorted(spans)
+    assert len(levels) >= 2
+    assert sorted(pairs(levels[-1])) == sorted((row["since"], row["until"]) for row in rows)
+    for level in levels:
+        assert all(any(low <= begin and end <= high for low, high in pairs(level)) for begin, end in spans)
+
+
+def pairs(drawing: Any) -> list[tuple[Any, Any]]:
+    """The two ends of each bar."""
+    return list(zip(drawing.x[::3], drawing.x[1::3], strict=True))
+
+
+def test_a_benchmark_is_drawn_as_its_file_has_it(tmp_path: Path) -> None:
+    peers = [Peer("a database", Timing(5.0, 4.0)), Limit("one pass", Timing(0.1, 0.1))]
+    lines = Figure("Lines", [], setting="events", places=[10, 20], lines={"dfs": [1.0, None], "ours": [0.1, 0.2]})
+    tables = [Table("Counts", [Row("ours", Timing(0.5, 0.4), peers=peers), Row("none")]), lines]
+    report = Report("count", "counting", tables, quick=False)
+    file = tmp_path / "count.json"
+    file.write_text(json.dumps(report.data()))
+    bars, drawn = pictures.benchmark(file)
+    assert {bar.name: list(bar.x) for bar in bars.data} == {"Trellis": [0.5], "peer": [5.0], "limit": [0.1]}
+    assert {line.name: list(line.y) for line in drawn.data} == {"dfs": [1.0, None], "ours": [0.1, 0.2]}
+    file.write_text("[]")
+    with pytest.raises(trellis.UsageError, match="is not the report of a benchmark"):
+        pictures.benchmark(file)

@@ -277,6 +277,25 @@ class Archive(ArchiveReader):
             )
         return self._answer(lambda snapshot: _exact(snapshot, pattern, params))
 
+    def plot(self, pattern: str, *, exact: bool = False, **options: Any) -> Any:
+        """Return a picture of where a pattern may have happened, from large blocks down to leaves.
+
+        Parameters
+        ----------
+        pattern
+            A query, as for `find`.
+        exact
+            Also read the events that may matter, and mark what is found.
+        options
+            Those of `find`, but for `level`.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            A row of bars for each level.
+        """
+        return provided("pictures").history(self, pattern, exact, **options)
+
 
 def _exact(snapshot: ArchiveSnapshot, pattern: str, params: Mapping[str, Any] | None) -> Exact:
     manifest, answerer = snapshot.manifest, snapshot.answerer

@@ -23,6 +23,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.target_extension import CPU, jit_registry
 
 from trellis.kernels.cache import KernelCache
+from trellis.kernels.shortcuts import quicker
 
 PATIENCE = 1.0
 """After how many seconds of compiling it is said that it is that which takes so long."""
@@ -45,7 +46,7 @@ class KernelFlags(compiler.Flags):
         return {name: value for name, value in self._values.items() if name not in self._OWN}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, KernelFlags) and self._passed_on() == other._passed_on()
+        return self is other or (isinstance(other, KernelFlags) and self._passed_on() == other._passed_on())
 
     def __hash__(self) -> int:
         return hash((self.nrt, self.error_model))
@@ -89,7 +90,7 @@ class KernelDispatcher(CPUDispatcher):
                 self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
             else:
                 self._cache_misses[sig] += 1
-                with _everything_inner(), _no_garbage(), _told_if_long():
+                with _everything_inner(), quicker(), _no_garbage(), _told_if_long():
                     found = self._compile(args, return_type, inner=False)
                 self._cache.save_overload(sig, found)
             self._inner.discard(args)

@@ -22,6 +22,7 @@ from trellis.language.bound import (
     WindowKind,
     columns_of,
 )  # fmt: skip
+from trellis.language.having import bind_having
 from trellis.language.outputs import (
     aggregate_columns,
     bind_aggregate,
@@ -68,6 +69,7 @@ def bind(
     _check_types(query.pattern, scope)
     partition = _partition(query, scope)
     conditions = tuple(_condition(c, scope) for c in query.where if not isinstance(c, s.PartitionClause))
+    having, filters = bind_having(query.having, scope)
     window = _window(query.within, scope)
     group_by = tuple(dict.fromkeys(_grouping(name, partition, scope) for name in query.group_by))
     lead = _leading_columns(query, window, partition, group_by, scope)
@@ -83,7 +85,7 @@ def bind(
     return BoundQuery(
         text=text, syntax=query, schema=schema, pattern=query.pattern, variables=variables, conditions=conditions,
         partition=partition, window=window, select=query.select, report=_report(report_mode, query),
-        having=query.having, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,
+        having=having, filters=filters, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,
         limit=query.limit, per_window=query.per_window, offset=query.offset,
         columns=tuple(columns),
         parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)), given=dict(params or {}),
@@ -196,6 +198,8 @@ def _condition(condition: s.Condition, scope: Scope) -> Condition:
 
 
 def _kind(columns: list[Column], variables: tuple[str, ...]) -> ConditionKind:
+    if any(c.function for c in columns):
+        return ConditionKind.REST
     neighbours = [c.which in (s.Which.EARLIER, s.Which.LATER) for c in columns]
     if len(variables) <= 1 and all(c.which is s.Which.EACH for c in columns):
         return ConditionKind.CONSTANT

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from lark import Token
 
@@ -23,6 +23,7 @@ from trellis.language.times import MICROS_PER_DAY, parse_timestamp
 VALUE_FUNCTIONS = (*SCALARS, "COALESCE")
 PICKS = {"NEXT": "next", "FIRST": s.Which.FIRST, "LAST": s.Which.LAST}
 AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG")
+SO_FAR = ("..i-1", "..i")
 DOUBLES = "Doubles reach from 5e-324 to 1.8e308."
 FUNCTIONS = f"Functions are {', '.join(VALUE_FUNCTIONS)}, CASE, CAST, FIRST, LAST, NEXT, COUNT, SUM, MIN, MAX and AVG."
 
@@ -78,6 +79,7 @@ class ExpressionBuilder(PatternBuilder):
 
     def contained(self, meta: Any, c: list[Any]) -> s.Node:
         operand, *items = (self.value(x) for x in c if isinstance(x, s.Node))
+        items = [_values_so_far(item) for item in items]
         return self._perhaps_not(s.Membership(operand, tuple(items), span=at(meta)), c)
 
     def between(self, meta: Any, c: list[Any]) -> s.Node:
@@ -181,9 +183,11 @@ class ExpressionBuilder(PatternBuilder):
 
     def index_prefix(self, meta: Any, c: list[Token]) -> tuple[str, int | None]:
         self._must_be_i(c[0])
-        if len(c) < 3 or c[1] != "-" or self.whole(c[2]) != 1:
-            self.fail("a prefix ends at the event before", at(meta), "Write `[..i-1]`.")
-        return "prefix", None
+        if len(c) == 1:
+            return "..i", None
+        if c[1] != "-" or self.whole(c[2]) != 1:
+            self.fail("events so far end at `s[i]` or the event before it", at(meta), "Write `[..i]` or `[..i-1]`.")
+        return "..i-1", None
 
     def _must_be_i(self, token: Token) -> None:
         if token != "i":
@@ -195,6 +199,14 @@ class ExpressionBuilder(PatternBuilder):
         if form == "nth":
             return s.Attribute(var, attr, s.Which.NTH, number, span=at(meta))
         return IndexedReference(var, attr, form, span=at(meta))
+
+    def indexed_whole(self, meta: Any, c: list[Any]) -> s.Node:
+        var, (form, number) = name_of(c[0]), c[1]
+        if form not in SO_FAR:
+            index = number if form == "nth" else form
+            what = f"`{var}[{index}]` is an event; name one of its attributes"
+            self.fail(what, at(meta), f"Write `{var}[{index}].attribute`.")
+        return IndexedReference(var, "", form, span=at(meta))
 
     def picked(self, meta: Any, c: list[Any]) -> s.Node:
         called, attr = c[0], name_of(c[1])
@@ -263,14 +275,21 @@ class ExpressionBuilder(PatternBuilder):
 
     def _aggregate(self, function: str, argument: s.Node, span: s.Span) -> s.Node:
         match argument:
-            case IndexedReference(var=var, attr=attr, form="prefix"):
-                return s.Prefix(function, var, attr, span=span)
+            case IndexedReference(var=var, attr=attr, form=form) if form in SO_FAR and (function == "COUNT") != bool(
+                attr
+            ):
+                return s.Prefix(function, var, attr or None, form == "..i", span=span)
             case IndexedReference(var=var, attr=attr, form="bare") if function != "COUNT":
                 return s.Aggregate(function, s.Attribute(var, attr, span=argument.span), span=span)
             case ExpressionName(name=name) if function == "COUNT":
                 return s.Aggregate(function, s.VariableReference(name, span=argument.span), span=span)
             case s.Length() if function in ("MIN", "MAX", "AVG"):
                 return s.Aggregate(function, argument, span=span)
+        if isinstance(argument, IndexedReference) and argument.form in SO_FAR:
+            so_far = f"{argument.var}[{argument.form}]"
+            if function == "COUNT":
+                self.fail("COUNT counts events", argument.span, f"Write `COUNT({so_far})`.")
+            self.fail(f"{function} takes an attribute", argument.span, f"Write `{function}({so_far}.attribute)`.")
         wanted = {"COUNT": "`*` or a variable", "SUM": "an attribute such as `v.price`"}
         takes = wanted.get(function, "an attribute such as `v.price`, or LENGTH")
         hint = "Write `COUNT(*)` for trends, `COUNT(v)` for events." if function == "COUNT" else None
@@ -281,16 +300,22 @@ class ExpressionBuilder(PatternBuilder):
     def conjunct(self, condition: s.Condition) -> s.Condition:
         """Resolve the references of one conjunct of WHERE, which decide each other's meaning."""
         forms: dict[str, dict[str, IndexedReference]] = {}
+        so_far: dict[str, s.Prefix] = {}
         for node in s.walk(condition):
             if isinstance(node, s.PartitionClause) and node is not condition:
                 hint = "Write `WHERE [id] AND ...`, not inside OR or NOT."
                 self.fail("a partition stands alone between ANDs", node.span, hint)
             if isinstance(node, IndexedReference):
                 forms.setdefault(node.var, {})[node.form] = node
+            if isinstance(node, s.Prefix):
+                so_far[node.var] = node
         for var, used in forms.items():
             if "next" in used and "i-1" in used:
                 what = f"`NEXT({var})` and `{var}[i-1]` are two notations for neighbours"
                 self.fail(what, used["next"].span, "Use one of them in a condition.")
+            if "next" in used and var in so_far:
+                what = f"`NEXT({var})` stands beside the events so far, which end at `{var}[i]`"
+                self.fail(what, used["next"].span, f"Write `{var}[i]` and `{var}[i-1]`.")
         return cast(s.Condition, s.rebuild(condition, lambda n: self._in_condition(n, forms)))
 
     def _in_condition(self, node: s.Node, forms: Mapping[str, Mapping[str, IndexedReference]]) -> s.Node | None:
@@ -298,9 +323,10 @@ class ExpressionBuilder(PatternBuilder):
             case s.Length():
                 hint = "Write `HAVING LENGTH >= 2`."
                 self.fail("LENGTH stands in HAVING, not in WHERE", node.span, hint)
-            case s.Aggregate(function=function):
-                hint = "Use it in RETURN, ORDER BY or AGGREGATE."
-                self.fail(f"{function} speaks of a whole trend; WHERE cannot", node.span, hint)
+            case s.Aggregate(argument=None):
+                self._of_all(node)
+            case s.Aggregate(argument=s.Length()):
+                self.fail("LENGTH stands in HAVING, not in WHERE", node.span, "Write `HAVING LENGTH >= 2`.")
             case ExpressionName():
                 return self.parameter(node)
             case IndexedReference(var=var, attr=attr, form=form):
@@ -319,13 +345,34 @@ class ExpressionBuilder(PatternBuilder):
         return s.Parameter(node.name, span=node.span)
 
     def _complete(self, node: IndexedReference) -> None:
-        if node.form == "prefix":
-            hint = f"Write `AVG({node.var}[..i-1].{node.attr})`."
-            self.fail(f"`{node.var}[..i-1]` stands inside an aggregate", node.span, hint)
+        if node.form in SO_FAR:
+            so_far = f"{node.var}[{node.form}]"
+            example = f"AVG({so_far}.{node.attr})" if node.attr else f"COUNT({so_far})"
+            self.fail(f"`{so_far}` stands inside an aggregate or IN", node.span, f"Write `{example}`.")
         if node.form.startswith("pick "):
             written = f"{node.form.removeprefix('pick ')}({node.var})"
             what = f"{written} is an event; name one of its attributes"
             self.fail(what, node.span, f"Write `{written}.attribute`.")
+
+    def of_trend(self, condition: s.Condition) -> s.Condition:
+        """Resolve the references of one conjunct of HAVING, which speaks of a whole trend."""
+        return cast(s.Condition, s.rebuild(condition, self._in_having))
+
+    def _in_having(self, node: s.Node) -> s.Node | None:
+        match node:
+            case s.PartitionClause():
+                self.fail("a partition stands in WHERE", node.span, "Write `WHERE [id]`.")
+            case s.Aggregate(argument=None | s.Length()):
+                self._of_all(node)
+            case ExpressionName():
+                return self.parameter(node)
+        return self._in_output(node)
+
+    def _of_all(self, node: s.Aggregate) -> NoReturn:
+        what = f"`{self.written(node)}` speaks of all trends; a condition of one"
+        self.fail(
+            what, node.span, "Write `COUNT(v)` for the events of a variable; `HAVING LENGTH >= 2` asks for the length."
+        )
 
     def output(self, node: s.Node) -> Any:
         """Resolve the references in RETURN, AGGREGATE and ORDER BY."""
@@ -334,6 +381,10 @@ class ExpressionBuilder(PatternBuilder):
     def _in_output(self, node: s.Node) -> s.Node | None:
         if isinstance(node, ExpressionName):
             return s.VariableReference(node.name, span=node.span)
+        if isinstance(node, s.Prefix):
+            whole = node.var if node.attr is None else f"{node.var}.{node.attr}"
+            hint = f"Write `{node.function}({whole})`." if node.function else None
+            self.fail("events so far have no meaning outside WHERE", node.span, hint)
         if not isinstance(node, IndexedReference):
             return None
         self._complete(node)
@@ -342,6 +393,13 @@ class ExpressionBuilder(PatternBuilder):
             hint = f"Write `{v}.{x}`, `FIRST({v}).{x}` or `{v}[1].{x}`."
             self.fail("neighbours have no meaning outside WHERE", node.span, hint)
         return s.Attribute(node.var, node.attr, span=node.span)
+
+
+def _values_so_far(item: Any) -> Any:
+    """Return the values so far as a list that IN takes; any other item as it is."""
+    if isinstance(item, IndexedReference) and item.form in SO_FAR and item.attr:
+        return s.Prefix("", item.var, item.attr, item.form == "..i", span=item.span)
+    return item
 
 
 def _which(form: str, used: Mapping[str, IndexedReference]) -> s.Which:

@@ -348,7 +348,7 @@ def _particular(stop: Stop) -> str | None:
     if stop.expected == {"NULL", "NOT"} or stop.expected == {"NULL"}:
         return "IS stands only before NULL and NOT NULL; compare with = and !=."
     if clause == "HAVING" and "LENGTH" in stop.expected:
-        return "HAVING filters by length: `HAVING LENGTH >= 2`."
+        return "HAVING takes a condition on a trend: `HAVING LENGTH >= 2`."
     return None
 
 

@@ -15,11 +15,10 @@ from trellis.language.bound import (
     Variable,
 )
 from trellis.language.schema import DOUBLE, INTEGER, UNKNOWN, Kind, Schema, Type, decimal, moment_type
-from trellis.language.values import Scope, bind_column, bind_value, comparable
+from trellis.language.values import ONE_VALUE, Scope, aggregated, bind_column, bind_value, comparable
 
 COUNT_TYPE = "decimal(38,0)"
 IN_OUTPUT = "RETURN, ORDER BY and AGGREGATE take arithmetic, ABS and COALESCE."
-ONE_VALUE = "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value."
 
 
 def bind_output(e: s.Expression, scope: Scope) -> Output:
@@ -77,11 +76,7 @@ def _attribute(e: s.Attribute, scope: Scope) -> Output:
 
 def _aggregate(function: str, argument: s.Attribute, scope: Scope) -> Output:
     variable = _bindable(scope.variable(argument.var, argument), argument, scope)
-    name, type_ = scope.column(variable, argument.attr, argument)
-    if function in ("SUM", "AVG") and not (type_.numeric or type_.kind is Kind.UNKNOWN):
-        scope.fail(f"{function} takes a number; `{scope.source(argument)}` is {type_.described()}", argument)
-    if type_.kind is Kind.OTHER:
-        scope.fail(f"`{scope.source(argument)}` is {type_.described()}, which {function} cannot use", argument)
+    name, type_ = aggregated(function, variable, argument.attr, argument, scope)
     result = {"SUM": type_, "AVG": DOUBLE}.get(function, type_)
     column = Column(argument.var, name, s.Which.EACH, None, type_)
     return Output(OutputKind.AGGREGATE, result, function=function, column=column, variable=argument.var)

@@ -80,12 +80,9 @@ class _QueryBuilder(ExpressionBuilder):
         return {"where": tuple(self.conjunct(t) for t in terms)}
 
     def having(self, meta: Any, c: list[Any]) -> dict[str, Any]:
-        return {"having": tuple(x for x in c if isinstance(x, s.LengthBound))}
-
-    def length_bound(self, meta: Any, c: list[Token]) -> s.LengthBound:
-        if c[1] in ("!=", "<>"):
-            self.fail("LENGTH is compared with = < <= > or >=", span_of(c[1]))
-        return s.LengthBound(str(c[1]), self._size(c[2]), span=at(meta))
+        condition = self.condition(c[0])
+        terms = condition.terms if isinstance(condition, s.Conjunction) else (condition,)
+        return {"having": tuple(self.of_trend(t) for t in terms)}
 
     def select(self, meta: Any, c: list[Token]) -> dict[str, Any]:
         return {"select": s.Select(c[0].lower())}

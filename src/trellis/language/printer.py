@@ -24,13 +24,9 @@ def to_query_text(query: s.QuerySyntax) -> str:
     """Return the query as text, a clause a line."""
     lines = [f"PATTERN {pattern_text(query.pattern)}"]
     if query.where:
-        alone = len(query.where) == 1
-        terms = ((c, condition_text(c)) for c in query.where)
-        lines.append("WHERE " + "\n  AND ".join(
-            t if alone or not isinstance(c, s.Disjunction) else f"({t})" for c, t in terms
-        ))  # fmt: skip
+        lines.append("WHERE " + _conjuncts(query.where, "\n  AND "))
     if query.having:
-        lines.append("HAVING " + " AND ".join(f"LENGTH {b.op} {b.value}" for b in query.having))
+        lines.append("HAVING " + _conjuncts(query.having, " AND "))
     if query.select is not s.Select.ANY:
         lines.append(f"SELECT {query.select}")
     if query.report is not s.Report.UNEXTENDABLE:
@@ -40,6 +36,13 @@ def to_query_text(query: s.QuerySyntax) -> str:
         lines.append(f"WITHIN {value_text(query.within.size)}{slide}")
     lines += _output_lines(query)
     return "\n".join(lines)
+
+
+def _conjuncts(conditions: Sequence[s.Condition], between: str) -> str:
+    """Return conditions that all hold; one of OR in parentheses, unless it is alone."""
+    terms = ((c, condition_text(c)) for c in conditions)
+    alone = len(conditions) == 1
+    return between.join(text if alone or not isinstance(c, s.Disjunction) else f"({text})" for c, text in terms)
 
 
 def _output_lines(query: s.QuerySyntax) -> list[str]:
@@ -175,8 +178,11 @@ def value_text(e: s.Expression, earlier: frozenset[str] = frozenset(), least: in
     match e:
         case s.Attribute():
             return _attribute(e, earlier)
-        case s.Prefix(function=function, var=var, attr=attr):
-            return f"{function}({name_text(var)}[..i-1].{_after_dot(attr)})"
+        case s.Prefix(function=function, var=var, attr=attr, inclusive=inclusive):
+            so_far = (
+                f"{name_text(var)}[{'..i' if inclusive else '..i-1'}]{'' if attr is None else f'.{_after_dot(attr)}'}"
+            )
+            return f"{function}({so_far})" if function else so_far
         case s.VariableReference(var=name) | s.Parameter(name=name):
             return name_text(name)
         case s.Integer(value=number):

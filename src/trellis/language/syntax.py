@@ -156,6 +156,9 @@ class Which(StrEnum):
     FIRST = "first"  # FIRST(v).x
     LAST = "last"  # LAST(v).x
     NTH = "nth"  # v[k].x, k from 1
+    WHOLE = "whole"  # SUM(v.x): all events of the variable
+    BEFORE = "before"  # SUM(s[..i-1].x): the events before s[i]
+    UPTO = "upto"  # SUM(s[..i].x): the events up to s[i]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +173,16 @@ class Attribute(Node):
 
 @dataclass(frozen=True, slots=True)
 class Prefix(Node):
-    """Reserved: an aggregate over the events so far, `AVG(s[..i-1].price)`."""
+    """An aggregate over the events so far: `AVG(s[..i-1].price)`, `COUNT(s[..i])`.
+
+    `function` is empty for the list of their values, which stands in `IN (...)`; `attr` is None for COUNT; `inclusive`
+    tells `[..i]` from `[..i-1]`.
+    """
 
     function: str
     var: str
-    attr: str
+    attr: str | None
+    inclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,14 +432,6 @@ class Report(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LengthBound(Node):
-    """One `LENGTH cmp n` of HAVING."""
-
-    op: str
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
 class WithinClause(Node):
     """`WITHIN size [SLIDE slide]`; each an Integer, Real, Duration or Parameter."""
 
@@ -459,13 +459,13 @@ class Sort(Node):
 class QuerySyntax(Node):
     """A whole query.
 
-    `where` is the list of conjuncts, split at AND. At most one of `returns` and `aggregates` is not empty. In
-    `order_by` a name that RETURN gives with AS has been replaced by what it stands for.
+    `where` and `having` are lists of conjuncts, split at AND. At most one of `returns` and `aggregates` is not empty.
+    In `order_by` a name that RETURN gives with AS has been replaced by what it stands for.
     """
 
     pattern: Pattern
     where: tuple[Condition, ...] = ()
-    having: tuple[LengthBound, ...] = ()
+    having: tuple[Condition, ...] = ()
     select: Select = Select.ANY
     report: Report = Report.UNEXTENDABLE
     within: WithinClause | None = None

@@ -20,6 +20,7 @@ from trellis.plan.join import fixed_join, join_texts, least_bound
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
 from trellis.plan.positions import position_graph
+from trellis.plan.registers import check_so_far
 from trellis.plan.relation import cost_text, index_text, relation_of
 from trellis.plan.sequence import depth_of_walk, fixed_sequence, sequence_texts
 from trellis.plan.settings import AlgorithmSettings
@@ -54,6 +55,7 @@ def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: AlgorithmSetti
     constant, adjacent = by_kind[ConditionKind.CONSTANT], by_kind[ConditionKind.ADJACENT]
     other = by_kind[ConditionKind.ACROSS] + by_kind[ConditionKind.REST]
     automaton = build_automaton(bound.pattern)
+    check_so_far(bound, automaton)
     plan = Plan(
         bound=bound,
         automaton=automaton,
@@ -139,7 +141,7 @@ def _refuse_named(plan: Plan, algorithm: str) -> UsageError | None:
         why = f"takes SELECT {Select.ANY} only"
     elif bound.window.kind is WindowKind.SPAN:
         why = "works on windows, and WITHIN without SLIDE is a span"
-    elif bound.having:
+    elif bound.having or bound.filters:
         why = "takes no HAVING"
     elif bound.report not in named.reports:
         modes = " or ".join(str(mode) for mode in Report if mode in named.reports)

@@ -46,7 +46,7 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         },
         "select": {"policy": str(bound.select), "meaning": MEANING[bound.select]},
         "report": {"mode": str(bound.report), "meaning": MEANING[bound.report]},
-        "having": [f"LENGTH {b.op} {b.value}" for b in bound.having],
+        "having": [f"LENGTH {b.op} {b.value}" for b in bound.having] + [c.text for c in bound.filters],
         "windows": _window_data(bound),
         "stream": _stream_data(bound),
         "identity": _identity_data(bound),

@@ -1,4 +1,4 @@
-"""Pictures of results by plotly: timeline, graph, counts, funnel and plan."""
+"""Pictures of results by plotly: timeline, graph, counts, funnel and plan; others have files of their own."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import pyarrow as pa
 
 from trellis.errors import UsageError, did_you_mean
 from trellis.language.printer import pattern_text
+from trellis.report.benchmark import benchmark
+from trellis.report.history import history
+from trellis.report.parts import MOST_EVENTS, check_column, measure_of
 from trellis.report.style import BAND, COLOURS, QUIET, plotly, styled
+from trellis.report.through import through
 from trellis.results.display import about, exact_values, number, python_values, value_text
 from trellis.results.trend import Trend
 
-KINDS = ("timeline", "graph", "counts", "funnel")
-MOST_EVENTS = 5000  # of a partition that a timeline shows
+KINDS = ("timeline", "graph", "counts", "through", "funnel")
 FEW = 5  # trends that are drawn unless others are chosen
+__all__ = ["benchmark", "counts", "funnel", "graph", "history", "plan", "plot_results", "through", "timeline"]
 
 
 def plot_results(results: Any, kind: str = "timeline", **options: Any) -> Any:
@@ -25,12 +29,18 @@ def plot_results(results: Any, kind: str = "timeline", **options: Any) -> Any:
     results
         The results.
     kind
-        `timeline`, `graph`, `counts` or `funnel`.
+        `timeline`, `graph`, `counts`, `through` or `funnel`.
     options
         Of a timeline: `trends`, those to draw, and `y`, an attribute. Of a graph: `trends`, `source` and `target`,
-        attributes.
+        attributes. Of through: `partition`, and `y`.
     """
-    makers: dict[str, Any] = {"timeline": timeline, "graph": graph, "counts": counts, "funnel": funnel}
+    makers: dict[str, Any] = {
+        "timeline": timeline,
+        "graph": graph,
+        "counts": counts,
+        "through": through,
+        "funnel": funnel,
+    }
     if kind not in makers:
         hint = did_you_mean(kind, KINDS, f"Pictures are {', '.join(KINDS)}.")
         raise UsageError(f"there is no picture `{kind}`", hint)
@@ -60,7 +70,7 @@ def timeline(results: Any, trends: Any = None, y: str | None = None) -> Any:
     if not drawn:
         return styled(figure, "no trends", time, name)
     events = results.partition_events(drawn[0].partition, MOST_EVENTS)
-    _check_column(events, name)
+    check_column(events, name)
     figure.add_trace(
         go.Scatter(
             x=python_values(events[time]),
@@ -101,23 +111,6 @@ def _drawn(results: Any, trends: Any) -> list[Trend]:
     return given
 
 
-def measure_of(results: Any) -> str:
-    """Return the attribute that is worth drawing: the first number that conditions compare, or any number."""
-    from trellis.language.bound import columns_of
-
-    bound = results.plan.bound
-    compared = [c.name for condition in bound.conditions for c in columns_of(condition.value) if c.type.numeric]
-    numbers = [n for table in bound.schema.tables for n, type_ in table.columns.items() if type_.numeric]
-    usual = [n for n in (*compared, *numbers) if n not in (bound.schema.time, bound.schema.event_id)]
-    return next(iter(usual), bound.schema.time)
-
-
-def _check_column(events: pa.Table, name: str) -> None:
-    if name not in events.column_names:
-        known = f"Columns are {', '.join(events.column_names)}."
-        raise UsageError(f"the events have no column `{name}`", did_you_mean(name, events.column_names, known))
-
-
 # --- A trend as a path ------------------------------------------------------------------------------------------
 
 
@@ -141,7 +134,7 @@ def graph(results: Any, source: str, target: str, trends: Any = None, label: str
     for trend in drawn:
         rows = trend.to_arrow()
         for name in (source, target):
-            _check_column(rows, name)
+            check_column(rows, name)
         times = map(value_text, python_values(rows[results.plan.bound.schema.time]))
         labels = [value_text(v) for v in python_values(rows[label])] if label is not None else [""] * len(trend)
         ends = zip(python_values(rows[source]), python_values(rows[target]), times, labels, strict=True)
@@ -263,7 +256,7 @@ def plan(data: dict[str, Any]) -> Any:
             marker={"size": 30, "color": colours},
         )
     )
-    styled(figure, f"{data['pattern']['text']} — {data['operator']['name']}: {data['operator']['because']}")
+    styled(figure, f"{data['pattern']['text']}<br>{data['operator']['name']}: {data['operator']['because']}")
     figure.update_xaxes(visible=False)
     figure.update_yaxes(visible=False, range=[-0.6, 0.8])
     return figure

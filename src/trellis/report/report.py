@@ -19,7 +19,7 @@ from trellis.errors import UsageError
 from trellis.events.columns.types import from_arrow, plain_value
 from trellis.language.printer import to_query_text
 from trellis.report.page import page_text
-from trellis.report.pictures import measure_of
+from trellis.report.parts import measure_of
 from trellis.results.display import ShownColumns, html_table, python_values, value_text
 from trellis.results.named import lead_rows
 from trellis.results.rows import lead_schema

@@ -226,10 +226,10 @@ def _survey(kinds: DataFrame, time: str | None) -> tuple[dict[str, _TextKinds], 
     return found, {name: row[f"first{i}"] for i, name in enumerate(others)}
 
 
-def _warn_of_zones(found: dict[str, _TextKinds], time: str | None) -> None:
+def _warn_of_zones(columns: dict[str, _TextKinds], time: str | None) -> None:
     """Warn of a time column in which some texts tell a zone and some do not."""
-    for name in [name for name in found if name in (TIME_NAMES if time is None else (time,))]:
-        kinds = found[name]
+    for name in [name for name in columns if name in (TIME_NAMES if time is None else (time,))]:
+        kinds = columns[name]
         is_time = text_type(kinds.seen) == "timestamp" or kinds.majority() == "timestamp"
         if is_time and kinds.seen & Looks.ZONED and kinds.seen & Looks.UNZONED:
             warnings.warn(f"in the column `{name}` some times have a zone; the others are taken as UTC", stacklevel=2)
@@ -412,12 +412,12 @@ def _csv_frame(job: _Job, headers: Sequence[list[str]], multi_line: bool, *, che
     alike: dict[tuple[str, ...], list[str]] = {}  # by the delimiter and the names
     for source, header in zip(job.sources, headers, strict=True):
         alike.setdefault((delimiter_of(source), *header), []).append(_spark_path(source))
-    frames = [_csv_part(job, told, files, multi_line, checked) for told, files in alike.items()]
+    frames = [_csv_part(job, layout, files, multi_line, checked) for layout, files in alike.items()]
     return reduce(DataFrame.unionByName, frames)
 
 
-def _csv_part(job: _Job, told: Sequence[str], files: list[str], multi_line: bool, checked: bool) -> DataFrame:
-    delimiter, *names = told
+def _csv_part(job: _Job, layout: Sequence[str], files: list[str], multi_line: bool, checked: bool) -> DataFrame:
+    delimiter, *names = layout
     schema = t.StructType([t.StructField(n, t.StringType()) for n in (*names, *([_CORRUPT] if checked else []))])
     reader = job.spark.read.schema(schema).options(
         header=True, sep=delimiter, multiLine=multi_line, escape='"', encoding="UTF-8",

@@ -125,10 +125,10 @@ def _inferred(
             f"the columns of the events are not known: {directory} has no files that tell them",
             "Give them with --schema 'ts TIMESTAMP, id BIGINT, price DOUBLE'.",
         )
-    told = partial(read, session, directory, input_format=input_format, text_columns=text_columns, commas=False)
-    frame = told(time=time)
+    tables = partial(read, session, directory, input_format=input_format, text_columns=text_columns, commas=False)
+    frame = tables(time=time)
     if time is None:
         chosen = choose_time(frame.columns, None)
         if chosen in frame.columns and isinstance(frame.schema[chosen].dataType, t.StringType):
-            frame = told(time=chosen)
+            frame = tables(time=chosen)
     return frame.schema

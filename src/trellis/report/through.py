@@ -1,0 +1,136 @@
+"""The picture `through`: each event of a partition, by the share of trends that pass through it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from trellis.arguments import whole_number
+from trellis.errors import UsageError, did_you_mean
+from trellis.operators.trends.unrank import sampled_ranks
+from trellis.report.parts import MOST_EVENTS, check_column, measure_of
+from trellis.report.style import QUIET, plotly, styled
+from trellis.results.display import exact_values, number, python_values, value_text
+from trellis.results.named import lead_rows
+from trellis.results.rows import lead_schema
+from trellis.results.trend import IDS
+
+MOST_TRENDS = 10_000
+LARGEST = 26  # pixels of the event through which most trends pass
+
+
+@dataclass(frozen=True)
+class Passing:
+    """The events of a partition that trends pass through.
+
+    Parameters
+    ----------
+    events
+        One row an event.
+    counts
+        The trends through each of them, of those that were looked at.
+    looked_at
+        How many trends were looked at.
+    total
+        How many trends the partition has, in all windows.
+    """
+
+    events: pa.Table
+    counts: list[int]
+    looked_at: int
+    total: int
+
+
+def passing(results: Any, partition: Mapping[str, Any] | None, most: int, seed: int = 0) -> Passing | None:
+    """Return the events that the trends of a partition pass through; None where it has no trend.
+
+    All trends are looked at where there are no more than `most`, else a sample of so many.
+    """
+    bound = results.plan.bound
+    names = [name for name, _ in bound.partition]
+    counts = results.counts().to_arrow()
+    if not counts.num_rows:
+        return None
+    lead = [field.name for field in lead_schema(bound)]
+    rows = lead_rows(counts.select(lead)) if lead else [{}] * counts.num_rows
+    shown = [dict(zip(names, row, strict=True)) for row in zip(*(python_values(counts[n]) for n in names), strict=True)]
+    shown = shown or [{}] * len(rows)
+    wanted = shown[0] if partition is None else dict(partition)
+    for name in wanted:
+        if name not in names:
+            raise UsageError(f"`{name}` is not in the partition of the query", did_you_mean(name, names, None))
+    mine = [place for place, row in enumerate(shown) if all(repr(row[n]) == repr(v) for n, v in wanted.items())]
+    sizes = [exact_values(counts, "count")[place] for place in mine]
+    if not sizes:
+        return None
+    total = sum(sizes)
+    picks = (
+        {place: list(range(size)) for place, size in enumerate(sizes)}
+        if total <= most
+        else sampled_ranks(sizes, most, seed)
+    )
+    found = results.picked_events({results.group_of(rows[mine[place]]): list(ranks) for place, ranks in picks.items()})
+    first: dict[str, int] = {}
+    through: list[int] = []
+    order: list[int] = []
+    for row, name in enumerate(map(repr, python_values(found[IDS]))):
+        if name not in first:
+            first[name] = len(through)
+            through.append(0)
+            order.append(row)
+        through[first[name]] += 1
+    return Passing(found.take(pa.array(order, pa.int64())), through, min(total, most), total)
+
+
+def through(
+    results: Any, partition: Mapping[str, Any] | None = None, y: str | None = None, most: int = MOST_TRENDS
+) -> Any:
+    """Return the events of a partition over time, each sized and coloured by the share of trends through it.
+
+    Parameters
+    ----------
+    results
+        The results.
+    partition
+        The partition; by default the first one that has a trend.
+    y
+        The attribute that is drawn upwards; by default the first number that the conditions compare.
+    most
+        How many trends are looked at; of more, a sample of so many, and the title says so.
+    """
+    go = plotly()
+    name, time = y or measure_of(results), results.plan.bound.schema.time
+    found = passing(results, partition, whole_number(most, "the number of trends"))
+    figure = go.Figure()
+    if found is None:
+        return styled(figure, "no trends", time, name)
+    check_column(found.events, name)
+    values = {n: python_values(found.events[n])[0] for n, _ in results.plan.bound.partition}
+    around = results.partition_events(values, MOST_EVENTS)
+    figure.add_trace(
+        go.Scatter(
+            x=python_values(around[time]), y=python_values(around[name]), mode="markers", name="events",
+            marker={"color": QUIET, "size": 5},
+        )
+    )  # fmt: skip
+    shares = [count / found.looked_at for count in found.counts]
+    labels = [
+        f"{value_text(event)}: {number(count)} of {number(found.looked_at)}"
+        for event, count in zip(python_values(found.events[IDS]), found.counts, strict=True)
+    ]
+    figure.add_trace(
+        go.Scatter(
+            x=python_values(found.events[time]), y=python_values(found.events[name]), mode="markers",
+            name="share of trends", text=labels, customdata=found.counts, hovertemplate="%{text}<extra></extra>",
+            marker={
+                "color": shares, "colorscale": "Cividis", "cmin": 0, "colorbar": {"title": "share"},
+                "size": [6 + (LARGEST - 6) * (share / max(shares)) ** 0.5 for share in shares],
+            },
+        )
+    )  # fmt: skip
+    sample = "" if found.looked_at == found.total else f", by a sample of {number(found.looked_at)}"
+    where = "".join(f"{n} {value_text(v)}, " for n, v in values.items())
+    return styled(figure, f"{where}trends through each event, of {number(found.total)}{sample}", time, name)

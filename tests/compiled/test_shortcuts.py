@@ -1,0 +1,64 @@
+"""Shortcuts of Numba's compiler: they give way to what was there, and the code that they make is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core import ir, postproc, types
+
+from trellis.kernels import jit, shortcuts
+
+
+def weigh(values: Any, least: Any, places: Any) -> Any:
+    """Use operators on several types, a tuple, a branch and an array that grows."""
+    total, chosen = 0.0, np.zeros(2, np.int64)
+    for place in range(values.shape[0]):
+        if values[place] >= least:
+            total += values[place] * 2
+            chosen[place % 2] += places[place][1] - places[place][0]
+    return total, chosen
+
+
+@contextmanager
+def nothing() -> Iterator[None]:
+    """Leave Numba as it is."""
+    yield
+
+
+def test_the_code_is_that_which_numba_makes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = np.arange(6.0), 2, ((1, 2),) * 6
+    with_shortcuts = jit.njit(weigh)
+    assert with_shortcuts(*arguments)[0] == 28.0
+    monkeypatch.setattr(jit, "quicker", nothing)
+    alone = jit.njit(weigh)
+    assert alone(*arguments)[1].tolist() == with_shortcuts(*arguments)[1].tolist() == [2, 2]
+    (first,), (second,) = with_shortcuts.inspect_asm().values(), alone.inspect_asm().values()
+    assert _instructions(first) == _instructions(second)
+
+
+def _instructions(assembly: str) -> list[str]:
+    """Return the instructions without their operands, which have numbers that grow in a process."""
+    return [line.split()[0] for line in assembly.splitlines() if line.startswith("\t") and not line.startswith("\t.")]
+
+
+def test_numba_is_left_as_it_was() -> None:
+    before = _methods()
+    with suppress(ZeroDivisionError), shortcuts.quicker():
+        assert before != _methods()
+        raise ZeroDivisionError
+    assert before == _methods()
+
+
+def _methods() -> tuple[object, ...]:
+    return types.BaseFunction.get_call_type, ir.Inst._rec_list_vars, postproc.PostProcessor.run
+
+
+def test_other_versions_of_numba_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shortcuts, "_KNOWN", False)
+    before = types.BaseFunction.get_call_type
+    with shortcuts.quicker():
+        assert types.BaseFunction.get_call_type is before
