@@ -54,7 +54,7 @@ class Operator:
         raise NotImplementedError(f"{type(self).__name__} does not say what to do with an event: write `on_event`")
 
     def on_time(self, time: Any, key: Any) -> Rows:
-        """Give what a moment leads to that was asked for with `call_at`, or that the splitter's `every` names."""
+        """Take a call that was asked for with `call_at`, or that the splitter wants `every` so often; give results."""
         raise NotImplementedError(f"{type(self).__name__} does not say what to do at a time: write `on_time`")
 
     def call_at(self, time: Any, key: Any = None) -> None:
