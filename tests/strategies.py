@@ -21,7 +21,7 @@ import datetime as dt
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -378,16 +378,27 @@ def _one_value(var: str, kleene: bool = True) -> st.SearchStrategy[s.Expression]
                 st.builds(s.Attribute, st.just(var), st.sampled_from("xyd"), st.just(Which.FIRST)),
             ),
         ),
+        st.sampled_from("xy").map(lambda attr: s.Call("ROUND", (s.Aggregate("AVG", s.Attribute(var, attr)),))),
+        st.builds(_long_or_first, st.just(var), st.sampled_from(["k", "x"]), st.integers(1, 3)),
     )
+
+
+def _long_or_first(var: str, attr: str, length: int) -> s.Expression:
+    """A CASE of a trend: NULL for long ones, else an attribute of the first event."""
+    short = s.Comparison("<=", s.Length(), s.Integer(length))
+    return s.Case((short,), (s.Attribute(var, attr, Which.FIRST),))
 
 
 def _named(expressions: Sequence[s.Expression]) -> tuple[s.Item, ...]:
     """Name what has no name of its own, and every other item."""
     items = []
     for i, expression in enumerate(expressions):
-        nameless = isinstance(expression, (s.Arithmetic, s.Length)) or (
+        nameless = isinstance(expression, (s.Arithmetic, s.Length, s.Call, s.Case)) or (
             isinstance(expression, s.Attribute) and expression.which is Which.NTH
         )
+        if isinstance(expression, s.Aggregate):
+            plain = isinstance(expression.argument, s.Length | s.VariableReference | None)
+            nameless = not plain and getattr(expression.argument, "which", None) is not Which.EACH
         items.append(s.Item(expression, f"item{i}" if nameless or i % 2 else None))
     return tuple(items)
 
@@ -403,18 +414,36 @@ def returns(draw: Any, var: str, kleene: bool = True) -> tuple[s.Item, ...]:
 
 
 @st.composite
-def aggregates(draw: Any, var: str) -> tuple[s.Item, ...]:
+def aggregates(draw: Any, var: str, kleene: bool = True) -> tuple[s.Item, ...]:
     """Draw the items of AGGREGATE."""
     numbers = st.sampled_from("xyndy").map(lambda attr: s.Attribute(var, attr))
     comparable = st.sampled_from("xydkb").map(lambda attr: s.Attribute(var, attr))
     item = st.one_of(
         st.just(s.Aggregate("COUNT", None)),
         st.just(s.Aggregate("COUNT", s.VariableReference(var))),
-        st.builds(s.Aggregate, st.sampled_from(["MIN", "MAX", "AVG"]), st.just(s.Length())),
+        st.builds(s.Aggregate, st.sampled_from(["SUM", "MIN", "MAX", "AVG"]), st.just(s.Length())),
         st.builds(s.Aggregate, st.sampled_from(["SUM", "AVG"]), numbers),
         st.builds(s.Aggregate, st.sampled_from(["MIN", "MAX"]), comparable),
+        st.builds(s.Aggregate, st.sampled_from(["SUM", "MIN", "AVG"]), _of_event(var)),
+        st.builds(s.Aggregate, st.sampled_from(["SUM", "MAX", "AVG"]), _of_trend(var, kleene)),
     )
     return _named(draw(st.lists(item, min_size=1, max_size=4, unique=True)))
+
+
+def _of_event(var: str) -> st.SearchStrategy[s.Expression]:
+    """Draw arithmetic over attributes of one event."""
+    attr = st.sampled_from("xy").map(lambda name: s.Attribute(var, name))
+    return st.builds(s.Arithmetic, st.sampled_from("+-*/"), attr, st.one_of(attr, st.integers(1, 3).map(s.Integer)))
+
+
+def _of_trend(var: str, kleene: bool) -> st.SearchStrategy[s.Expression]:
+    """Draw a number that a whole trend has."""
+    first, last = (Which.FIRST, Which.LAST) if kleene else (Which.EACH, Which.EACH)
+    attr = st.sampled_from("xy")
+    gain = attr.map(lambda x: s.Arithmetic("-", s.Attribute(var, x, last), s.Attribute(var, x, first)))
+    per_event = attr.map(lambda x: s.Arithmetic("/", s.Attribute(var, x, first), s.Length()))
+    mean = attr.map(lambda x: s.Aggregate("AVG", s.Attribute(var, x)))
+    return st.one_of(gain, per_event, mean)
 
 
 @st.composite
@@ -431,8 +460,11 @@ def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) 
     if shape == 1:
         clauses["returns"] = draw(returns(var, kleene))
     if shape == 2:
-        clauses["aggregates"] = draw(aggregates(var))
-        if partition:
+        clauses["aggregates"] = draw(aggregates(var, kleene))
+        if draw(st.integers(0, 2)) == 0:
+            clauses["per_event"] = s.PerEvent(draw(st.sampled_from([None, var])))
+            clauses["aggregates"] += (s.Item(s.Share()),)
+        elif partition:
             kept = draw(st.lists(st.sampled_from(list(partition)), unique=True))
             clauses["group_by"] = tuple(map(s.Name, kept))
     elif draw(st.booleans()):
@@ -440,6 +472,8 @@ def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) 
         clauses["limit"] = draw(st.one_of(st.none(), st.integers(0, 4)))
         clauses["per_window"] = clauses["limit"] is not None and draw(st.booleans())
         clauses["offset"] = draw(st.integers(0, 2))
+        if clauses["limit"] is not None and draw(st.integers(0, 2)) == 0:
+            clauses["limit_per"] = tuple(draw(st.lists(_one_value(var, kleene), min_size=1, max_size=2)))
     return clauses
 
 
@@ -937,3 +971,14 @@ def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
         **draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene))),
     )
     return Case(query, table.rows, table.options, table.schema)
+
+
+@st.composite
+def skipping_case(draw: Any) -> Case:
+    """Draw a query of one Kleene variable, or of a fixed sequence, with AFTER MATCH."""
+    drawn = draw(st.one_of(case(most=8), sequence_case(most=7)))
+    skips = list(s.Skip) if isinstance(drawn.query.pattern, s.Kleene) else [s.Skip.PAST_LAST, s.Skip.TO_NEXT]
+    skip = draw(st.sampled_from(skips))
+    after = s.AfterMatch(skip, "s" if skip in (s.Skip.TO_FIRST, s.Skip.TO_LAST) else None)
+    order = draw(st.sampled_from([(), (s.Sort(s.Length(), True),), (s.Sort(s.Length()),)]))
+    return replace(drawn, query=replace(drawn.query, after_match=after, order_by=order))

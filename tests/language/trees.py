@@ -185,13 +185,16 @@ class Drawer:
         return self.value(2, leaf)
 
     def aggregate(self) -> s.Expression:
-        match self.one(["*", "v", "length", "attribute"]):
+        match self.one(["*", "v", "length", "attribute", "value"]):
             case "*":
                 return s.Aggregate("COUNT", None)
             case "v":
                 return s.Aggregate("COUNT", s.VariableReference(self.name()))
             case "length":
-                return s.Aggregate(self.one(["MIN", "MAX", "AVG"]), s.Length())
+                return s.Aggregate(self.one(["SUM", "MIN", "MAX", "AVG"]), s.Length())
+            case "value":
+                gain = s.Arithmetic(self.one("+-*"), s.Attribute(self.name(), self.name()), self.literal())
+                return s.Aggregate(self.one(["SUM", "MIN"]), gain)
         return s.Aggregate(self.one(["SUM", "MIN", "MAX", "AVG"]), s.Attribute(self.name(), self.name()))
 
     def items(self) -> tuple[s.Item, ...]:
@@ -231,6 +234,7 @@ class Drawer:
         kind = self.one(["plain", "return", "aggregate"])
         returns = self.items() if kind == "return" else ()
         limit = self.one([None, *WHOLE[:-1]])
+        per_event = s.PerEvent(self.one([None, self.name()])) if kind == "aggregate" and self.one([0, 1]) else None
         return s.QuerySyntax(
             pattern=self.pattern(2),
             where=self.where(),
@@ -240,12 +244,19 @@ class Drawer:
             within=self.perhaps(lambda: s.WithinClause(self.duration(), self.perhaps(self.duration, None)), None),
             returns=returns,
             aggregates=self.items() if kind == "aggregate" else (),
-            group_by=self.names(0) if kind == "aggregate" else (),
+            group_by=self.names(0) if kind == "aggregate" and per_event is None else (),
             order_by=self.keys(returns),
             limit=limit,
             per_window=limit is not None and self.one([False, True]),
             offset=self.one(WHOLE[:-1]),
+            limit_per=tuple(k.expression for k in self.keys(returns)) if limit is not None else (),
+            after_match=self.perhaps(self.after_match, None),
+            per_event=per_event,
         )
+
+    def after_match(self) -> s.AfterMatch:
+        skip = self.one(list(s.Skip))
+        return s.AfterMatch(skip, self.name() if skip in (s.Skip.TO_FIRST, s.Skip.TO_LAST) else None)
 
 
 @st.composite

@@ -23,7 +23,7 @@ from .aggregates import aggregate_rows
 from .conditions import Conjunct, compile_condition, compile_conjunct
 from .events import Event, Input, OracleError, Rows, Schema, read
 from .matching import Matcher
-from .output import Setting, Trend, make_trend, rows, trend_leaf
+from .output import Setting, Trend, make_trend, rows, skipped, trend_leaf
 from .report import ranked, reported
 from .structure import absents, leaves, untyped, variables
 from .values import OracleOverflow
@@ -90,7 +90,7 @@ def run(
         found = Matcher(pattern, conjuncts, world.events, query.select, span).trends()
         results = ranked(reported(found, mode), names)
         candidates = (make_trend(world.window, world.partition, 0, pairs) for pairs in results)
-        kept = [trend for trend in candidates if all(test(trend) for test in having)]
+        kept = skipped([trend for trend in candidates if all(test(trend) for test in having)], setting)
         trends += [replace(trend, rank=rank) for rank, trend in enumerate(kept)]
         if kept:
             counts.append((world.window, world.partition, len(kept)))

@@ -67,6 +67,14 @@ def like(value: str | None, pattern: str | None) -> bool | None:
 # --- Conditions -------------------------------------------------------------------------------------------
 
 
+def _listed(item: syntax.Node, params: Mapping[str, Any]) -> list[syntax.Node]:
+    """Give the values that an item of IN stands for: those of a parameter that is a list, one by one."""
+    value = params.get(item.name) if isinstance(item, syntax.Parameter) else None
+    if not isinstance(value, list):
+        return [item]
+    return [{str: syntax.String, int: syntax.Integer}[type(one)](one) for one in value]
+
+
 def compile_condition(node: syntax.Node, leaf: Leaf, params: Mapping[str, Any]) -> Test:
     """Make a condition ready to be tested."""
 
@@ -80,7 +88,8 @@ def compile_condition(node: syntax.Node, leaf: Leaf, params: Mapping[str, Any]) 
         case syntax.Comparison(op, left, right):
             return _comparison(op, expression(left), expression(right))
         case syntax.Membership(operand, items):
-            tests = [_contained(expression(operand), item, expression(item)) for item in items]
+            listed = [one for item in items for one in _listed(item, params)]
+            tests = [_contained(expression(operand), item, expression(item)) for item in listed]
             return lambda at: either([test(at) for test in tests])
         case syntax.RangeTest(operand, low, high):
             tests = [

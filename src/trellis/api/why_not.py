@@ -117,7 +117,7 @@ class _Case:
         """Return the plan of the query with other clauses, and with nothing about its output."""
         plain: dict[str, Any] = {
             "having": (), "returns": (), "aggregates": (), "group_by": (), "order_by": (), "limit": None,
-            "per_window": False, "offset": 0,
+            "per_window": False, "offset": 0, "limit_per": (), "per_event": None, "after_match": None,
         }  # fmt: skip
         syntax = replace(self.bound.syntax, **plain, **changes)
         report = None if "report" in changes else str(self.bound.report)

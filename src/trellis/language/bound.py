@@ -178,8 +178,10 @@ class OutputKind(StrEnum):
 class Output:
     """An item of RETURN, ORDER BY or AGGREGATE, resolved.
 
-    `function` is SUM, MIN, MAX, AVG or COUNT for an aggregate, the operation for an expression; `column` the
-    attribute it reads; `arguments` the operands of an expression.
+    `function` is SUM, MIN, MAX, AVG, COUNT or SHARE for an aggregate, the operation for an expression; `column` the
+    attribute it reads; `arguments` the operands of an expression, or the one value of a trend that is aggregated.
+    `value` is an expression whose columns `_0`, `_1`, ... are the arguments, or, of an aggregate, the value of each
+    event that `column` names.
     """
 
     kind: OutputKind
@@ -190,6 +192,7 @@ class Output:
     variable: str | None = None
     constant: Constant | None = None
     arguments: tuple[Output, ...] = ()
+    value: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +240,19 @@ class BoundQuery:
     columns: tuple[OutputColumn, ...]
     parameters: tuple[tuple[str, str], ...]
     given: Mapping[str, Any]
+    limit_per: tuple[Output, ...] = ()
+    per_event: s.PerEvent | None = None
+    after_match: s.AfterMatch | None = None
+
+    @property
+    def arranged(self) -> bool:
+        """Whether rows get another order than that of ranks, or are left out by their values."""
+        return bool(self.order_by or self.limit_per)
+
+    @property
+    def arranging(self) -> tuple[Output, ...]:
+        """The values by which rows are arranged: the keys of ORDER BY, then the items of LIMIT PER."""
+        return (*(ordering.output for ordering in self.order_by), *self.limit_per)
 
     @property
     def fixed(self) -> bool:

@@ -21,15 +21,17 @@ from trellis.language.printer import KEYWORDS
 from trellis.language.times import MICROS_PER_DAY, parse_timestamp
 
 VALUE_FUNCTIONS = (*SCALARS, "COALESCE")
-PICKS = {"NEXT": "next", "FIRST": s.Which.FIRST, "LAST": s.Which.LAST}
+PICKS = {"NEXT": "next", "PREV": "i-1", "FIRST": s.Which.FIRST, "LAST": s.Which.LAST}
 AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG")
 SO_FAR = ("..i-1", "..i")
 DOUBLES = "Doubles reach from 5e-324 to 1.8e308."
-FUNCTIONS = f"Functions are {', '.join(VALUE_FUNCTIONS)}, CASE, CAST, FIRST, LAST, NEXT, COUNT, SUM, MIN, MAX and AVG."
+FUNCTIONS = (
+    f"Functions are {', '.join(VALUE_FUNCTIONS)}, CASE, CAST, FIRST, LAST, NEXT, PREV, COUNT, SUM, MIN, MAX and AVG."
+)
 
 _BEFORE = "`s[i-1].x` is the event before `s[i].x`: write `s[i].x > s[i-1].x`."
 ELSEWHERE = {
-    "PREV": _BEFORE, "PREVIOUS": _BEFORE, "LAG": _BEFORE,
+    "PREVIOUS": _BEFORE, "LAG": _BEFORE,
     "LEAD": "`NEXT(s).x` is that of the event behind `s.x`.",
     **{name: f"Write `CAST(x AS {name})`." for name in CAST_TYPES},
 }  # fmt: skip
@@ -211,11 +213,11 @@ class ExpressionBuilder(PatternBuilder):
     def picked(self, meta: Any, c: list[Any]) -> s.Node:
         called, attr = c[0], name_of(c[1])
         if not (isinstance(called, IndexedReference) and called.form.startswith("pick ")):
-            self.fail("only FIRST(v), LAST(v) and NEXT(v) have attributes", at(meta))
+            self.fail("only FIRST(v), LAST(v), NEXT(v) and PREV(v) have attributes", at(meta))
         which = PICKS[called.form.removeprefix("pick ")]
-        if which == "next":
-            return IndexedReference(called.var, attr, "next", span=at(meta))
-        return s.Attribute(called.var, attr, cast(s.Which, which), span=at(meta))
+        if not isinstance(which, s.Which):
+            return IndexedReference(called.var, attr, which, span=at(meta))
+        return s.Attribute(called.var, attr, which, span=at(meta))
 
     # Functions
 
@@ -265,7 +267,9 @@ class ExpressionBuilder(PatternBuilder):
         return arguments[0]
 
     def _pick(self, function: str, argument: s.Node, span: s.Span) -> s.Node:
-        """FIRST(v), LAST(v) or NEXT(v), awaiting `.attr`."""
+        """FIRST(v), LAST(v), NEXT(v) or PREV(v), awaiting `.attr`; SQL's `PREV(v.attr)` is whole."""
+        if isinstance(argument, IndexedReference) and argument.form == "bare" and function == "PREV":
+            return IndexedReference(argument.var, argument.attr, "i-1", span=span)
         if isinstance(argument, IndexedReference) and argument.form == "bare":
             hint = f"Write `{function}({argument.var}).{argument.attr}`."
             self.fail(f"{function} takes a variable", argument.span, hint)
@@ -283,15 +287,14 @@ class ExpressionBuilder(PatternBuilder):
                 return s.Aggregate(function, s.Attribute(var, attr, span=argument.span), span=span)
             case ExpressionName(name=name) if function == "COUNT":
                 return s.Aggregate(function, s.VariableReference(name, span=argument.span), span=span)
-            case s.Length() if function in ("MIN", "MAX", "AVG"):
-                return s.Aggregate(function, argument, span=span)
+            case _ if function != "COUNT" and _has_reference(argument):
+                return s.Aggregate(function, self.value(argument), span=span)
         if isinstance(argument, IndexedReference) and argument.form in SO_FAR:
             so_far = f"{argument.var}[{argument.form}]"
             if function == "COUNT":
                 self.fail("COUNT counts events", argument.span, f"Write `COUNT({so_far})`.")
             self.fail(f"{function} takes an attribute", argument.span, f"Write `{function}({so_far}.attribute)`.")
-        wanted = {"COUNT": "`*` or a variable", "SUM": "an attribute such as `v.price`"}
-        takes = wanted.get(function, "an attribute such as `v.price`, or LENGTH")
+        takes = "`*` or a variable" if function == "COUNT" else "an attribute such as `v.price`, or LENGTH"
         hint = "Write `COUNT(*)` for trends, `COUNT(v)` for events." if function == "COUNT" else None
         self.fail(f"{function} takes {takes}", argument.span, hint)
 
@@ -393,6 +396,14 @@ class ExpressionBuilder(PatternBuilder):
             hint = f"Write `{v}.{x}`, `FIRST({v}).{x}` or `{v}[1].{x}`."
             self.fail("neighbours have no meaning outside WHERE", node.span, hint)
         return s.Attribute(node.var, node.attr, span=node.span)
+
+
+def _has_reference(node: s.Node) -> bool:
+    """Return whether a value reads something of a trend; a variable alone, or the next event, is no value of one."""
+    if isinstance(node, ExpressionName):
+        return False
+    inside = (s.Attribute, s.Length, s.Aggregate)
+    return any(isinstance(n, inside) or (isinstance(n, IndexedReference) and n.attr) for n in s.walk(node))
 
 
 def _values_so_far(item: Any) -> Any:

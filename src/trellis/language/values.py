@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
@@ -46,6 +46,7 @@ class Scope:
     used: set[str] = field(default_factory=set)
     trends: bool = False  # whether values are of whole trends: HAVING
     values: dict[tuple[int, Type | None], tuple[s.Node, Value]] = field(default_factory=dict)
+    leaf: Callable[[s.Expression], Column | None] | None = None  # gives values of whole trends, where these stand
 
     def of_trends(self) -> Scope:
         """Return the scope of HAVING, whose values are of whole trends."""
@@ -90,7 +91,7 @@ class Scope:
             name = self.schema.time if attr == "time" and "time" not in table.columns else attr
             if name not in table.columns:
                 where = f" in the table of `{table.type}`" if table.type else ""
-                hint = did_you_mean(attr, table.columns, f"Columns are {', '.join(table.columns)}.")
+                hint = _instead_of(attr, table.columns)
                 place = self.part(node, attr, last=True)
                 self.fail(f"`{variable.name}` has no attribute `{attr}`{where}", place, hint)
             found = (name, _common(self, found[1], table.columns[name], node) if found else table.columns[name])
@@ -118,6 +119,14 @@ class Scope:
         return self.parameters[node.name]
 
 
+def _instead_of(attr: str, columns: Collection[str]) -> str | None:
+    """Return the hint about a column that is not there: the fields of a struct, or a name like it, or all names."""
+    fields = [name for name in columns if name.startswith(f"{attr}.")]
+    if fields:
+        return f"`{attr}` is a struct, and its fields are columns; write them in backticks: `{'`, `'.join(fields)}`."
+    return did_you_mean(attr, columns, f"Columns are {', '.join(columns)}.")
+
+
 def _common(scope: Scope, one: Type, other: Type, node: s.Node) -> Type:
     if one == other:
         return one
@@ -135,7 +144,10 @@ def bind_condition(c: s.Condition, scope: Scope) -> Value:
         case s.Comparison(op=op, left=left, right=right):
             return _compared(op, left, right, c, scope)
         case s.Membership(operand=x, items=items):
-            return _folded("or", [_contained(x, item, c, scope) for item in items], c, scope)
+            listed = [one for item in items for one in _listed(item, x, scope)]
+            if not listed:
+                return Constant(False, BOOLEAN)
+            return _folded("or", [_contained(x, item, c, scope) for item in listed], c, scope)
         case s.RangeTest(operand=x, low=low, high=high):
             bounds = ((">=", low), ("<=", high))
             return _folded("and", [_compared(op, x, bound, c, scope, bound) for op, bound in bounds], c, scope)
@@ -153,6 +165,18 @@ def bind_condition(c: s.Condition, scope: Scope) -> Value:
             return Operation("not", (bind_condition(term, scope),), source=scope.source(c))
         case s.PartitionClause():
             raise AssertionError("partitions are bound apart")
+
+
+def _listed(item: s.Expression, operand: s.Expression, scope: Scope) -> tuple[s.Expression, ...]:
+    """Return the values that an item of IN stands for: those of a parameter that is a list, or itself."""
+    given = scope.parameter(item) if isinstance(item, s.Parameter) else None
+    if given is None or not isinstance(given.literal, s.Literals):
+        return (item,)
+    values: tuple[s.Expression, ...] = given.literal.items
+    if given.text is not None and bind_value(operand, scope).type.kind is Kind.STRING:
+        texts = (given.text[one.span.start : one.span.end] for one in values)
+        values = tuple(v if isinstance(v, s.String) else s.String(t) for v, t in zip(values, texts, strict=True))
+    return tuple(replace(one, span=item.span) for one in values)
 
 
 def _contained(x: s.Expression, item: s.Expression, node: s.Node, scope: Scope) -> Value:
@@ -258,6 +282,9 @@ def bind_value(e: s.Expression, scope: Scope, beside: Type | None = None) -> Val
 
 
 def _bound(e: s.Expression, scope: Scope, beside: Type | None) -> Value:
+    found = None if scope.leaf is None else scope.leaf(e)
+    if found is not None:
+        return found
     match e:
         case s.Attribute():
             return _column(e, scope)
@@ -296,8 +323,13 @@ def _bound(e: s.Expression, scope: Scope, beside: Type | None) -> Value:
             return _cast(x, name, e, scope)
         case s.Prefix():
             return so_far(e, scope)
-        case s.Aggregate(function=function, argument=s.Attribute() | s.VariableReference() as argument):
+        case s.Aggregate(function="COUNT", argument=s.VariableReference() as argument):
+            return _of_whole("COUNT", argument, e, scope)
+        case s.Aggregate(function=function, argument=s.Attribute(which=s.Which.EACH) as argument):
             return _of_whole(function, argument, e, scope)
+        case s.Aggregate(function=function):
+            what = f"in a condition {function} takes an attribute such as `v.price`"
+            scope.fail(what, e, f"AGGREGATE takes `{scope.source(e)}`, over all trends.")
         case s.Length() if scope.trends:
             return Column("", scope.time, s.Which.WHOLE, None, INTEGER, "LENGTH")
         case _:
@@ -368,6 +400,8 @@ def bind_column(e: s.Attribute, scope: Scope) -> Column:
 
 def _given(e: s.Parameter, scope: Scope, beside: Type | None) -> Value:
     given = scope.parameter(e)
+    if isinstance(given.literal, s.Literals):
+        scope.fail(f"the parameter `{e.name}` is a list, which stands in IN alone", e, f"Write `IN ({e.name})`.")
     if given.text is not None and beside is not None and beside.kind is Kind.STRING:
         inner = given.literal
         return Constant(inner.value if isinstance(inner, s.String) else given.text, STRING)

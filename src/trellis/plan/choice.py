@@ -143,6 +143,12 @@ def _refuse_named(plan: Plan, algorithm: str) -> UsageError | None:
         why = "works on windows, and WITHIN without SLIDE is a span"
     elif bound.having or bound.filters:
         why = "takes no HAVING"
+    elif bound.limit_per:
+        why = "takes no LIMIT PER item"
+    elif bound.after_match is not None:
+        why = "takes no AFTER MATCH"
+    elif bound.per_event is not None:
+        why = "takes no AGGREGATE PER EVENT"
     elif bound.report not in named.reports:
         modes = " or ".join(str(mode) for mode in Report if mode in named.reports)
         why = f"takes REPORT {modes} only"
@@ -172,7 +178,13 @@ def _refuse_sequence(plan: Plan, algorithm: str) -> UsageError | None:
         return UsageError("an index for each step counts without going far", OTHER)
     if algorithm in DEFAULTS and _binds_fewer(plan):
         return UsageError("sums over candidates bind fewer variables than a walk", OTHER)
-    return None
+    return _refuse_per_event(plan)
+
+
+def _refuse_per_event(plan: Plan) -> UsageError | None:
+    if plan.bound.per_event is None:
+        return None
+    return UsageError("AGGREGATE PER EVENT goes over a graph of the matches, in both directions of time", OTHER)
 
 
 def _binds_fewer(plan: Plan) -> bool:
@@ -211,7 +223,7 @@ def _refuse_join(plan: Plan, algorithm: str) -> UsageError | None:
             return UsageError(f"the algorithm `{algorithm}` takes no {what}", "Leave the algorithm out, or use walk.")
     if algorithm in DEFAULTS and plan.positions is not None and plan.positions.indexable:
         return UsageError("an index for each step counts without going far", OTHER)
-    return None
+    return _refuse_per_event(plan)
 
 
 def _join(plan: Plan, algorithm: str) -> OperatorSpec:

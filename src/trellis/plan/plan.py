@@ -97,6 +97,7 @@ def read_columns(bound: BoundQuery) -> tuple[str, ...]:
     for condition in bound.conditions + bound.filters:
         names.update(dict.fromkeys(c.name for c in columns_of(condition.value)))
     outputs = [n.output for n in bound.returns + bound.aggregates] + [o.output for o in bound.order_by]
+    outputs += bound.limit_per
     for output in outputs:
         names.update(dict.fromkeys(_output_columns(output)))
     return tuple(names)
@@ -110,4 +111,6 @@ def _type_columns(bound: BoundQuery) -> list[str]:
 
 def _output_columns(output: Output) -> list[str]:
     own = [output.column.name] if output.column else []
+    if output.column and output.value is not None:
+        own = [column.name for column in columns_of(output.value)]
     return own + [name for argument in output.arguments for name in _output_columns(argument)]
