@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
@@ -91,7 +91,7 @@ class Scope:
             name = self.schema.time if attr == "time" and "time" not in table.columns else attr
             if name not in table.columns:
                 where = f" in the table of `{table.type}`" if table.type else ""
-                hint = did_you_mean(attr, table.columns, f"Columns are {', '.join(table.columns)}.")
+                hint = _instead_of(attr, table.columns)
                 place = self.part(node, attr, last=True)
                 self.fail(f"`{variable.name}` has no attribute `{attr}`{where}", place, hint)
             found = (name, _common(self, found[1], table.columns[name], node) if found else table.columns[name])
@@ -117,6 +117,14 @@ class Scope:
             hint = did_you_mean(node.name, self.parameters, give) or give
             self.fail(f"the parameter `{node.name}` has no value", node, hint)
         return self.parameters[node.name]
+
+
+def _instead_of(attr: str, columns: Collection[str]) -> str | None:
+    """Return the hint about a column that is not there: the fields of a struct, or a name like it, or all names."""
+    fields = [name for name in columns if name.startswith(f"{attr}.")]
+    if fields:
+        return f"`{attr}` is a struct, and its fields are columns; write them in backticks: `{'`, `'.join(fields)}`."
+    return did_you_mean(attr, columns, f"Columns are {', '.join(columns)}.")
 
 
 def _common(scope: Scope, one: Type, other: Type, node: s.Node) -> Type:
