@@ -21,7 +21,7 @@ import datetime as dt
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -347,9 +347,10 @@ def withins(draw: Any, clock: Clock) -> s.WithinClause | None:
 
 
 @st.composite
-def havings(draw: Any) -> tuple[s.LengthBound, ...]:
+def havings(draw: Any) -> tuple[s.Condition, ...]:
     """Draw bounds on the length, mostly none."""
-    bound = st.builds(s.LengthBound, st.sampled_from(["=", "<", "<=", ">", ">="]), st.integers(0, 4))
+    operators = st.sampled_from(["=", "<", "<=", ">", ">="])
+    bound = st.builds(s.Comparison, operators, st.just(s.Length()), st.integers(0, 4).map(s.Integer))
     return tuple(draw(st.lists(bound, max_size=2))) if draw(st.integers(0, 3)) == 0 else ()
 
 
@@ -377,16 +378,27 @@ def _one_value(var: str, kleene: bool = True) -> st.SearchStrategy[s.Expression]
                 st.builds(s.Attribute, st.just(var), st.sampled_from("xyd"), st.just(Which.FIRST)),
             ),
         ),
+        st.sampled_from("xy").map(lambda attr: s.Call("ROUND", (s.Aggregate("AVG", s.Attribute(var, attr)),))),
+        st.builds(_long_or_first, st.just(var), st.sampled_from(["k", "x"]), st.integers(1, 3)),
     )
+
+
+def _long_or_first(var: str, attr: str, length: int) -> s.Expression:
+    """A CASE of a trend: NULL for long ones, else an attribute of the first event."""
+    short = s.Comparison("<=", s.Length(), s.Integer(length))
+    return s.Case((short,), (s.Attribute(var, attr, Which.FIRST),))
 
 
 def _named(expressions: Sequence[s.Expression]) -> tuple[s.Item, ...]:
     """Name what has no name of its own, and every other item."""
     items = []
     for i, expression in enumerate(expressions):
-        nameless = isinstance(expression, (s.Arithmetic, s.Length)) or (
+        nameless = isinstance(expression, (s.Arithmetic, s.Length, s.Call, s.Case)) or (
             isinstance(expression, s.Attribute) and expression.which is Which.NTH
         )
+        if isinstance(expression, s.Aggregate):
+            plain = isinstance(expression.argument, s.Length | s.VariableReference | None)
+            nameless = not plain and getattr(expression.argument, "which", None) is not Which.EACH
         items.append(s.Item(expression, f"item{i}" if nameless or i % 2 else None))
     return tuple(items)
 
@@ -402,18 +414,36 @@ def returns(draw: Any, var: str, kleene: bool = True) -> tuple[s.Item, ...]:
 
 
 @st.composite
-def aggregates(draw: Any, var: str) -> tuple[s.Item, ...]:
+def aggregates(draw: Any, var: str, kleene: bool = True) -> tuple[s.Item, ...]:
     """Draw the items of AGGREGATE."""
     numbers = st.sampled_from("xyndy").map(lambda attr: s.Attribute(var, attr))
     comparable = st.sampled_from("xydkb").map(lambda attr: s.Attribute(var, attr))
     item = st.one_of(
         st.just(s.Aggregate("COUNT", None)),
         st.just(s.Aggregate("COUNT", s.VariableReference(var))),
-        st.builds(s.Aggregate, st.sampled_from(["MIN", "MAX", "AVG"]), st.just(s.Length())),
+        st.builds(s.Aggregate, st.sampled_from(["SUM", "MIN", "MAX", "AVG"]), st.just(s.Length())),
         st.builds(s.Aggregate, st.sampled_from(["SUM", "AVG"]), numbers),
         st.builds(s.Aggregate, st.sampled_from(["MIN", "MAX"]), comparable),
+        st.builds(s.Aggregate, st.sampled_from(["SUM", "MIN", "AVG"]), _of_event(var)),
+        st.builds(s.Aggregate, st.sampled_from(["SUM", "MAX", "AVG"]), _of_trend(var, kleene)),
     )
     return _named(draw(st.lists(item, min_size=1, max_size=4, unique=True)))
+
+
+def _of_event(var: str) -> st.SearchStrategy[s.Expression]:
+    """Draw arithmetic over attributes of one event."""
+    attr = st.sampled_from("xy").map(lambda name: s.Attribute(var, name))
+    return st.builds(s.Arithmetic, st.sampled_from("+-*/"), attr, st.one_of(attr, st.integers(1, 3).map(s.Integer)))
+
+
+def _of_trend(var: str, kleene: bool) -> st.SearchStrategy[s.Expression]:
+    """Draw a number that a whole trend has."""
+    first, last = (Which.FIRST, Which.LAST) if kleene else (Which.EACH, Which.EACH)
+    attr = st.sampled_from("xy")
+    gain = attr.map(lambda x: s.Arithmetic("-", s.Attribute(var, x, last), s.Attribute(var, x, first)))
+    per_event = attr.map(lambda x: s.Arithmetic("/", s.Attribute(var, x, first), s.Length()))
+    mean = attr.map(lambda x: s.Aggregate("AVG", s.Attribute(var, x)))
+    return st.one_of(gain, per_event, mean)
 
 
 @st.composite
@@ -430,8 +460,11 @@ def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) 
     if shape == 1:
         clauses["returns"] = draw(returns(var, kleene))
     if shape == 2:
-        clauses["aggregates"] = draw(aggregates(var))
-        if partition:
+        clauses["aggregates"] = draw(aggregates(var, kleene))
+        if draw(st.integers(0, 2)) == 0:
+            clauses["per_event"] = s.PerEvent(draw(st.sampled_from([None, var])))
+            clauses["aggregates"] += (s.Item(s.Share()),)
+        elif partition:
             kept = draw(st.lists(st.sampled_from(list(partition)), unique=True))
             clauses["group_by"] = tuple(map(s.Name, kept))
     elif draw(st.booleans()):
@@ -439,6 +472,8 @@ def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) 
         clauses["limit"] = draw(st.one_of(st.none(), st.integers(0, 4)))
         clauses["per_window"] = clauses["limit"] is not None and draw(st.booleans())
         clauses["offset"] = draw(st.integers(0, 2))
+        if clauses["limit"] is not None and draw(st.integers(0, 2)) == 0:
+            clauses["limit_per"] = tuple(draw(st.lists(_one_value(var, kleene), min_size=1, max_size=2)))
     return clauses
 
 
@@ -809,3 +844,141 @@ def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4) -> Case:
         **draw(outputs(draw(st.sampled_from(names)), partition, False)),
     )
     return Case(query, table.rows, table.options, table.schema)
+
+
+# --- Aggregates in conditions -----------------------------------------------------------------------------
+
+
+@st.composite
+def so_far(draw: Any, var: str, before: Sequence[s.Single | s.Kleene] = ()) -> s.Condition:
+    """Draw a condition on an event of a Kleene variable and those so far; `before` are leaves that come before it."""
+    inclusive = draw(st.booleans())
+    shape = draw(st.integers(0, 7))
+    own = s.Attribute(var, draw(st.sampled_from("xyd")))
+    op = draw(st.sampled_from(COMPARATORS))
+    if shape == 0:
+        found: s.Condition = s.Comparison(
+            op, s.Prefix("COUNT", var, None, inclusive), s.Integer(draw(st.integers(1, 3)))
+        )
+    elif shape <= 2:
+        attr, of = draw(st.sampled_from(["kk", "xx", "xy", "kk", "yx", "dx"]))
+        others = [s.String("a") if attr == "k" else s.Integer(1)] if draw(st.integers(0, 3)) == 0 else []
+        found = s.Membership(s.Attribute(var, attr), (s.Prefix("", var, of, inclusive), *others))
+        found = s.Negation(found) if draw(st.integers(0, 3)) else found
+    else:
+        function = draw(st.sampled_from(["SUM", "AVG", "MIN", "MAX"]))
+        number = s.Prefix(function, var, draw(st.sampled_from("xyd")), inclusive)
+        other: s.Expression = own
+        if before and draw(st.booleans()):
+            other = draw(of_whole(draw(st.sampled_from(before))))
+        elif shape == 3:
+            other = s.Arithmetic(draw(st.sampled_from("+-*")), own, draw(NUMBERS))
+        elif shape == 4:
+            other = s.Attribute(var, "x", Which.FIRST)
+        elif shape == 5:
+            other = s.Prefix("COUNT", var, None, draw(st.booleans()))
+        left, right = (other, number) if draw(st.booleans()) else (number, other)
+        found = s.Comparison(op, left, right)
+    more = draw(st.integers(0, 5))
+    if more == 0:
+        return s.Negation(found)
+    return any_of(found, s.Comparison("=", own, s.Integer(1))) if more == 1 else found
+
+
+@st.composite
+def of_whole(draw: Any, leaf: s.Single | s.Kleene) -> s.Expression:
+    """Draw a number over all events of a variable."""
+    function = draw(st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX"]))
+    if function == "COUNT":
+        return s.Aggregate("COUNT", s.VariableReference(leaf.var))
+    return s.Aggregate(function, s.Attribute(leaf.var, draw(st.sampled_from("xyd"))))
+
+
+@st.composite
+def whole(draw: Any, leaves: Sequence[s.Single | s.Kleene]) -> s.Condition:
+    """Draw a condition on all events of a variable, alone or beside others."""
+    number = draw(of_whole(draw(st.sampled_from(leaves))))
+    beside = draw(st.sampled_from(leaves))
+    other = draw(
+        st.one_of(
+            NUMBERS,
+            of_whole(beside),
+            st.sampled_from("xyd").map(lambda attr: s.Attribute(beside.var, attr)),
+            st.builds(s.Arithmetic, st.sampled_from("+-"), of_whole(beside), NUMBERS),
+        )
+    )
+    found = s.Comparison(draw(st.sampled_from(COMPARATORS)), number, other)
+    return s.Negation(found) if draw(st.integers(0, 5)) == 0 else found
+
+
+@st.composite
+def trend_conditions(draw: Any, leaves: Sequence[s.Single | s.Kleene]) -> tuple[s.Condition, ...]:
+    """Draw the conjuncts of a HAVING over anything that one trend has."""
+
+    def number() -> s.Expression:
+        leaf = draw(st.sampled_from(leaves))
+        values = [s.Length(), draw(of_whole(leaf)), draw(of_whole(leaf))]
+        which = st.sampled_from([Which.FIRST, Which.LAST]) if isinstance(leaf, s.Kleene) else st.just(Which.EACH)
+        values.append(s.Attribute(leaf.var, draw(st.sampled_from("xyd")), draw(which)))
+        if isinstance(leaf, s.Kleene):
+            values.append(s.Attribute(leaf.var, "x", Which.NTH, draw(st.integers(1, 3))))
+        return draw(st.sampled_from(values))
+
+    def condition() -> s.Condition:
+        left, right = number(), draw(st.one_of(NUMBERS, st.builds(number)))
+        if draw(st.integers(0, 3)) == 0:
+            left = s.Arithmetic(draw(st.sampled_from("+-*/")), left, number())
+        found = s.Comparison(draw(st.sampled_from(COMPARATORS)), left, right)
+        return s.Negation(found) if draw(st.integers(0, 4)) == 0 else found
+
+    first = condition()
+    return (any_of(first, condition()),) if draw(st.integers(0, 2)) == 0 else (first,)
+
+
+@st.composite
+def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
+    """Draw a query with conditions on events so far and on whole variables, and with HAVING.
+
+    The pattern is one Kleene variable or a SEQ of few; with `general` any, whose conditions are on whole variables.
+    """
+    if general:
+        pattern = draw(patterns(3, 5))
+    else:
+        kinds = [s.Kleene, s.Kleene, s.Single]
+        parts = [draw(st.sampled_from(kinds))(draw(st.sampled_from(TYPES)), v) for v in "ab"[: draw(st.integers(1, 2))]]
+        pattern = parts[0] if len(parts) == 1 else s.Seq(tuple(parts))
+    table = draw(tables(types=[*TYPES * 3], most=most))
+    negated = {id(leaf) for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+    leaves = [n for n in s.walk(pattern) if isinstance(n, (s.Single, s.Kleene)) and id(n) not in negated]
+    where: list[s.Condition] = draw(general_conditions(pattern, table.clock)) if draw(st.booleans()) else []
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, s.Kleene) and not general and draw(st.booleans()):
+            where.append(draw(so_far(leaf.var, leaves[:i])))
+    if draw(st.booleans()):
+        where.append(draw(whole(leaves)))
+    partition = ("g",) if draw(st.integers(0, 4)) == 0 else ()
+    if partition:
+        where.append(s.PartitionClause((s.Name("g"),)))
+    leaf = draw(st.sampled_from(leaves))
+    having = draw(st.one_of(st.just(()), havings(), trend_conditions(leaves), trend_conditions(leaves)))
+    query = s.QuerySyntax(
+        pattern=pattern,
+        where=tuple(where),
+        having=having,
+        select=draw(st.sampled_from([s.Select.ANY, *s.Select])),
+        report=draw(st.sampled_from(list(s.Report))),
+        within=draw(st.one_of(st.none(), withins(table.clock))),
+        **draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene))),
+    )
+    return Case(query, table.rows, table.options, table.schema)
+
+
+@st.composite
+def skipping_case(draw: Any) -> Case:
+    """Draw a query of one Kleene variable, or of a fixed sequence, with AFTER MATCH."""
+    drawn = draw(st.one_of(case(most=8), sequence_case(most=7)))
+    skips = list(s.Skip) if isinstance(drawn.query.pattern, s.Kleene) else [s.Skip.PAST_LAST, s.Skip.TO_NEXT]
+    skip = draw(st.sampled_from(skips))
+    after = s.AfterMatch(skip, "s" if skip in (s.Skip.TO_FIRST, s.Skip.TO_LAST) else None)
+    order = draw(st.sampled_from([(), (s.Sort(s.Length(), True),), (s.Sort(s.Length()),)]))
+    return replace(drawn, query=replace(drawn.query, after_match=after, order_by=order))

@@ -24,6 +24,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
+    from typing import Any
 
     from trellis.api.pipeline import Pipeline
     from trellis.api.query import Query
@@ -60,6 +61,22 @@ def pipeline(splitter: Splitter, operator: Callable[[], Operator], merger: Merge
     from trellis.api.pipeline import Pipeline
 
     return Pipeline(splitter, operator, merger)
+
+
+def register(spark: Any) -> None:
+    """Give a session of Spark's the table function `trellis_detect`, for SQL.
+
+    `SELECT * FROM trellis_detect(TABLE(trades), 'PATTERN ...', time => 'ts', event_id => 'trade')` gives the rows of
+    the query; Spark partitions the table by the attributes in the query's `[...]`.
+
+    Parameters
+    ----------
+    spark
+        The session.
+    """
+    from trellis.engines.spark.table_function import register
+
+    register(spark)
 
 
 def expand(rows: Rows) -> Rows:
@@ -140,4 +157,5 @@ __all__ = [
     "expand",
     "pipeline",
     "query",
+    "register",
 ]

@@ -14,7 +14,7 @@ DEFAULT_MAX_TRENDS = 100_000_000
 
 
 def result_size(bound: BoundQuery, counts: Iterable[int]) -> int:
-    """Return the number of rows that LIMIT and OFFSET leave of groups of these sizes."""
+    """Return the number of rows that LIMIT and OFFSET leave of groups of these sizes; they must not be PER item."""
 
     def left(count: int) -> int:
         rest = max(0, count - bound.offset)
@@ -29,7 +29,7 @@ def refuse_listing(bound: BoundQuery, counts: Sequence[int], max_trends: int) ->
     ORDER BY with a LIMIT below the bound is not refused, even if its keys are such that it has to go through all
     results: a warning says so where they are more than the bound.
     """
-    refuse_rows(result_size(bound, counts), max_trends)
+    refuse_rows(sum(counts) if bound.limit_per else result_size(bound, counts), max_trends)
     several = sum(not variable.absent for variable in bound.variables) > 1  # their operators say so themselves
     if bound.order_by and not several and not can_be_searched(bound):
         warn_of_all(sum(counts), max_trends)

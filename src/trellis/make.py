@@ -16,6 +16,15 @@ Make = Callable[[Plan, Slice, int], QueryOperator]
 
 def make_operator(plan: Plan, events: Slice, threads: int = 1) -> QueryOperator:
     """Return the operator of a plan over a slice, or the one that the plan names for events that it cannot work on."""
+    if any(named.output.value is not None for named in plan.bound.aggregates):
+        from trellis.events.derived import with_derived
+
+        events = with_derived(plan.bound, events)
+    if plan.bound.after_match is not None:
+        from trellis.operators.skipping import SkippingOperator
+
+        plain = replace(plan, bound=replace(plan.bound, after_match=None, order_by=(), limit=None, limit_per=()))
+        return SkippingOperator(plan, events, threads, make_operator(plain, events, threads))
     for spec in plan.operator.ways():
         with suppress(NotComparable):
             return operator_class(spec.name)(replace(plan, operator=spec), events, threads)

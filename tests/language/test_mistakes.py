@@ -140,7 +140,7 @@ def test_report_modes():
     ("value", "message"),
     [
         (None, "the parameter `p` cannot be None"),
-        ([1], "the parameter `p` cannot be a list"),
+        ([[1]], "the parameter `p` cannot be a list"),
         (float("nan"), "the parameter `p` is nan; a finite number is expected"),
         (float("inf"), "the parameter `p` is inf; a finite number is expected"),
         (2**63, "the parameter `p` does not fit 64 bits"),

@@ -74,8 +74,8 @@ def of_query(text: str, **options: Any) -> str:
             "Write `SEQ(A a, B+ b[], C c)` for one after the other.",
         ),
         (
-            "PATTERN Stock+ s[] WHERE s.price > PREV(s.price)",
-            "line 1, column 36: there is no function `PREV`\n"
+            "PATTERN Stock+ s[] WHERE s.price > LAG(s.price)",
+            "line 1, column 36: there is no function `LAG`\n"
             "`s[i-1].x` is the event before `s[i].x`: write `s[i].x > s[i-1].x`.",
         ),
         (

@@ -90,7 +90,8 @@ class Drawer:
         return s.Attribute(self.name(), self.name(), which, self.one([1, 2, 99]) if which is s.Which.NTH else None)
 
     def prefix(self) -> s.Expression:
-        return s.Prefix(self.one(["COUNT", "SUM", "MIN", "MAX", "AVG"]), self.name(), self.name())
+        function = self.one(["COUNT", "SUM", "MIN", "MAX", "AVG"])
+        return s.Prefix(function, self.name(), None if function == "COUNT" else self.name(), self.one([False, True]))
 
     def value(self, depth: int, leaf: Callable[[], s.Expression]) -> s.Expression:
         if depth == 0 or self.one([False, False, True]):
@@ -177,20 +178,23 @@ class Drawer:
             plain = [
                 lambda: s.VariableReference(self.one(["a", "b"])), lambda: s.VariableReference(self.name()), s.Length,
                 self.aggregate,
-                lambda: s.Attribute(self.name(), self.name()), self.fixed, self.literal, self.prefix,
+                lambda: s.Attribute(self.name(), self.name()), self.fixed, self.literal,
             ]  # fmt: skip
             return self.one(plain)()
 
         return self.value(2, leaf)
 
     def aggregate(self) -> s.Expression:
-        match self.one(["*", "v", "length", "attribute"]):
+        match self.one(["*", "v", "length", "attribute", "value"]):
             case "*":
                 return s.Aggregate("COUNT", None)
             case "v":
                 return s.Aggregate("COUNT", s.VariableReference(self.name()))
             case "length":
-                return s.Aggregate(self.one(["MIN", "MAX", "AVG"]), s.Length())
+                return s.Aggregate(self.one(["SUM", "MIN", "MAX", "AVG"]), s.Length())
+            case "value":
+                gain = s.Arithmetic(self.one("+-*"), s.Attribute(self.name(), self.name()), self.literal())
+                return s.Aggregate(self.one(["SUM", "MIN"]), gain)
         return s.Aggregate(self.one(["SUM", "MIN", "MAX", "AVG"]), s.Attribute(self.name(), self.name()))
 
     def items(self) -> tuple[s.Item, ...]:
@@ -212,28 +216,47 @@ class Drawer:
 
         return self.some(key, 0, 2)
 
-    def bound(self) -> s.LengthBound:
-        return s.LengthBound(self.one(["=", "<", "<=", ">", ">="]), self.one(WHOLE[:-1]))
+    def of_trend(self) -> s.Condition:
+        """A conjunct of HAVING."""
+
+        def number() -> s.Expression:
+            return s.Aggregate("COUNT", s.VariableReference(self.name()))
+
+        def summed() -> s.Expression:
+            return s.Aggregate(self.one(["SUM", "MIN", "MAX", "AVG"]), s.Attribute(self.name(), self.name()))
+
+        def leaf() -> s.Expression:
+            return self.one([s.Length, number, summed, self.fixed, self.literal, lambda: s.Parameter(self.name())])()
+
+        return self.condition(2, leaf, apart_from=s.Conjunction)
 
     def query(self) -> s.QuerySyntax:
         kind = self.one(["plain", "return", "aggregate"])
         returns = self.items() if kind == "return" else ()
         limit = self.one([None, *WHOLE[:-1]])
+        per_event = s.PerEvent(self.one([None, self.name()])) if kind == "aggregate" and self.one([0, 1]) else None
         return s.QuerySyntax(
             pattern=self.pattern(2),
             where=self.where(),
-            having=self.some(self.bound, 0, 2),
+            having=self.some(self.of_trend, 0, 2),
             select=self.one(list(s.Select)),
             report=self.one(list(s.Report)),
             within=self.perhaps(lambda: s.WithinClause(self.duration(), self.perhaps(self.duration, None)), None),
             returns=returns,
             aggregates=self.items() if kind == "aggregate" else (),
-            group_by=self.names(0) if kind == "aggregate" else (),
+            group_by=self.names(0) if kind == "aggregate" and per_event is None else (),
             order_by=self.keys(returns),
             limit=limit,
             per_window=limit is not None and self.one([False, True]),
             offset=self.one(WHOLE[:-1]),
+            limit_per=tuple(k.expression for k in self.keys(returns)) if limit is not None else (),
+            after_match=self.perhaps(self.after_match, None),
+            per_event=per_event,
         )
+
+    def after_match(self) -> s.AfterMatch:
+        skip = self.one(list(s.Skip))
+        return s.AfterMatch(skip, self.name() if skip in (s.Skip.TO_FIRST, s.Skip.TO_LAST) else None)
 
 
 @st.composite

@@ -14,17 +14,17 @@ computed never is NaN (it is None then), a difference of timestamps is a timedel
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trellis.language import syntax
 
 from .aggregates import aggregate_rows
-from .conditions import Conjunct, compile_conjunct
+from .conditions import Conjunct, compile_condition, compile_conjunct
 from .events import Event, Input, OracleError, Rows, Schema, read
 from .matching import Matcher
-from .output import Setting, Trend, make_trend, rows
-from .report import having, ranked, reported
+from .output import Setting, Trend, make_trend, rows, skipped, trend_leaf
+from .report import ranked, reported
 from .structure import absents, leaves, untyped, variables
 from .values import OracleOverflow
 from .windows import Window, length, worlds
@@ -32,7 +32,7 @@ from .windows import Window, length, worlds
 __all__ = ["Answer", "Event", "OracleError", "OracleOverflow", "Trend", "run"]
 
 
-RESERVED = (syntax.Star, syntax.Maybe, syntax.Group, syntax.Prefix)
+RESERVED = (syntax.Star, syntax.Maybe, syntax.Group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,17 +81,20 @@ def run(
     mode = syntax.Report(report_mode or query.report)
     names = variables(pattern)
 
+    setting = Setting(query, data, types, given, partition)
+    having = [compile_condition(condition, trend_leaf(setting), given) for condition in query.having]
     trends: list[Trend] = []
     counts: list[tuple[Window | None, tuple[Any, ...], int]] = []
     for world in worlds(data, partition, size, slide):
         span = size if slide is None else None
         found = Matcher(pattern, conjuncts, world.events, query.select, span).trends()
-        results = ranked(having(reported(found, mode), query.having), names)
-        trends += [make_trend(world.window, world.partition, rank, pairs) for rank, pairs in enumerate(results)]
-        if results:
-            counts.append((world.window, world.partition, len(results)))
+        results = ranked(reported(found, mode), names)
+        candidates = (make_trend(world.window, world.partition, 0, pairs) for pairs in results)
+        kept = skipped([trend for trend in candidates if all(test(trend) for test in having)], setting)
+        trends += [replace(trend, rank=rank) for rank, trend in enumerate(kept)]
+        if kept:
+            counts.append((world.window, world.partition, len(kept)))
 
-    setting = Setting(query, data, types, given, partition)
     totals = aggregate_rows(trends, setting) if query.aggregates else None
     return Answer(trends, rows(trends, setting), totals, counts)
 

@@ -12,9 +12,10 @@ from trellis.language import syntax
 from trellis.language.syntax import Which
 
 from .events import Event, Input, OracleError
-from .values import NUMBERS, Leaf, Typed, compile_expression, settle
+from .exact import average, largest, present, smallest, total
+from .values import NUMBERS, Leaf, Typed, clean, compile_expression, settle
 
-Reference = tuple[str, Which, int | None]  # variable, which of its events, k in v[k]
+Reference = tuple[str, Which, int | None]  # variable, which of its events (those of an aggregate: several), k in v[k]
 Bound = Mapping[str, tuple[Event, ...]]  # variable -> its events in time order; unbound ones are missing
 Test = Callable[[Any], bool | None]
 
@@ -66,6 +67,14 @@ def like(value: str | None, pattern: str | None) -> bool | None:
 # --- Conditions -------------------------------------------------------------------------------------------
 
 
+def _listed(item: syntax.Node, params: Mapping[str, Any]) -> list[syntax.Node]:
+    """Give the values that an item of IN stands for: those of a parameter that is a list, one by one."""
+    value = params.get(item.name) if isinstance(item, syntax.Parameter) else None
+    if not isinstance(value, list):
+        return [item]
+    return [{str: syntax.String, int: syntax.Integer}[type(one)](one) for one in value]
+
+
 def compile_condition(node: syntax.Node, leaf: Leaf, params: Mapping[str, Any]) -> Test:
     """Make a condition ready to be tested."""
 
@@ -79,7 +88,8 @@ def compile_condition(node: syntax.Node, leaf: Leaf, params: Mapping[str, Any]) 
         case syntax.Comparison(op, left, right):
             return _comparison(op, expression(left), expression(right))
         case syntax.Membership(operand, items):
-            tests = [_comparison("=", expression(operand), expression(item)) for item in items]
+            listed = [one for item in items for one in _listed(item, params)]
+            tests = [_contained(expression(operand), item, expression(item)) for item in listed]
             return lambda at: either([test(at) for test in tests])
         case syntax.RangeTest(operand, low, high):
             tests = [
@@ -112,6 +122,14 @@ def compile_condition(node: syntax.Node, leaf: Leaf, params: Mapping[str, Any]) 
     raise OracleError(f"{node!r} is not a condition here")
 
 
+def _contained(operand: Typed, item: syntax.Node, value: Typed) -> Test:
+    """Test whether a value is an item of IN; values so far are as many items, without NULL."""
+    if not (isinstance(item, syntax.Prefix) and not item.function):
+        return _comparison("=", operand, value)
+    left, right = settle(operand, value)
+    return lambda at: either([compare("=", left.evaluate(at), one) for one in present(right.evaluate(at))])
+
+
 def _comparison(op: str, left: Typed, right: Typed) -> Test:
     left, right = settle(left, right)
     known = {left.kind, right.kind} - {"null"}
@@ -129,7 +147,7 @@ class Conjunct:
 
     test: Test  # takes one event (None where v[k] does not exist) for each reference
     references: tuple[Reference, ...]
-    variables: frozenset[str]  # all that it names
+    variables: frozenset[str]  # all that must be bound: those that it names, unless by COUNT(v) alone
     memo: dict[tuple, bool] = field(default_factory=dict)
 
     def holds(self, bound: Bound, *, of_coming: bool) -> bool:
@@ -142,7 +160,8 @@ class Conjunct:
         return self.memo[events]
 
     def _combinations(self, bound: Bound) -> Iterator[tuple[Event | None, ...]]:
-        choices = [choose(var, self.references, bound[var]) for var in sorted(self.variables)]
+        named = sorted({var for var, _, _ in self.references})
+        choices = [choose(var, self.references, bound.get(var, ())) for var in named]
         for combination in itertools.product(*choices):
             chosen = {reference: event for choice in combination for reference, event in choice.items()}
             yield tuple(chosen[reference] for reference in self.references)
@@ -157,17 +176,28 @@ def choose(
     if which & {Which.EARLIER, Which.LATER}:
         if Which.EACH in which:
             raise OracleError(f"{var} is both consecutive and each in one conjunct")
-        pairs = itertools.pairwise(events)
-        moving: list[dict[Which, Event]] = [{Which.EARLIER: a, Which.LATER: b} for a, b in pairs]
-    elif Which.EACH in which:
-        moving = [{Which.EACH: event} for event in events]
+        places = range(1, len(events))
+    elif which & {Which.EACH, Which.BEFORE, Which.UPTO}:
+        places = range(1 if Which.BEFORE in which else 0, len(events))
     else:
-        moving = [{}]
+        return [{reference: _pick(reference, events, {}) for reference in own}]
+    moving = [
+        {
+            Which.EARLIER: events[i - 1],
+            Which.LATER: events[i],
+            Which.EACH: events[i],
+            Which.BEFORE: events[:i],
+            Which.UPTO: TO_COME if events[i] is TO_COME else events[: i + 1],
+        }
+        for i in places
+    ]
     return [{reference: _pick(reference, events, at) for reference in own} for at in moving]
 
 
-def _pick(reference: Reference, events: tuple[Event, ...], moving: dict[Which, Event]) -> Event | None:
+def _pick(reference: Reference, events: tuple[Event, ...], moving: dict[Which, Any]) -> Any:
     _, which, nth = reference
+    if which is Which.WHOLE:
+        return TO_COME if TO_COME in events else events
     if which is Which.FIRST:
         return events[0]
     if which is Which.LAST:
@@ -179,31 +209,74 @@ def _pick(reference: Reference, events: tuple[Event, ...], moving: dict[Which, E
     return moving[which]
 
 
-def reference_of(node: syntax.Attribute) -> Reference:
-    """Tell which event or events an attribute is taken from."""
-    return (node.var, node.which, node.nth)
+def reference_of(node: syntax.Node) -> Reference | None:
+    """Tell which event or events an attribute or an aggregate is taken from; None for any other node."""
+    match node:
+        case syntax.Attribute(var, _, which, nth):
+            return (var, which, nth)
+        case syntax.Prefix(var=var, inclusive=inclusive):
+            return (var, Which.UPTO if inclusive else Which.BEFORE, None)
+        case syntax.Aggregate(_, syntax.Attribute(var) | syntax.VariableReference(var)):
+            return (var, Which.WHOLE, None)
+    return None
+
+
+def _outermost(node: syntax.Node) -> Iterator[syntax.Node]:
+    """Yield the attributes and aggregates of a condition; not the attributes inside aggregates."""
+    if reference_of(node) is not None:
+        yield node
+    else:
+        for child in syntax.children(node):
+            yield from _outermost(child)
+
+
+def running(function: str, values: list[Any], kind: str) -> Any:
+    """Aggregate values in conditions: doubles are added one after another, all else is exact."""
+    kept = present(values)
+    if function in ("SUM", "AVG") and kind == "float":
+        added = 0.0
+        for value in kept:
+            added += value
+        return clean(added / (len(kept) if function == "AVG" else 1)) if kept else None
+    return clean({"SUM": total, "MIN": smallest, "MAX": largest, "AVG": average}[function](kept))
 
 
 def compile_conjunct(
     node: syntax.Condition, types: Mapping[str, set[str | None]], data: Input, params: Mapping[str, Any]
 ) -> Conjunct:
     """Make one conjunct ready; `types` gives the event types a variable may have."""
-    named = [inner for inner in syntax.walk(node) if isinstance(inner, syntax.Attribute)]
-    references = tuple(dict.fromkeys(reference_of(attribute) for attribute in named))
+    named = [*_outermost(node)]
+    references = tuple(dict.fromkeys(reference_of(one) for one in named))
 
     def leaf(inner: syntax.Node) -> Typed | None:
-        if not isinstance(inner, syntax.Attribute):
+        reference = reference_of(inner)
+        if reference is None:
             return None
-        place, attr = references.index(reference_of(inner)), inner.attr
-        kind = column_kind(inner.var, attr, types, data)
+        place = references.index(reference)
+        match inner:
+            case syntax.Aggregate("COUNT") | syntax.Prefix("COUNT"):
+                return Typed("int", lambda events: len(events[place]))
+            case syntax.Aggregate(function, argument):
+                attr = argument.attr
+            case syntax.Prefix(function, _, attr):
+                pass
+            case _:
+                attr, function = inner.attr, None
+        kind = column_kind(reference[0], attr, types, data)
 
-        def evaluate(events: tuple[Event | None, ...]) -> Any:
-            event = events[place]
-            return None if event is None else event.values.get(attr)
+        def evaluate(events: tuple[Any, ...]) -> Any:
+            chosen = events[place]
+            if function is None:
+                return None if chosen is None else chosen.values.get(attr)
+            values = [event.values.get(attr) for event in chosen]
+            return running(function, values, kind) if function else values
 
-        return Typed(kind, evaluate)
+        if function in ("SUM", "AVG") and kind not in NUMBERS | {"null"}:
+            raise OracleError(f"{function} of a {kind}")
+        return Typed("float" if function == "AVG" else kind, evaluate)
 
-    variables = frozenset(var for var, _, _ in references)
+    counts = [one for one in named if isinstance(one, syntax.Aggregate) and one.function == "COUNT"]
+    variables = frozenset(reference_of(one)[0] for one in named if one not in counts)
     return Conjunct(compile_condition(node, leaf, params), references, variables)
 
 

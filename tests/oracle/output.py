@@ -17,7 +17,7 @@ from .events import MICROSECOND, Event, Input, OracleError, from_micros, order_k
 from .exact import average, largest, smallest, total
 from .readings import Pairs
 from .structure import kleene_variables, variables
-from .values import NUMBERS, Typed, compile_expression
+from .values import NUMBERS, Leaf, Typed, compile_expression
 from .windows import Window
 
 
@@ -69,6 +69,11 @@ class Setting:
 
 def compile_item(node: syntax.Expression, setting: Setting) -> Typed:
     """Make an expression over one trend ready."""
+    return compile_expression(node, trend_leaf(setting), setting.params)
+
+
+def trend_leaf(setting: Setting) -> Leaf:
+    """Give what attributes, aggregates and LENGTH mean for one trend."""
     kleene = kleene_variables(setting.query.pattern)
 
     def leaf(inner: syntax.Node) -> Typed | None:
@@ -77,6 +82,8 @@ def compile_item(node: syntax.Expression, setting: Setting) -> Typed:
                 return Typed("int", lambda trend: trend.length)
             case syntax.VariableReference(var):
                 return Typed("array" if var in kleene else "id", lambda trend: _ids(trend, var, var in kleene))
+            case syntax.Aggregate("COUNT", syntax.VariableReference(var)):
+                return Typed("int", lambda trend: len(trend.bound(var)))
             case syntax.Attribute(which=Which.EACH, var=var) if var in kleene:
                 return Typed("array", lambda trend: _array(trend, inner))
             case syntax.Attribute():
@@ -90,7 +97,7 @@ def compile_item(node: syntax.Expression, setting: Setting) -> Typed:
                 )
         return None
 
-    return compile_expression(node, leaf, setting.params)
+    return leaf
 
 
 def _ids(trend: Trend, var: str, many: bool) -> Any:
@@ -172,6 +179,8 @@ def item_name(item: syntax.Item) -> str:
             return var
         case syntax.Length():
             return "length"
+        case syntax.Share():
+            return "share"
         case syntax.Attribute(var, attr, Which.EACH):
             return f"{var}_{attr}"
         case syntax.Attribute(var, attr, Which.FIRST | Which.LAST as which):
@@ -248,16 +257,64 @@ def unique(columns: list[tuple[str, Any]]) -> dict[str, Any]:
     return row
 
 
+# --- AFTER MATCH ------------------------------------------------------------------------------------------
+
+
+def skipped(trends: list[Trend], setting: Setting) -> list[Trend]:
+    """Keep the trends of a window and partition, given by rank, that AFTER MATCH keeps, in the order of ranks."""
+    after = setting.query.after_match
+    if after is None:
+        return trends
+    kept: list[Trend] = []
+    for trend in sorted(_sorted(trends, setting), key=lambda one: _moment_key(one.members[0])):
+        if not kept or _may_follow(after, kept[-1], _moment_key(trend.members[0])):
+            kept.append(trend)
+    return [trend for trend in trends if trend in kept]
+
+
+def _may_follow(after: syntax.AfterMatch, last: Trend, first: tuple) -> bool:
+    own = _moment_key(last.members[0])
+    if after.skip is syntax.Skip.PAST_LAST:
+        return first > _moment_key(last.members[-1])
+    if after.skip is syntax.Skip.TO_NEXT:
+        return first > own
+    bound = last.bound(str(after.var))
+    place = _moment_key(bound[0] if after.skip is syntax.Skip.TO_FIRST else bound[-1])
+    return first > own if place == own else first >= place
+
+
+def _moment_key(event: Event) -> tuple:
+    return (event.time, order_key(event.id))
+
+
 # --- ORDER BY, LIMIT, OFFSET ------------------------------------------------------------------------------
 
 
 def limited(trends: Sequence[Trend], setting: Setting) -> list[Trend]:
     """Sort and cut; `trends` come in the order (window, partition, rank), which decides ties."""
     query = setting.query
+    if query.limit_per:
+        return _cut_per(_sorted(trends, setting), setting)
     if not query.per_window:
         return _cut(_sorted(trends, setting), query)
     groups = itertools.groupby(trends, key=lambda trend: (trend.window, order_key(trend.partition)))
     return [trend for _, group in groups for trend in _cut(_sorted(list(group), setting), query)]
+
+
+def _cut_per(trends: list[Trend], setting: Setting) -> list[Trend]:
+    """Cut the trends of each value of the items of LIMIT PER by themselves; all of them stay in their order."""
+    query = setting.query
+    items = [(node, compile_item(node, setting)) for node in query.limit_per]
+    classes: dict[tuple, list[int]] = {}
+    for place, trend in enumerate(trends):
+        values = tuple(order_key(show_item(node, typed, trend)) for node, typed in items)
+        world = (trend.window, order_key(trend.partition)) if query.per_window else ()
+        classes.setdefault((world, values), []).append(place)
+    kept = {place for places in classes.values() for place in _cut(places, query)}
+    kept_trends = [trend for place, trend in enumerate(trends) if place in kept]
+    if query.per_window:
+        kept_trends.sort(key=lambda trend: (trend.window or (), order_key(trend.partition)))
+    return kept_trends
 
 
 def _cut(trends: list[Trend], query: syntax.QuerySyntax) -> list[Trend]:

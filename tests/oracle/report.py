@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trellis.language import syntax
 from trellis.language.syntax import Report
 
-from .conditions import COMPARE
 from .readings import Pairs
 
 
@@ -51,11 +49,6 @@ def unextendable(trends: Sequence[Pairs]) -> list[Pairs]:
                 extendable.add(longer[:cut])
                 extendable.add(longer[cut:])
     return [trend for trend in trends if trend not in extendable]
-
-
-def having(trends: Iterable[Pairs], bounds: Sequence[syntax.LengthBound]) -> list[Pairs]:
-    """Keep the trends whose length meets all bounds."""
-    return [trend for trend in trends if all(COMPARE[b.op](len(trend), b.value) for b in bounds)]
 
 
 def ranked(trends: Iterable[Pairs], variables: Sequence[str]) -> list[Pairs]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from trellis.engines.options import Plannable, RunOptions
 from trellis.errors import UsageError, did_you_mean
 from trellis.events.labels import with_labels
-from trellis.events.source import EventSource, paths_of
-from trellis.io.sources import are_small
+from trellis.events.source import EventSource, is_spark_frame, paths_of
+from trellis.io.sources import are_small, is_table
 from trellis.language.schema import choose_time
 from trellis.methods import check_methods
 from trellis.plan.choice import JOIN
@@ -43,7 +44,8 @@ def detect(query: Plannable, data: Any, options: RunOptions, engine: str | None 
         raise UsageError(
             f"there is no engine `{engine}`", did_you_mean(engine, ENGINES, "Engines are local and spark.")
         )
-    source, options = _identified(EventSource.of(data), options)
+    source, options = _identified(_with_tables(EventSource.of(data), spark), options)
+    _check_frames(source)
     if _runs_on_spark(source, options, engine, spark):
         from trellis.engines.spark.batch.detect import detect as detect_there
 
@@ -57,6 +59,35 @@ def detect(query: Plannable, data: Any, options: RunOptions, engine: str | None 
     found = detect_here(query, source, options)
     found.inputs = source.paths
     return found
+
+
+def _with_tables(source: EventSource, spark: Any) -> EventSource:
+    """Take the names of tables and views of Spark's, and SQL, as data frames of Spark's."""
+    known = spark is not None or _has_session()
+    named = {name for name, table in source.tables.items() if isinstance(table, str) and is_table(table, known)}
+    if not named:
+        return source
+    from trellis.engines.spark.sources.tables import frame_of_table
+
+    return EventSource({n: frame_of_table(t, spark) if n in named else t for n, t in source.tables.items()})
+
+
+def _check_frames(source: EventSource) -> None:
+    """Refuse streaming frames, and frames of more than one application of Spark's."""
+    frames = [table for table in source.tables.values() if is_spark_frame(table)]
+    if any(frame.isStreaming for frame in frames):
+        raise UsageError(
+            "detect takes events that end, and this data frame is a stream",
+            "Use query.detect_stream(frame, watermark=...), which gives a streaming data frame.",
+        )
+    if len({id(frame.sparkSession) for frame in frames}) > 1:
+        raise UsageError("the tables are data frames of different Spark sessions", "Make all of them with one session.")
+
+
+def _has_session() -> bool:
+    """Return whether this process has a session of Spark's; pyspark is not imported to find out."""
+    sql = sys.modules.get("pyspark.sql")
+    return sql is not None and sql.SparkSession.getActiveSession() is not None
 
 
 def _identified(source: EventSource, options: RunOptions) -> tuple[EventSource, RunOptions]:

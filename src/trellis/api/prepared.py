@@ -61,11 +61,11 @@ class PreparedQuery:
 
 def schema_for(given: Any, time: str | None, type: str | None, event_id: str | None) -> Schema:
     """Return the schema that an Arrow schema or a table stands for, or several of them by type."""
-    from trellis.events.tables import as_tables, schema_of, with_readable_times
+    from trellis.events.tables import as_tables, schema_of, with_fields, with_readable_times
 
     if isinstance(given, Schema):
         return given
-    tables, time = with_readable_times(as_tables(_without_rows(given)), time)
+    tables, time = with_readable_times(with_fields(as_tables(_without_rows(given))), time)
     return schema_of(tables, time, type, event_id)
 
 

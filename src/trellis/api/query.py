@@ -93,7 +93,8 @@ class Query:
         Parameters
         ----------
         data
-            A Spark, pandas or polars DataFrame, an Arrow table, a path (or several), or a dictionary of these by type.
+            A Spark, pandas or polars DataFrame, an Arrow table, a path (or several), the name of a table of Spark's
+            such as `catalog.database.table`, SQL that gives the events, or a dictionary of these by type.
         time, type, event_id
             The columns that hold time, type and id of an event. Without `time` the only column called `time`, `ts`,
             `timestamp` or `event_time` is taken; without `event_id` events are numbered.

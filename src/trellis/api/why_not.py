@@ -77,11 +77,14 @@ class _Case:
             failing += self._best_reading(alone, wanted, bool(failing))
         if failing:
             return Reasons(f"not a match: {shown}", failing)
-        failing = [c for c in having_checks(self.bound, len(wanted)) if not c.holds]
+        readings = self._readings(alone, wanted)
+        reading = next((one for one in readings if not one.failures()), readings[0])
+        asked = having_checks(self.bound, len(wanted)) + reading.filters()
+        failing = [check for check in asked if not check.holds]
         failing = failing or self._because_of_others(places, wanted)
         if failing:
             return Reasons(f"a match, but not a result: {shown}", failing)
-        return Reasons(f"it is a result: {shown}", self._readings(alone, wanted)[0].checks())
+        return Reasons(f"it is a result: {shown}", reading.checks())
 
     def _place(self, one: Any) -> int:
         try:
@@ -114,7 +117,7 @@ class _Case:
         """Return the plan of the query with other clauses, and with nothing about its output."""
         plain: dict[str, Any] = {
             "having": (), "returns": (), "aggregates": (), "group_by": (), "order_by": (), "limit": None,
-            "per_window": False, "offset": 0,
+            "per_window": False, "offset": 0, "limit_per": (), "per_event": None, "after_match": None,
         }  # fmt: skip
         syntax = replace(self.bound.syntax, **plain, **changes)
         report = None if "report" in changes else str(self.bound.report)

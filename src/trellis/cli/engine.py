@@ -32,7 +32,8 @@ def chosen_engine(options: EngineOptions, events: EventOptions, methods: Methods
 
     if options.engine is not None:
         return options
-    spark = options.master is not None or bool(options.conf) or (methods is not None and methods.algorithm == JOIN)
+    join = methods is not None and methods.algorithm == JOIN
+    spark = options.master is not None or bool(options.conf) or join or events.table is not None
     tables = [list(events.paths)] if events.paths else list(events.tables.values())
     here = not spark and are_small(tables, events.input_format)
     return replace(options, engine=EngineChoice.LOCAL if here else EngineChoice.SPARK)

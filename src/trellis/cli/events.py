@@ -23,13 +23,15 @@ class _Files:
 
 def check_given(events: EventOptions) -> None:
     """Refuse no events, and events given in both ways."""
-    if events.paths and events.tables:
+    if sum(map(bool, (events.paths, events.tables, events.table))) > 1:
         raise UsageError(
-            "events are given both as one table and by type",
-            "Give EVENTS, or --events TYPE=PATH for each type.",
+            "events are given in more than one way",
+            "Give EVENTS, or --events TYPE=PATH for each type, or --table.",
         )
     if not events.given:
-        raise UsageError("no events were given", "Name files, directories or globs, or use --events TYPE=PATH.")
+        raise UsageError(
+            "no events were given", "Name files, directories or globs, or use --events TYPE=PATH, or --table."
+        )
 
 
 def check_paths(events: EventOptions) -> None:
@@ -54,6 +56,8 @@ def read_events(events: EventOptions, texts: Iterable[str], spark: Any = None) -
         The Spark session.
     """
     check_given(events)
+    if events.table is not None:
+        return _spark_table(events.table, spark)
     wanted = set(texts) | ({events.type} if events.type else set())
     files = _files(spark)
     read = partial(_read, files, events, wanted)
@@ -95,6 +99,14 @@ def _files(spark: Any) -> _Files:
 
     types = partial(_spark_types, from_spark)
     return _Files(partial(read, spark), types, lambda frame: frame.isEmpty())
+
+
+def _spark_table(name: str, spark: Any) -> Any:
+    if spark is None:
+        raise UsageError("--table is for Spark", "Leave out --engine local.")
+    from trellis.engines.spark.sources.tables import frame_of_table
+
+    return frame_of_table(name, spark)
 
 
 def _spark_types(from_spark: Callable[[Any], Type], frame: Any) -> dict[str, Type]:

@@ -61,6 +61,15 @@ Tables = Annotated[
         rich_help_panel=_EVENTS,
     ),
 ]
+SparkTable = Annotated[
+    str | None,
+    typer.Option(
+        "--table",
+        metavar="TABLE",
+        help="A table or view of Spark's, such as catalog.database.table, or SQL that gives the events.",
+        rich_help_panel=_EVENTS,
+    ),
+]
 Time = Annotated[
     str | None,
     typer.Option(
@@ -285,6 +294,7 @@ class EventOptions(ColumnOptions):
 
     files: EventPaths = None
     typed_files: Tables = None
+    table: SparkTable = None
     delimiter: Delimiter = None
 
     @property
@@ -303,7 +313,7 @@ class EventOptions(ColumnOptions):
     @property
     def given(self) -> bool:
         """Whether there are any events."""
-        return bool(self.files or self.typed_files)
+        return bool(self.files or self.typed_files or self.table)
 
     @property
     def named(self) -> list[str]:
@@ -314,7 +324,7 @@ class EventOptions(ColumnOptions):
     def described(self) -> str:
         """The paths, for a line of text."""
         named = [f"{name}={_described(path)}" for name, path in _split("--events", self.typed_files)]
-        return ", ".join([*map(_described, self.files or ()), *named])
+        return ", ".join([*map(_described, self.files or ()), *named, *([self.table] if self.table else [])])
 
 
 @dataclass(frozen=True)

@@ -138,9 +138,8 @@ def listed_size(trends: Any) -> int:
     """
     bound = trends.plan.bound
     sizes = [number_of(t) for t in trends.counts()["count_text"].to_pylist()] if bound.per_window else [trends.count()]
-    size = result_size(bound, sizes)
     refuse_listing(bound, sizes, trends.max_trends)
-    return size
+    return len(trends) if bound.limit_per else result_size(bound, sizes)
 
 
 class Stopwatch:

@@ -24,7 +24,7 @@ def text_columns(query: s.QuerySyntax, params: Mapping[str, Any] | None = None) 
     params
         The values of its parameters; one that reads as a number, a duration or a boolean is none that is text.
     """
-    texts = {name for name, given in read_parameters(params).items() if isinstance(given.literal, s.String)}
+    texts = {name for name, given in read_parameters(params).items() if _has_text(given.literal)}
     columns: set[str] = set()
     together: list[set[str]] = []
     for group in _compared(query):
@@ -34,6 +34,10 @@ def text_columns(query: s.QuerySyntax, params: Mapping[str, Any] | None = None) 
         else:
             together.append(names)
     return _spread(columns, together)
+
+
+def _has_text(value: s.Node) -> bool:
+    return isinstance(value, s.String) or (isinstance(value, s.Literals) and any(map(_has_text, value.items)))
 
 
 def words_beside(query: s.QuerySyntax) -> dict[str, str]:

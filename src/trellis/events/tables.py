@@ -71,6 +71,18 @@ def _without_views(table: pa.Table) -> pa.Table:
     return table
 
 
+def with_fields(tables: Tables) -> Tables:
+    """Return tables with the fields of structs as columns, at any depth: `address.city` for a field of `address`."""
+    return {name: _with_fields(table) for name, table in tables.items()}
+
+
+def _with_fields(table: pa.Table) -> pa.Table:
+    while any(pa.types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()
+    check_names(table.column_names)
+    return table
+
+
 def check_names(names: Sequence[str]) -> None:
     """Refuse events with two columns of one name."""
     repeated = sorted(n for n, times in Counter(names).items() if times > 1)

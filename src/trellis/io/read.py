@@ -15,6 +15,7 @@ from trellis.io.csv_files import read_csv
 from trellis.io.failures import check_columns
 from trellis.io.infer import infer_column, infer_most, infer_times
 from trellis.io.json_lines import read_json
+from trellis.io.partitions import as_key, key_types, with_keys
 from trellis.io.sources import Paths, Source, expand
 from trellis.io.words import numbered, read_words
 from trellis.io.xes import read_xes
@@ -83,11 +84,27 @@ def read_table(
         java_pattern_to_regex(time_format)
     sources = [replace(source, delimiter=delimiter) for source in expand(paths, input_format)]
     wanted = None if columns is None else list(dict.fromkeys(columns))
-    read = _READERS[sources[0].format]
-    table = concat(sources, [read(source, wanted) for source in sources], wanted)
+    table = concat(sources, [_read(source, wanted) for source in sources], wanted)
     if sources[0].format == "text":
         return numbered(table)
-    return _typed(table, sources[0].format, frozenset(text_columns), time, time_format)
+    texts = frozenset(text_columns)
+    return _typed(_typed_keys(table, sources, texts), sources[0].format, texts, time, time_format)
+
+
+def _read(source: Source, wanted: Sequence[str] | None) -> pa.Table:
+    """Read a file, with the columns that its folders say."""
+    keys = source.keys
+    here = wanted if wanted is None else [name for name in wanted if name not in keys]
+    return with_keys(_READERS[source.format](source, here), keys)
+
+
+def _typed_keys(table: pa.Table, sources: Sequence[Source], texts: frozenset[str]) -> pa.Table:
+    """Give the columns that folders say the type that all their values have, in whatever format the files are."""
+    for name, kind in key_types(source.keys for source in sources).items():
+        if name in table.column_names and name not in texts:
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, as_key(table.column(place), kind))
+    return table
 
 
 def concat(sources: Sequence[Source], tables: Sequence[pa.Table], wanted: Sequence[str] | None) -> pa.Table:
@@ -99,10 +116,27 @@ def concat(sources: Sequence[Source], tables: Sequence[pa.Table], wanted: Sequen
         check_columns(sources[0].path, names, wanted)
     else:
         names = tables[0].column_names
+        tables = [table.rename_columns(common_names(names, table.column_names)) for table in tables]
         for source, table in zip(sources, tables, strict=True):
             _check_same_names(sources[0], names, source, table.column_names)
     table = _stack(sources, tables)
     return table.select(names if wanted is None else wanted).replace_schema_metadata(None)
+
+
+def common_names(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return the names of a file's columns as the first file spells them, where they differ in case alone.
+
+    Parameters
+    ----------
+    names
+        The names in the first file.
+    others
+        The names in another.
+    """
+    spelt = {name.casefold(): name for name in names}
+    if len(spelt) < len(names) or len({name.casefold() for name in others}) < len(others):
+        return list(others)  # case tells columns apart
+    return [spelt.get(name.casefold(), name) for name in others]
 
 
 def _check_same_names(first: Source, names: Collection[str], other: Source, others: Collection[str]) -> None:
@@ -152,7 +186,7 @@ def _typed(
             column = _time_column(column, file_format, time_format)
             table = with_parsed_times(table, name, column)
         elif file_format in ("csv", "tsv"):
-            column = column if name in text_columns else infer_column(column)
+            column = infer_column(column) if name not in text_columns and _is_text(column.type) else column
         elif file_format == "json":
             column = _json_column(column, name in text_columns)
         if name != time:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import glob
+import itertools
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +17,7 @@ import pyarrow as pa
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.io.formats import COMPRESSIBLE, EXTENSIONS, FORMATS, FileFormat, format_of, known_extensions
 from trellis.io.outputs import LIST, uncounted
+from trellis.io.partitions import keys_between
 
 SMALL = 64_000_000  # bytes of files that this process reads, unless Spark is asked for
 WRITTEN_BY_SPARK = ("_SUCCESS", "_spark_metadata")
@@ -36,12 +40,20 @@ class Source:
         Whether it is to be unpacked first.
     delimiter
         What stands between the fields of CSV, where the user says it.
+    root
+        The directory that was named, where it is partitioned: the folders between it and the file say `COLUMN=VALUE`.
     """
 
     path: Path
     format: str
     gzip: bool = False
     delimiter: str | None = None
+    root: Path | None = None
+
+    @property
+    def keys(self) -> dict[str, str | None]:
+        """The columns that the folders say, with their values as text; see `trellis.io.partitions`."""
+        return {} if self.root is None else keys_between(self.root, self.path)
 
 
 def expand(paths: Paths, input_format: str | None = None) -> list[Source]:
@@ -71,10 +83,12 @@ def expand(paths: Paths, input_format: str | None = None) -> list[Source]:
     named = [os.fspath(p) for p in _as_list(paths)]
     if not named:
         raise UsageError("No events were given.", "Name one or more files, directories or globs.")
-    found: dict[str, Path] = {}
-    for path in (path for name in named for path in _files(name)):
-        found.setdefault(os.path.realpath(path), path)
-    sources = [_source(path, forced) for path in found.values()]
+    found: dict[str, tuple[Path, Path | None]] = {}
+    for name in named:
+        root = _root(name)
+        for path in _files(name):
+            found.setdefault(os.path.realpath(path), (path, root if root and keys_between(root, path) else None))
+    sources = [_source(path, forced, root) for path, root in found.values()]
     _check_one_format(sources)
     return sources
 
@@ -97,6 +111,36 @@ def are_small(tables: Iterable[list[str]], input_format: str | None = None) -> b
     return sum(source.path.stat().st_size for source in sources) < SMALL
 
 
+_SQL = re.compile(r"\s*(select|with|from|table|values)\s", re.IGNORECASE)
+_NAME = r"(?:[^\W\d]\w*|`[^`]+`)"
+_TABLE = re.compile(rf"{_NAME}(?:\.{_NAME})*")
+
+
+def is_sql(text: str) -> bool:
+    """Return whether a text is SQL that gives rows."""
+    return _SQL.match(text) is not None
+
+
+def is_table(text: str, known: bool) -> bool:
+    """Return whether a text stands for a table of Spark's or for SQL, and not for files.
+
+    Parameters
+    ----------
+    text
+        What was given as events.
+    known
+        Whether there is a session; without one, a single word is the name of a file that is missing, and so is what
+        a file is called like.
+    """
+    if os.path.exists(text) or "://" in text:
+        return False
+    if is_sql(text):
+        return True
+    if _TABLE.fullmatch(text) is None or format_of(text) is not None:
+        return False
+    return known or ("." in text and not difflib.get_close_matches(text, os.listdir(), cutoff=0.8))
+
+
 def open_source(source: Source) -> Any:
     """Open a file as a stream of pyarrow's, unpacked."""
     packed = pa.OSFile(str(source.path), "rb")
@@ -117,13 +161,22 @@ def _named_format(name: str) -> str:
     raise UsageError(f"The input format `{name}` is unknown.", did_you_mean(name, FORMATS, known))
 
 
+def _root(name: str) -> Path | None:
+    """Return the directory below which folders may say columns: the one that is named, or that a glob begins with."""
+    path = Path(name)
+    if path.exists():
+        return path if path.is_dir() else None
+    plain = itertools.takewhile(lambda part: not glob.has_magic(part), path.parts[:-1])
+    return Path(*plain)
+
+
 def _files(name: str) -> list[Path]:
     path = Path(name)
     if "://" in name:
         hint = "Use the Spark engine for remote files, or copy them here first."
         raise DataError(f"{name} is not a local file, and only local ones can be read here.", hint)
     if path.is_dir():
-        return _some(sorted(_walk(path)), f"The directory {name} holds no files of events.")
+        return _some(_with_content(sorted(_walk(path))), f"The directory {name} holds no files of events.")
     if path.exists():
         return [path]
     if glob.has_magic(name):
@@ -135,6 +188,15 @@ def _some(files: list[Path], otherwise: str) -> list[Path]:
     if not files:
         raise DataError(otherwise, "Names that begin with `_` or `.` are left out.")
     return files
+
+
+def _with_content(files: list[Path]) -> list[Path]:
+    """Leave out the part files of Hadoop's that hold not a byte, as Spark does, where others hold something."""
+    return [path for path in files if not _is_empty_part(path)] or files
+
+
+def _is_empty_part(path: Path) -> bool:
+    return path.name.startswith("part-") and path.stat().st_size == 0
 
 
 def _walk(directory: Path) -> Iterator[Path]:
@@ -185,14 +247,14 @@ def _missing(path: Path) -> DataError:
     return DataError(f"There is no file {path}.", did_you_mean(path.name, neighbours, otherwise))
 
 
-def _source(path: Path, forced: str | None) -> Source:
+def _source(path: Path, forced: str | None, root: Path | None) -> Source:
     format_ = format_of(path.name)
     if forced is not None:
         format_ = FileFormat(forced, forced in COMPRESSIBLE and path.name.lower().endswith(".gz"))
     if format_ is None:
         hint = f"Known extensions: {known_extensions()}; or say the format with --input-format."
         raise DataError(f"The format of {path} cannot be told from its name.", hint)
-    return Source(path, format_.name, format_.gzip)
+    return Source(path, format_.name, format_.gzip, root=root)
 
 
 def _check_one_format(sources: list[Source]) -> None:

@@ -22,9 +22,11 @@ from trellis.language.bound import (
     WindowKind,
     columns_of,
 )  # fmt: skip
+from trellis.language.having import bind_having
 from trellis.language.outputs import (
     aggregate_columns,
     bind_aggregate,
+    bind_limit_per,
     bind_order,
     bind_output,
     id_type,
@@ -68,25 +70,29 @@ def bind(
     _check_types(query.pattern, scope)
     partition = _partition(query, scope)
     conditions = tuple(_condition(c, scope) for c in query.where if not isinstance(c, s.PartitionClause))
+    having, filters = bind_having(query.having, scope)
     window = _window(query.within, scope)
     group_by = tuple(dict.fromkeys(_grouping(name, partition, scope) for name in query.group_by))
     lead = _leading_columns(query, window, partition, group_by, scope)
     taken = [c.name for c in lead]
     returned = [bind_output(i.expression, scope) for i in query.returns]
     returns = name_outputs(query.returns, returned, taken, scope)
-    aggregated = [bind_aggregate(i, scope) for i in query.aggregates]
+    aggregated = [bind_aggregate(i, scope, query.per_event) for i in query.aggregates]
     aggregates = name_outputs(query.aggregates, aggregated, taken, scope, texts=True)
     columns = lead + _result_columns(query, variables, returns, aggregates, scope)
     _check_columns(columns, query, scope)
     order_by = bind_order(query.order_by, scope)
+    limit_per = bind_limit_per(query.limit_per, scope)
+    _check_after_match(query, scope)
     _check_unused(scope)
     return BoundQuery(
         text=text, syntax=query, schema=schema, pattern=query.pattern, variables=variables, conditions=conditions,
         partition=partition, window=window, select=query.select, report=_report(report_mode, query),
-        having=query.having, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,
+        having=having, filters=filters, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,
         limit=query.limit, per_window=query.per_window, offset=query.offset,
         columns=tuple(columns),
         parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)), given=dict(params or {}),
+        limit_per=limit_per, per_event=query.per_event, after_match=query.after_match,
     )  # fmt: skip
 
 
@@ -196,6 +202,8 @@ def _condition(condition: s.Condition, scope: Scope) -> Condition:
 
 
 def _kind(columns: list[Column], variables: tuple[str, ...]) -> ConditionKind:
+    if any(c.function for c in columns):
+        return ConditionKind.REST
     neighbours = [c.which in (s.Which.EARLIER, s.Which.LATER) for c in columns]
     if len(variables) <= 1 and all(c.which is s.Which.EACH for c in columns):
         return ConditionKind.CONSTANT
@@ -286,7 +294,7 @@ def _leading_columns(
     kept = group_by if query.aggregates and group_by else [n for n, _ in partition]
     lead += [OutputColumn(n, type_text(t)) for n, t in partition if n in kept]
     if query.aggregates:
-        return lead
+        return [*lead, OutputColumn("event", type_text(id_type(scope.schema)))] if query.per_event else lead
     numbers = [OutputColumn("rank", "int64"), OutputColumn("length", "int64")]
     return [*lead, *numbers, OutputColumn("start_time", time), OutputColumn("end_time", time)]
 
@@ -317,6 +325,34 @@ def _check_columns(columns: list[OutputColumn], query: s.QuerySyntax, scope: Sco
             what = f"two columns of the result would be called `{getattr(node, name)}`"
             hint = "Use another variable." if isinstance(node, s.Single) else "Rename the column of the events."
             scope.fail(what, node, hint)
+
+
+def _check_after_match(query: s.QuerySyntax, scope: Scope) -> None:
+    """Check AFTER MATCH: its variable must be bound in every result, and ORDER BY be of LENGTH."""
+    after = query.after_match
+    if after is None:
+        return
+    if after.var is not None:
+        variable = scope.variable(after.var, after)
+        if variable.absent:
+            scope.fail(f"`{variable.name}` is declared by NOT and bound to no event", after)
+        if after.var not in _always_bound(query.pattern):
+            hint = "Name one that every result has, or write `SKIP PAST LAST`."
+            scope.fail(f"AFTER MATCH goes to `{after.var}`, which some results do not have", after, hint)
+    for key in query.order_by:
+        if not isinstance(key.expression, s.Length):
+            hint = "Leave the key out, or sort the rows of the result."
+            scope.fail("beside AFTER MATCH, ORDER BY takes LENGTH as yet", key, hint)
+
+
+def _always_bound(pattern: s.Node) -> set[str]:
+    """Return the variables that every match binds."""
+    if isinstance(pattern, s.Single | s.Kleene):
+        return {pattern.var}
+    below = [_always_bound(child) for child in s.children(pattern)]
+    if isinstance(pattern, s.Or):
+        return set.intersection(*below)
+    return set().union(*below) if isinstance(pattern, s.Seq | s.And) else set()
 
 
 def _report(mode: str | None, query: s.QuerySyntax) -> s.Report:

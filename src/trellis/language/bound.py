@@ -10,21 +10,53 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from trellis.language import syntax as s
 from trellis.language.schema import BOOLEAN, Schema, Type
 
 
+class Reference(NamedTuple):
+    """An event of a variable that a value reads; with a function, a number or set of its events' values of `name`.
+
+    `function` is COUNT, LENGTH (of all variables), SUM, FSUM (of doubles, rounded once), NUMBER (of values that are not
+    NULL), MANY (whether that is more than none), MIN, MAX or LIST.
+    """
+
+    var: str
+    which: s.Which
+    nth: int | None = None
+    function: str = ""
+    name: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An attribute of an event bound to `var`."""
+    """An attribute of an event bound to `var`.
+
+    With a `function` it is an aggregate over the events that `which` tells: COUNT, SUM, FSUM, AVG, FAVG (of doubles,
+    rounded once), MIN or MAX; LIST, the set of their values; or LENGTH, the number of all events.
+    """
 
     var: str
     name: str
     which: s.Which
     nth: int | None
     type: Type
+    function: str = ""
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """The events, or what is remembered of them, that the value is made of."""
+        if not self.function:
+            return (Reference(self.var, self.which, self.nth),)
+        name = "" if self.function in ("COUNT", "LENGTH") else self.name
+        parts = PARTS.get(self.function, (self.function,))
+        return tuple(Reference(self.var, self.which, None, part, name) for part in parts)
+
+
+PARTS = {"SUM": ("SUM", "MANY"), "FSUM": ("FSUM", "MANY"), "AVG": ("SUM", "NUMBER"), "FAVG": ("FSUM", "NUMBER")}
+"""The numbers that an aggregate is computed of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +73,8 @@ class Operation:
 
     `function` is one of: `+ - * / %`, `negative`, `abs`, `coalesce`, a scalar function in lower case such as `round`,
     `cast`, `case` with tests and values by turns and the last value (values); `= != < <= > >=`, `is null`, `like`,
-    `and`, `or`, `not` (conditions, three-valued). IN and BETWEEN have become these.
+    `and`, `or`, `not` (conditions, three-valued). IN and BETWEEN have become these, but for `in list`, of a value and a
+    column that is a list.
     """
 
     function: str
@@ -62,13 +95,18 @@ def columns_of(value: Value) -> Iterator[Column]:
             yield from columns_of(argument)
 
 
+def references_of(value: Value) -> tuple[Reference, ...]:
+    """Return the events, and what is remembered of events, that a value reads, each once."""
+    return tuple(dict.fromkeys(reference for column in columns_of(value) for reference in column.references))
+
+
 class ConditionKind(StrEnum):
     """The kind of a conjunct of WHERE, by the events it refers to."""
 
     CONSTANT = "constant"  # each event of one variable
     ADJACENT = "adjacent"  # two consecutive events of one Kleene variable
     ACROSS = "across"  # several variables, or fixed events of one
-    REST = "rest"  # neighbours mixed with other variables
+    REST = "rest"  # neighbours mixed with other variables; events so far, and whole variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +117,14 @@ class Condition:
     variables: tuple[str, ...]
     value: Value
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LengthBound:
+    """One `LENGTH cmp n` of HAVING."""
+
+    op: str
+    value: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +178,10 @@ class OutputKind(StrEnum):
 class Output:
     """An item of RETURN, ORDER BY or AGGREGATE, resolved.
 
-    `function` is SUM, MIN, MAX, AVG or COUNT for an aggregate, the operation for an expression; `column` the
-    attribute it reads; `arguments` the operands of an expression.
+    `function` is SUM, MIN, MAX, AVG, COUNT or SHARE for an aggregate, the operation for an expression; `column` the
+    attribute it reads; `arguments` the operands of an expression, or the one value of a trend that is aggregated.
+    `value` is an expression whose columns `_0`, `_1`, ... are the arguments, or, of an aggregate, the value of each
+    event that `column` names.
     """
 
     kind: OutputKind
@@ -144,6 +192,7 @@ class Output:
     variable: str | None = None
     constant: Constant | None = None
     arguments: tuple[Output, ...] = ()
+    value: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +213,10 @@ class Ordering:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query bound to a schema and parameters; `parameters` as people see them, `given` as they were given."""
+    """A query bound to a schema and parameters; `parameters` as people see them, `given` as they were given.
+
+    HAVING is bounds of the length (`having`) and other conditions on a trend (`filters`).
+    """
 
     text: str
     syntax: s.QuerySyntax
@@ -176,7 +228,8 @@ class BoundQuery:
     window: Window
     select: s.Select
     report: s.Report
-    having: tuple[s.LengthBound, ...]
+    having: tuple[LengthBound, ...]
+    filters: tuple[Condition, ...]
     returns: tuple[NamedOutput, ...]
     aggregates: tuple[NamedOutput, ...]
     group_by: tuple[str, ...]
@@ -187,6 +240,19 @@ class BoundQuery:
     columns: tuple[OutputColumn, ...]
     parameters: tuple[tuple[str, str], ...]
     given: Mapping[str, Any]
+    limit_per: tuple[Output, ...] = ()
+    per_event: s.PerEvent | None = None
+    after_match: s.AfterMatch | None = None
+
+    @property
+    def arranged(self) -> bool:
+        """Whether rows get another order than that of ranks, or are left out by their values."""
+        return bool(self.order_by or self.limit_per)
+
+    @property
+    def arranging(self) -> tuple[Output, ...]:
+        """The values by which rows are arranged: the keys of ORDER BY, then the items of LIMIT PER."""
+        return (*(ordering.output for ordering in self.order_by), *self.limit_per)
 
     @property
     def fixed(self) -> bool:

@@ -17,8 +17,9 @@ MOST_DIGITS = 400
 class IndexedReference(s.Node):
     """A reference whose meaning the others of its conjunct decide; `form` tells how it is written.
 
-    Forms are `bare` (`s.x`), `i` (`s[i].x`), `i-1` (`s[i-1].x`), `next` (`NEXT(s).x`), `prefix` (`s[..i-1].x`), and
-    `pick FIRST`, `pick LAST`, `pick NEXT` where the attribute is still to come.
+    Forms are `bare` (`s.x`), `i` (`s[i].x`), `i-1` (`s[i-1].x`), `next` (`NEXT(s).x`), `..i-1` (`s[..i-1].x`), `..i`
+    (`s[..i].x`), and `pick FIRST`, `pick LAST`, `pick NEXT` where the attribute is still to come. The attribute of
+    `s[..i]` is empty.
     """
 
     var: str

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Set
 
 CLAUSES = {
-    word: word + " BY" if word in ("GROUP", "ORDER") else word
+    word: {"GROUP": "GROUP BY", "ORDER": "ORDER BY", "AFTER": "AFTER MATCH"}.get(word, word)
     for word in (
         "PATTERN", "WHERE", "HAVING", "SELECT", "REPORT", "WITHIN", "SLIDE", "RETURN", "AGGREGATE", "GROUP", "ORDER",
-        "LIMIT", "OFFSET",
+        "LIMIT", "OFFSET", "AFTER",
     )
 }  # fmt: skip
 SPOKEN = {

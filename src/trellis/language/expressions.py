@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from lark import Token
 
@@ -21,14 +21,17 @@ from trellis.language.printer import KEYWORDS
 from trellis.language.times import MICROS_PER_DAY, parse_timestamp
 
 VALUE_FUNCTIONS = (*SCALARS, "COALESCE")
-PICKS = {"NEXT": "next", "FIRST": s.Which.FIRST, "LAST": s.Which.LAST}
+PICKS = {"NEXT": "next", "PREV": "i-1", "FIRST": s.Which.FIRST, "LAST": s.Which.LAST}
 AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG")
+SO_FAR = ("..i-1", "..i")
 DOUBLES = "Doubles reach from 5e-324 to 1.8e308."
-FUNCTIONS = f"Functions are {', '.join(VALUE_FUNCTIONS)}, CASE, CAST, FIRST, LAST, NEXT, COUNT, SUM, MIN, MAX and AVG."
+FUNCTIONS = (
+    f"Functions are {', '.join(VALUE_FUNCTIONS)}, CASE, CAST, FIRST, LAST, NEXT, PREV, COUNT, SUM, MIN, MAX and AVG."
+)
 
 _BEFORE = "`s[i-1].x` is the event before `s[i].x`: write `s[i].x > s[i-1].x`."
 ELSEWHERE = {
-    "PREV": _BEFORE, "PREVIOUS": _BEFORE, "LAG": _BEFORE,
+    "PREVIOUS": _BEFORE, "LAG": _BEFORE,
     "LEAD": "`NEXT(s).x` is that of the event behind `s.x`.",
     **{name: f"Write `CAST(x AS {name})`." for name in CAST_TYPES},
 }  # fmt: skip
@@ -78,6 +81,7 @@ class ExpressionBuilder(PatternBuilder):
 
     def contained(self, meta: Any, c: list[Any]) -> s.Node:
         operand, *items = (self.value(x) for x in c if isinstance(x, s.Node))
+        items = [_values_so_far(item) for item in items]
         return self._perhaps_not(s.Membership(operand, tuple(items), span=at(meta)), c)
 
     def between(self, meta: Any, c: list[Any]) -> s.Node:
@@ -181,9 +185,11 @@ class ExpressionBuilder(PatternBuilder):
 
     def index_prefix(self, meta: Any, c: list[Token]) -> tuple[str, int | None]:
         self._must_be_i(c[0])
-        if len(c) < 3 or c[1] != "-" or self.whole(c[2]) != 1:
-            self.fail("a prefix ends at the event before", at(meta), "Write `[..i-1]`.")
-        return "prefix", None
+        if len(c) == 1:
+            return "..i", None
+        if c[1] != "-" or self.whole(c[2]) != 1:
+            self.fail("events so far end at `s[i]` or the event before it", at(meta), "Write `[..i]` or `[..i-1]`.")
+        return "..i-1", None
 
     def _must_be_i(self, token: Token) -> None:
         if token != "i":
@@ -196,14 +202,22 @@ class ExpressionBuilder(PatternBuilder):
             return s.Attribute(var, attr, s.Which.NTH, number, span=at(meta))
         return IndexedReference(var, attr, form, span=at(meta))
 
+    def indexed_whole(self, meta: Any, c: list[Any]) -> s.Node:
+        var, (form, number) = name_of(c[0]), c[1]
+        if form not in SO_FAR:
+            index = number if form == "nth" else form
+            what = f"`{var}[{index}]` is an event; name one of its attributes"
+            self.fail(what, at(meta), f"Write `{var}[{index}].attribute`.")
+        return IndexedReference(var, "", form, span=at(meta))
+
     def picked(self, meta: Any, c: list[Any]) -> s.Node:
         called, attr = c[0], name_of(c[1])
         if not (isinstance(called, IndexedReference) and called.form.startswith("pick ")):
-            self.fail("only FIRST(v), LAST(v) and NEXT(v) have attributes", at(meta))
+            self.fail("only FIRST(v), LAST(v), NEXT(v) and PREV(v) have attributes", at(meta))
         which = PICKS[called.form.removeprefix("pick ")]
-        if which == "next":
-            return IndexedReference(called.var, attr, "next", span=at(meta))
-        return s.Attribute(called.var, attr, cast(s.Which, which), span=at(meta))
+        if not isinstance(which, s.Which):
+            return IndexedReference(called.var, attr, which, span=at(meta))
+        return s.Attribute(called.var, attr, which, span=at(meta))
 
     # Functions
 
@@ -253,7 +267,9 @@ class ExpressionBuilder(PatternBuilder):
         return arguments[0]
 
     def _pick(self, function: str, argument: s.Node, span: s.Span) -> s.Node:
-        """FIRST(v), LAST(v) or NEXT(v), awaiting `.attr`."""
+        """FIRST(v), LAST(v), NEXT(v) or PREV(v), awaiting `.attr`; SQL's `PREV(v.attr)` is whole."""
+        if isinstance(argument, IndexedReference) and argument.form == "bare" and function == "PREV":
+            return IndexedReference(argument.var, argument.attr, "i-1", span=span)
         if isinstance(argument, IndexedReference) and argument.form == "bare":
             hint = f"Write `{function}({argument.var}).{argument.attr}`."
             self.fail(f"{function} takes a variable", argument.span, hint)
@@ -263,16 +279,22 @@ class ExpressionBuilder(PatternBuilder):
 
     def _aggregate(self, function: str, argument: s.Node, span: s.Span) -> s.Node:
         match argument:
-            case IndexedReference(var=var, attr=attr, form="prefix"):
-                return s.Prefix(function, var, attr, span=span)
+            case IndexedReference(var=var, attr=attr, form=form) if form in SO_FAR and (function == "COUNT") != bool(
+                attr
+            ):
+                return s.Prefix(function, var, attr or None, form == "..i", span=span)
             case IndexedReference(var=var, attr=attr, form="bare") if function != "COUNT":
                 return s.Aggregate(function, s.Attribute(var, attr, span=argument.span), span=span)
             case ExpressionName(name=name) if function == "COUNT":
                 return s.Aggregate(function, s.VariableReference(name, span=argument.span), span=span)
-            case s.Length() if function in ("MIN", "MAX", "AVG"):
-                return s.Aggregate(function, argument, span=span)
-        wanted = {"COUNT": "`*` or a variable", "SUM": "an attribute such as `v.price`"}
-        takes = wanted.get(function, "an attribute such as `v.price`, or LENGTH")
+            case _ if function != "COUNT" and _has_reference(argument):
+                return s.Aggregate(function, self.value(argument), span=span)
+        if isinstance(argument, IndexedReference) and argument.form in SO_FAR:
+            so_far = f"{argument.var}[{argument.form}]"
+            if function == "COUNT":
+                self.fail("COUNT counts events", argument.span, f"Write `COUNT({so_far})`.")
+            self.fail(f"{function} takes an attribute", argument.span, f"Write `{function}({so_far}.attribute)`.")
+        takes = "`*` or a variable" if function == "COUNT" else "an attribute such as `v.price`, or LENGTH"
         hint = "Write `COUNT(*)` for trends, `COUNT(v)` for events." if function == "COUNT" else None
         self.fail(f"{function} takes {takes}", argument.span, hint)
 
@@ -281,16 +303,22 @@ class ExpressionBuilder(PatternBuilder):
     def conjunct(self, condition: s.Condition) -> s.Condition:
         """Resolve the references of one conjunct of WHERE, which decide each other's meaning."""
         forms: dict[str, dict[str, IndexedReference]] = {}
+        so_far: dict[str, s.Prefix] = {}
         for node in s.walk(condition):
             if isinstance(node, s.PartitionClause) and node is not condition:
                 hint = "Write `WHERE [id] AND ...`, not inside OR or NOT."
                 self.fail("a partition stands alone between ANDs", node.span, hint)
             if isinstance(node, IndexedReference):
                 forms.setdefault(node.var, {})[node.form] = node
+            if isinstance(node, s.Prefix):
+                so_far[node.var] = node
         for var, used in forms.items():
             if "next" in used and "i-1" in used:
                 what = f"`NEXT({var})` and `{var}[i-1]` are two notations for neighbours"
                 self.fail(what, used["next"].span, "Use one of them in a condition.")
+            if "next" in used and var in so_far:
+                what = f"`NEXT({var})` stands beside the events so far, which end at `{var}[i]`"
+                self.fail(what, used["next"].span, f"Write `{var}[i]` and `{var}[i-1]`.")
         return cast(s.Condition, s.rebuild(condition, lambda n: self._in_condition(n, forms)))
 
     def _in_condition(self, node: s.Node, forms: Mapping[str, Mapping[str, IndexedReference]]) -> s.Node | None:
@@ -298,9 +326,10 @@ class ExpressionBuilder(PatternBuilder):
             case s.Length():
                 hint = "Write `HAVING LENGTH >= 2`."
                 self.fail("LENGTH stands in HAVING, not in WHERE", node.span, hint)
-            case s.Aggregate(function=function):
-                hint = "Use it in RETURN, ORDER BY or AGGREGATE."
-                self.fail(f"{function} speaks of a whole trend; WHERE cannot", node.span, hint)
+            case s.Aggregate(argument=None):
+                self._of_all(node)
+            case s.Aggregate(argument=s.Length()):
+                self.fail("LENGTH stands in HAVING, not in WHERE", node.span, "Write `HAVING LENGTH >= 2`.")
             case ExpressionName():
                 return self.parameter(node)
             case IndexedReference(var=var, attr=attr, form=form):
@@ -319,13 +348,34 @@ class ExpressionBuilder(PatternBuilder):
         return s.Parameter(node.name, span=node.span)
 
     def _complete(self, node: IndexedReference) -> None:
-        if node.form == "prefix":
-            hint = f"Write `AVG({node.var}[..i-1].{node.attr})`."
-            self.fail(f"`{node.var}[..i-1]` stands inside an aggregate", node.span, hint)
+        if node.form in SO_FAR:
+            so_far = f"{node.var}[{node.form}]"
+            example = f"AVG({so_far}.{node.attr})" if node.attr else f"COUNT({so_far})"
+            self.fail(f"`{so_far}` stands inside an aggregate or IN", node.span, f"Write `{example}`.")
         if node.form.startswith("pick "):
             written = f"{node.form.removeprefix('pick ')}({node.var})"
             what = f"{written} is an event; name one of its attributes"
             self.fail(what, node.span, f"Write `{written}.attribute`.")
+
+    def of_trend(self, condition: s.Condition) -> s.Condition:
+        """Resolve the references of one conjunct of HAVING, which speaks of a whole trend."""
+        return cast(s.Condition, s.rebuild(condition, self._in_having))
+
+    def _in_having(self, node: s.Node) -> s.Node | None:
+        match node:
+            case s.PartitionClause():
+                self.fail("a partition stands in WHERE", node.span, "Write `WHERE [id]`.")
+            case s.Aggregate(argument=None | s.Length()):
+                self._of_all(node)
+            case ExpressionName():
+                return self.parameter(node)
+        return self._in_output(node)
+
+    def _of_all(self, node: s.Aggregate) -> NoReturn:
+        what = f"`{self.written(node)}` speaks of all trends; a condition of one"
+        self.fail(
+            what, node.span, "Write `COUNT(v)` for the events of a variable; `HAVING LENGTH >= 2` asks for the length."
+        )
 
     def output(self, node: s.Node) -> Any:
         """Resolve the references in RETURN, AGGREGATE and ORDER BY."""
@@ -334,6 +384,10 @@ class ExpressionBuilder(PatternBuilder):
     def _in_output(self, node: s.Node) -> s.Node | None:
         if isinstance(node, ExpressionName):
             return s.VariableReference(node.name, span=node.span)
+        if isinstance(node, s.Prefix):
+            whole = node.var if node.attr is None else f"{node.var}.{node.attr}"
+            hint = f"Write `{node.function}({whole})`." if node.function else None
+            self.fail("events so far have no meaning outside WHERE", node.span, hint)
         if not isinstance(node, IndexedReference):
             return None
         self._complete(node)
@@ -342,6 +396,21 @@ class ExpressionBuilder(PatternBuilder):
             hint = f"Write `{v}.{x}`, `FIRST({v}).{x}` or `{v}[1].{x}`."
             self.fail("neighbours have no meaning outside WHERE", node.span, hint)
         return s.Attribute(node.var, node.attr, span=node.span)
+
+
+def _has_reference(node: s.Node) -> bool:
+    """Return whether a value reads something of a trend; a variable alone, or the next event, is no value of one."""
+    if isinstance(node, ExpressionName):
+        return False
+    inside = (s.Attribute, s.Length, s.Aggregate)
+    return any(isinstance(n, inside) or (isinstance(n, IndexedReference) and n.attr) for n in s.walk(node))
+
+
+def _values_so_far(item: Any) -> Any:
+    """Return the values so far as a list that IN takes; any other item as it is."""
+    if isinstance(item, IndexedReference) and item.form in SO_FAR and item.attr:
+        return s.Prefix("", item.var, item.attr, item.form == "..i", span=item.span)
+    return item
 
 
 def _which(form: str, used: Mapping[str, IndexedReference]) -> s.Which:

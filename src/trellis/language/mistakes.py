@@ -25,6 +25,26 @@ OPERATORS = {
     "^": "Operators are + - * / and %.",
     "**": "Operators are + - * / and %.",
 }
+BELONGS = {
+    "SLIDE": ("WITHIN", "SLIDE stands behind WITHIN", "Write `WITHIN 10 min SLIDE 5 min`."),
+    "GROUP": ("AGGREGATE", "GROUP BY belongs to AGGREGATE", "Write `AGGREGATE COUNT(*) GROUP BY attribute`."),
+    "PER": (
+        "LIMIT", "PER stands behind LIMIT, or with EVENT behind AGGREGATE",
+        "Write `LIMIT 10 PER WINDOW`, or `AGGREGATE COUNT(*) PER EVENT`.",
+    ),
+}  # fmt: skip
+"""Words that go on with a clause: which, what to say where they stand elsewhere, and what to write."""
+
+SQL_WORDS = {
+    "DEFINE": "Write WHERE: `DEFINE B AS B.x > PREV(B.x)` is `WHERE B.x > PREV(B).x` here.",
+    "MEASURES": "Write RETURN: `MEASURES LAST(B.x) AS top` is `RETURN LAST(B).x AS top` here.",
+    "PARTITION": "Write the attributes in WHERE, in brackets: `WHERE [account]`.",
+    "SUBSET": "Name the variables one by one.",
+    "ONE": "Each result is a row; leave it out.",
+    "ALL": "Each result is a row; `explode()` and RETURN of variables give their events.",
+}
+"""Clauses of SQL's MATCH_RECOGNIZE, and what to write for them."""
+
 QUOTES = '"“”„‘’'
 BRACKETS = {"LPAR": "(", "LSQB": "["}
 
@@ -117,12 +137,15 @@ def _clauses(x: Any) -> Iterator[str]:
     if isinstance(x, Token) and x.type.removeprefix("_") in CLAUSES:
         yield x.type.removeprefix("_")
     elif isinstance(x, Tree):
-        name = {"returns": "RETURN", "aggregates": "AGGREGATE"}.get(str(x.data), str(x.data).upper())
+        inner = x.children[0] if x.data == "clause" else x
+        assert isinstance(inner, Tree)
+        rules = {"returns": "RETURN", "aggregates": "AGGREGATE", "after_match": "AFTER"}
+        name = rules.get(str(inner.data), str(inner.data).upper())
         if name in CLAUSES:
             yield name
-        for child in x.children:
-            if isinstance(child, Tree) and child.data == "group":
-                yield "GROUP"
+        for child in inner.children:
+            if isinstance(child, Tree) and child.data in ("group", "per_event"):
+                yield "GROUP" if child.data == "group" else "PER"
 
 
 def _is_number(x: Any) -> bool:
@@ -166,7 +189,9 @@ def _repetitions(stop: Stop) -> Diagnosis | None:
 
 
 def _match_recognize(stop: Stop) -> Diagnosis | None:
-    """A pattern as SQL's MATCH_RECOGNIZE has it: `(A B+ C) DEFINE B AS ...`."""
+    """A clause of SQL's MATCH_RECOGNIZE, or a pattern as it has it: `(A B+ C) DEFINE B AS ...`."""
+    if stop.word in SQL_WORDS and _complete(stop):
+        return stop.here(f"{stop.word} is a word of SQL's MATCH_RECOGNIZE", SQL_WORDS[stop.word])
     if not re.search(r"\b(DEFINE|MEASURES)\b", stop.text, re.IGNORECASE):
         return None
     hint = "Write `PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > b[i-1].x`: what DEFINE says goes into WHERE."
@@ -237,25 +262,16 @@ def _unit(stop: Stop) -> Diagnosis | None:
 
 
 def _clause(stop: Stop) -> Diagnosis | None:
-    """A clause where another was to come: twice, out of order, or without the one it belongs to."""
+    """A part of a clause without the one it belongs to."""
     word, seen = stop.word, stop.clauses
-    if word not in CLAUSES or word in stop.expected or stop.open_bracket or not _complete(stop):
+    if word not in BELONGS or word in stop.expected or stop.open_bracket or not _complete(stop):
         return None
+    owner, what, hint = BELONGS[word]
     if word in seen:
-        hint = "Join conditions with AND." if word == "WHERE" else "Write it once."
-        return stop.here(f"{CLAUSES[word]} stands twice", hint)
-    if {word, *seen} >= {"RETURN", "AGGREGATE"}:
-        return stop.here("a query has RETURN or AGGREGATE, not both")
-    if word == "SLIDE" and "WITHIN" not in seen:
-        return stop.here("SLIDE stands behind WITHIN", "Write `WITHIN 10 min SLIDE 5 min`.")
-    if word == "GROUP" and "AGGREGATE" not in seen:
-        return stop.here("GROUP BY belongs to AGGREGATE", "Write `AGGREGATE COUNT(*) GROUP BY attribute`.")
-    order = list(CLAUSES)
-    later = next((c for c in seen if order.index(c) > order.index(word)), None)
-    if later is None:
+        return stop.here(f"{CLAUSES.get(word, word)} stands twice", "Write it once.")
+    if owner in seen and owner == seen[-1]:
         return None
-    hint = f"Clauses come in this order: {', '.join(CLAUSES.values())}."
-    return stop.here(f"{CLAUSES[word]} must stand before {CLAUSES[later]}", hint)
+    return stop.here(what, hint)
 
 
 def _complete(stop: Stop) -> bool:
@@ -348,7 +364,7 @@ def _particular(stop: Stop) -> str | None:
     if stop.expected == {"NULL", "NOT"} or stop.expected == {"NULL"}:
         return "IS stands only before NULL and NOT NULL; compare with = and !=."
     if clause == "HAVING" and "LENGTH" in stop.expected:
-        return "HAVING filters by length: `HAVING LENGTH >= 2`."
+        return "HAVING takes a condition on a trend: `HAVING LENGTH >= 2`."
     return None
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from trellis.errors import nearest
 from trellis.language import syntax as s
 from trellis.language.bound import (
     Column,
@@ -14,12 +17,11 @@ from trellis.language.bound import (
     Value,
     Variable,
 )
+from trellis.language.printer import value_text
 from trellis.language.schema import DOUBLE, INTEGER, UNKNOWN, Kind, Schema, Type, decimal, moment_type
-from trellis.language.values import Scope, bind_column, bind_value, comparable
+from trellis.language.values import ONE_VALUE, Scope, aggregated, bind_column, bind_value, comparable
 
 COUNT_TYPE = "decimal(38,0)"
-IN_OUTPUT = "RETURN, ORDER BY and AGGREGATE take arithmetic, ABS and COALESCE."
-ONE_VALUE = "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value."
 
 
 def bind_output(e: s.Expression, scope: Scope) -> Output:
@@ -34,15 +36,18 @@ def bind_output(e: s.Expression, scope: Scope) -> Output:
             return Output(OutputKind.LENGTH, INTEGER)
         case s.Aggregate(function=function, argument=s.Attribute() as argument):
             return _aggregate(function, argument, scope)
-        case s.Aggregate():
+        case s.Aggregate(function="COUNT") | s.Aggregate(argument=s.Length()):
             what = f"`{scope.source(e)}` speaks of all trends; RETURN and ORDER BY of one"
             scope.fail(what, e, "Use AGGREGATE, or LENGTH for the number of events.")
+        case s.Aggregate(function=function):
+            what = f"{function} of one trend takes an attribute such as `v.price`"
+            scope.fail(what, e, f"AGGREGATE takes `{scope.source(e)}`, over all trends.")
         case s.Negative(operand=s.Integer() | s.Real()):
             return _constant(e, scope)
         case s.Case() | s.Cast():
-            scope.fail(f"{type(e).__name__.upper()} stands in conditions", e, IN_OUTPUT)
+            return _value_of_trend(e, scope)
         case s.Call(function=function) if function not in ("ABS", "COALESCE"):
-            scope.fail(f"{function} stands in conditions", e, IN_OUTPUT)
+            return _value_of_trend(e, scope)
         case s.Arithmetic() | s.Negative() | s.Call():
             return _expression(e, scope)
         case s.Parameter():
@@ -77,11 +82,7 @@ def _attribute(e: s.Attribute, scope: Scope) -> Output:
 
 def _aggregate(function: str, argument: s.Attribute, scope: Scope) -> Output:
     variable = _bindable(scope.variable(argument.var, argument), argument, scope)
-    name, type_ = scope.column(variable, argument.attr, argument)
-    if function in ("SUM", "AVG") and not (type_.numeric or type_.kind is Kind.UNKNOWN):
-        scope.fail(f"{function} takes a number; `{scope.source(argument)}` is {type_.described()}", argument)
-    if type_.kind is Kind.OTHER:
-        scope.fail(f"`{scope.source(argument)}` is {type_.described()}, which {function} cannot use", argument)
+    name, type_ = aggregated(function, variable, argument.attr, argument, scope)
     result = {"SUM": type_, "AVG": DOUBLE}.get(function, type_)
     column = Column(argument.var, name, s.Which.EACH, None, type_)
     return Output(OutputKind.AGGREGATE, result, function=function, column=column, variable=argument.var)
@@ -110,6 +111,25 @@ def _expression(e: s.Arithmetic | s.Negative | s.Call, scope: Scope) -> Output:
     return Output(OutputKind.EXPRESSION, _result(function, arguments), function=function, arguments=arguments)
 
 
+def _value_of_trend(e: s.Call | s.Case | s.Cast, scope: Scope) -> Output:
+    """Return a function of values of one trend, which is bound like one of events: they are its columns."""
+    arguments: list[Output] = []
+
+    def leaf(node: s.Expression) -> Column | None:
+        if not isinstance(node, s.VariableReference | s.Attribute | s.Length | s.Aggregate):
+            return None
+        output = bind_output(node, scope)
+        if output.list:
+            scope.fail(f"`{scope.source(node)}` is an array, one value an event", node, ONE_VALUE)
+        arguments.append(output)
+        return Column("", f"_{len(arguments) - 1}", s.Which.EACH, None, output.type)
+
+    value = bind_value(e, replace(scope, values={}, leaf=leaf))
+    if value.type.kind is Kind.DURATION:
+        scope.fail("a duration cannot be a result", e, "Write it as a number.")
+    return Output(OutputKind.EXPRESSION, value.type, function="value", arguments=tuple(arguments), value=value)
+
+
 def _parts(e: s.Arithmetic | s.Negative | s.Call) -> tuple[str, tuple[s.Expression, ...]]:
     if isinstance(e, s.Arithmetic):
         return e.op, (e.left, e.right)
@@ -136,20 +156,58 @@ def _result(function: str, arguments: tuple[Output, ...]) -> Type:
     return moment_type(*types) if types[0].temporal else types[0]
 
 
-def bind_aggregate(item: s.Item, scope: Scope) -> Output:
-    """Return an item of AGGREGATE, which speaks of all trends of a window and partition."""
+def bind_aggregate(item: s.Item, scope: Scope, per_event: s.PerEvent | None = None) -> Output:
+    """Return an item of AGGREGATE, which speaks of all trends of a window and partition, or of those with an event."""
     e = item.expression
+    if per_event is not None and per_event.var is not None:
+        _bindable(scope.variable(per_event.var, per_event), per_event, scope)
+    if isinstance(e, s.Share):
+        if per_event is None:
+            hint = "Write `AGGREGATE SHARE PER EVENT`."
+            scope.fail("SHARE is the part of all results that hold an event, and no event is meant", e, hint)
+        return Output(OutputKind.AGGREGATE, DOUBLE, function="SHARE")
     if not isinstance(e, s.Aggregate):
         hint = "Write `COUNT(*)`, `SUM(v.attribute)`, or use RETURN for single trends."
         scope.fail("AGGREGATE takes COUNT, SUM, MIN, MAX and AVG", e, hint)
     if e.argument is None:
         return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT")
-    if isinstance(e.argument, s.VariableReference):
+    if e.function == "COUNT" and isinstance(e.argument, s.VariableReference):
         _bindable(scope.variable(e.argument.var, e.argument), e.argument, scope)
         return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT", variable=e.argument.var)
     if isinstance(e.argument, s.Length):
         return Output(OutputKind.AGGREGATE, DOUBLE if e.function == "AVG" else INTEGER, function=e.function)
-    return _aggregate(e.function, e.argument, scope)
+    if isinstance(e.argument, s.Attribute) and e.argument.which is s.Which.EACH:
+        return _aggregate(e.function, e.argument, scope)
+    return _aggregate_of_values(e.function, e.argument, scope)
+
+
+def _aggregate_of_values(function: str, argument: s.Expression, scope: Scope) -> Output:
+    """Return an aggregate of an expression: over the events of one variable, or over trends."""
+    leaves = [n for n in s.walk(argument) if isinstance(n, s.Attribute | s.Length | s.Aggregate | s.VariableReference)]
+    names = {n.var for n in leaves if isinstance(n, s.Attribute) and n.which is s.Which.EACH}
+    of_events = len(names) == 1 and all(isinstance(n, s.Attribute) and n.which is s.Which.EACH for n in leaves)
+    if of_events:
+        variable = _bindable(scope.variable(next(iter(names)), argument), argument, scope)
+        value = bind_value(argument, scope)
+        _check_aggregated(function, value.type, argument, scope)
+        column = Column(variable.name, f"= {value_text(argument)}", s.Which.EACH, None, value.type)
+        result = DOUBLE if function == "AVG" else value.type
+        return Output(
+            OutputKind.AGGREGATE, result, function=function, column=column, variable=variable.name, value=value
+        )  # fmt: skip
+    of_trend = bind_output(argument, scope)
+    if of_trend.list:
+        scope.fail(f"`{scope.source(argument)}` is an array, one value an event", argument, ONE_VALUE)
+    _check_aggregated(function, of_trend.type, argument, scope)
+    result = DOUBLE if function == "AVG" else of_trend.type
+    return Output(OutputKind.AGGREGATE, result, function=function, arguments=(of_trend,))
+
+
+def _check_aggregated(function: str, type_: Type, node: s.Node, scope: Scope) -> None:
+    if function in ("SUM", "AVG") and not (type_.numeric or type_.kind is Kind.UNKNOWN):
+        scope.fail(f"{function} takes a number; `{scope.source(node)}` is {type_.described()}", node)
+    if type_.kind in (Kind.OTHER, Kind.DURATION):
+        scope.fail(f"`{scope.source(node)}` is {type_.described()}, which {function} cannot use", node)
 
 
 def name_outputs(
@@ -181,13 +239,15 @@ def _default_name(e: s.Expression) -> str | None:
             return f"{which}_{var}_{attr}"
         case s.Length():
             return "length"
+        case s.Share():
+            return "share"
         case s.Aggregate(function=function, argument=None):
             return function.lower()
         case s.Aggregate(function=function, argument=s.VariableReference(var=var)):
             return f"{function.lower()}_{var}"
         case s.Aggregate(function=function, argument=s.Length()):
             return f"{function.lower()}_length"
-        case s.Aggregate(function=function, argument=s.Attribute(var=var, attr=attr)):
+        case s.Aggregate(function=function, argument=s.Attribute(var=var, attr=attr, which=s.Which.EACH)):
             return f"{function.lower()}_{var}_{attr}"
     return None
 
@@ -200,6 +260,19 @@ def bind_order(keys: tuple[s.Sort, ...], scope: Scope) -> tuple[Ordering, ...]:
         if output.list:
             scope.fail(f"`{scope.source(key.expression)}` is an array and cannot order trends", key, ONE_VALUE)
         bound.append(Ordering(output, key.descending))
+    return tuple(bound)
+
+
+def bind_limit_per(items: tuple[s.Expression, ...], scope: Scope) -> tuple[Output, ...]:
+    """Return the items of LIMIT PER; each must be one value a trend."""
+    for item in items:
+        named = item.var if isinstance(item, s.VariableReference) else ""
+        if named not in scope.variables and nearest(named.upper(), ["WINDOW"]):
+            scope.fail(f"`{named}` is neither WINDOW nor a value of a trend", item, "Did you mean `WINDOW`?")
+    bound = [bind_output(item, scope) for item in items]
+    for item, output in zip(items, bound, strict=True):
+        if output.list:
+            scope.fail(f"`{scope.source(item)}` is an array and cannot tell trends apart", item, ONE_VALUE)
     return tuple(bound)
 
 
@@ -241,6 +314,6 @@ def aggregate_columns(outputs: tuple[NamedOutput, ...]) -> list[OutputColumn]:
 
 
 __all__ = [
-    "COUNT_TYPE", "Value", "aggregate_columns", "bind_aggregate", "bind_order", "bind_output", "id_type",
-    "name_outputs", "type_text",
+    "COUNT_TYPE", "Value", "aggregate_columns", "bind_aggregate", "bind_limit_per", "bind_order", "bind_output",
+    "id_type", "name_outputs", "type_text",
 ]  # fmt: skip

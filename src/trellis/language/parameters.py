@@ -19,7 +19,7 @@ from trellis.language.times import EPOCH
 class ParameterValue:
     """A parameter's value as a literal, and its text where it was given as text."""
 
-    literal: s.Literal | s.Negative
+    literal: s.Literal | s.Negative | s.Literals
     text: str | None
     shown: str
 
@@ -27,8 +27,8 @@ class ParameterValue:
 def read_parameters(values: Mapping[str, Any] | None) -> dict[str, ParameterValue]:
     """Return the literals that the values stand for.
 
-    Text is read as a literal where it is one (`90`, `90 s`, `true`) and otherwise stands for itself. Python numbers,
-    booleans, timedeltas, dates and datetimes are taken as they are.
+    Text is read as a literal where it is one (`90`, `90 s`, `true`, `[1, 2]`) and otherwise stands for itself. Python
+    numbers, booleans, timedeltas, dates and datetimes are taken as they are, and so are lists of them and of strings.
     """
     if values is not None and not isinstance(values, Mapping):
         raise UsageError(
@@ -42,7 +42,21 @@ def _read(name: str, value: Any) -> ParameterValue:
     if isinstance(value, str):
         text = str(value)
         return ParameterValue(parse_literal(text) or s.String(text), text, text)
+    items = _items(value)
+    if items is not None:
+        return ParameterValue(s.Literals(tuple(_item(name, item) for item in items)), None, str(items))
     return ParameterValue(_literal(name, value), None, str(value))
+
+
+def _items(value: Any) -> list[Any] | None:
+    """Return the items of a list, a set or an array; None of anything else."""
+    if isinstance(value, list | tuple | set | frozenset | range):
+        return list(value)
+    return value.ravel().tolist() if getattr(value, "shape", None) and hasattr(value, "ravel") else None
+
+
+def _item(name: str, value: Any) -> s.Literal | s.Negative:
+    return s.String(str(value)) if isinstance(value, str) else _literal(name, value)
 
 
 def _literal(name: str, value: Any) -> s.Literal | s.Negative:
@@ -67,7 +81,7 @@ def _literal(name: str, value: Any) -> s.Literal | s.Negative:
             return _literal(name, datetime(day.year, day.month, day.day, tzinfo=UTC))
     raise UsageError(
         f"the parameter `{name}` cannot be {_shown(value)}",
-        "Parameters are numbers, strings, booleans, durations (timedelta) and times (datetime).",
+        "Parameters are numbers, strings, booleans, durations (timedelta), times (datetime), and lists of these.",
     )
 
 

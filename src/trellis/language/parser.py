@@ -11,6 +11,7 @@ from lark import Token, Tree, UnexpectedInput
 from trellis.errors import QuerySyntaxError
 from trellis.language import syntax as s
 from trellis.language.building import ExpressionName, at, name_of, span_of
+from trellis.language.expected import CLAUSES
 from trellis.language.expressions import ExpressionBuilder
 from trellis.language.grammar import grammar
 from trellis.language.mistakes import explain_unexpected
@@ -30,10 +31,10 @@ def parse(text: str) -> s.QuerySyntax:
     return cast(s.QuerySyntax, _built(text, "query"))
 
 
-def parse_literal(text: str) -> s.Literal | s.Negative | None:
-    """Return the literal that a parameter's text stands for (`90`, `90 s`, `-1.5`, `true`), or None."""
+def parse_literal(text: str) -> s.Literal | s.Negative | s.Literals | None:
+    """Return the literal that a parameter's text stands for (`90`, `90 s`, `-1.5`, `true`, `[1, 2]`), or None."""
     try:
-        literal = cast(s.Literal | s.Negative, _built(text, "literal"))
+        literal = cast(s.Literal | s.Negative | s.Literals, _built(text, "literal"))
     except QuerySyntaxError:
         return None
     return literal if literal.span.end == len(text.rstrip()) else None
@@ -66,13 +67,30 @@ class _QueryBuilder(ExpressionBuilder):
     """Builds the clauses; each gives the fields of the query that it fills."""
 
     def query(self, meta: Any, c: list[Any]) -> s.QuerySyntax:
-        query = s.QuerySyntax(c[0], span=at(meta))
-        for clause in c[1:]:
-            query = replace(query, **clause)
-        return _with_aliases(query)
+        found: dict[str, Any] = {}
+        for span, fields in c[1:]:
+            self._check_once(span, fields, found)
+            found |= fields
+        return _with_aliases(s.QuerySyntax(c[0], span=at(meta), **found))
 
-    def literal(self, meta: Any, c: list[Any]) -> s.Node:
-        return cast(s.Node, replace(c[0], span=at(meta)))
+    def clause(self, meta: Any, c: list[Any]) -> tuple[s.Span, dict[str, Any]]:
+        return at(meta), c[0]
+
+    def _check_once(self, span: s.Span, fields: dict[str, Any], before: dict[str, Any]) -> None:
+        """Refuse a clause that stands twice, and RETURN beside AGGREGATE."""
+        word = next(w for w in CLAUSES if self.text[span.start : span.start + len(w)].upper() == w)
+        place = s.Span(span.start, span.start + len(word))
+        if not fields.keys().isdisjoint(before):
+            hint = "Join conditions with AND." if word == "WHERE" else "Write it once."
+            self.fail(f"{CLAUSES[word]} stands twice", place, hint)
+        if {"returns", "aggregates"} <= {*fields, *before} and word in ("RETURN", "AGGREGATE"):
+            self.fail("a query has RETURN or AGGREGATE, not both", place)
+
+    def literals(self, meta: Any, c: list[Any]) -> s.Literals:
+        return s.Literals(tuple(c), span=at(meta))
+
+    def word(self, meta: Any, c: list[Token]) -> s.String:
+        return s.String(name_of(c[0]), span=at(meta))
 
     def where(self, meta: Any, c: list[Any]) -> dict[str, Any]:
         condition = self.condition(c[0])
@@ -80,12 +98,9 @@ class _QueryBuilder(ExpressionBuilder):
         return {"where": tuple(self.conjunct(t) for t in terms)}
 
     def having(self, meta: Any, c: list[Any]) -> dict[str, Any]:
-        return {"having": tuple(x for x in c if isinstance(x, s.LengthBound))}
-
-    def length_bound(self, meta: Any, c: list[Token]) -> s.LengthBound:
-        if c[1] in ("!=", "<>"):
-            self.fail("LENGTH is compared with = < <= > or >=", span_of(c[1]))
-        return s.LengthBound(str(c[1]), self._size(c[2]), span=at(meta))
+        condition = self.condition(c[0])
+        terms = condition.terms if isinstance(condition, s.Conjunction) else (condition,)
+        return {"having": tuple(self.of_trend(t) for t in terms)}
 
     def select(self, meta: Any, c: list[Token]) -> dict[str, Any]:
         return {"select": s.Select(c[0].lower())}
@@ -101,9 +116,13 @@ class _QueryBuilder(ExpressionBuilder):
         return {"returns": tuple(c)}
 
     def aggregates(self, meta: Any, c: list[Any]) -> dict[str, Any]:
-        items = tuple(x for x in c if isinstance(x, s.Item))
+        items = tuple(_with_share(x) for x in c if isinstance(x, s.Item))
         names = next((x for x in c if isinstance(x, tuple)), ())
-        return {"aggregates": items, "group_by": names}
+        per_event = next((x for x in c if isinstance(x, s.PerEvent)), None)
+        return {"aggregates": items, "group_by": names, "per_event": per_event}
+
+    def per_event(self, meta: Any, c: list[Token]) -> s.PerEvent:
+        return s.PerEvent(name_of(c[0]) if c else None, span=at(meta))
 
     def group(self, meta: Any, c: list[Token]) -> tuple[s.Name, ...]:
         return tuple(s.Name(name_of(t), span=span_of(t)) for t in c)
@@ -119,11 +138,30 @@ class _QueryBuilder(ExpressionBuilder):
         descending = len(c) > 1 and c[1].type == "DESC"
         return s.Sort(self.output(c[0]), descending, span=at(meta))
 
-    def limit(self, meta: Any, c: list[Token]) -> dict[str, Any]:
-        return {"limit": self._size(c[0]), "per_window": len(c) > 1}
+    def limit(self, meta: Any, c: list[Any]) -> dict[str, Any]:
+        windows = [x for x in c[1:] if isinstance(x, Token)]
+        if windows and (len(windows) > 1 or c[1] is not windows[0]):
+            self.fail("WINDOW stands first behind PER, and once", span_of(windows[-1]), "Write `PER WINDOW, item`.")
+        items = tuple(self.output(x) for x in c[1:] if isinstance(x, s.Node))
+        return {"limit": self._size(c[0]), "per_window": bool(windows), "limit_per": items}
 
     def offset(self, meta: Any, c: list[Token]) -> dict[str, Any]:
         return {"offset": self._size(c[0])}
+
+    def after_match(self, meta: Any, c: list[s.AfterMatch]) -> dict[str, Any]:
+        return {"after_match": replace(c[0], span=at(meta))}
+
+    def skip_past_last(self, meta: Any, c: list[Token]) -> s.AfterMatch:
+        return s.AfterMatch(s.Skip.PAST_LAST)
+
+    def skip_to_next(self, meta: Any, c: list[Token]) -> s.AfterMatch:
+        return s.AfterMatch(s.Skip.TO_NEXT)
+
+    def skip_to_first(self, meta: Any, c: list[Token]) -> s.AfterMatch:
+        return s.AfterMatch(s.Skip.TO_FIRST, name_of(c[0]))
+
+    def skip_to_last(self, meta: Any, c: list[Token]) -> s.AfterMatch:
+        return s.AfterMatch(s.Skip.TO_LAST, name_of(c[0]))
 
     def _size(self, token: Token) -> int:
         number = self.whole(token)
@@ -132,8 +170,16 @@ class _QueryBuilder(ExpressionBuilder):
         return number
 
 
+def _with_share(item: s.Item) -> s.Item:
+    """Return an item of AGGREGATE, where a bare `SHARE` can be no variable."""
+    named = item.expression
+    if isinstance(named, s.VariableReference) and named.var.upper() == "SHARE":
+        return replace(item, expression=s.Share(span=named.span))
+    return item
+
+
 def _with_aliases(query: s.QuerySyntax) -> s.QuerySyntax:
-    """Replace a name in ORDER BY that RETURN has given by what it stands for."""
+    """Replace a name in ORDER BY and LIMIT PER that RETURN has given by what it stands for."""
     aliases = {i.alias: i.expression for i in query.returns if i.alias is not None}
 
     def resolve(node: s.Node) -> s.Node | None:
@@ -143,4 +189,8 @@ def _with_aliases(query: s.QuerySyntax) -> s.QuerySyntax:
             return None
         return replace(aliases[node.var], span=node.span)
 
-    return replace(query, order_by=tuple(cast(s.Sort, s.rebuild(k, resolve)) for k in query.order_by))
+    return replace(
+        query,
+        order_by=tuple(cast(s.Sort, s.rebuild(k, resolve)) for k in query.order_by),
+        limit_per=tuple(cast(s.Expression, s.rebuild(e, resolve)) for e in query.limit_per),
+    )

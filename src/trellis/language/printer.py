@@ -15,7 +15,7 @@ from trellis.language.times import format_timestamp
 KEYWORDS = frozenset([
     "PATTERN", "WHERE", "HAVING", "SELECT", "REPORT", "WITHIN", "SLIDE", "RETURN", "AGGREGATE", "GROUP", "ORDER", "BY",
     "LIMIT", "PER", "OFFSET", "AS", "IN", "BETWEEN", "LIKE", "IS", "NULL", "WINDOW", "SEQ", "OR", "AND", "NOT", "TRUE",
-    "FALSE", "LENGTH", "ASC", "DESC", "ANY", "MAXIMAL", "UNEXTENDABLE", "CONTIGUOUS",
+    "FALSE", "LENGTH", "ASC", "DESC", "ANY", "MAXIMAL", "UNEXTENDABLE", "CONTIGUOUS", "AFTER",
 ])  # fmt: skip
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
 
@@ -24,13 +24,9 @@ def to_query_text(query: s.QuerySyntax) -> str:
     """Return the query as text, a clause a line."""
     lines = [f"PATTERN {pattern_text(query.pattern)}"]
     if query.where:
-        alone = len(query.where) == 1
-        terms = ((c, condition_text(c)) for c in query.where)
-        lines.append("WHERE " + "\n  AND ".join(
-            t if alone or not isinstance(c, s.Disjunction) else f"({t})" for c, t in terms
-        ))  # fmt: skip
+        lines.append("WHERE " + _conjuncts(query.where, "\n  AND "))
     if query.having:
-        lines.append("HAVING " + " AND ".join(f"LENGTH {b.op} {b.value}" for b in query.having))
+        lines.append("HAVING " + _conjuncts(query.having, " AND "))
     if query.select is not s.Select.ANY:
         lines.append(f"SELECT {query.select}")
     if query.report is not s.Report.UNEXTENDABLE:
@@ -42,20 +38,34 @@ def to_query_text(query: s.QuerySyntax) -> str:
     return "\n".join(lines)
 
 
+def _conjuncts(conditions: Sequence[s.Condition], between: str) -> str:
+    """Return conditions that all hold; one of OR in parentheses, unless it is alone."""
+    terms = ((c, condition_text(c)) for c in conditions)
+    alone = len(conditions) == 1
+    return between.join(text if alone or not isinstance(c, s.Disjunction) else f"({text})" for c, text in terms)
+
+
 def _output_lines(query: s.QuerySyntax) -> list[str]:
     lines = []
     if query.returns:
         lines.append("RETURN " + ", ".join(_item(i) for i in query.returns))
     if query.aggregates:
         lines.append("AGGREGATE " + ", ".join(_item(i) for i in query.aggregates))
+    if query.per_event:
+        lines.append("PER EVENT" + (f" OF {name_text(query.per_event.var)}" if query.per_event.var is not None else ""))
     if query.group_by:
         lines.append("GROUP BY " + ", ".join(name_text(a.value) for a in query.group_by))
     if query.order_by:
         lines.append("ORDER BY " + ", ".join(_key(k, query.returns) for k in query.order_by))
     if query.limit is not None:
-        lines.append(f"LIMIT {query.limit}" + (" PER WINDOW" if query.per_window else ""))
+        items = ["WINDOW"] if query.per_window else []
+        items += [value_text(_by_alias(e, query.returns)) for e in query.limit_per]
+        lines.append(f"LIMIT {query.limit}" + (f" PER {', '.join(items)}" if items else ""))
     if query.offset:
         lines.append(f"OFFSET {query.offset}")
+    if query.after_match:
+        var = query.after_match.var
+        lines.append(f"AFTER MATCH SKIP {query.after_match.skip}" + (f" {name_text(var)}" if var is not None else ""))
     return lines
 
 
@@ -64,15 +74,18 @@ def _item(item: s.Item) -> str:
 
 
 def _key(key: s.Sort, returns: tuple[s.Item, ...]) -> str:
-    """Return a key of ORDER BY, by the names that RETURN gives: they hide variables of the same name."""
+    return value_text(_by_alias(key.expression, returns)) + (" DESC" if key.descending else "")
+
+
+def _by_alias(expression: s.Expression, returns: tuple[s.Item, ...]) -> s.Expression:
+    """Return an expression by the names that RETURN gives: they hide variables of the same name."""
     given = {i.alias: i.expression for i in returns if i.alias is not None}
 
     def by_name(node: s.Node) -> s.Node | None:
         whole = node if isinstance(node, s.Aggregate) else None
         return next((s.VariableReference(alias) for alias, expression in given.items() if expression == node), whole)
 
-    expression = cast(s.Expression, s.rebuild(key.expression, by_name))
-    return value_text(expression) + (" DESC" if key.descending else "")
+    return cast(s.Expression, s.rebuild(expression, by_name))
 
 
 def name_text(name: str) -> str:
@@ -175,8 +188,11 @@ def value_text(e: s.Expression, earlier: frozenset[str] = frozenset(), least: in
     match e:
         case s.Attribute():
             return _attribute(e, earlier)
-        case s.Prefix(function=function, var=var, attr=attr):
-            return f"{function}({name_text(var)}[..i-1].{_after_dot(attr)})"
+        case s.Prefix(function=function, var=var, attr=attr, inclusive=inclusive):
+            so_far = (
+                f"{name_text(var)}[{'..i' if inclusive else '..i-1'}]{'' if attr is None else f'.{_after_dot(attr)}'}"
+            )
+            return f"{function}({so_far})" if function else so_far
         case s.VariableReference(var=name) | s.Parameter(name=name):
             return name_text(name)
         case s.Integer(value=number):
@@ -213,6 +229,8 @@ def value_text(e: s.Expression, earlier: frozenset[str] = frozenset(), least: in
             return f"{function}({'*' if argument is None else value_text(argument)})"
         case s.Length():
             return "LENGTH"
+        case s.Share():
+            return "SHARE"
 
 
 def _attribute(a: s.Attribute, earlier: frozenset[str]) -> str:

@@ -156,6 +156,9 @@ class Which(StrEnum):
     FIRST = "first"  # FIRST(v).x
     LAST = "last"  # LAST(v).x
     NTH = "nth"  # v[k].x, k from 1
+    WHOLE = "whole"  # SUM(v.x): all events of the variable
+    BEFORE = "before"  # SUM(s[..i-1].x): the events before s[i]
+    UPTO = "upto"  # SUM(s[..i].x): the events up to s[i]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,11 +173,16 @@ class Attribute(Node):
 
 @dataclass(frozen=True, slots=True)
 class Prefix(Node):
-    """Reserved: an aggregate over the events so far, `AVG(s[..i-1].price)`."""
+    """An aggregate over the events so far: `AVG(s[..i-1].price)`, `COUNT(s[..i])`.
+
+    `function` is empty for the list of their values, which stands in `IN (...)`; `attr` is None for COUNT; `inclusive`
+    tells `[..i]` from `[..i-1]`.
+    """
 
     function: str
     var: str
-    attr: str
+    attr: str | None
+    inclusive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +245,13 @@ Literal = Integer | Real | String | Boolean | Timestamp | Duration
 
 
 @dataclass(frozen=True, slots=True)
+class Literals(Node):
+    """`[1, 2]`: a list, as a parameter of IN may be; each a literal or a `Negative` of one."""
+
+    items: tuple[Literal | Negative, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Negative(Node):
     """`-x`."""
 
@@ -279,15 +294,20 @@ class Cast(Node):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Node):
-    """`COUNT(*)`, `COUNT(v)`, `SUM|MIN|MAX|AVG(v.attr)`, `MIN|MAX|AVG(LENGTH)`; None stands for `*`."""
+    """`COUNT(*)`, `COUNT(v)`, `SUM|MIN|MAX|AVG` of LENGTH, of an attribute or of other values; None stands for `*`."""
 
     function: str
-    argument: Attribute | VariableReference | Length | None
+    argument: Expression | None
 
 
 @dataclass(frozen=True, slots=True)
 class Length(Node):
     """LENGTH: the number of events of a trend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Node):
+    """SHARE, an item of AGGREGATE PER EVENT: the part of all results that hold the event."""
 
 
 Expression = (
@@ -308,6 +328,7 @@ Expression = (
     | Cast
     | Aggregate
     | Length
+    | Share
 )
 
 
@@ -424,14 +445,6 @@ class Report(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LengthBound(Node):
-    """One `LENGTH cmp n` of HAVING."""
-
-    op: str
-    value: int
-
-
-@dataclass(frozen=True, slots=True)
 class WithinClause(Node):
     """`WITHIN size [SLIDE slide]`; each an Integer, Real, Duration or Parameter."""
 
@@ -455,17 +468,41 @@ class Sort(Node):
     descending: bool = False
 
 
+class Skip(StrEnum):
+    """Where the next result may begin, under AFTER MATCH SKIP."""
+
+    PAST_LAST = "PAST LAST"  # strictly after the last event of the one before
+    TO_NEXT = "TO NEXT"  # at another first event
+    TO_FIRST = "TO FIRST"  # at or after the first event of a variable
+    TO_LAST = "TO LAST"  # at or after the last event of a variable
+
+
+@dataclass(frozen=True, slots=True)
+class AfterMatch(Node):
+    """`AFTER MATCH SKIP ...`; `var` is the variable of TO FIRST and TO LAST, else None."""
+
+    skip: Skip
+    var: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PerEvent(Node):
+    """`PER EVENT [OF v]` behind AGGREGATE; `var` is `v`, or None."""
+
+    var: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class QuerySyntax(Node):
     """A whole query.
 
-    `where` is the list of conjuncts, split at AND. At most one of `returns` and `aggregates` is not empty. In
-    `order_by` a name that RETURN gives with AS has been replaced by what it stands for.
+    `where` and `having` are lists of conjuncts, split at AND. At most one of `returns` and `aggregates` is not empty.
+    In `order_by` and `limit_per` a name that RETURN gives with AS has been replaced by what it stands for.
     """
 
     pattern: Pattern
     where: tuple[Condition, ...] = ()
-    having: tuple[LengthBound, ...] = ()
+    having: tuple[Condition, ...] = ()
     select: Select = Select.ANY
     report: Report = Report.UNEXTENDABLE
     within: WithinClause | None = None
@@ -476,3 +513,6 @@ class QuerySyntax(Node):
     limit: int | None = None
     per_window: bool = False
     offset: int = 0
+    limit_per: tuple[Expression, ...] = ()
+    per_event: PerEvent | None = None
+    after_match: AfterMatch | None = None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
 from typing import NoReturn
 
-from trellis.errors import BindError, ReservedError, did_you_mean
+from trellis.errors import BindError, did_you_mean
 from trellis.language import syntax as s
-from trellis.language.bound import Column, Constant, Operation, Value, Variable
+from trellis.language.bound import Column, Constant, Operation, Value, Variable, columns_of, references_of
 from trellis.language.functions import CAST_TYPES, CASTS, MOMENT, MOST_PLACES, SCALARS, fits
 from trellis.language.parameters import ParameterValue
 from trellis.language.printer import value_text
@@ -31,6 +31,7 @@ from trellis.language.schema import (
 )
 from trellis.language.times import parse_timestamp
 
+ONE_VALUE = "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value."
 INT64 = range(-(2**63), 2**63)
 
 
@@ -43,7 +44,18 @@ class Scope:
     schema: Schema | None
     parameters: Mapping[str, ParameterValue]
     used: set[str] = field(default_factory=set)
+    trends: bool = False  # whether values are of whole trends: HAVING
     values: dict[tuple[int, Type | None], tuple[s.Node, Value]] = field(default_factory=dict)
+    leaf: Callable[[s.Expression], Column | None] | None = None  # gives values of whole trends, where these stand
+
+    def of_trends(self) -> Scope:
+        """Return the scope of HAVING, whose values are of whole trends."""
+        return replace(self, trends=True, values={})
+
+    @property
+    def time(self) -> str:
+        """The column of the time, which every event has."""
+        return "time" if self.schema is None else self.schema.time
 
     def fail(self, what: str, node: s.Node, hint: str | None = None) -> NoReturn:
         """Raise the error for a mistake at a node."""
@@ -79,7 +91,7 @@ class Scope:
             name = self.schema.time if attr == "time" and "time" not in table.columns else attr
             if name not in table.columns:
                 where = f" in the table of `{table.type}`" if table.type else ""
-                hint = did_you_mean(attr, table.columns, f"Columns are {', '.join(table.columns)}.")
+                hint = _instead_of(attr, table.columns)
                 place = self.part(node, attr, last=True)
                 self.fail(f"`{variable.name}` has no attribute `{attr}`{where}", place, hint)
             found = (name, _common(self, found[1], table.columns[name], node) if found else table.columns[name])
@@ -107,6 +119,14 @@ class Scope:
         return self.parameters[node.name]
 
 
+def _instead_of(attr: str, columns: Collection[str]) -> str | None:
+    """Return the hint about a column that is not there: the fields of a struct, or a name like it, or all names."""
+    fields = [name for name in columns if name.startswith(f"{attr}.")]
+    if fields:
+        return f"`{attr}` is a struct, and its fields are columns; write them in backticks: `{'`, `'.join(fields)}`."
+    return did_you_mean(attr, columns, f"Columns are {', '.join(columns)}.")
+
+
 def _common(scope: Scope, one: Type, other: Type, node: s.Node) -> Type:
     if one == other:
         return one
@@ -124,7 +144,10 @@ def bind_condition(c: s.Condition, scope: Scope) -> Value:
         case s.Comparison(op=op, left=left, right=right):
             return _compared(op, left, right, c, scope)
         case s.Membership(operand=x, items=items):
-            return _folded("or", [_compared("=", x, item, c, scope, item) for item in items], c, scope)
+            listed = [one for item in items for one in _listed(item, x, scope)]
+            if not listed:
+                return Constant(False, BOOLEAN)
+            return _folded("or", [_contained(x, item, c, scope) for item in listed], c, scope)
         case s.RangeTest(operand=x, low=low, high=high):
             bounds = ((">=", low), ("<=", high))
             return _folded("and", [_compared(op, x, bound, c, scope, bound) for op, bound in bounds], c, scope)
@@ -142,6 +165,39 @@ def bind_condition(c: s.Condition, scope: Scope) -> Value:
             return Operation("not", (bind_condition(term, scope),), source=scope.source(c))
         case s.PartitionClause():
             raise AssertionError("partitions are bound apart")
+
+
+def _listed(item: s.Expression, operand: s.Expression, scope: Scope) -> tuple[s.Expression, ...]:
+    """Return the values that an item of IN stands for: those of a parameter that is a list, or itself."""
+    given = scope.parameter(item) if isinstance(item, s.Parameter) else None
+    if given is None or not isinstance(given.literal, s.Literals):
+        return (item,)
+    values: tuple[s.Expression, ...] = given.literal.items
+    if given.text is not None and bind_value(operand, scope).type.kind is Kind.STRING:
+        texts = (given.text[one.span.start : one.span.end] for one in values)
+        values = tuple(v if isinstance(v, s.String) else s.String(t) for v, t in zip(values, texts, strict=True))
+    return tuple(replace(one, span=item.span) for one in values)
+
+
+def _contained(x: s.Expression, item: s.Expression, node: s.Node, scope: Scope) -> Value:
+    """Return whether a value is an item of IN, or among the values so far."""
+    if not isinstance(item, s.Prefix) or item.function:
+        return _compared("=", x, item, node, scope, item)
+    values = so_far(item, scope)
+    operand = bind_value(x, scope, beside=values.type)
+    if not comparable(operand.type, values.type):
+        described = f"`{scope.source(x)}`, {operand.type.described()}, with `{scope.source(item)}`"
+        scope.fail(f"cannot compare {described}, {values.type.described()}", item)
+    if len(references_of(operand)) != 1 or any(c.function for c in columns_of(operand)):
+        what = f"`{scope.source(x)}` is not a value of one event, which IN looks for among those so far"
+        scope.fail(what, x, f"Write `{item.var}[i].{item.attr} IN ({scope.source(item)})`.")
+    earlier = Operation("in list", (operand, values), source=scope.source(node))
+    if not item.inclusive:
+        return earlier
+    own = replace(values, which=s.Which.EACH, function="")
+    there = Operation("not", (Operation("is null", (own,)),))
+    same = Operation("and", (there, Operation("=", (operand, own), source=scope.source(node))))
+    return Operation("or", (earlier, same), source=scope.source(node))
 
 
 def _folded(function: str, terms: list[Value], node: s.Node, scope: Scope) -> Value:
@@ -226,6 +282,9 @@ def bind_value(e: s.Expression, scope: Scope, beside: Type | None = None) -> Val
 
 
 def _bound(e: s.Expression, scope: Scope, beside: Type | None) -> Value:
+    found = None if scope.leaf is None else scope.leaf(e)
+    if found is not None:
+        return found
     match e:
         case s.Attribute():
             return _column(e, scope)
@@ -263,15 +322,63 @@ def _bound(e: s.Expression, scope: Scope, beside: Type | None) -> Value:
         case s.Cast(operand=x, type=name):
             return _cast(x, name, e, scope)
         case s.Prefix():
-            what = f"conditions over a prefix, such as `{scope.source(e)}`, are reserved for later"
-            hint = "Today a condition may compare neighbours, `v[i]` with `v[i-1]`."
-            raise ReservedError(what, scope.text, e.span.start, e.span.end, hint)
+            return so_far(e, scope)
+        case s.Aggregate(function="COUNT", argument=s.VariableReference() as argument):
+            return _of_whole("COUNT", argument, e, scope)
+        case s.Aggregate(function=function, argument=s.Attribute(which=s.Which.EACH) as argument):
+            return _of_whole(function, argument, e, scope)
+        case s.Aggregate(function=function):
+            what = f"in a condition {function} takes an attribute such as `v.price`"
+            scope.fail(what, e, f"AGGREGATE takes `{scope.source(e)}`, over all trends.")
+        case s.Length() if scope.trends:
+            return Column("", scope.time, s.Which.WHOLE, None, INTEGER, "LENGTH")
         case _:
             scope.fail(f"`{value_text(e)}` cannot stand here", e)
 
 
+def so_far(e: s.Prefix, scope: Scope) -> Column:
+    """Return an aggregate over the events of a variable before `s[i]`, or up to it; or their values."""
+    variable = scope.variable(e.var, e)
+    if not variable.kleene:
+        hint = f"Write `{e.var}.{e.attr}`." if e.attr else None
+        scope.fail(f"`{e.var}` is one event; `{scope.source(e)}` speaks of several", e, hint)
+    which = s.Which.UPTO if e.inclusive else s.Which.BEFORE
+    if e.attr is None:
+        return Column(e.var, scope.time, which, None, INTEGER, "COUNT")
+    name, type_ = aggregated(e.function or "IN", variable, e.attr, e, scope)
+    return Column(e.var, name, which, None, DOUBLE if e.function == "AVG" else type_, e.function or "LIST")
+
+
+def _of_whole(function: str, argument: s.Attribute | s.VariableReference, e: s.Node, scope: Scope) -> Value:
+    """Return an aggregate over all events of a variable; of a variable that takes one, the value itself."""
+    variable = scope.variable(argument.var, argument)
+    if variable.absent:
+        scope.fail(f"`{argument.var}` is declared by NOT and bound to no event", argument)
+    if isinstance(argument, s.VariableReference):
+        return Column(argument.var, scope.time, s.Which.WHOLE, None, INTEGER, "COUNT")
+    name, type_ = aggregated(function, variable, argument.attr, argument, scope)
+    if not variable.kleene:
+        own = Column(argument.var, name, s.Which.EACH, None, type_)
+        return Operation("/", (own, Constant(1, INTEGER)), DOUBLE, scope.source(e)) if function == "AVG" else own
+    if scope.trends and type_.kind is Kind.DOUBLE:  # as RETURN gives it
+        function = {"SUM": "FSUM", "AVG": "FAVG"}.get(function, function)
+    return Column(argument.var, name, s.Which.WHOLE, None, DOUBLE if function.endswith("AVG") else type_, function)
+
+
+def aggregated(function: str, variable: Variable, attr: str, e: s.Node, scope: Scope) -> tuple[str, Type]:
+    """Return the name and type of a column whose values a function puts together, or fail."""
+    name, type_ = scope.column(variable, attr, e)
+    if function in ("SUM", "AVG") and not (type_.numeric or type_.kind is Kind.UNKNOWN):
+        scope.fail(f"{function} takes a number; `{variable.name}.{attr}` is {type_.described()}", e)
+    if type_.kind is Kind.OTHER:
+        scope.fail(f"`{variable.name}.{attr}` is {type_.described()}, which {function} cannot use", e)
+    return name, type_
+
+
 def _column(e: s.Attribute, scope: Scope) -> Value:
     column = bind_column(e, scope)
+    if scope.trends and column.which is s.Which.EACH and scope.variables[e.var].kleene:
+        scope.fail(f"`{scope.source(e)}` is an array, one value an event", e, ONE_VALUE)
     if column.type.kind is Kind.OTHER:
         scope.fail(f"`{scope.source(e)}` is {column.type.described()}, which conditions cannot use", e)
     return column
@@ -293,6 +400,8 @@ def bind_column(e: s.Attribute, scope: Scope) -> Column:
 
 def _given(e: s.Parameter, scope: Scope, beside: Type | None) -> Value:
     given = scope.parameter(e)
+    if isinstance(given.literal, s.Literals):
+        scope.fail(f"the parameter `{e.name}` is a list, which stands in IN alone", e, f"Write `IN ({e.name})`.")
     if given.text is not None and beside is not None and beside.kind is Kind.STRING:
         inner = given.literal
         return Constant(inner.value if isinstance(inner, s.String) else given.text, STRING)

@@ -59,12 +59,15 @@ class Aggregates:
 def join(plan: Plan, parts: list[Aggregates]) -> Aggregates:
     """Return the numbers of several groups taken together."""
     outputs = plan.bound.aggregates
-    states = tuple(_joined(named.output, [p.states[i] for p in parts if p.count]) for i, named in enumerate(outputs))
+    states = tuple(
+        joined_state(named.output, [p.states[i] for p in parts if p.count]) for i, named in enumerate(outputs)
+    )
     return Aggregates(sum(p.count for p in parts), states)
 
 
-def _joined(output: Output, states: list[Any]) -> Any:
-    if output.function == "COUNT":
+def joined_state(output: Output, states: list[Any]) -> Any:
+    """Return the state of an item over several groups taken together, or of other results that are not the same."""
+    if output.function in ("COUNT", "SHARE"):
         return sum(states)
     if output.function in ("SUM", "AVG"):
         return sum(states, Sum(Fraction(0), 0))

@@ -23,6 +23,7 @@ from trellis.plan.plan import Plan
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
     from trellis.operators.batch import PathBatch, RankRange
+    from trellis.operators.per_event import EventNumbers
     from trellis.operators.ranks import Ranks
 
 T = TypeVar("T")
@@ -140,6 +141,13 @@ class QueryOperator(ABC):
 
         Sums are exact; states of groups can be joined.
         """
+
+    def per_event(self) -> EventNumbers | None:
+        """Return the states of AGGREGATE PER EVENT, a row for each event of a group that is in a result.
+
+        None where only listing tells them.
+        """
+        return None
 
     # --- Results by rank --------------------------------------------------------------------------------------
 

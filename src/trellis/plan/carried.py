@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 from trellis.language.bound import Condition, ConditionKind, WindowKind
 from trellis.language.syntax import Report, Select
 from trellis.plan.positions import PositionGraph
-from trellis.plan.registers import Guarding, Register, RegisterKind, guardings_of, register_text
+from trellis.plan.registers import Guarding, Register, RegisterKind, guardings_of, register_text, variables_behind
 from trellis.plan.relation import INDEXES, relation_of
 
 if TYPE_CHECKING:
     from trellis.plan.plan import Plan
+
+
+RUNNING = (RegisterKind.SET, *(kind for kind in RegisterKind if kind >= RegisterKind.TALLY))
 
 
 def pattern_texts(plan: Plan, graph: PositionGraph | None) -> dict[str, str]:
@@ -86,7 +89,7 @@ def _index(conditions: tuple[Condition, ...]) -> str:
 
 def _carried(plan: Plan) -> list[str]:
     """Return the registers of a match so far, each with its condition."""
-    bound, behind = plan.bound, _behind(plan)
+    bound, behind = plan.bound, variables_behind(plan.automaton)
     found: dict[tuple[str, str], None] = {}
     for one in guardings_of(bound):
         for reference in one.references:
@@ -104,27 +107,11 @@ def _carried(plan: Plan) -> list[str]:
     return texts
 
 
-def _behind(plan: Plan) -> dict[str, frozenset[str]]:
-    """Return for each variable those that may take events after it has one."""
-    automaton = plan.automaton
-    reads: dict[int, frozenset[str]] = {}
-    changed = True
-    while changed:
-        changed = False
-        for one in automaton.transitions:
-            known = reads.get(one.source, frozenset())
-            more = known | {one.variable} | reads.get(one.target, frozenset())
-            changed |= more != known
-            reads[one.source] = more
-    found: dict[str, frozenset[str]] = {}
-    for one in automaton.transitions:
-        found[one.variable] = found.get(one.variable, frozenset()) | reads.get(one.target, frozenset())
-    return found
-
-
 def _is_kept(one: Guarding, register: Register, plan: Plan, behind: dict[str, frozenset[str]]) -> bool:
     """Return whether a register outlives the event that it is of; else it is the vertex."""
-    if one.absent is not None or one.late or not plan.automaton.complete:
+    if one.absent is not None or one.late or one.result or not plan.automaton.complete:
+        return True
+    if one.so_far and register.kind in RUNNING:
         return True
     open_ = behind.get(register.variable, frozenset())
     if (one.variables - {register.variable}) & open_:

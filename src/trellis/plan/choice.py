@@ -20,6 +20,7 @@ from trellis.plan.join import fixed_join, join_texts, least_bound
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
 from trellis.plan.positions import position_graph
+from trellis.plan.registers import check_so_far
 from trellis.plan.relation import cost_text, index_text, relation_of
 from trellis.plan.sequence import depth_of_walk, fixed_sequence, sequence_texts
 from trellis.plan.settings import AlgorithmSettings
@@ -54,6 +55,7 @@ def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: AlgorithmSetti
     constant, adjacent = by_kind[ConditionKind.CONSTANT], by_kind[ConditionKind.ADJACENT]
     other = by_kind[ConditionKind.ACROSS] + by_kind[ConditionKind.REST]
     automaton = build_automaton(bound.pattern)
+    check_so_far(bound, automaton)
     plan = Plan(
         bound=bound,
         automaton=automaton,
@@ -139,8 +141,14 @@ def _refuse_named(plan: Plan, algorithm: str) -> UsageError | None:
         why = f"takes SELECT {Select.ANY} only"
     elif bound.window.kind is WindowKind.SPAN:
         why = "works on windows, and WITHIN without SLIDE is a span"
-    elif bound.having:
+    elif bound.having or bound.filters:
         why = "takes no HAVING"
+    elif bound.limit_per:
+        why = "takes no LIMIT PER item"
+    elif bound.after_match is not None:
+        why = "takes no AFTER MATCH"
+    elif bound.per_event is not None:
+        why = "takes no AGGREGATE PER EVENT"
     elif bound.report not in named.reports:
         modes = " or ".join(str(mode) for mode in Report if mode in named.reports)
         why = f"takes REPORT {modes} only"
@@ -170,7 +178,13 @@ def _refuse_sequence(plan: Plan, algorithm: str) -> UsageError | None:
         return UsageError("an index for each step counts without going far", OTHER)
     if algorithm in DEFAULTS and _binds_fewer(plan):
         return UsageError("sums over candidates bind fewer variables than a walk", OTHER)
-    return None
+    return _refuse_per_event(plan)
+
+
+def _refuse_per_event(plan: Plan) -> UsageError | None:
+    if plan.bound.per_event is None:
+        return None
+    return UsageError("AGGREGATE PER EVENT goes over a graph of the matches, in both directions of time", OTHER)
 
 
 def _binds_fewer(plan: Plan) -> bool:
@@ -209,7 +223,7 @@ def _refuse_join(plan: Plan, algorithm: str) -> UsageError | None:
             return UsageError(f"the algorithm `{algorithm}` takes no {what}", "Leave the algorithm out, or use walk.")
     if algorithm in DEFAULTS and plan.positions is not None and plan.positions.indexable:
         return UsageError("an index for each step counts without going far", OTHER)
-    return None
+    return _refuse_per_event(plan)
 
 
 def _join(plan: Plan, algorithm: str) -> OperatorSpec:

@@ -46,17 +46,23 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         },
         "select": {"policy": str(bound.select), "meaning": MEANING[bound.select]},
         "report": {"mode": str(bound.report), "meaning": MEANING[bound.report]},
-        "having": [f"LENGTH {b.op} {b.value}" for b in bound.having],
+        "having": [f"LENGTH {b.op} {b.value}" for b in bound.having] + [c.text for c in bound.filters],
         "windows": _window_data(bound),
         "stream": _stream_data(bound),
         "identity": _identity_data(bound),
         "reads": list(plan.columns),
         "output": [{"name": c.name, "type": c.type} for c in bound.columns],
         "order": [_order_text(bound, i) for i in range(len(bound.order_by))],
-        "limit": {"rows": bound.limit, "per_window": bound.per_window, "offset": bound.offset},
+        "limit": {"rows": bound.limit, "per_window": bound.per_window, "offset": bound.offset} | _per_items(bound),
         "operator": _operator_data(plan.operator),
         "index": dict(plan.operator.how),
     }
+
+
+def _per_items(bound: BoundQuery) -> dict[str, Any]:
+    """Return the items of LIMIT PER, where there are any."""
+    items = [value_text(item) for item in bound.syntax.limit_per]
+    return {"per": items} if items else {}
 
 
 def _operator_data(spec: OperatorSpec) -> dict[str, str]:
@@ -203,7 +209,8 @@ def _output_lines(data: dict[str, Any]) -> list[str]:
     limit = data["limit"]
     if limit["rows"] is not None or limit["offset"]:
         rows = "" if limit["rows"] is None else f"at most {limit['rows']} rows"
-        each = " for each window and partition" if limit["per_window"] else ""
+        items = [*limit.get("per", []), *(["window and partition"] if limit["per_window"] else [])]
+        each = f" for each {' and '.join(items)}" if items else ""
         after = f" after the first {limit['offset']}" if limit["offset"] else ""
         lines.append((rows + after + each).strip())
     return lines

@@ -98,6 +98,8 @@ def fixed_join(bound: BoundQuery) -> FixedJoin | None:
     """
     if bound.select is not s.Select.ANY or not bound.fixed or _number_of_arms(bound.pattern) > MOST_ARMS:
         return None
+    if bound.filters or any(c.function for condition in bound.conditions for c in columns_of(condition.value)):
+        return None
     codes = {v.name: code for code, v in enumerate(bound.variables)}
     found = [_made(part, bound, codes) for part in _parts(bound.pattern)]
     arms = tuple(dict.fromkeys(found))

@@ -73,14 +73,15 @@ def with_all_columns(plan: Plan) -> Plan:
 
 def counting_plan(plan: Plan) -> Plan:
     """Return the plan, reading no more than the conditions do: enough to count."""
-    names = {c.name for condition in plan.bound.conditions for c in columns_of(condition.value)}
+    asked = plan.bound.conditions + plan.bound.filters
+    names = {c.name for condition in asked for c in columns_of(condition.value)}
     names.update(_type_columns(plan.bound))
     return replace(plan, columns=tuple(name for name in plan.columns if name in names))
 
 
 def is_one_kleene(bound: BoundQuery) -> bool:
     """Return whether a trend is a path of events, each asked about its neighbours only: `E+ v[]` and no more."""
-    if len(bound.variables) != 1 or not bound.variables[0].kleene:
+    if len(bound.variables) != 1 or not bound.variables[0].kleene or bound.filters:
         return False
     return all(c.kind in (ConditionKind.CONSTANT, ConditionKind.ADJACENT) for c in bound.conditions)
 
@@ -93,9 +94,10 @@ def read_columns(bound: BoundQuery) -> tuple[str, ...]:
         names.update(dict.fromkeys(r for r in roles if r is not None))
         names.update(dict.fromkeys(_type_columns(bound)))
     names.update(dict.fromkeys(name for name, _ in bound.partition))
-    for condition in bound.conditions:
+    for condition in bound.conditions + bound.filters:
         names.update(dict.fromkeys(c.name for c in columns_of(condition.value)))
     outputs = [n.output for n in bound.returns + bound.aggregates] + [o.output for o in bound.order_by]
+    outputs += bound.limit_per
     for output in outputs:
         names.update(dict.fromkeys(_output_columns(output)))
     return tuple(names)
@@ -109,4 +111,6 @@ def _type_columns(bound: BoundQuery) -> list[str]:
 
 def _output_columns(output: Output) -> list[str]:
     own = [output.column.name] if output.column else []
+    if output.column and output.value is not None:
+        own = [column.name for column in columns_of(output.value)]
     return own + [name for argument in output.arguments for name in _output_columns(argument)]

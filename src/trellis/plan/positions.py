@@ -97,7 +97,7 @@ def position_graph(
     adjacent, other
         The conditions on two consecutive events of a variable, and those on several variables.
     """
-    links = automaton.links() if bound.select is s.Select.ANY else None
+    links = automaton.links() if bound.select is s.Select.ANY and not bound.filters else None
     if links is None:
         return None
     graph = PositionGraph(
@@ -132,6 +132,8 @@ def _can_index(bound: BoundQuery, graph: PositionGraph) -> bool:
 def _add(term: Value, condition: Condition, graph: PositionGraph, places: dict[str, int]) -> bool:
     """Add a term of a condition to the step that decides it; return False if none does."""
     variables = {c.var for c in columns_of(term)}
+    if any(c.function for c in columns_of(term)):
+        return False
     if len(variables) != 2 or variables != set(condition.variables) or not variables <= places.keys():
         return False  # of a NOT, or of a condition that is not applied where a third variable is not bound
     source, target = sorted(places[name] for name in variables)

@@ -3,6 +3,7 @@
 A condition that names several variables holds if it is true for every combination of their events (and of consecutive
 events, where it speaks of those). Of a variable that it names by one event that event is remembered; of one all of
 whose events are compared by `<` the extreme value, by `=` the one value, by anything else the set of different ones.
+Of an aggregate, over the events so far or over all of a variable, the running number is remembered.
 """
 
 from __future__ import annotations
@@ -12,14 +13,27 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
 
-from trellis.language.bound import BoundQuery, Column, Condition, ConditionKind, Operation, Value, columns_of
+from trellis.errors import UsageError
+from trellis.language.bound import (
+    BoundQuery,
+    Column,
+    Condition,
+    ConditionKind,
+    Constant,
+    Operation,
+    Reference,
+    Value,
+    columns_of,
+    references_of,
+)
 from trellis.language.syntax import Which
+from trellis.plan.automaton import Automaton
 from trellis.plan.cuts import FLIPPED
 from trellis.plan.relation import terms
 
-Reference = tuple[str, Which, int | None]
 ADJACENT = (Which.EARLIER, Which.LATER)
-LATE = (Which.LAST, Which.NTH)
+SO_FAR = (Which.BEFORE, Which.UPTO)
+LATE = (Which.LAST, Which.NTH, Which.WHOLE)
 ORDINAL = {1: "first", 2: "second", 3: "third"}
 
 
@@ -34,6 +48,13 @@ class RegisterKind(IntEnum):
     EXTREME = 5  # an event with the greatest or the least value
     SAME = 6  # an event with the one value that all have
     SET = 7  # the set of events with different values
+    TALLY = 8  # how many events of a variable there are; `nth`, if not 0, is the most that is told apart
+    LENGTH = 9  # how many events of all variables there are
+    NUMBER = 10  # how many events have a value
+    SUM = 11  # the sum of whole numbers, or of decimals
+    REAL_SUM = 12  # the sum of doubles, added in the order of time
+    EXACT_SUM = 13  # the sum of doubles as a list of doubles that do not overlap
+    BEST = 14  # the event with the greatest or the least value of those that have one
 
 
 @dataclass(frozen=True)
@@ -43,7 +64,7 @@ class Register:
     Attributes
     ----------
     nth
-        The number of the event, or the greatest that COUNT tells apart.
+        The number of the event, or the greatest that COUNT, TALLY and NUMBER tell apart (0: any).
     value, greatest
         The value of EXTREME and SAME, and whether the greatest decides.
     columns
@@ -76,6 +97,8 @@ class Guarding:
         The variables that take one event only.
     sets
         Whether all values of a variable are remembered even where the extreme one would do.
+    result
+        Whether it is a condition of HAVING, which is asked of whole matches that are reported, and of nothing else.
     """
 
     number: int
@@ -85,33 +108,44 @@ class Guarding:
     absent: str | None
     singles: frozenset[str]
     sets: bool = False
+    result: bool = False
 
     @cached_property
     def variables(self) -> frozenset[str]:
-        """The variables of the condition, without that of a NOT."""
-        return frozenset(self.condition.variables) - {self.absent}
+        """The variables that must have events for the condition to be asked: COUNT(v) is 0 without any."""
+        if self.result:
+            return frozenset()
+        named = {c.var for c in columns_of(self.condition.value) if not (c.function == "COUNT" and c.which in LATE)}
+        return frozenset(named) - {self.absent}
 
     @cached_property
     def late(self) -> bool:
         """Whether the condition names an event that is only known later."""
-        return any(column.which in LATE for column in columns_of(self.condition.value))
+        return not self.result and any(column.which in LATE for column in columns_of(self.condition.value))
 
     @cached_property
     def paired(self) -> frozenset[str]:
-        """The variables of whose consecutive events the condition speaks."""
-        return frozenset(c.var for c in columns_of(self.condition.value) if c.which in ADJACENT)
+        """The variables of whose consecutive events, or of those before an event, the condition speaks."""
+        return frozenset(c.var for c in columns_of(self.condition.value) if c.which in (*ADJACENT, Which.BEFORE))
+
+    @cached_property
+    def so_far(self) -> frozenset[str]:
+        """The variables of whose events so far the condition speaks."""
+        return frozenset(c.var for c in columns_of(self.condition.value) if c.which in SO_FAR)
 
     @cached_property
     def moving(self) -> frozenset[str]:
         """The repeated variables of which every new event is asked about."""
-        named = {c.var for c in columns_of(self.condition.value) if c.which in (Which.EACH, *ADJACENT)}
+        named = {c.var for c in columns_of(self.condition.value) if c.which in (Which.EACH, *ADJACENT, *SO_FAR)}
         return frozenset(named - self.singles - {self.absent})
 
     def register(self, reference: Reference) -> Register | None:
         """Return the register that holds what a reference names; none for an event that a NOT forbids."""
-        var, which, nth = reference
+        var, which, nth, function, _ = reference
         if var == self.absent:
             return None
+        if function:
+            return self._running(reference)
         if which is Which.NTH:
             return Register(RegisterKind.NTH, var, nth or 1)
         if which is Which.LAST:
@@ -122,6 +156,30 @@ class Guarding:
         if which in ADJACENT:
             return Register(RegisterKind.PAIRS, var, columns=columns)
         return self._each(var) or Register(RegisterKind.SET, var, columns=columns)
+
+    def _running(self, reference: Reference) -> Register:
+        """Return the register of an aggregate."""
+        var, function, name = reference.var, reference.function, reference.name
+        match function:
+            case "LENGTH":
+                return Register(RegisterKind.LENGTH, "", self._most(reference))
+            case "COUNT":
+                return Register(RegisterKind.TALLY, var, self._most(reference))
+            case "NUMBER" | "MANY":
+                return Register(RegisterKind.NUMBER, var, int(function == "MANY"), columns=(name,))
+            case "LIST":
+                return Register(RegisterKind.SET, var, columns=(name,))
+            case "MIN" | "MAX":
+                column = next(c for c in columns_of(self.value) if reference in c.references)
+                of = Column("", name, Which.EACH, None, column.type)
+                return Register(RegisterKind.BEST, var, value=of, greatest=function == "MAX")
+        return Register(RegisterKind.EXACT_SUM if function == "FSUM" else RegisterKind.SUM, var, columns=(name,))
+
+    def _most(self, reference: Reference) -> int:
+        """Return the greatest number of events that must be told apart, where it is compared with constants; else 0."""
+        constants = [*_compared_with(self.value, reference)]
+        found = [number for number in constants if number is not None]
+        return 0 if len(found) < len(constants) else min(max([0, *found]) + 1, 1 << 40)
 
     def _each(self, var: str) -> Register | None:
         """Return the one event that decides for all of a variable, if there is such."""
@@ -149,9 +207,67 @@ def guardings_of(bound: BoundQuery) -> tuple[Guarding, ...]:
             continue
         negated = next(iter(absent.intersection(condition.variables)), None)
         for value in _terms(condition):
-            references = tuple(dict.fromkeys((c.var, c.which, c.nth) for c in columns_of(value)))
-            found.append(Guarding(len(found), condition, value, references, negated, singles))
+            found.append(Guarding(len(found), condition, value, references_of(value), negated, singles))
+    for condition in bound.filters:
+        for value in terms(condition.value):
+            one = Guarding(len(found), condition, value, references_of(value), None, singles, result=True)
+            found.append(one)
     return tuple(found)
+
+
+def _compared_with(value: Value, reference: Reference) -> Iterator[int | None]:
+    """Yield the constant of each comparison that names a number of events, None for any other use of it."""
+    if isinstance(value, Column):
+        if reference in value.references:
+            yield None
+    elif isinstance(value, Operation):
+        sides = value.arguments
+        if value.function in FLIPPED and any(
+            isinstance(side, Column) and reference in side.references for side in sides
+        ):
+            other = next((side.value for side in sides if isinstance(side, Constant)), None)
+            yield other if isinstance(other, int) else None
+            return
+        for argument in sides:
+            yield from _compared_with(argument, reference)
+
+
+def check_so_far(bound: BoundQuery, automaton: Automaton) -> None:
+    """Refuse conditions on events so far that would have to be asked again when later variables take events."""
+    behind = variables_behind(automaton)
+    for one in guardings_of(bound):
+        for var in one.so_far:
+            others = [name for name in one.condition.variables if name != var]
+            named = {c.which for c in columns_of(one.condition.value) if c.var == var}
+            late = [name for name in others if name in behind.get(var, frozenset()) or not automaton.complete]
+            if one.absent is not None or late:
+                raise UsageError(
+                    f"`{one.condition.text}` speaks of the events of {var} so far and of {one.absent or late[0]}, "
+                    f"which is not complete before {var}",
+                    f"Compare the events so far with variables before {var}, or use an aggregate of all of {var}.",
+                )
+            if named & set(LATE):
+                raise UsageError(
+                    f"`{one.condition.text}` speaks of the events of {var} so far and of those to come",
+                    "Write two conditions.",
+                )
+
+
+def variables_behind(automaton: Automaton) -> dict[str, frozenset[str]]:
+    """Return for each variable those that may take events after it has one."""
+    reads: dict[int, frozenset[str]] = {}
+    changed = True
+    while changed:
+        changed = False
+        for one in automaton.transitions:
+            known = reads.get(one.source, frozenset())
+            more = known | {one.variable} | reads.get(one.target, frozenset())
+            changed |= more != known
+            reads[one.source] = more
+    found: dict[str, frozenset[str]] = {}
+    for one in automaton.transitions:
+        found[one.variable] = found.get(one.variable, frozenset()) | reads.get(one.target, frozenset())
+    return found
 
 
 def _terms(condition: Condition) -> Iterator[Value]:
@@ -179,6 +295,16 @@ def register_text(register: Register, singles: frozenset[str]) -> str:
             return f"the one {_value_text(register.value)} of every {var}"
         case RegisterKind.SET:
             return f"the different values of every {var}"
+        case RegisterKind.TALLY | RegisterKind.LENGTH:
+            of = "events" if register.kind is RegisterKind.LENGTH else var
+            return f"how many {of}" + (f", up to {register.nth}" if register.nth else "")
+        case RegisterKind.NUMBER:
+            of = f"{register.columns[0]} of {var}"
+            return f"whether there is a {of}" if register.nth else f"how many {of}"
+        case RegisterKind.SUM | RegisterKind.REAL_SUM | RegisterKind.EXACT_SUM:
+            return f"the sum of {register.columns[0]} of {var}"
+        case RegisterKind.BEST:
+            return f"the {'greatest' if register.greatest else 'least'} {_value_text(register.value)} of {var}"
     return f"the different pairs of consecutive {var}"
 
 

@@ -48,7 +48,7 @@ def fixed_sequence(
     constant, other
         The conditions on single events, and those on several variables.
     """
-    absent = automaton.chain() if bound.select is s.Select.ANY else None
+    absent = automaton.chain() if bound.select is s.Select.ANY and not bound.filters else None
     if absent is None:
         return None
     sequence = FixedSequence(tuple(position.variable for position in automaton.positions), absent)
@@ -56,7 +56,7 @@ def fixed_sequence(
     for condition in other:
         for term in terms(condition.value):
             named = {c.var for c in columns_of(term)}
-            if len(named) != 2 or not named <= places.keys():
+            if len(named) != 2 or not named <= places.keys() or any(c.function for c in columns_of(term)):
                 return None
             earlier, later = sorted(places[name] for name in named)
             value = of_neighbours(term, sequence.variables[earlier])

@@ -30,9 +30,10 @@ def aggregate_plan(plan: Plan, items: Sequence[str]) -> Plan:
         raise UsageError("no aggregate was asked for", "Ask for one, such as 'count(*)' or 'avg(s.price)'.")
     with _named_alone(plan, "an aggregate", items):
         wanted = parse(f"PATTERN any_event AGGREGATE {', '.join(items)}")
+    kept_order = plan.bound.syntax.order_by if plan.bound.after_match else ()  # by which AFTER MATCH chooses
     syntax = replace(
-        plan.bound.syntax, returns=(), aggregates=wanted.aggregates, group_by=wanted.group_by, order_by=(), limit=None,
-        per_window=False, offset=0,
+        plan.bound.syntax, returns=(), aggregates=wanted.aggregates, group_by=wanted.group_by, order_by=kept_order,
+        limit=None, per_window=False, offset=0, limit_per=(), per_event=wanted.per_event,
     )  # fmt: skip
     with _named_alone(plan, "an aggregate", items):
         return _rebound(plan, to_query_text(syntax))
@@ -62,6 +63,8 @@ def _named_alone(plan: Plan, what: str, items: Sequence[str]) -> Iterator[None]:
 def top_plan(plan: Plan, number: int, by: str) -> Plan:
     """Return the plan of a query that gives the `number` results with the greatest value of an expression `by`."""
     number = whole_number(number, "the number of the best")
+    if plan.bound.after_match is not None:
+        raise UsageError("top() is not for a query with AFTER MATCH", "Sort the rows of the result.")
     with _named_alone(plan, "a value of a trend", [by]):
         wanted = parse(f"PATTERN any_event ORDER BY {by} DESC")
     syntax = replace(
@@ -72,6 +75,8 @@ def top_plan(plan: Plan, number: int, by: str) -> Plan:
         limit=number,
         per_window=False,
         offset=0,
+        limit_per=(),
+        per_event=None,
     )
     with _named_alone(plan, "a value of a trend", [by]):
         return _rebound(plan, to_query_text(syntax))
@@ -81,7 +86,7 @@ def limited_plan(plan: Plan, rows: int) -> Plan:
     """Return the plan with LIMIT `rows`, if it has none or a larger one; nothing else changes."""
     rows = whole_number(rows, "the number of rows")
     bound = plan.bound
-    if bound.aggregates or bound.per_window or (bound.limit is not None and bound.limit <= rows):
+    if bound.aggregates or bound.per_window or bound.limit_per or (bound.limit is not None and bound.limit <= rows):
         return plan
     return replace(plan, bound=replace(bound, limit=rows))
 

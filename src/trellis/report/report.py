@@ -66,13 +66,13 @@ def report_text(results: Any, most: int = MOST_TRENDS) -> str:
     """Return the report as HTML."""
     bound = results.plan.bound
     size = len(results) if results.count() < 2**62 else results.count()
-    rows = results.first(most).to_arrow() if size <= most or bound.order_by else results.sample(most).to_arrow()
+    rows = results.first(most).to_arrow() if size <= most or bound.arranged else results.sample(most).to_arrow()
     told = explanation_of_results(results)
     query = to_query_text(bound.syntax)
     facts = {name: value_text(value) for name, value in results.statistics.items()}
     facts["results"] = number_text(results.count())
     shown = "" if rows.num_rows == size else f"<p>{rows.num_rows:,} of them are below, drawn by chance.</p>"
-    if bound.order_by and rows.num_rows < size:
+    if bound.arranged and rows.num_rows < size:
         shown = f"<p>The first {rows.num_rows:,} of them are below.</p>"
     counts = results.counts().to_arrow()
     said = "".join(f"<span>{escape(n)} <b>{escape(v)}</b></span>" for n, v in facts.items())

@@ -16,15 +16,17 @@ from trellis.language.bound import BoundQuery
 if TYPE_CHECKING:
     from trellis.operators.batch import RankRange
 
-GROUP, KEY = "__group", "__key"  # hidden columns: the number of the group, the keys of ORDER BY
+# Hidden columns: the number of the group, the keys of ORDER BY, the items of LIMIT PER.
+GROUP, KEY, PER = "__group", "__key", "__per"
 SPARE = 1 << 16
 
 
 def hidden_names(bound: BoundQuery) -> list[str]:
     """Return the names of the hidden columns that ordering needs."""
-    if not bound.order_by:
+    if not bound.arranged:
         return []
-    return [GROUP, *(f"{KEY}{i}" for i in range(len(bound.order_by)))]
+    keys = [f"{KEY}{i}" for i in range(len(bound.order_by))]
+    return [GROUP, *keys, *(f"{PER}{i}" for i in range(len(bound.limit_per)))]
 
 
 def checked_ranks(bound: BoundQuery, ranks: Any) -> range | None:
@@ -33,7 +35,8 @@ def checked_ranks(bound: BoundQuery, ranks: Any) -> range | None:
         return None
     if not isinstance(ranks, range) or ranks.step != 1 or ranks.start < 0:
         raise UsageError("ranks are given as a range such as range(1000, 2000)", "It has step 1 and no negative end.")
-    for clause, items in {"ORDER BY": bound.order_by, "AGGREGATE": bound.aggregates}.items():
+    clauses = {"ORDER BY": bound.order_by, "LIMIT PER item": bound.limit_per, "AGGREGATE": bound.aggregates}
+    for clause, items in clauses.items():
         if items:
             raise UsageError(f"under {clause} rows do not come in the order of ranks", "Use LIMIT and OFFSET.")
     return ranks
@@ -77,7 +80,7 @@ def _cut_ranges(ranges: Iterable[RankRange], offset: int, limit: int | None) -> 
 
 def possible_ranges(bound: BoundQuery, counts: Sequence[int]) -> list[RankRange]:
     """Return the ranks of each group that can be in the result, if others may list more groups before these."""
-    if bound.order_by:
+    if bound.arranged:
         return [(group, 0, count) for group, count in enumerate(counts)]
     if bound.per_window:
         return wanted_ranges(bound, counts)
@@ -92,12 +95,13 @@ def arrange(bound: BoundQuery, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     """
     kept: list[pa.RecordBatch] = []
     most = None if bound.limit is None else bound.limit + bound.offset
-    fresh = 0
+    fresh, left = 0, 0
     for batch in batches:
         kept.append(batch)
         fresh += batch.num_rows
-        if most is not None and fresh > most + SPARE:
+        if most is not None and fresh > most + SPARE + left:
             kept, fresh = _best(bound, pa.Table.from_batches(kept), 0, most).to_batches(), 0
+            left = sum(one.num_rows for one in kept) if bound.limit_per else 0
     if kept:
         table = _best(bound, pa.Table.from_batches(kept), bound.offset, most)
         yield from table.drop_columns(hidden_names(bound)).to_batches()
@@ -106,9 +110,12 @@ def arrange(bound: BoundQuery, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
 def _best(bound: BoundQuery, table: pa.Table, offset: int, end: int | None) -> pa.Table:
     table = table.combine_chunks()
     order = _sorted_rows(bound, table)
-    if not bound.per_window:
+    if bound.limit_per:
+        place = _place_among_equals(_classes(bound, table)[order])
+    elif not bound.per_window:
         return table.take(pa.array(order[offset:end]))
-    place = _place_in_run(table[GROUP].to_numpy()[order])
+    else:
+        place = _place_in_run(table[GROUP].to_numpy()[order])
     keep = (place >= offset) & (place < (np.inf if end is None else end))
     return table.take(pa.array(order[keep]))
 
@@ -122,6 +129,20 @@ def _sorted_rows(bound: BoundQuery, table: pa.Table) -> NDArray[np.int64]:
     if bound.per_window:
         keys.insert(0, table[GROUP].to_numpy())
     return np.lexsort((np.arange(table.num_rows), *reversed(keys)))
+
+
+def _classes(bound: BoundQuery, table: pa.Table) -> NDArray[np.int64]:
+    """Return for each row a number that it shares with those that LIMIT PER counts with it."""
+    columns = [table[f"{PER}{i}"].combine_chunks() for i in range(len(bound.limit_per))]
+    return group_codes([table[GROUP].combine_chunks(), *columns] if bound.per_window else columns)[0]
+
+
+def _place_among_equals(classes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many rows of the same class come before each."""
+    order = np.argsort(classes, kind="stable")
+    places = np.empty(len(classes), np.int64)
+    places[order] = _place_in_run(classes[order])
+    return places
 
 
 def _place_in_run(groups: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -51,7 +51,7 @@ def _plan_of(plan: Plan, syntax: s.QuerySyntax, parts: tuple[s.Pattern, ...]) ->
     where = tuple(c for c in syntax.where if isinstance(c, s.PartitionClause) or variables_of(c) <= names)
     short = replace(
         syntax, pattern=pattern, where=where, having=(), report=s.Report.ANY, returns=(), aggregates=(), group_by=(),
-        order_by=(), limit=None, per_window=False, offset=0,
+        order_by=(), limit=None, per_window=False, offset=0, limit_per=(), per_event=None, after_match=None,
     )  # fmt: skip
     used = {node.name for node in s.walk(short) if isinstance(node, s.Parameter)}
     given = {name: value for name, value in plan.bound.given.items() if name in used}

@@ -16,7 +16,7 @@ from trellis.events.columns.types import physical
 from trellis.language.bound import BoundQuery, Output, WindowKind
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
-from trellis.results.rows import COUNT, RowMaker, arrow_type, lead_schema
+from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema
 from trellis.results.taken import present
 
 if TYPE_CHECKING:
@@ -43,24 +43,27 @@ def count_columns(counts: Sequence[int]) -> list[pa.Array]:
     try:
         whole = pa.array(np.array(counts, np.int64))
     except OverflowError:  # a number needs more than 64 bits
-        return _exact(counts, 0)
+        return exact_columns(counts, 0)
     return [whole.cast(COUNT), whole.cast(pa.string())]
 
 
 def aggregate_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of AGGREGATE's rows."""
     fields = lead_schema(bound, list(bound.group_by) or None)
+    if bound.per_event is not None:
+        fields.append(pa.field("event", id_arrow_type(bound)))
     for named in bound.aggregates:
         fields += [pa.field(named.name + suffix, type_) for suffix, type_ in _types(named.output)]
     return pa.schema(fields)
 
 
-def _is_exact(output: Output) -> bool:
+def is_exact(output: Output) -> bool:
+    """Return whether an aggregate has its digits as text beside it."""
     return output.function == "COUNT" or (output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL))
 
 
 def _types(output: Output) -> list[tuple[str, pa.DataType]]:
-    if _is_exact(output):
+    if is_exact(output):
         return [("", pa.decimal128(38, output.type.scale)), ("_text", pa.string())]
     return [("", arrow_type(output.type))]
 
@@ -88,7 +91,7 @@ def aggregate_rows(plan: Plan, maker: RowMaker, numbers: Sequence[Aggregates]) -
 
 def always_one_row(bound: BoundQuery) -> bool:
     """Whether AGGREGATE gives a row even where there is no result."""
-    return bound.window.kind is not WindowKind.SLIDING and not bound.partition
+    return bound.window.kind is not WindowKind.SLIDING and not bound.partition and bound.per_event is None
 
 
 def _group_keys(bound: BoundQuery, maker: RowMaker, groups: np.ndarray) -> list[tuple[int, int]]:
@@ -109,15 +112,15 @@ def aggregate_table(plan: Plan, lead: list[pa.Array], numbers: Sequence[Aggregat
     columns = list(lead)
     for i, named in enumerate(plan.bound.aggregates):
         values = [value_of(named.output, n.states[i]) for n in numbers]
-        if _is_exact(named.output):
-            columns += _exact(values, named.output.type.scale)
+        if is_exact(named.output):
+            columns += exact_columns(values, named.output.type.scale)
         else:
             type_ = named.output.type
             columns.append(present(pa.array(values, physical(type_)), arrow_type(type_)))
     return pa.Table.from_arrays(columns, schema=aggregate_schema(plan.bound))
 
 
-def _exact(values: Sequence[Any], scale: int) -> list[pa.Array]:
+def exact_columns(values: Sequence[Any], scale: int) -> list[pa.Array]:
     """Return exact numbers as decimals (NULL beyond 38 digits) and as text with all digits."""
     decimals: list[Decimal | None] = []
     texts: list[str | None] = []

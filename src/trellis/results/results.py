@@ -237,6 +237,8 @@ class Results(ABC):
     def _size(self) -> int:
         """Return how many rows the result has, with LIMIT and OFFSET."""
         self._refuse_aggregates()
+        if self.plan.bound.limit_per:
+            return sum(batch.num_rows for batch in self.batches(columns=["length"]))
         return result_size(self.plan.bound, self._groups[1] if self.plan.bound.per_window else [self.count()])
 
     def __len__(self) -> int:
@@ -282,7 +284,7 @@ class Results(ABC):
     def _between(self, begin: int, end: int) -> TrendList:
         """Return the results at the positions from `begin` to before `end`."""
         refuse_rows(end - begin, self.max_trends)
-        if self.plan.bound.order_by:
+        if self.plan.bound.arranged:
             rows = self.first(end).to_arrow().slice(begin)
             return TrendList(self, rows, rows["rank"].to_pylist())
         ranges = wanted_ranges(self.plan.bound, self._groups[1], range(begin, end))

@@ -98,6 +98,7 @@ def compact_schema(schema: pa.Schema) -> pa.Schema:
 def check_compact(bound: BoundQuery) -> None:
     """Refuse a query whose rows have no compact form."""
     clauses = {"RETURN": bound.returns, "ORDER BY": bound.order_by, "AGGREGATE": bound.aggregates}
+    clauses["LIMIT PER item"] = bound.limit_per
     if len(taking(bound)) > 1:
         raise UsageError("rows have no compact form for a pattern of several variables", "Leave out compact=True.")
     if bound.fixed:
@@ -203,7 +204,7 @@ class RowMaker:
     def _columns(self, names: tuple[str, ...] | None) -> dict[str, Callable[[PathArrays], pa.Array]]:
         """Return the function that makes each column that is called for, and each hidden one."""
         made = {f.name: self._column(f) for f in self.schema if names is None or f.name in names}
-        keys = [partial(self._shown, o.output) for o in self.bound.order_by]
+        keys = [partial(self._shown, output) for output in self.bound.arranging]
         return made | dict(zip(hidden_names(self.bound), [PathArrays.group_numbers, *keys], strict=False))
 
     def _column(self, field: pa.Field) -> Callable[[PathArrays], pa.Array]:
@@ -290,6 +291,14 @@ class RowMaker:
         """Return the event ids of every trend as lists."""
         return rows.lists(rows.positions if self.positions else self._ids.taken(rows.batch.positions))
 
+    def event_ids(self, positions: NDArray[np.int64]) -> pa.Array:
+        """Return the ids of events."""
+        return self._ids.taken(positions.astype(np.int32))
+
+    def values(self, output: Output, batch: PathBatch) -> pa.Array:
+        """Return a value of every trend of a batch."""
+        return _narrow(self.item(output, PathArrays(batch, self._times)), output)
+
     def item(self, output: Output, rows: PathArrays) -> pa.Array:
         """Return an item of RETURN or ORDER BY for every trend."""
         match output.kind:
@@ -344,7 +353,7 @@ class RowMaker:
             n: normalise(_narrow(self.item(a, rows), a), a.type) for n, a in zip(names, output.arguments, strict=True)
         }
         columns = tuple(Column("", n, Which.EACH, None, a.type) for n, a in zip(names, output.arguments, strict=True))
-        operation = Operation(output.function, columns, output.type, output.function)
+        operation = output.value or Operation(output.function, columns, output.type, output.function)
         return evaluate(operation, lambda c: values[c.name], len(rows.batch.lengths))
 
 

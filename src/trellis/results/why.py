@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from trellis.errors import OverflowInCondition
+from trellis.events.columns.aggregates import aggregate_of, aggregate_text, spelled_out
 from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.language.bound import BoundQuery, Column, Condition, Constant, Operation, Value, columns_of
@@ -112,7 +113,8 @@ class Candidate:
 
     def _checks_of(self, condition: Condition) -> Iterator[Check]:
         names = [v for v in condition.variables if not self.bound.variable(v).absent]
-        if len(names) < len(condition.variables) or any(not self.places[name] for name in names):
+        needed = {c.var for c in columns_of(condition.value) if not (c.function == "COUNT" and c.which is Which.WHOLE)}
+        if len(names) < len(condition.variables) or any(not self.places[name] for name in needed):
             return  # it speaks of a NOT, or of a variable that took no event
         for chosen in islice(self._choices(condition, names), MOST_CHECKS):
             yield self._check(condition, chosen)
@@ -126,13 +128,16 @@ class Candidate:
             if which[name] & set(NEIGHBOURS):
                 pairs = pairwise(places)
                 options.append([{(name, Which.EARLIER): a, (name, Which.LATER): b} for a, b in pairs])
-            elif Which.EACH in which[name]:
-                options.append([{(name, Which.EACH): place} for place in places])
+            elif which[name] & {Which.EACH, Which.BEFORE, Which.UPTO}:
+                first = 1 if Which.BEFORE in which[name] else 0
+                options.append([{(name, Which.EACH): place} for place in places[first:]])
         for choice in product(*options):
             yield {key: place for part in choice for key, place in part.items()}
 
     def _place(self, column: Column, chosen: Mapping[tuple[str, Which], int]) -> int | None:
         places = self.places[column.var]
+        if not places:
+            return None
         match column.which:
             case Which.FIRST:
                 return places[0]
@@ -143,18 +148,40 @@ class Candidate:
                 return places[nth] if nth < len(places) else None
         return chosen.get((column.var, column.which), places[0])
 
+    def filters(self) -> list[Check]:
+        """Return the conditions of HAVING, but for bounds of the length."""
+        return [self._check(condition, {}) for condition in self.bound.filters]
+
+    def _members(self, column: Column, chosen: Mapping[tuple[str, Which], int]) -> list[int]:
+        """Return the events that an aggregate is over."""
+        if column.function == "LENGTH":
+            return [*range(len(self.ids))]
+        places = self.places[column.var]
+        if column.which is Which.WHOLE:
+            return places
+        here = chosen.get((column.var, Which.LATER), chosen.get((column.var, Which.EACH), places[0]))
+        return [place for place in places if place < here or (place == here and column.which is Which.UPTO)]
+
     def _check(self, condition: Condition, chosen: Mapping[tuple[str, Which], int]) -> Check:
         def resolve(column: Column) -> pa.Array:
+            if column.function:
+                values = self.columns[column.name].take(pa.array(self._members(column, chosen), pa.int64()))
+                return aggregate_of(column, values)
             place = self._place(column, chosen)
             whole = self.columns[column.name]
             return pa.nulls(1, whole.type) if place is None else whole.slice(place, 1)
 
         def computed(value: Value) -> Any:
-            return _python(evaluate(value, resolve, 1), value)
+            return _python(evaluate(spelled_out(value, resolve), resolve, 1), value)
 
         values: dict[str, Any] = {}
         places: set[int] = set()
         for column in columns_of(condition.value):
+            if column.function:
+                members = self._members(column, chosen)
+                values[self._aggregate_label(column, len(members))] = aggregate_text(column, resolve(column))
+                places |= set(members)
+                continue
             place = self._place(column, chosen)
             values[self._label(column, place)] = computed(column)
             places |= set() if place is None else {place}
@@ -174,6 +201,8 @@ class Candidate:
         return f"{self._text(left, chosen)} {value.function} {value_text(computed(right))}"
 
     def _text(self, value: Value, chosen: Mapping[tuple[str, Which], int]) -> str:
+        if isinstance(value, Column) and value.function:
+            return self._aggregate_label(value, len(self._members(value, chosen)))
         if isinstance(value, Column):
             return self._label(value, self._place(value, chosen))
         if isinstance(value, Constant):
@@ -181,6 +210,14 @@ class Candidate:
         parts = [self._text(argument, chosen) for argument in value.arguments]
         infix = len(parts) == 2 and not value.function.isalpha()
         return f" {value.function} ".join(parts) if infix else f"{value.function}({', '.join(parts)})"
+
+    def _aggregate_label(self, column: Column, number: int) -> str:
+        """Return the name of an aggregate: `SUM(a.amount)`, `AVG(s[..3].price)`."""
+        if column.function == "LENGTH":
+            return "LENGTH"
+        so_far = "" if column.which is Which.WHOLE else f"[..{number}]"
+        name = f"{column.var}{so_far}" + ("" if column.function == "COUNT" else f".{column.name}")
+        return name if column.function == "LIST" else f"{column.function.removeprefix('F')}({name})"
 
     def _label(self, column: Column, place: int | None) -> str:
         """Return the name of a reference: `s[2].price`, `a.price`."""

@@ -20,8 +20,9 @@ from trellis.make import make_operator
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, ListRequest
 from trellis.plan.plan import Plan
+from trellis.results.aggregated import aggregate_answer, needs_listing
 from trellis.results.arrange import arrange, wanted_ranges
-from trellis.results.numbers import aggregate_rows, aggregate_schema, count_columns
+from trellis.results.numbers import aggregate_schema, count_columns
 from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema, row_schema
 from trellis.streams.calendar import Calendar, Number
 from trellis.streams.ranks import LARGEST_RANK, RankCounters
@@ -68,6 +69,8 @@ class StandingQuery:
     def without_ids(self) -> bool:
         """Whether the ids of events need not be held: nothing that comes out, nor its order, depends on them."""
         bound = self.bound
+        if bound.per_event is not None or bound.after_match is not None:
+            return False
         return bool(bound.aggregates) and bound.select.value == "skip-till-any" and self.on_bad_rows == "error"
 
     @property
@@ -90,6 +93,10 @@ def check_standing_query(bound: BoundQuery) -> None:
     if bound.schema.event_id is None:
         raise UsageError("the events of a stream need an id", "Name its column with event_id= or --event-id.")
     if window is WindowKind.SPAN:
+        if bound.after_match is not None:
+            raise UsageError(
+                "AFTER MATCH needs windows in a stream as yet, and the query has a span", "Add SLIDE to WITHIN."
+            )
         for clause, there in (
             ("AGGREGATE", bound.aggregates), ("ORDER BY", bound.order_by), ("LIMIT", bound.limit is not None),
             ("OFFSET", bound.offset),
@@ -207,10 +214,21 @@ class _DecidedResults:
 
     def _aggregated(self) -> Iterator[pa.RecordBatch]:
         maker = RowMaker(self.plan, self.events)
-        numbers = make_operator(self.plan, self.events).aggregate()
-        counts = [int(one.count) for one in numbers]
-        self._report_windows(maker, counts, np.ones(len(counts), np.bool_))
-        yield from aggregate_rows(self.plan, maker, numbers).to_batches()
+        operator = make_operator(self.plan, self.events)
+        counts = operator.counts
+        listed = np.ones(len(counts), np.bool_)
+        if needs_listing(self.plan.bound):
+            listed = np.array([count <= self.query.max_trends for count in counts], np.bool_)
+        self._report_windows(maker, counts, listed)
+        if not listed.all():
+            operator = make_operator(self.plan, self._only(listed))
+            maker = RowMaker(self.plan, operator.events)
+        yield from aggregate_answer(self.plan, maker, operator, None).to_batches()
+
+    def _only(self, groups: np.ndarray) -> Slice:
+        """Return the slice with some of its groups."""
+        lo, hi, number = (array[groups] for array in vars(self.events.groups).values())
+        return replace(self.events, groups=Groups(lo, hi, number))
 
     # --- Windows ----------------------------------------------------------------------------------------------
 
@@ -219,17 +237,16 @@ class _DecidedResults:
         operator, maker = make_operator(self.plan, self.events), RowMaker(self.plan, self.events)
         counts = operator.counts
         rows = np.zeros(len(counts), object)
-        for group, begin, end in wanted_ranges(bound, counts):
+        all_ranks = [(group, 0, count) for group, count in enumerate(counts)]
+        for group, begin, end in all_ranks if bound.limit_per else wanted_ranges(bound, counts):
             rows[group] += end - begin
         listed = np.array([number <= self.query.max_trends for number in rows], np.bool_)
         self._report_windows(maker, counts, listed)
         if not listed.all():
-            groups = self.events.groups
-            groups_listed = Groups(groups.lo[listed], groups.hi[listed], groups.number[listed])
-            events = replace(self.events, groups=groups_listed)
+            events = self._only(listed)
             operator, maker = make_operator(self.plan, events), RowMaker(self.plan, events)
             counts = [count for count, keep in zip(counts, listed, strict=True) if keep]
-        if bound.order_by:
+        if bound.arranged:
             ordered = operator.best(BestRequest(bound, maker.batch, self.query.max_trends, per_group=True))
             yield from arrange(bound, ordered)
         else:

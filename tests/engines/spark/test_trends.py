@@ -98,6 +98,8 @@ def mistake(ask: Callable[[], Any]) -> tuple[type[BaseException], str]:
         f"{RISING} LIMIT 7 OFFSET 5",
         f"{RISING} AND [g] REPORT any WITHIN 9 s SLIDE 9 s ORDER BY SUM(s.x) DESC LIMIT 3 PER WINDOW OFFSET 1",
         f"{RISING} AND [g] WITHIN 9 s SLIDE 9 s LIMIT 1 PER WINDOW",
+        f"{RISING} AND [g] WITHIN 9 s SLIDE 9 s LIMIT 1 PER WINDOW, FIRST(s).k",
+        f"{RISING} AND [g] WITHIN 9 s SLIDE 9 s ORDER BY LENGTH DESC LIMIT 2 PER FIRST(s).k, LAST(s).y OFFSET 1",
     ],
 )
 def test_rows_and_their_order(frame: DataFrame, text: str) -> None:
@@ -142,6 +144,11 @@ def test_the_events_of_selected_trends(frame: DataFrame, clauses: str) -> None:
 def test_aggregates(frame: DataFrame) -> None:
     text = f"{RISING} AND [g, k] WITHIN 20 s SLIDE 10 s AGGREGATE COUNT(*), AVG(s.y) AS mean GROUP BY k"
     assert plain_table(detect(frame, text).to_arrow()) == plain_table(here(text).to_arrow())
+    items = "COUNT(*), SHARE, SUM(s.d), MAX(s.k), SUM(LENGTH), AVG(s.x * s.x) AS square PER EVENT"
+    per_event = f"{RISING} AND [g, k] WITHIN 20 s SLIDE 10 s AGGREGATE {items}"
+    assert plain_table(detect(frame, per_event).to_arrow()) == plain_table(here(per_event).to_arrow())
+    gains = f"{RISING} AND [k] AGGREGATE MAX(LAST(s).x - FIRST(s).x) AS gain, SUM(ROUND(AVG(s.d))) AS r"
+    assert plain_table(detect(frame, gains).to_arrow()) == plain_table(here(gains).to_arrow())
     nothing = f"{RISING} AND s.x > 99 AGGREGATE COUNT(*), SUM(s.x)"
     assert plain_table(detect(frame, nothing).to_arrow()) == plain_table(here(nothing).to_arrow())
     with pytest.raises(UsageError, match="the query has no AGGREGATE"):

@@ -9,7 +9,7 @@ import pyarrow as pa
 from trellis.engines.local.results import LocalResults
 from trellis.engines.options import Plannable, RunOptions
 from trellis.events.source import EventSource, is_spark_frame, paths_of
-from trellis.events.tables import as_tables, schema_of, union, with_readable_times
+from trellis.events.tables import as_tables, schema_of, union, with_fields, with_readable_times
 from trellis.methods import with_methods
 from trellis.plan.plan import Plan
 
@@ -23,7 +23,7 @@ def detect(query: Plannable, source: EventSource, options: RunOptions) -> LocalR
 def bound_plan(query: Plannable, source: EventSource, options: RunOptions) -> tuple[Plan, pa.Table]:
     """Return the plan of a query for the columns that events have, and the events as one table."""
     given = {name: _in_this_process(table, options.time) for name, table in source.tables.items()}
-    tables, time = with_readable_times(as_tables(given.get(None, given)), options.time)
+    tables, time = with_readable_times(with_fields(as_tables(given.get(None, given))), options.time)
     plan = query.plan(schema_of(tables, time, options.type, options.event_id), options.params, options.report_mode)
     return plan, union(tables)
 

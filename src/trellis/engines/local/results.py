@@ -18,16 +18,18 @@ from numpy.typing import NDArray
 from trellis.digits import Count
 from trellis.engines.options import RunOptions
 from trellis.errors import UsageError
+from trellis.events.derived import with_derived
 from trellis.events.prepare import PreparedEvents, prepare, with_columns
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
+from trellis.results.aggregated import aggregate_answer
 from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
 from trellis.results.display import python_values
 from trellis.results.named import lead_rows
-from trellis.results.numbers import aggregate_rows, count_rows
+from trellis.results.numbers import count_rows
 from trellis.results.results import Results
 from trellis.results.rows import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
 from trellis.results.table import ResultTable
@@ -113,7 +115,7 @@ class LocalResults(Results):
     def aggregates(self) -> ResultTable:
         """Return the rows of the query's AGGREGATE; nothing is listed."""
         self._check_aggregates()
-        return _table(aggregate_rows(self.plan, self._maker, self.operator.aggregate()))
+        return _table(aggregate_answer(self.plan, self._maker, self.operator, self.max_trends))
 
     def seconds(self) -> float | None:
         """Return how long counting takes, about, where that is worth telling before."""
@@ -154,7 +156,7 @@ class LocalResults(Results):
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
         """Return the rows of the result, if they are not too many."""
         bound, operator = self.plan.bound, self.operator
-        if bound.order_by:
+        if bound.arranged:
             refuse_listing(bound, self._counts, self.max_trends)
             rows = operator.best(BestRequest(bound, made, self.max_trends, bound.per_window, threads, bare))
             return arrange(bound, rows)
@@ -183,7 +185,7 @@ class LocalResults(Results):
         other = LocalResults(plan, self._prepared.table, self.options)
         prepared = replace(self._prepared, events=with_columns(self._prepared, plan))
         other._prepare = lambda: prepared
-        other._make_operator = lambda: self.operator.variant(plan, prepared.events)
+        other._make_operator = lambda: self.operator.variant(plan, with_derived(plan.bound, prepared.events))
         return other
 
     def partition_events(self, partition: Mapping[str, Any], most: int) -> pa.Table:
@@ -247,7 +249,7 @@ class LocalResults(Results):
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows, the first few at once and more of them later, so that whoever stops early waits for few."""
-        if self.plan.bound.order_by:
+        if self.plan.bound.arranged:
             yield from self.batches()
             return
         begin, size, end = 0, FIRST_PIECE, self._size()
@@ -280,7 +282,7 @@ class LocalResults(Results):
     def _parts(self) -> list[Iterator[pa.RecordBatch]]:
         """Return all rows in as many parts as cores write at the same time, in order; each is listed by itself."""
         bound, cores = self.plan.bound, _usable_threads(None)
-        if bound.order_by or bound.aggregates or not self.operator.lists_at_once:
+        if bound.arranged or bound.aggregates or not self.operator.lists_at_once:
             return [self.batches()]
         rows = sum(end - begin for _, begin, end in wanted_ranges(bound, self._counts))
         number = min(cores, rows // ROWS_OF_A_FILE)

@@ -21,7 +21,7 @@ from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.functions import SCALARS
 from trellis.events.columns.ordering import MISSING, order_codes
 from trellis.kernels.expression import program as kernel
-from trellis.language.bound import Column, Constant, Operation, Value, columns_of
+from trellis.language.bound import Column, Constant, Operation, Reference, Value, columns_of, references_of
 from trellis.language.schema import BOOLEAN, INTEGER, Kind
 from trellis.language.syntax import Which
 
@@ -61,7 +61,7 @@ FUNCTIONS = {
 }
 LARGEST_POWER = 18  # of ten in 64 bits
 LARGEST_REAL_POWER = 22  # of ten that a double holds exactly
-Slot = Callable[[int, Column], int]
+Slot = Callable[[int, Reference], int]
 
 
 class TooWideForKernels(TrellisError):
@@ -105,7 +105,7 @@ def compile_programs(values: Sequence[Value], slot: Slot, columns: Mapping[str, 
     values
         The conditions, one for each program.
     slot
-        Gives for a program and a column that it reads the place of its event among the events of the program.
+        Gives for a program and a reference of it its place among the events of the program.
     columns
         The normalised columns of all events, by name.
     size
@@ -147,7 +147,7 @@ class ProgramTables:
         """Return the arrays that a kernel needs to run programs."""
         return np.zeros(self.longest, np.int64), np.zeros(self.longest), np.zeros(self.longest, np.bool_)
 
-    def misfit(self, program: int, event_of: Callable[[Column], int]) -> TrellisError:
+    def misfit(self, program: int, event_of: Callable[[Reference], int]) -> TrellisError:
         """Return the error for numbers that leave 64 bits.
 
         Parameters
@@ -155,12 +155,14 @@ class ProgramTables:
         program
             The program that told of it.
         event_of
-            Gives the event of each column that it reads; -1 for none.
+            Gives the event of each reference that it reads; -1 for none.
         """
         value = self.values[program]
+        if any(column.function for column in columns_of(value)):
+            return OverflowInCondition(f"`{getattr(value, 'source', '')}` leaves 64 bits", "Compute with doubles.")
 
         def resolve(column: Column) -> pa.Array:
-            event, values = event_of(column), self.columns[column.name]
+            event, values = event_of(column.references[0]), self.columns[column.name]
             return pa.nulls(1, values.type) if event < 0 else values.slice(event, 1)
 
         try:
@@ -178,7 +180,7 @@ class _ProgramCompiler:
         self._padded: dict[str, pa.Array] = {}
         self.code: list[list[int]] = []
         self._first, self._number = 0, 0
-        self._slot: Slot = lambda number, column: 0
+        self._slot: Slot = lambda number, reference: 0
         self._real: list[float] = []
         self._ints: list[NDArray[np.int64]] = []
         self._there: list[NDArray[np.bool_]] = []
@@ -209,6 +211,8 @@ class _ProgramCompiler:
             np.array(self._ints, np.int64).reshape(-1, self._size),
             np.array(self._there, np.bool_).reshape(-1, self._size),
             np.array(self._reals, np.float64).reshape(-1, self._size),
+            np.empty(0, np.int64),
+            np.empty(0, np.int64),
         )
 
     def _emit(self, op: int, *operands: int) -> int:
@@ -247,7 +251,44 @@ class _ProgramCompiler:
         if form is Form.NULL:
             return ProgramPart(self._emit(kernel.NULL), Form.NULL)
         load = kernel.LOAD_REAL if form is Form.REAL else kernel.LOAD_WHOLE
-        return ProgramPart(self._emit(load, at, self._slot(self._number, next(columns_of(value)))), form, scale)
+        return ProgramPart(self._emit(load, at, self._place(references_of(value)[0])), form, scale)
+
+    def _place(self, reference: Reference) -> int:
+        return self._slot(self._number, reference)
+
+    def _aggregate(self, column: Column) -> ProgramPart:
+        """Load a number that is remembered."""
+        places = [self._place(reference) for reference in column.references]
+        if len(places) == 1:
+            return ProgramPart(self._emit(kernel.LOAD_NUMBER, *places), Form.WHOLE)
+        array = self._columns[column.name]
+        if pa.types.is_null(array.type):
+            return ProgramPart(self._emit(kernel.NULL), Form.NULL)
+        mean = column.function.endswith("AVG")
+        if column.function.startswith("F"):
+            op = kernel.LOAD_EXACT_MEAN if mean else kernel.LOAD_EXACT_SUM
+            return ProgramPart(self._emit(op, *places), Form.REAL)
+        if pa.types.is_floating(array.type):
+            return ProgramPart(self._emit(kernel.LOAD_REAL_SUM, *places, int(mean)), Form.REAL)
+        scale = array.type.scale if pa.types.is_decimal(array.type) else 0
+        if mean:
+            return ProgramPart(self._emit(kernel.LOAD_MEAN, *places, self._real_power(scale)), Form.REAL)
+        form = Form.DECIMAL if pa.types.is_decimal(array.type) else Form.WHOLE
+        return ProgramPart(self._emit(kernel.LOAD_SUM, *places), form, scale)
+
+    def _in_list(self, value: Operation) -> ProgramPart:
+        """Say whether a value of one event is among those of a set of events, by their joint codes."""
+        sides = value.arguments
+        arrays = [self._array(_as_attribute(side)) for side in sides]
+        if any(array is None for array in arrays):
+            raise TooWideForKernels(value.source)
+        if any(array is None or pa.types.is_null(array.type) for array in arrays):
+            codes = [np.full(self._size, MISSING, np.int64)] * 2
+        else:
+            codes = order_codes(arrays)
+        columns = [self._add_ints(one, one != MISSING) for one in codes]
+        places = [self._place(references_of(side)[0]) for side in sides]
+        return ProgramPart(self._emit(kernel.IN_LIST, columns[0], places[0], columns[1], places[1]), Form.WHOLE)
 
     def _hold(self, array: pa.Array, value: Value) -> tuple[Form, int, int] | None:
         form = Form.NULL if pa.types.is_null(array.type) else _FORMS.get(value.type.kind, Form.WHOLE)
@@ -297,15 +338,18 @@ class _ProgramCompiler:
 
     def condition(self, value: Value) -> ProgramPart:
         """Add the instructions of a value."""
-        read = references(value)
-        if not read:
+        if not any(columns_of(value)):
             return self._constant(value)
-        if len(read) == 1:
+        if _is_of_one(value):
             part = self._column(value)
             if part is not None:
                 return part
+        if isinstance(value, Column):
+            return self._aggregate(value)
         assert isinstance(value, Operation)
         function = value.function
+        if function == "in list":
+            return self._in_list(value)
         if function in COMPARISONS:
             return self._comparison(value)
         if function == "like":
@@ -446,7 +490,7 @@ class _ProgramCompiler:
     def _of_columns(self, value: Operation) -> ProgramPart | None:
         """Compare two values of one event each by their joint codes, or None."""
         sides = value.arguments
-        if any(len(references(side)) != 1 for side in sides):
+        if not all(map(_is_of_one, sides)):
             return None
         arrays = [self._array(side) for side in sides]
         if any(array is None or pa.types.is_null(array.type) for array in arrays):
@@ -464,13 +508,19 @@ class _ProgramCompiler:
         for key, side in zip(keys, sides, strict=True):
             held = self._held[key]
             assert held is not None
-            operands += [held[1], self._slot(self._number, next(columns_of(side)))]
+            operands += [held[1], self._place(references_of(side)[0])]
         return ProgramPart(self._emit(kernel.COMPARE_COLUMNS, *operands), Form.WHOLE)
 
 
-def references(value: Value) -> set[tuple[str, Which, int | None]]:
-    """Return the events that a value reads."""
-    return {(column.var, column.which, column.nth) for column in columns_of(value)}
+def _is_of_one(value: Value) -> bool:
+    """Return whether a value reads attributes of one event alone: MIN and MAX are of the event that has it."""
+    read = references_of(value)
+    return len(read) == 1 and read[0].function in ("", "MIN", "MAX")
+
+
+def _as_attribute(value: Value) -> Value:
+    """Return a set of values as the attribute that they are of."""
+    return replace(value, function="") if isinstance(value, Column) else value
 
 
 def _of_each(value: Operation) -> Value | None:
@@ -495,7 +545,7 @@ def _of_each(value: Operation) -> Value | None:
 def _plain(value: Value) -> Value:
     """Return a value without which event it speaks of."""
     if isinstance(value, Column):
-        return replace(value, var="", which=Which.EACH, nth=None)
+        return replace(value, var="", which=Which.EACH, nth=None, function="")
     if isinstance(value, Operation):
         return replace(value, arguments=tuple(map(_plain, value.arguments)))
     assert isinstance(value, Constant)

@@ -687,6 +687,17 @@ def suffixes(algebra, shape, events, tasks, t):
 
 
 @njit(cache=True, nogil=True)
+def values_of_events(algebra, shape, events, tasks, extra, values):
+    """Fill `values` for the events of all tasks, one task after another; `extra` is empty or goes with them."""
+    begin = 0
+    for t in range(tasks.lo.shape[0]):
+        end = begin + tasks.hi[t] - tasks.lo[t]
+        more = extra[begin:end] if extra.shape[0] > 0 else extra
+        one_pass(algebra, shape, events, tasks, t, more, values[begin:end], values[begin:end])
+        begin = end
+
+
+@njit(cache=True, nogil=True)
 def weigh(algebra, shape, events, tasks, weights):
     """Return the number of paths of each task and below it, one row a weight, the sums of weights of their events.
 

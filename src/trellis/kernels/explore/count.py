@@ -26,6 +26,7 @@ from trellis.kernels.explore.matches import (
     TROUBLE,
     VARIABLE,
     is_complete,
+    is_result,
     step,
 )
 from trellis.kernels.expression.program import COMPARE_COLUMNS, FIELDS, compares
@@ -170,6 +171,8 @@ def _resolve(tables, programs, classes, one, variable, row, due, number):
         for side in range(2):
             r = first + code[p + 3 + 2 * side]
             kind = t.at(tables, t.T_KIND, r)
+            if kind == t.OF_UPTO:
+                news = 3  # it depends on the event, too
             if t.at(tables, t.T_VARIABLE, r) == variable and kind in (t.OF_EACH, t.OF_LATER):
                 news += 1
                 continue
@@ -331,6 +334,8 @@ def _take(tables, columns, programs, lists, scratch, classes, one, row, fresh, d
     if answer <= FAILS:
         return answer
     whole = is_complete(tables, columns, programs, lists, scratch, fresh, lo, hi)
+    if whole == HOLDS:
+        whole = is_result(tables, columns, programs, lists, scratch, fresh)
     if whole == TROUBLE:
         return TROUBLE
     if whole == HOLDS and not _add(total, classes.counts[one]):

@@ -23,6 +23,7 @@ from trellis.kernels.explore.matches import (
     holds,
     is_complete,
     is_decided,
+    is_result,
     step,
 )
 from trellis.kernels.expression.program import MISFIT, TRUE
@@ -40,8 +41,8 @@ class MatchGraph(NamedTuple):
         The numbers of each vertex; see `trellis.kernels.explore.matches`.
     first, last, edges
         The edges that leave each vertex.
-    complete
-        Whether it is a whole match.
+    complete, wanted
+        Whether it is a whole match, and one that meets HAVING.
     table, at, link
         An open-addressing hash of the vertices, plus one, and the place of each in it; the next vertex of the same
         event and variable.
@@ -58,6 +59,7 @@ class MatchGraph(NamedTuple):
     last: np.ndarray
     edges: np.ndarray
     complete: np.ndarray
+    wanted: np.ndarray
     table: np.ndarray
     at: np.ndarray
     link: np.ndarray
@@ -74,7 +76,8 @@ def make_graph(vertices: int, edges: int, width: int, places: int) -> MatchGraph
     """Return room for vertices, a power of two, of some numbers each; for edges; for events times variables."""
     return MatchGraph(
         np.empty((vertices, width), np.int64), np.empty(vertices, np.int64), np.empty(vertices, np.int64),
-        np.empty(edges, np.int32), np.empty(vertices, np.bool_), np.zeros(2 * vertices, np.int32),
+        np.empty(edges, np.int32), np.empty(vertices, np.bool_), np.empty(vertices, np.bool_),
+        np.zeros(2 * vertices, np.int32),
         np.empty(vertices, np.int64), np.empty(vertices, np.int32), np.zeros(places, np.int32),
         np.zeros(places, np.int32), np.empty(vertices, np.int32), np.zeros(3, np.int64),
     )  # fmt: skip
@@ -113,11 +116,12 @@ def _vertex(tables, columns, programs, lists, scratch, graph, row, lo, hi):
     if number >= rows.shape[0]:
         return NO_VERTICES
     complete = is_complete(tables, columns, programs, lists, scratch, row, lo, hi)
-    if complete == TROUBLE:
+    wanted = is_result(tables, columns, programs, lists, scratch, row) if complete == HOLDS else FAILS
+    if complete == TROUBLE or wanted == TROUBLE:
         return TROUBLE
     for i in range(row.shape[0]):
         rows[number, i] = row[i]
-    graph.complete[number] = complete == HOLDS
+    graph.complete[number], graph.wanted[number] = complete == HOLDS, wanted == HOLDS
     table[place] = number + 1
     graph.at[number] = np.int64(place)
     graph.link[number] = 0

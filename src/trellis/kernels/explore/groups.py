@@ -22,6 +22,7 @@ class GroupGraphs(NamedTuple):
     events: np.ndarray
     variables: np.ndarray
     complete: np.ndarray
+    wanted: np.ndarray
     offsets: np.ndarray
     targets: np.ndarray
     group: np.ndarray
@@ -35,7 +36,8 @@ def explore_groups(tables, columns, programs, lists, scratch, graph, due, fresh,
     """Return the graphs of the groups from `first` to `last`; a status, 0 or what there was no room for; and where."""
     room, edge_room, start_room = 1024, 1024, 1024
     events, taken = np.empty(room, np.int64), np.empty(room, np.int64)
-    complete, group_of, group_end = np.empty(room, np.bool_), np.empty(room, np.int32), np.empty(room, np.int32)
+    complete, wanted = np.empty(room, np.bool_), np.empty(room, np.bool_)
+    group_of, group_end = np.empty(room, np.int32), np.empty(room, np.int32)
     offsets, targets, starts = np.zeros(room, np.int64), np.empty(edge_room, np.int32), np.empty(start_room, np.int32)
     begins = np.zeros((last - first + 1, 3), np.int64)
     vertex = edge = start = status = 0
@@ -57,7 +59,7 @@ def explore_groups(tables, columns, programs, lists, scratch, graph, due, fresh,
                 grown(complete, vertex, room),
             )
             group_of, group_end = grown(group_of, vertex, room), grown(group_end, vertex, room)
-            offsets = grown(offsets, vertex, room)
+            offsets, wanted = grown(offsets, vertex, room), grown(wanted, vertex, room)
         if edge + edges > edge_room:
             edge_room = 2 * (edge + edges)
             targets = grown(targets, edge, edge_room)
@@ -71,7 +73,7 @@ def explore_groups(tables, columns, programs, lists, scratch, graph, due, fresh,
                 one.complete[v],
             )
             group_of[vertex + v], group_end[vertex + v] = one.group[v], one.group_end[v]
-            offsets[vertex + v] = one.offsets[v]
+            offsets[vertex + v], wanted[vertex + v] = one.offsets[v], one.wanted[v]
         for i in range(edges):
             targets[edge + i] = one.targets[i]
         for i in range(number):
@@ -82,8 +84,8 @@ def explore_groups(tables, columns, programs, lists, scratch, graph, due, fresh,
         group += 1
         begins[group - first] = (vertex, edge, start)
     graphs = GroupGraphs(
-        events[:vertex], taken[:vertex], complete[:vertex], offsets[:vertex], targets[:edge], group_of[:vertex],
-        group_end[:vertex], starts[:start], begins[: group - first + 1],
+        events[:vertex], taken[:vertex], complete[:vertex], wanted[:vertex], offsets[:vertex], targets[:edge],
+        group_of[:vertex], group_end[:vertex], starts[:start], begins[: group - first + 1],
     )  # fmt: skip
     return status, group, graphs
 
@@ -97,8 +99,8 @@ def _graph(graphs, group):
         offsets[i] = graphs.offsets[v + i]
     offsets[w - v] = f - e
     return OrderedGraph(
-        graphs.events[v:w], graphs.variables[v:w], graphs.complete[v:w], offsets, graphs.targets[e:f],
-        graphs.group[v:w], graphs.group_end[v:w], graphs.starts[s:u],
+        graphs.events[v:w], graphs.variables[v:w], graphs.complete[v:w], graphs.wanted[v:w], offsets,
+        graphs.targets[e:f], graphs.group[v:w], graphs.group_end[v:w], graphs.starts[s:u],
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trellis.kernels.expression.sums import as_real, grow_sum
 from trellis.kernels.jit import njit
 
 SEED = np.uint64(0x9E3779B97F4A7C15)
@@ -114,3 +115,15 @@ def keep_with(lists, number, value, scratch):
     if not added:
         scratch[k] = value
     return keep(lists, scratch, size + 1)
+
+
+@njit(cache=True, nogil=True)
+def with_summand(lists, number, bits, scratch):
+    """Return the number of a sum of doubles, see `trellis.kernels.expression.sums`, with one more; or `FULL`."""
+    begin = lists.ends[number - 1] if number else 0
+    size = lists.ends[number] - begin
+    if size + 2 > scratch.shape[0]:
+        return FULL
+    for i in range(size):
+        scratch[i] = lists.values[begin + i]
+    return keep(lists, scratch, grow_sum(scratch, size, as_real(bits)))

@@ -14,6 +14,7 @@ import numpy as np
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.lists import FULL, keep, keep_with
+from trellis.kernels.explore.running import running
 from trellis.kernels.expression.program import FALSE, MISFIT, TRUE, is_true
 from trellis.kernels.jit import njit
 
@@ -61,9 +62,11 @@ def is_decided(tables, term, open_, bound, row):
         return True
     for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
         kind = t.at(tables, t.T_KIND, r)
+        bit = 1 << t.at(tables, t.T_VARIABLE, r)
+        if kind == t.OF_WHOLE and open_ & bit:
+            return False
         if kind not in (t.OF_LAST, t.OF_NTH):
             continue
-        bit = 1 << t.at(tables, t.T_VARIABLE, r)
         if not bound & bit:
             return False
         if open_ & bit:
@@ -78,7 +81,7 @@ def is_decided(tables, term, open_, bound, row):
 
 
 @njit(cache=True, nogil=True)
-def _fill(tables, term, row, newest, event, chosen):
+def _fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
     """Write the events that a term names; `event` is taken by `newest`, or looked at by a NOT; False for none."""
     is_new = newest >= 0 and not row[BOUND] & (1 << newest)
     for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
@@ -95,7 +98,12 @@ def _fill(tables, term, row, newest, event, chosen):
                 else t.at(tables, t.T_SLOT, r)
             )
             chosen[r] = row[SLOTS + slot]
-            if chosen[r] == t.CONFLICT:
+            if kind >= t.OF_WHOLE:
+                if kind == t.OF_UPTO and t.at(tables, t.T_VARIABLE, r) == newest:
+                    chosen[r] = running(
+                        tables, columns, lists, scratch, t.at(tables, t.T_REGISTER, r), chosen[r], not is_new, event
+                    )
+            elif chosen[r] == t.CONFLICT:
                 return False
     return True
 
@@ -104,8 +112,11 @@ def _fill(tables, term, row, newest, event, chosen):
 def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
     """Return whether a term is true for all that a row remembers, with an event that `newest` takes if it is not -1."""
     chosen = scratch.events
-    if not _fill(tables, term, row, newest, event, chosen):
+    scratch.decided[tables[t.TERMS]] = 0
+    if not _fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
         return FALSE
+    if scratch.decided[tables[t.TERMS]] < 0:
+        return MISFIT
     begin, end = t.at(tables, t.T_LOOP_BEGINS, term), t.at(tables, t.T_LOOP_BEGINS, term + 1)
     at, counters = t.at(tables, t.T_BEGINS, term), scratch.counters
     loops = 0
@@ -232,7 +243,7 @@ def _low(tables, columns, guard, row):
 
 @njit(cache=True, nogil=True)
 def _remember(tables, columns, programs, lists, scratch, row, variable, event, is_bound):
-    """Change the registers of a variable that takes an event; False if lists are full."""
+    """Change the registers of a variable that takes an event; return `HOLDS`, or what went wrong."""
     size = tables[t.EVENTS]
     if t.at(tables, t.R_TIME_SLOT, variable) >= 0:
         row[SLOTS + t.at(tables, t.R_TIME_SLOT, variable)] = columns[t.SAME_ROW, event]
@@ -257,12 +268,19 @@ def _remember(tables, columns, programs, lists, scratch, row, variable, event, i
                 before = columns[tables[t.R_ALIKE] + r, row[SLOTS + t.at(tables, t.R_LAST, r)]]
                 row[at] = keep_with(lists, row[at], before * size + own, scratch.members)
                 if row[at] == FULL:
-                    return False
+                    return NO_ROOM
         elif kind == t.SET:
             if not is_bound or row[at] != t.NONE:
                 row[at] = keep_with(lists, row[at] if is_bound else 0, own, scratch.members)
                 if row[at] == FULL:
-                    return False
+                    return NO_ROOM
+        elif kind >= t.TALLY:
+            scratch.decided[tables[t.TERMS]] = 0
+            row[at] = running(tables, columns, lists, scratch, r, row[at], is_bound, event)
+            if kind == t.EXACT_SUM and row[at] == FULL:
+                return NO_ROOM
+            if kind == t.SUM and scratch.decided[tables[t.TERMS]] < 0:
+                return TROUBLE
         elif not is_bound:
             missing = kind == t.SAME and columns[tables[t.R_CODES] + r, event] < 0
             row[at] = t.CONFLICT if missing else own
@@ -272,7 +290,7 @@ def _remember(tables, columns, programs, lists, scratch, row, variable, event, i
                     row[at] = t.CONFLICT
             elif kind == t.EXTREME and columns[tables[t.R_CODES] + r, own] > columns[tables[t.R_CODES] + r, row[at]]:
                 row[at] = own
-    return True
+    return HOLDS
 
 
 @njit(cache=True, nogil=True)
@@ -287,7 +305,9 @@ def _forget(tables, row, open_, absent):
             continue
         of_not = t.at(tables, t.T_ABSENT, term) >= 0
         waits, movers = False, 0
-        if of_not:
+        if t.at(tables, t.T_RESULT, term):
+            waits = True
+        elif of_not:
             if not absent & (1 << t.at(tables, t.T_ABSENT, term)):
                 continue
         else:
@@ -324,8 +344,9 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
     after[EVENT], after[VARIABLE], after[BOUND] = event, variable, row[BOUND] | bit
     if row[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
-    if not _remember(tables, columns, programs, lists, scratch, after, variable, event, is_bound):
-        return NO_ROOM
+    status = _remember(tables, columns, programs, lists, scratch, after, variable, event, is_bound)
+    if status < 0:
+        return status
     size = np.int64(0)
     begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
     for b in range(begin, lists.ends[row[BRANCHES]], 2):
@@ -404,7 +425,13 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
             and not scratch.decided[term]
             and is_decided(tables, term, open_, bound, after)
         ):
-            answer = holds(tables, columns, programs, lists, scratch, term, after, NO_ONE, NO_ONE)
+            variable = after[VARIABLE]
+            if t.at(tables, t.T_SO_FAR, term) & (1 << variable):  # it is asked of this event and those before
+                if not row[BOUND] & (1 << variable) and t.at(tables, t.T_PAIRED, term) & (1 << variable):
+                    continue
+                answer = holds(tables, columns, programs, lists, scratch, term, row, variable, after[EVENT])
+            else:
+                answer = holds(tables, columns, programs, lists, scratch, term, after, NO_ONE, NO_ONE)
             if answer != TRUE:
                 return TROUBLE if answer == MISFIT else DEAD
     size, guards = 0, scratch.guards
@@ -458,6 +485,18 @@ def is_complete(tables, columns, programs, lists, scratch, row, lo, hi):
             if answer != FAILS:
                 return answer
     return FAILS
+
+
+@njit(cache=True, nogil=True)
+def is_result(tables, columns, programs, lists, scratch, row):
+    """Return whether a whole match meets HAVING: `HOLDS`, `FAILS` or `TROUBLE`."""
+    if tables[t.RESULTS]:
+        for term in range(tables[t.TERMS]):
+            if t.at(tables, t.T_RESULT, term):
+                answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, NO_ONE)
+                if answer != TRUE:
+                    return TROUBLE if answer == MISFIT else FAILS
+    return HOLDS
 
 
 @njit(cache=True, nogil=True)

@@ -27,8 +27,8 @@ class OrderedGraph(NamedTuple):
 
     Attributes
     ----------
-    events, variables, complete
-        Of each vertex.
+    events, variables, complete, wanted
+        Of each vertex; whether it is a whole match, and one that meets HAVING.
     offsets, targets
         Its successors, in rising order.
     group, group_end
@@ -40,6 +40,7 @@ class OrderedGraph(NamedTuple):
     events: np.ndarray
     variables: np.ndarray
     complete: np.ndarray
+    wanted: np.ndarray
     offsets: np.ndarray
     targets: np.ndarray
     group: np.ndarray
@@ -66,13 +67,13 @@ def ordered(graph, lo, hi, variables):
         for i in range(begin, n):
             group[i], group_end[i] = begin, n
     events, taken = np.empty(size, np.int64), np.empty(size, np.int64)
-    complete, offsets = np.empty(size, np.bool_), np.zeros(size + 1, np.int64)
+    complete, wanted, offsets = np.empty(size, np.bool_), np.empty(size, np.bool_), np.zeros(size + 1, np.int64)
     targets = np.empty(graph.sizes[EDGES], np.int32)
     edge = 0
     for i in range(size):
         vertex = order[i]
         events[i], taken[i] = graph.rows[vertex, EVENT], graph.rows[vertex, VARIABLE]
-        complete[i] = graph.complete[vertex]
+        complete[i], wanted[i] = graph.complete[vertex], graph.wanted[vertex]
         begin, rising = edge, True
         for k in range(graph.first[vertex], graph.last[vertex]):
             targets[edge] = label[graph.edges[k]]
@@ -85,7 +86,7 @@ def ordered(graph, lo, hi, variables):
     for i in range(starts.shape[0]):
         starts[i] = label[graph.starts[i]]
     starts.sort()
-    return OrderedGraph(events, taken, complete, offsets, targets, group, group_end, starts)
+    return OrderedGraph(events, taken, complete, wanted, offsets, targets, group, group_end, starts)
 
 
 class Product(NamedTuple):
@@ -261,7 +262,7 @@ def follow(graph, mode, same, lists, members):
                     place = (place + np.uint64(1)) & mask
             found = np.int64(number)
             vertices[number], longer[number] = vertex, beside
-            is_result = graph.complete[vertex] and not followed[vertex]
+            is_result = graph.wanted[vertex] and not followed[vertex]
             for i in range(count):
                 is_result &= not bad[members[i]]
             results[number] = is_result
@@ -322,7 +323,7 @@ def _beside(graph, lists, longer, vertex, members):
 def every_match(graph):
     """Return all matches."""
     return Product(
-        np.arange(graph.events.shape[0]).astype(np.int32), graph.offsets, graph.targets, graph.complete, graph.starts
+        np.arange(graph.events.shape[0]).astype(np.int32), graph.offsets, graph.targets, graph.wanted, graph.starts
     )
 
 

@@ -10,23 +10,30 @@ from collections.abc import Mapping
 import numpy as np
 from numba.extending import register_jitable
 
-PAIRS, FIRST, LAST, NTH, COUNT, EXTREME, SAME, SET = range(8)  # registers
-OF_FIRST, OF_LAST, OF_NTH, OF_EACH, OF_EARLIER, OF_LATER, OF_ABSENT = range(7)  # references
+(
+    PAIRS, FIRST, LAST, NTH, COUNT, EXTREME, SAME, SET, TALLY, LENGTH, NUMBER, SUM, REAL_SUM, EXACT_SUM, BEST,
+) = range(15)  # fmt: skip
+"""Kinds of registers; from `TALLY` on those that run along with the events of a variable."""
+(
+    OF_FIRST, OF_LAST, OF_NTH, OF_EACH, OF_EARLIER, OF_LATER, OF_ABSENT, OF_WHOLE, OF_BEFORE, OF_UPTO,
+) = range(10)  # fmt: skip
+"""Kinds of references; from `OF_WHOLE` on to registers as they are: of a whole variable, before an event, up to it."""
 WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN = range(3)  # how long a term needs a register
 ANY, NEXT, CONTIGUOUS = range(3)  # policies
 NONE, CONFLICT = -1, -2  # values of registers: nothing, and different values where all should be one
 
-VARIABLES, TERMS, SPAN, POLICY, EVENTS, WIDTH, NOTS = range(7)
-"""Numbers at the head of the tables: of variables, terms, events, numbers of a match, variables of NOT; settings."""
+VARIABLES, TERMS, SPAN, POLICY, EVENTS, WIDTH, NOTS, RESULTS = range(8)
+"""Numbers at the head of the tables: of variables, terms, events, numbers of a match, variables of NOT, terms of
+HAVING; settings."""
 
 (
     A_BEGINS, A_VARIABLE, A_TARGET, A_AFTER, A_GUARD_BEGINS, A_GUARDS, A_NEXT, A_OPEN, A_TIMED, A_GUARD_TIMED, A_ABSENT,
     A_WAY_BEGINS, A_WAY_GUARD_BEGINS, A_WAY_GUARDS, A_ABSENT_BEGINS, A_ABSENTS, A_GUARD_AFTER,
     T_VARIABLES, T_ABSENT, T_LATE, T_PAIRED, T_MOVING, T_BEGINS, T_VARIABLE, T_KIND, T_SLOT, T_LAST, T_NTH, T_COUNT,
     T_LOOP_BEGINS, T_LOOP_SLOT, T_LOOP_VARIABLE, T_LOOP_PAIRS, T_NEED_BEGINS, T_NEED_SLOT, T_NEED_VARIABLE, T_NEED_KIND,
-    R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
+    T_REGISTER, T_SO_FAR, T_RESULT, R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
     E_BEGINS, E_USABLE, E_UPTO, B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
-) = range(7, 60)  # fmt: skip
+) = range(8, 64)  # fmt: skip
 """Lists in the tables, of which the head tells where they begin.
 
 `A_...`, the automaton; variables and guards are numbers, sets of variables are bits. The transitions of state `s` are
@@ -39,11 +46,12 @@ match may end there, with the guards that stay open. A guard forbids its `A_ABSE
 `T_...`, the terms of conditions; each is the program of its number. Its variables, the variable of NOT (or -1), whether
 it waits for an event, the variables of whose consecutive events it speaks, those of which each new event is asked
 about. Its references: the variable, what is named, the slot of the register, that of the event before, the number of an
-event by its number, and the slot that counts. The sets that it goes over, and the registers that it needs.
+event by its number, the slot that counts, and the place of the register. The sets that it goes over, and the registers
+that it needs. The variables of whose events so far it speaks; and whether it is of HAVING.
 
 `R_...`, registers by variable: the kind, the slot, the number of an event, the slot of the event before (of NTH the one
 that counts); the slot of each variable's last time; and the first rows of the matrix that tell for each event the first
-that is alike for a register, and the code whose greatest is remembered.
+that is alike for a register, and the code whose greatest is remembered; of sums, whether there is a value, and it.
 
 `E_...`, the events that each variable may take, and the first row that tells how many of them come before an event.
 
@@ -52,7 +60,7 @@ each term and variable, or -1; the reference that is remembered; the first row o
 the buckets.
 """
 
-HEAD = 60
+HEAD = 64
 SAME_ROW, LATER_ROW, UNTIL_ROW = range(3)
 """Rows of the matrix: the first event of the same time, of a later one, and the first that is too late for an event."""
 ROWS = 3

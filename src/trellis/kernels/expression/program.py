@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
+from trellis.kernels.expression.sums import as_real, leaves_doubles, rounded_mean, rounded_sum
 from trellis.kernels.jit import njit
 
 EQUAL, DIFFERENT, LESS, AT_MOST, GREATER, AT_LEAST = range(6)
@@ -18,8 +19,8 @@ EQUAL, DIFFERENT, LESS, AT_MOST, GREATER, AT_LEAST = range(6)
     COMPARE_MIXED, COMPARE_SCALED, ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATIVE, ABSOLUTE, SCALE, ADD_REAL,
     SUBTRACT_REAL, MULTIPLY_REAL, DIVIDE_REAL, REMAINDER_REAL, NEGATIVE_REAL, ABSOLUTE_REAL, FLOOR, CEIL, ROOT,
     LOGARITHM, EXPONENTIAL, ROUND, TO_REAL, AND, OR, NOT, IS_NULL, COALESCE_WHOLE, COALESCE_REAL, CHOOSE_WHOLE,
-    CHOOSE_REAL,
-) = range(39)  # fmt: skip
+    CHOOSE_REAL, LOAD_NUMBER, LOAD_SUM, LOAD_MEAN, LOAD_REAL_SUM, LOAD_EXACT_SUM, LOAD_EXACT_MEAN, IN_LIST,
+) = range(46)  # fmt: skip
 FALSE, TRUE, MISFIT = 0, 1, 2  # the answers; MISFIT: a number leaves 64 bits
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 EXACT = 1 << 53  # doubles hold all integers up to here
@@ -43,6 +44,8 @@ class Programs(NamedTuple):
         The last row, which -1 names as well, stands for no event.
     reals
         float64 (columns, events + 1): doubles; NaN is NULL.
+    values, ends
+        Lists that registers name by their numbers: their values one after another, and where each ends.
     """
 
     code: np.ndarray
@@ -50,6 +53,8 @@ class Programs(NamedTuple):
     ints: np.ndarray
     there: np.ndarray
     reals: np.ndarray
+    values: np.ndarray
+    ends: np.ndarray
 
 
 @register_jitable
@@ -145,6 +150,22 @@ def _sign_of_scaled(x, left, y, right):
         return -1 if y > 0 else 1
     x, y = x * left, y * right
     return 1 if x > y else -1 if x < y else 0
+
+
+@register_jitable
+def _is_in_list(programs, event, number, own, of):
+    """Return whether the value of an event is among those of a list of events: 1, 0, or -1 for NULL."""
+    begin = programs.ends[number - 1] if number > 0 else 0
+    end = programs.ends[number] if number > 0 else begin
+    answer = 0
+    for k in range(begin, end):
+        member = programs.values[k]
+        if programs.there[of, member]:
+            if not programs.there[own, event]:
+                return -1
+            if programs.ints[of, member] == programs.ints[own, event]:
+                answer = 1
+    return answer
 
 
 @njit(cache=True, nogil=True)
@@ -249,6 +270,31 @@ def _run(programs, begin, end, events, at, whole, real, there):
                         return MISFIT
                     r = -x if op == NEGATIVE or x < 0 else x
                 whole[i] = r
+        elif op == IN_LIST:
+            answer = _is_in_list(programs, events[at + b], events[at + code[p + 4]], a, c)
+            there[i], whole[i] = answer >= 0, answer
+        elif op == LOAD_NUMBER:
+            there[i], whole[i] = True, max(events[at + a], 0)
+        elif LOAD_SUM <= op <= LOAD_EXACT_MEAN:
+            held, number = events[at + a], events[at + b]
+            there[i], whole[i], real[i] = number > 0, held, 0.0
+            if there[i] and op == LOAD_MEAN:
+                divisor = np.float64(number) * (1.0 if c < 0 else programs.real[c])
+                if not -EXACT <= held <= EXACT or divisor > EXACT:
+                    return MISFIT
+                real[i] = np.float64(held) / divisor
+            elif there[i] and op == LOAD_REAL_SUM:
+                real[i] = as_real(held) / (np.float64(number) if c else 1.0)
+            elif there[i] and op > LOAD_REAL_SUM:
+                begin = programs.ends[held - 1] if held > 0 else 0
+                end = programs.ends[held] if held > 0 else begin
+                if op == LOAD_EXACT_SUM:
+                    real[i] = rounded_sum(programs.values, begin, end)
+                else:
+                    real[i] = rounded_mean(programs.values, begin, end, number)
+                if np.isnan(real[i]) and (leaves_doubles(programs.values, begin, end) or end > begin + 1):
+                    return MISFIT
+            there[i] = there[i] and not np.isnan(real[i])
         elif op == TO_REAL:
             there[i] = there[a]
             real[i] = 0.0

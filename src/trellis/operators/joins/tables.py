@@ -18,7 +18,17 @@ from trellis.events.slice import Slice
 from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.join import lists as kernel
-from trellis.language.bound import Column, Condition, ConditionKind, Constant, Operation, Value, WindowKind, columns_of
+from trellis.language.bound import (
+    Column,
+    Condition,
+    ConditionKind,
+    Constant,
+    Operation,
+    Reference,
+    Value,
+    WindowKind,
+    columns_of,
+)
 from trellis.language.schema import Kind
 from trellis.operators.contract import NotComparable
 from trellis.plan.join import FixedJoin, Gap, JoinArm, JoinTerm
@@ -286,9 +296,9 @@ class JoinCandidates:
             assert test.arm is not None
             values += [(value, test.arm) for value in ((test.value,) if test.value is not None else test.values)]
 
-        def slot(number: int, column: Column) -> int:
+        def slot(number: int, reference: Reference) -> int:
             arm = values[number][1]
-            return arm.slot(column.var) if column.var in arm.arm.variables else self.number
+            return arm.slot(reference.var) if reference.var in arm.arm.variables else self.number
 
         try:
             return compile_programs([value for value, _ in values], slot, self.events.columns, len(self.events))

@@ -57,6 +57,7 @@ class Room:
         compiled = self.compiled
         variables, terms = compiled.number(t.VARIABLES), compiled.number(t.TERMS)
         self.known: Lists = make_lists(self.lists, 8 * self.lists)
+        self.programs = compiled.programs.programs._replace(values=self.known.values, ends=self.known.ends)
         self.longer: Lists = make_lists(self.lists, 8 * self.lists)
         self.scratch = m.Scratch(
             np.zeros(int(compiled.begins[-1]) + 1, np.int64), *compiled.programs.scratch(),
@@ -149,7 +150,7 @@ class Exploration:
         status = 1
         while status:
             status, at, graphs = explore_groups(
-                compiled.tables, compiled.columns, compiled.programs.programs, room.known, room.scratch, room.graph,
+                compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.graph,
                 room.due, room.fresh, lo, hi, first, last,
             )  # fmt: skip
             yield graphs, hi[first:at] - lo[first:at]
@@ -173,7 +174,7 @@ class Exploration:
         totals, found = np.zeros((len(groups), limbs), np.uint64), []
         while True:
             status, at = c.count_groups(
-                compiled.tables, compiled.columns, compiled.programs.programs, room.known, room.scratch, classes, row,
+                compiled.tables, compiled.columns, room.programs, room.known, room.scratch, classes, row,
                 room.fresh[0], room.due, lo, hi, first, last, chosen, totals,
             )  # fmt: skip
             found += [sum(limb << (64 * i) for i, limb in enumerate(one)) for one in totals[first:at].tolist()]

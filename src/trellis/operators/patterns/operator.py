@@ -26,6 +26,7 @@ from trellis.operators.patterns.end_keys import EndKeys
 from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
 from trellis.operators.patterns.structure import PatternStructure
+from trellis.operators.per_event import EventNumbers, join_rows
 from trellis.operators.trends.operator import picks_sooner
 from trellis.plan.plan import Plan
 
@@ -88,6 +89,28 @@ class PatternOperator(QueryOperator):
             for part in parts
             for numbers in part.over_vertices(inner, self._columns(part.vertices, outputs)).aggregate()
         ]
+
+    def per_event(self) -> EventNumbers | None:
+        """Return the states of AGGREGATE PER EVENT, of all vertices of an event together; None under HAVING."""
+        bound = self.plan.bound
+        if bound.having or bound.per_event is None:
+            return None
+        outputs = [named.output for named in bound.aggregates]
+        inner = replace(bound, aggregates=tuple(NamedOutput("", _inner_output(o)) for o in outputs))
+        var, found = bound.per_event.var, []
+        for part in self.structure.all_parts():
+            numbers = part.over_vertices(inner, self._columns(part.vertices, outputs)).per_event()
+            assert numbers is not None
+            if var is not None:
+                own = part.vertices.variables[numbers.events] == self.structure.variables.codes[var]
+                numbers = numbers.chosen(np.flatnonzero(own))
+            states = [
+                [_outer_state(output, state) for state in column]
+                for output, column in zip(outputs, numbers.states, strict=True)
+            ]
+            events = np.asarray(part.vertices.events)[numbers.events].astype(np.int64)
+            found.append(EventNumbers(numbers.groups + part.first, events, numbers.counts, states))
+        return join_rows(outputs, found, len(self.events))
 
     def _asks_for_members(self, outputs: Sequence[Output]) -> bool:
         """Return whether it must be known which events lie on results, which an index does not tell."""
@@ -196,8 +219,9 @@ def _inner_output(output: Output) -> Output:
 
 
 def _outer_numbers(outputs: list[Output], numbers: Aggregates) -> Aggregates:
-    states = [
-        state.number if output.function == "COUNT" and output.variable is not None else state
-        for output, state in zip(outputs, numbers.states, strict=True)
-    ]
+    states = [_outer_state(output, state) for output, state in zip(outputs, numbers.states, strict=True)]
     return replace(numbers, states=tuple(states))
+
+
+def _outer_state(output: Output, state: Any) -> Any:
+    return state.number if output.function == "COUNT" and output.variable is not None else state

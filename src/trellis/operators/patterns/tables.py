@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.errors import TrellisError
+from trellis.errors import OverflowInCondition, TrellisError
+from trellis.events.columns import decimals
+from trellis.events.columns.arrow import is_valid, numbers
 from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.ordering import rank_codes, row_codes
-from trellis.events.columns.program import ProgramTables, compile_programs
+from trellis.events.columns.program import ProgramTables, TooWideForKernels, compile_programs
 from trellis.events.slice import Slice
 from trellis.kernels.explore import matches
 from trellis.kernels.explore import tables as t
 from trellis.kernels.expression.program import COMPARE_COLUMNS, EQUAL
-from trellis.language.bound import Column, WindowKind, columns_of
+from trellis.language.bound import Reference, WindowKind, columns_of
 from trellis.language.syntax import Select, Which
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.automaton import Guard, LazyAutomaton, leaves_and_guards
 from trellis.plan.plan import Plan
-from trellis.plan.registers import Guarding, Reference, Register, RegisterKind
+from trellis.plan.registers import SO_FAR, Guarding, Register, RegisterKind
 
 Ints = NDArray[np.int64]
 MOST_STATES = 1 << 14
@@ -36,6 +39,9 @@ KINDS = {
     Which.EACH: t.OF_EACH,
     Which.EARLIER: t.OF_EARLIER,
     Which.LATER: t.OF_LATER,
+    Which.WHOLE: t.OF_WHOLE,
+    Which.BEFORE: t.OF_BEFORE,
+    Which.UPTO: t.OF_UPTO,
 }
 WIDEST = np.iinfo(np.int64).max
 
@@ -57,13 +63,11 @@ class Compiled:
 
     def misfit(self, term: int, events: Ints) -> TrellisError:
         """Return the error of a term whose numbers leave 64 bits; `events` are those of all references."""
+        if term < 0:
+            return _sum_overflows(self.registers[-1 - term])
         begin = int(self.begins[term])
         references = self.guardings[term].references
-
-        def event_of(column: Column) -> int:
-            return int(events[begin + references.index((column.var, column.which, column.nth))])
-
-        return self.programs.misfit(term, event_of)
+        return self.programs.misfit(term, lambda reference: int(events[begin + references.index(reference)]))
 
 
 def compile_tables(plan: Plan, events: Slice, variables: Variables) -> Compiled:
@@ -80,7 +84,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> Compiled:
     registers = _Registers(guardings, codes, takes, plan.automaton.concurrent and _has_guards(codes, takes))
     programs = compile_programs(
         [one.value for one in guardings],
-        lambda number, c: guardings[number].references.index((c.var, c.which, c.nth)),
+        lambda number, reference: guardings[number].references.index(reference),
         events.columns,
         len(events),
     )
@@ -101,6 +105,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> Compiled:
         t.EVENTS: len(events),
         t.WIDTH: matches.SLOTS + registers.width,
         t.NOTS: len(codes) - takes,
+        t.RESULTS: sum(one.result for one in guardings),
     }
     lists = {field: values for part in parts for field, values in part.items()}
     tables = t.pack(numbers | rows.first, lists)
@@ -213,9 +218,10 @@ class _Registers:
         self._columns: dict[Register, set[str]] = {}
         most: dict[str, int] = {}
         for one in guardings:
-            for var, which, nth in one.references:
-                if which is Which.NTH and var != one.absent:
-                    most[var] = max(most.get(var, 0), nth or 1)
+            for reference in one.references:
+                var = reference.var
+                if reference.which is Which.NTH and var != one.absent:
+                    most[var] = max(most.get(var, 0), reference.nth or 1)
         self._counts = {var: Register(RegisterKind.COUNT, var, nth) for var, nth in most.items()}
         for one in guardings:
             for reference in one.references:
@@ -258,40 +264,98 @@ class _Registers:
 
     def tables(self, columns: Mapping[str, pa.Array], rows: _Rows) -> dict[int, Ints]:
         """Return the registers by variable."""
-        first = {RegisterKind.PAIRS: 0, RegisterKind.COUNT: 1}
-        order = sorted(self.slots, key=lambda r: (self.codes[r.variable], first.get(r.kind, 2), self.slots[r]))
-        begins = np.searchsorted(_ints(self.codes[r.variable] for r in order), np.arange(self.takes + 1))
+        order = [register for _, register in self._order]
+        begins = np.searchsorted(_ints(code for code, _ in self._order), np.arange(self.takes + 1))
         found = [self._rows(register, columns, rows.size) for register in order]
-        rows.add(t.R_ALIKE, [alike for alike, _ in found])
-        rows.add(t.R_CODES, [codes for _, codes in found])
+        rows.add(t.R_ALIKE, [alike for alike, _, _ in found])
+        rows.add(t.R_CODES, [codes for _, codes, _ in found])
         beside = [self.count(r.variable) if r.kind is RegisterKind.NTH else self.last(r.variable) for r in order]
         times = np.arange(self.takes) + len(self.slots) if self.times else np.full(self.takes, -1)
         return {
             t.R_BEGINS: begins,
-            t.R_KIND: _ints(r.kind for r in order),
+            t.R_KIND: _ints(kind for _, _, kind in found),
             t.R_SLOT: _ints(self.slots[r] for r in order),
             t.R_NTH: _ints(r.nth for r in order),
             t.R_LAST: _ints(beside),
             t.R_TIME_SLOT: times,
         }
 
-    def _rows(self, register: Register, columns: Mapping[str, pa.Array], size: int) -> tuple[Ints, Ints]:
-        """Return for each event the first that is alike for a register, and its code."""
-        if register.kind is RegisterKind.COUNT or size == 0:
-            return np.zeros(size, np.int64), np.zeros(size, np.int64)
+    def _takers(self, register: Register) -> Iterable[int]:
+        """Return the variables whose events change a register."""
+        return range(self.takes) if register.kind is RegisterKind.LENGTH else (self.codes[register.variable],)
+
+    @cached_property
+    def _order(self) -> list[tuple[int, Register]]:
+        """The registers by the variable whose events change them; pairs and counts come first."""
+        first = {RegisterKind.PAIRS: 0, RegisterKind.COUNT: 1}
+        every = [(code, register) for register in self.slots for code in self._takers(register)]
+        return sorted(every, key=lambda one: (one[0], first.get(one[1].kind, 2), self.slots[one[1]]))
+
+    def place(self, register: Register | None) -> int:
+        """Return the place of a variable's register in the tables."""
+        return next(i for i, (_, other) in enumerate(self._order) if other == register)
+
+    def _rows(self, register: Register, columns: Mapping[str, pa.Array], size: int) -> tuple[Ints, Ints, int]:
+        """Return for each event the first that is alike for a register, its code, and the kind in the kernels.
+
+        Of a sum the code is the value (the bits of a double), and alike tells whether there is one.
+        """
+        if register.kind in SUMMED and size:
+            return _summands(register, columns[register.columns[0]])
+        if register.kind in COUNTED or size == 0:
+            return np.zeros(size, np.int64), np.zeros(size, np.int64), register.kind
         if register.value is not None:
             values = evaluate(register.value, lambda column: columns[column.name], size)
             codes = rank_codes([values])[0] if not pa.types.is_null(values.type) else np.full(size, -1)
             if register.kind is RegisterKind.EXTREME:
                 codes = np.where(codes < 0, WIDEST, codes if register.greatest else -codes)
+            if register.kind is RegisterKind.BEST:
+                codes = np.where(codes < 0, -WIDEST, codes if register.greatest else -codes)
         else:
             codes = row_codes([columns[name] for name in sorted(self._columns[register])])
         _, first, which = np.unique(codes, return_index=True, return_inverse=True)
-        return first[which].astype(np.int64), codes.astype(np.int64)
+        return first[which].astype(np.int64), codes.astype(np.int64), register.kind
+
+
+SUMMED = (RegisterKind.NUMBER, RegisterKind.SUM, RegisterKind.EXACT_SUM)
+COUNTED = (RegisterKind.COUNT, RegisterKind.TALLY, RegisterKind.LENGTH)
+
+
+def _summands(register: Register, values: pa.Array) -> tuple[Ints, Ints, int]:
+    """Return whether events have a value, and the values that are added: whole numbers, or the bits of doubles."""
+    kind, size = register.kind, len(values)
+    if pa.types.is_null(values.type):
+        return (
+            np.zeros(size, np.int64),
+            np.zeros(size, np.int64),
+            RegisterKind.SUM if kind != RegisterKind.NUMBER else kind,
+        )
+    there = is_valid(values)
+    if pa.types.is_floating(values.type):
+        doubles = numbers(values, np.nan).astype(np.float64)
+        there = there & ~np.isnan(doubles)
+        bits = np.where(there, doubles, 0.0).view(np.int64)
+        return there.astype(np.int64), bits, RegisterKind.REAL_SUM if kind is RegisterKind.SUM else kind
+    if kind is RegisterKind.NUMBER:
+        return there.astype(np.int64), np.zeros(size, np.int64), kind
+    whole = decimals.as_int64(values) if pa.types.is_decimal(values.type) else numbers(values, 0).astype(np.int64)
+    if whole is None:
+        raise TooWideForKernels(register.columns[0])
+    return there.astype(np.int64), np.where(there, whole, 0), RegisterKind.SUM
+
+
+def _sum_overflows(register: Register) -> TrellisError:
+    name = f"SUM({register.variable}.{register.columns[0]})"
+    return OverflowInCondition(
+        f"`{name}` leaves 64 bits", "Add doubles, or decimals of fewer digits: CAST cannot stand here."
+    )
 
 
 def _names(one: Guarding, reference: Reference) -> Iterable[str]:
-    var, which, _ = reference
+    if reference.function:
+        yield reference.name
+        return
+    var, which = reference.var, reference.which
     moving = which in (Which.EARLIER, Which.LATER)
     for column in columns_of(one.value):
         if column.var == var and (column.which is which or (moving and column.which is not Which.FIRST)):
@@ -316,8 +380,11 @@ def _terms(guardings: tuple[Guarding, ...], codes: Mapping[str, int], registers:
         t.T_PAIRED: _ints(_mask(one.paired & one.variables, codes) for one in guardings),
         t.T_MOVING: _ints(_mask(one.moving, codes) for one in guardings),
         t.T_BEGINS: _ragged([[0] * len(one.references) for one in guardings])[0],
-        t.T_VARIABLE: _ints(codes[reference[0]] for _, reference in references),
-        t.T_KIND: _ints(t.OF_ABSENT if r[0] == one.absent else KINDS[r[1]] for one, r in references),
+        t.T_VARIABLE: _ints(codes.get(reference.var, 0) for _, reference in references),
+        t.T_KIND: _ints(_reference_kind(one, r) for one, r in references),
+        t.T_REGISTER: _ints(registers.place(one.register(r)) if r.which in SO_FAR else 0 for one, r in references),
+        t.T_SO_FAR: _ints(_mask(one.so_far, codes) for one in guardings),
+        t.T_RESULT: _ints(one.result for one in guardings),
         t.T_SLOT: _ints(registers.slot(one.register(r)) for one, r in references),
         t.T_LAST: _ints(registers.last(r[0]) for _, r in references),
         t.T_NTH: _ints(r[2] or 0 for _, r in references),
@@ -333,8 +400,14 @@ def _terms(guardings: tuple[Guarding, ...], codes: Mapping[str, int], registers:
     }
 
 
+def _reference_kind(one: Guarding, reference: Reference) -> int:
+    if reference.var == one.absent:
+        return t.OF_ABSENT
+    return t.OF_BEFORE if reference.function == "LIST" else KINDS[reference.which]
+
+
 def _loops(one: Guarding, codes: Mapping[str, int], registers: _Registers) -> list[tuple[int, int, int]]:
-    found = dict.fromkeys(one.register(reference) for reference in one.references)
+    found = dict.fromkeys(one.register(reference) for reference in one.references if not reference.function)
     return [
         (registers.slots[register], codes[register.variable], int(register.kind is RegisterKind.PAIRS))
         for register in found
@@ -350,13 +423,15 @@ def _needs(one: Guarding, codes: Mapping[str, int], registers: _Registers) -> li
         if register is None:
             continue
         var = register.variable
-        how = t.WHILE_ASKED if register.kind <= RegisterKind.NTH else t.WHILE_OTHERS
+        how = t.WHILE_ASKED if register.kind <= RegisterKind.NTH or reference.function else t.WHILE_OTHERS
+        if reference.which in SO_FAR:
+            how = t.WHILE_OPEN
         if register.kind is RegisterKind.PAIRS:
             how = t.WHILE_OTHERS
             found[registers.last(var), codes[var], t.WHILE_OPEN] = None
         if register.kind is RegisterKind.NTH:
             found[registers.count(var), codes[var], t.WHILE_OPEN] = None
-        found[registers.slots[register], codes[var], how] = None
+        found[registers.slots[register], codes.get(var, 0), how] = None
     return [*found]
 
 
@@ -402,7 +477,7 @@ def _buckets(
         for (own, mine), (other, theirs) in (sides, sides[::-1]):
             if not _is_found(one.references[mine], one.references[theirs], one):
                 continue
-            name = one.references[mine][0]
+            name = one.references[mine].var
             ints, there = programs.programs.ints, programs.programs.there
             usable = np.flatnonzero(variables.usable[name] & there[own, :size])
             values, which = np.unique(ints[own, usable], return_inverse=True)
@@ -426,10 +501,11 @@ def _buckets(
 
 def _is_found(own: Reference, other: Reference, one: Guarding) -> bool:
     """Return whether the new event is the one side of a term, and the other side one event that is remembered."""
-    new = own[1] in (Which.EACH, Which.LATER)
-    if not new:
+    if own.which not in (Which.EACH, Which.LATER) or other.which is Which.UPTO or one.result:
         return False
-    if own[0] == other[0]:
-        return own[1] is Which.LATER and other[1] is Which.EARLIER
+    if other.function:
+        return True
+    if own.var == other.var:
+        return own.which is Which.LATER and other.which is Which.EARLIER
     register = one.register(other)
     return register is not None and register.kind not in (RegisterKind.SET, RegisterKind.PAIRS)

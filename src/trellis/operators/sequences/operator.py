@@ -118,7 +118,7 @@ class SequenceOperator(QueryOperator):
         if output.function == "COUNT":
             return list(counts)
         if output.column is None:  # LENGTH
-            if output.function == "AVG":
+            if output.function in ("AVG", "SUM"):
                 return [Sum(Fraction(self.length * count), count) for count in counts]
             return [self.length if count else None for count in counts]
         variable = self.leaves.names.index(output.column.var)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -185,6 +185,31 @@ def index_adjacency(
         none = np.empty(0, np.int64)
         known = passes.EventNeighbours(none, none, none, events.usable)
     return AttributeIndex(kind, keyed, shape, known, parts)
+
+
+def mirrored_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, threads: int = 1) -> AttributeIndex | None:
+    """Return the index of a slice with time running backwards; None where it is not keys and plain inequalities.
+
+    Event x stands at `n - 1 - x`, and the task `[lo, hi)` is `[n - hi, n - lo)`.
+    """
+    if not can_index(plan):
+        return None
+    relation = _relation(encode(plan.adjacent, events.columns, events.usable), events, gaps=True)
+    if relation is None or relation.reach is not None or not all(order.is_tail for order in relation.orders):
+        return None
+    n, turned = len(events), relation.mirrored()
+    bounds = n - events.bounds[::-1]
+    times = events.times[::-1]
+    back = replace(
+        events, times=-times if times.dtype.kind == "f" else ~times, usable=events.usable[::-1].copy(), bounds=bounds
+    )  # fmt: skip
+    layout = _Layout(turned, n - hi, n - lo, partition_ends(bounds, n), threads)
+    shape, width, target = layout.shape()
+    parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
+    again = relation if isinstance(shape, DIVIDED) else None
+    return AttributeIndex(
+        relation.kind, relation.keyed, shape, _with_neighbours(back, again, shape, parts, target, False), parts
+    )  # fmt: skip
 
 
 def can_index(plan: Plan) -> bool:

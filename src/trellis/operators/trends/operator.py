@@ -28,6 +28,7 @@ from trellis.plan.plan import Plan
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
     from trellis.operators.batch import PathBatch
+    from trellis.operators.per_event import EventNumbers
     from trellis.operators.ranks import Ranks
     from trellis.operators.trends.direct import DirectEdges
     from trellis.operators.trends.unrank import SliceUnranker
@@ -120,6 +121,17 @@ class TrendOperator(QueryOperator):
 
         return aggregate(self.plan, self.counter)
 
+    def per_event(self) -> EventNumbers | None:
+        """Return the states of AGGREGATE PER EVENT, by a pass in each direction; None under HAVING."""
+        if self.plan.bound.having:
+            return None
+        from trellis.operators.per_event import join_rows, numbers_through
+        from trellis.operators.trends.through import TrendsThrough
+
+        outputs = [named.output for named in self.plan.bound.aggregates]
+        through = TrendsThrough(self.structure, self.counts)
+        return join_rows(outputs, [numbers_through(through, outputs, self.events.columns)], len(self.events))
+
     @cached_property
     def unranker(self) -> SliceUnranker:
         """The trends by rank."""
@@ -168,7 +180,7 @@ class TrendOperator(QueryOperator):
     def search_best(self, request: BestRequest[T]) -> Sequence[PathBatch] | None:
         """Return the best trends, or None where all are to be listed."""
         bound = request.bound
-        if bound.limit is None:
+        if bound.limit is None or bound.limit_per:
             return None
         from trellis.operators.trends.best import BestTrends, may_be_worthwhile
         from trellis.operators.trends.search import links_of

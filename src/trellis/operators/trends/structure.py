@@ -49,6 +49,7 @@ class TrendStructure:
         return self._build(self.plan, self.events, self.direct)
 
     may_have_graph = True  # if there are not too many edges
+    given = False  # whether the graph or index was made of something else than the plan's conditions
 
     @property
     def has_graph(self) -> bool:
@@ -122,6 +123,8 @@ class GivenStructure(TrendStructure):
 
     Without a graph nothing may be asked that needs edges: HAVING, listing, and the members of trends.
     """
+
+    given = True
 
     def __init__(
         self, plan: Plan, events: Slice, threads: int = 1, *, graph: EventGraph | None = None,

@@ -9,8 +9,8 @@ import numpy as np
 
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.events.partitions import first_ends
-from trellis.language.bound import WindowKind
-from trellis.language.syntax import LengthBound, Report
+from trellis.language.bound import LengthBound, WindowKind
+from trellis.language.syntax import Report
 from trellis.plan.plan import Plan
 
 NO_BOUND = 1 << 62

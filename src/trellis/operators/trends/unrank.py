@@ -22,7 +22,7 @@ from trellis.kernels.count import passes
 from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.unrank import by_edges, by_index, many
 from trellis.kernels.unrank.by_index import IndexWindow
-from trellis.language.syntax import LengthBound
+from trellis.language.bound import LengthBound
 from trellis.operators.batch import PathBatch
 from trellis.operators.ranks import Ranks, draw
 from trellis.operators.trends.graph import EventGraph

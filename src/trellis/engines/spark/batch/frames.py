@@ -50,6 +50,19 @@ def limited(frame: DataFrame, order: Sequence[Column], offset: int, limit: int |
     return numbered.orderBy(PLACE).drop(PLACE)
 
 
+def limited_per(
+    frame: DataFrame, items: Sequence[str], order: Sequence[Column], offset: int, limit: int | None
+) -> DataFrame:
+    """Return for each value of the items the rows from `offset` on in an order, `limit` of them, in that order."""
+    over = Over.partitionBy(*items).orderBy(*order).rowsBetween(Over.unboundedPreceding, Over.currentRow)
+    numbered = frame.withColumn(PLACE, f.count(f.lit(1)).over(over)).where(
+        f.col(PLACE) > f.lit(min(offset, LARGEST_LONG))
+    )
+    if limit is not None:
+        numbered = numbered.where(f.col(PLACE) <= f.lit(min(offset + limit, LARGEST_LONG)))
+    return numbered.orderBy(*order).drop(PLACE)
+
+
 def at_least_one(rows: DataFrame, default: pa.Table) -> DataFrame:
     """Return a frame of at most one row, or a default where it has none; the frame is computed once."""
     (values,) = default.to_pylist()

@@ -35,9 +35,10 @@ from trellis.limits import refuse_listing
 from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan
+from trellis.results.aggregated import aggregate_answer
 from trellis.results.arrange import arrange, hidden_names, possible_ranges
 from trellis.results.named import lead_rows
-from trellis.results.numbers import aggregate_rows, count_rows
+from trellis.results.numbers import count_rows
 from trellis.results.rows import RowMaker, exploded_schema, lead_schema, one_zero
 from trellis.results.trend import group_key, with_ids
 
@@ -220,7 +221,7 @@ def _total(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.
 
 
 def _aggregate(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
-    yield from aggregate_rows(work.plan, maker, operator.aggregate()).to_batches()
+    yield from aggregate_answer(work.plan, maker, operator, work.max_trends).to_batches()
 
 
 def _list(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
@@ -231,12 +232,12 @@ def _list(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.R
     bound = work.plan.bound
     for count in operator.counts:
         refuse_listing(bound, [count], work.max_trends)
-    if not bound.order_by:
+    if not bound.arranged:
         rows = operator.list(ListRequest(possible_ranges(bound, operator.counts), maker.batch))
     else:
         rows = operator.best(BestRequest(bound, maker.batch, work.max_trends, per_group=True))
         rows = arrange(bound, rows) if bound.per_window else (_without_group(bound, batch) for batch in rows)
-    if bound.order_by or bound.per_window:
+    if bound.arranged or bound.per_window:
         yield from _placed(rows)
     else:
         yield from rows
@@ -264,7 +265,7 @@ def _explode(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[p
         refuse_listing(bound, [count], work.max_trends)
     plain = RowMaker(work.plan, operator.events, positions=True, plain=True)
     rows = operator.list(ListRequest(possible_ranges(bound, operator.counts), plain.batch))
-    yield from (plain.exploded(batch) for batch in (arrange(bound, rows) if bound.order_by else rows))
+    yield from (plain.exploded(batch) for batch in (arrange(bound, rows) if bound.arranged else rows))
 
 
 def _nest(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:

@@ -36,7 +36,7 @@ SAVED = "slice"
 
 def can_be_ranged(bound: BoundQuery) -> bool:
     """Return whether each group tells by itself which of its ranks are in the result."""
-    return not bound.order_by and (bound.per_window or (bound.limit is None and not bound.offset))
+    return not bound.arranged and (bound.per_window or (bound.limit is None and not bound.offset))
 
 
 @dataclass(frozen=True)

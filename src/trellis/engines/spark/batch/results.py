@@ -24,6 +24,7 @@ from trellis.engines.spark.batch.frames import (
     first_columns,
     inside_schema,
     limited,
+    limited_per,
     ordered,
     sorted_rows,
 )
@@ -281,7 +282,7 @@ class SparkResults(Results):
         """Return one row for each event of a result: window, partition, rank, its place from 1, and its columns."""
         bound = self.plan.bound
         schema, other = exploded_schema(bound), self._variant(with_all_columns(self.plan))
-        if bound.order_by or (not bound.per_window and (bound.limit is not None or bound.offset)):
+        if bound.arranged or (not bound.per_window and (bound.limit is not None or bound.offset)):
             frame = other._selected_events
         else:
             lead = first_columns(len(lead_schema(bound)) + 2)  # window, partition, rank and place
@@ -326,17 +327,21 @@ class SparkResults(Results):
     def _merged(self, rows: Split, what: str, schema: pa.Schema) -> DataFrame:
         """Apply ORDER BY, LIMIT and OFFSET over all groups."""
         bound = self.plan.bound
-        if not bound.order_by:
+        if not bound.arranged:
             return limited(self._frame(what, schema, rows=rows), self._rank_order(), bound.offset, bound.limit)
-        fields = [pa.field(f"{KEY}{i}", output_type(o.output)) for i, o in enumerate(bound.order_by)]
+        fields = [pa.field(f"{KEY}{i}", output_type(output)) for i, output in enumerate(bound.arranging)]
         fields.append(pa.field(PLACE, pa.int64()))
         frame = self._frame(what, pa.schema([*schema, *fields]), rows=rows)
         *keys, place = output_names(len(schema) + len(fields))[len(schema) :]
         order: list[Column] = [
             f.col(k).desc_nulls_last() if o.descending else f.col(k).asc_nulls_first()
-            for k, o in zip(keys, bound.order_by, strict=True)
+            for k, o in zip(keys, bound.order_by, strict=False)
         ]
-        frame = limited(frame, [*order, *self._lead_order(), f.col(place)], bound.offset, bound.limit)
+        order += [*self._lead_order(), f.col(place)]
+        if bound.limit_per:
+            frame = limited_per(frame, keys[len(bound.order_by) :], order, bound.offset, bound.limit)
+        else:
+            frame = limited(frame, order, bound.offset, bound.limit)
         return frame.drop(*keys, place)
 
     def _lead_order(self) -> list[Column]:
@@ -349,7 +354,8 @@ class SparkResults(Results):
     def _refuse_too_many(self) -> None:
         """Count, and refuse more results than the bound allows; a LIMIT below the bound is not counted for."""
         bound = self.plan.bound
-        if bound.limit is not None and not bound.per_window and bound.limit <= self.max_trends:
+        by_ranks = not bound.per_window and not bound.limit_per
+        if bound.limit is not None and by_ranks and bound.limit <= self.max_trends:
             if bound.order_by and not can_be_searched(bound):
                 refuse_listing(bound, [self._total], self.max_trends)
             return
@@ -494,7 +500,9 @@ def written_here(rows: pa.Table, sink: Sink) -> list[WrittenFile]:
 
 def _inner_partition(plan: Plan) -> tuple[tuple[str, Type], ...]:
     """Return the columns in which all events of a match are equal, though the query does not say it in brackets."""
-    return () if plan.sequence is None else plan.sequence.partition
+    if plan.sequence is None or plan.bound.after_match is not None:  # which goes over the whole partition
+        return ()
+    return plan.sequence.partition
 
 
 def _partitioned_inside(plan: Plan) -> Plan:

@@ -19,6 +19,7 @@ from trellis.engines.spark.ship import unpack
 
 _ROOT = Path(__file__).parents[3]  # the package
 _LEFT_OUT = ("__pycache__", "cli")
+_NOT_NAMED = "python3"  # that Spark takes where nobody says which
 _served: WeakSet[SparkSession] = WeakSet()
 
 
@@ -39,7 +40,19 @@ def ship(session: SparkSession) -> None:
         before = list(sys.path)
         session.addArtifacts(str(package(temporary_directory())), pyfile=True)
         sys.path[:] = before  # Spark puts the file there too, for nothing
+    _name_python(session)
     _served.add(session)
+
+
+def _name_python(session: SparkSession) -> None:
+    """Have workers on this machine run this Python, where nobody named one: the `python3` of the PATH may be another.
+
+    That of workers elsewhere is for whoever starts the session to say; on Spark Connect, for the server.
+    """
+    context = getattr(session, "_sc", None)
+    is_here = str(session.conf.get("spark.master", "")).startswith("local")
+    if context is not None and is_here and "PYSPARK_PYTHON" not in os.environ and context.pythonExec == _NOT_NAMED:
+        context.pythonExec = sys.executable or _NOT_NAMED
 
 
 def package(directory: str | os.PathLike[str]) -> Path:

@@ -63,6 +63,11 @@ class EventFrame:
         return other
 
 
+def give_accessor(accessor: Callable[[DataFrame], Any]) -> None:
+    """Give all data frames, those of Spark Connect too, the attribute `trellis`."""
+    DataFrame.trellis = property(accessor)  # type: ignore[attr-defined]
+
+
 def input_files(events: EventFrame) -> list[str]:
     """Return the files that a frame of events is read from, as addresses; none where Spark does not know them."""
     with suppress(*SPARK_ERRORS):
@@ -70,7 +75,9 @@ def input_files(events: EventFrame) -> list[str]:
     return []
 
 
-def read_frames(source: EventSource, spark: SparkSession | None, time: str | None) -> tuple[Frames, str]:
+def read_frames(
+    source: EventSource, spark: SparkSession | None, time: str | None, fields: bool = False
+) -> tuple[Frames, str]:
     """Return events as data frames, by type where several are given, and the name of the time column.
 
     The workers of their session are sent Trellis where they may not have it.
@@ -83,8 +90,11 @@ def read_frames(source: EventSource, spark: SparkSession | None, time: str | Non
         The session for what is no Spark frame yet.
     time
         The time column, if it is known; text in it becomes timestamps.
+    fields
+        Whether the fields of structs become columns: see `trellis.events.tables.with_fields`.
     """
     frames = {name: _frame(table, spark, time) for name, table in source.tables.items()}
+    frames = {name: _with_fields(frame) for name, frame in frames.items()} if fields else frames
     first = next(iter(frames.values()))
     ship(first.sparkSession)
     chosen = choose_time(first.columns, time)
@@ -105,6 +115,24 @@ def frame_of(table: pa.Table, spark: SparkSession | None = None) -> DataFrame:
     """Return an Arrow table as a data frame of a session: the one given, the active one, or a new local one."""
     rows = _for_spark(table)
     return (spark or get_session()).createDataFrame(rows, from_arrow_schema(rows.schema))
+
+
+def _with_fields(frame: DataFrame) -> DataFrame:
+    """Return a frame with the fields of structs as columns, at any depth: `address.city` for a field of `address`."""
+    if not any(isinstance(field.dataType, t.StructType) for field in frame.schema.fields):
+        return frame
+    events = EventFrame(frame)
+    columns = [one for name, type_ in events.types.items() for one in _fields(name, type_, events.column(name))]
+    names = [name for name, _ in columns]
+    check_names(names)
+    return events.frame.select(*(column.alias(f"e{i}") for i, (_, column) in enumerate(columns))).toDF(*names)
+
+
+def _fields(name: str, type_: t.DataType, column: Column) -> list[tuple[str, Column]]:
+    if not isinstance(type_, t.StructType):
+        return [(name, column)]
+    inner = [(f"{name}.{field.name}", field.dataType, column.getField(field.name)) for field in type_.fields]
+    return [one for field in inner for one in _fields(*field)]
 
 
 _KNOWN_TO_SPARK = (
@@ -172,10 +200,11 @@ def _in_utc(frame: DataFrame) -> DataFrame:
 
 
 def described_events(
-    source: EventSource, spark: SparkSession | None, time: str | None, type: str | None, event_id: str | None
-) -> tuple[DataFrame, Schema]:
-    """Return events as one frame, and what is known of their columns."""
-    frames, time = read_frames(source, spark, time)
+    source: EventSource, spark: SparkSession | None, time: str | None, type: str | None, event_id: str | None,
+    fields: bool = False,
+) -> tuple[DataFrame, Schema]:  # fmt: skip
+    """Return events as one frame, and what is known of their columns; with `fields`, those of structs are columns."""
+    frames, time = read_frames(source, spark, time, fields)
     tables = tuple(
         Table(name, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields})
         for name, frame in frames.items()

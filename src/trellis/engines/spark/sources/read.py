@@ -7,22 +7,30 @@ import gzip
 import io
 import json
 import os
-import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.orc as orc
-import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from trellis.engines.spark.sources.loading import (
+    EXPLAINABLE,
+    FileJob,
+    column_of,
+    explained,
+    explanation,
+    first_line,
+    load,
+    spark_path,
+    with_key_times,
+)
 from trellis.engines.spark.sources.schema import (
     NUMBERS,
     Looks,
@@ -36,9 +44,11 @@ from trellis.engines.spark.split.compile import SPARK_ERRORS, raise_data_error
 from trellis.errors import DataError
 from trellis.events.times import java_pattern_to_regex
 from trellis.io import read as local
+from trellis.io.columnar import parquet_schema
 from trellis.io.csv_files import delimiter_of
 from trellis.io.failures import reading
 from trellis.io.formats import format_of
+from trellis.io.partitions import with_keys
 from trellis.io.sources import Paths, Source, expand, open_source
 from trellis.io.spreadsheets import GUARD, GUARDED, unguard_name
 from trellis.language.schema import TIME_NAMES
@@ -46,7 +56,6 @@ from trellis.language.schema import TIME_NAMES
 _CORRUPT = "_trellis_corrupt"
 _FIELD = "_trellis_field"
 _EMPTY = "\x00trellis-empty\x00"  # what a quoted empty field is at first, to tell it from NULL
-_EXPLAINABLE = 2 << 30
 _NOTHING = Looks(0)
 _MIXED = 64  # beside `Looks`: a value that is no text, where others are
 _ONE_A_LINE = "Write one JSON object a line."
@@ -107,37 +116,12 @@ def read(
     named = [os.fspath(p) for p in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     if named and all("://" in name for name in named):
         frame = _read_elsewhere(spark, named, input_format)
-        return _with_times(_Job(spark, [], frozenset(), time, time_format), frame)
+        return _with_times(FileJob(spark, [], frozenset(), time, time_format), frame)
     sources = [replace(source, delimiter=delimiter) for source in expand(named, input_format)]
-    job = _Job(spark, sources, frozenset(text_columns), time, time_format, commas)
+    job = FileJob(spark, sources, frozenset(text_columns), time, time_format, commas)
     _check_seen_by_spark(sources)
-    with _explained(job):
-        return _READERS[sources[0].format](job)
-
-
-@dataclass(frozen=True)
-class _Job:
-    """The files to read, and the options of reading."""
-
-    spark: SparkSession
-    sources: list[Source]
-    text_columns: frozenset[str]
-    time: str | None
-    time_format: str | None
-    commas: bool = True
-
-    @property
-    def format(self) -> str:
-        return self.sources[0].format
-
-
-def _spark_path(source: Source) -> str:
-    """Return the path as Spark wants it: absolute, and no glob."""
-    return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(source.path))
-
-
-def _column(name: str) -> Column:
-    return f.col("`" + name.replace("`", "``") + "`")
+    with explained(job):
+        return with_key_times(job, _READERS[sources[0].format](job))
 
 
 def _check_seen_by_spark(sources: Sequence[Source]) -> None:
@@ -155,37 +139,7 @@ def _read_elsewhere(spark: SparkSession, names: list[str], input_format: str | N
     try:
         return spark.read.format(kind).load(names)
     except SPARK_ERRORS as error:
-        raise DataError(f"{names[0]} cannot be read as {kind}: {_first_line(error)}.") from None
-
-
-# --- What goes wrong --------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _explained(job: _Job) -> Iterator[None]:
-    """Turn errors of Spark into one sentence."""
-    try:
-        yield
-    except SPARK_ERRORS as error:
-        raise _explanation(job, _first_line(error)) from None
-
-
-def _explanation(job: _Job, otherwise: str, hint: str | None = None) -> DataError:
-    """Return the local reader's error; where it finds nothing wrong, or all is too large, one of ours."""
-    if sum(s.path.stat().st_size for s in job.sources) <= _EXPLAINABLE:
-        try:
-            local.read_table([s.path for s in job.sources], input_format=job.format)
-        except DataError as error:
-            return error
-    return DataError(f"{job.sources[0].path} cannot be read as {job.format} on Spark: {otherwise.rstrip('.')}.", hint)
-
-
-def _first_line(error: Exception) -> str:
-    lines = (str(error).strip() or type(error).__name__).splitlines()
-    line = next((x for x in lines if "Exception: " in x), lines[0])
-    line = re.sub(r"^.*?Exception: ", "", line)
-    line = re.sub(r"^(\[[\w.]+\]\s*)+|\s*SQLSTATE: \w+$", "", line)
-    return line[:300].rstrip(".")
+        raise DataError(f"{names[0]} cannot be read as {kind}: {first_line(error)}.") from None
 
 
 # --- Types of text ----------------------------------------------------------------------------------------------
@@ -212,9 +166,9 @@ def _survey(kinds: DataFrame, time: str | None) -> tuple[dict[str, _TextKinds], 
     """Look through columns of `Looks` in one pass; also give the first value of each other column."""
     masks = [field.name for field in kinds.schema if isinstance(field.dataType, t.IntegerType)]
     others = [name for name in kinds.columns if name not in masks]
-    totals = [f.bit_or(_column(name)).alias(f"seen{i}") for i, name in enumerate(masks)]
-    totals += [f.first(_column(name), ignorenulls=True).alias(f"first{i}") for i, name in enumerate(others)]
-    totals += _majority(_column(time)) if time in masks else []
+    totals = [f.bit_or(column_of(name)).alias(f"seen{i}") for i, name in enumerate(masks)]
+    totals += [f.first(column_of(name), ignorenulls=True).alias(f"first{i}") for i, name in enumerate(others)]
+    totals += _majority(column_of(time)) if time in masks else []
     row = kinds.agg(*totals).collect()[0].asDict() if totals else {}
     found = {name: _TextKinds(Looks(row[f"seen{i}"] or 0)) for i, name in enumerate(masks)}
     if time is not None and time in masks:
@@ -245,13 +199,13 @@ def _majority(kind: Column) -> list[Column]:
     ]
 
 
-def _with_times(job: _Job, frame: DataFrame) -> DataFrame:
+def _with_times(job: FileJob, frame: DataFrame) -> DataFrame:
     """Make times of the text in the time column of a frame that has its types."""
     time = job.time
     if time is None or time not in frame.columns:
         return frame
     kind = frame.schema[time].dataType
-    text = _column(time).cast("string")
+    text = column_of(time).cast("string")
     if job.time_format is not None and isinstance(kind, t.StringType | t.IntegralType):
         return frame.withColumn(time, parse_times(text, job.time_format))
     if not isinstance(kind, t.StringType):
@@ -263,40 +217,45 @@ def _with_times(job: _Job, frame: DataFrame) -> DataFrame:
 # --- Parquet and ORC --------------------------------------------------------------------------------------------
 
 
-def _read_columnar(job: _Job) -> DataFrame:
+def _read_columnar(job: FileJob) -> DataFrame:
     schemas = [_arrow_schema(source) for source in job.sources]
     _check_together(job, schemas)
     alike: dict[str, list[int]] = {}
     for i, schema in enumerate(schemas):
         alike.setdefault(str(schema.remove_metadata()), []).append(i)
-    parts = [_columnar_part(job, [job.sources[i] for i in group], schemas[group[0]]) for group in alike.values()]
+    names = schemas[0].names
+    parts = [_columnar_part(job, [job.sources[i] for i in group], schemas[group[0]], names) for group in alike.values()]
     return _with_times(job, reduce(DataFrame.unionByName, parts))
 
 
 def _arrow_schema(source: Source) -> pa.Schema:
     if source.format == "parquet":
-        with reading(source.path, "Parquet"):
-            return pq.read_schema(source.path)
+        return parquet_schema(source)
     with reading(source.path, "ORC"):
         return orc.ORCFile(source.path).schema
 
 
-def _check_together(job: _Job, schemas: Sequence[pa.Schema]) -> None:
-    local.concat(job.sources, [schema.empty_table() for schema in schemas], None)
+def _check_together(job: FileJob, schemas: Sequence[pa.Schema]) -> None:
+    tables = [with_keys(schema.empty_table(), source.keys) for schema, source in zip(schemas, job.sources, strict=True)]
+    local.concat(job.sources, tables, None)
 
 
-def _columnar_part(job: _Job, sources: Sequence[Source], schema: pa.Schema) -> DataFrame:
+def _columnar_part(job: FileJob, sources: Sequence[Source], schema: pa.Schema, names: Sequence[str]) -> DataFrame:
     if job.format == "parquet" and any(_is_nanos(field.type) for field in schema):
         job.spark.conf.set(_NANOS_AS_LONG, "true")
     if job.format == "orc" and any(pa.types.is_timestamp(field.type) and field.type.tz is None for field in schema):
         _check_zone_of_java(job)
-    frame = job.spark.read.format(job.format).load([_spark_path(source) for source in sources])
-    if job.format == "orc":
-        return frame
-    return frame.select([_converted(field).alias(field.name) for field in schema])
+    frame = load(job, lambda: job.spark.read.format(job.format), sources, None)
+    keys = sources[0].keys
+    fields = [field for field in schema if field.name not in keys]
+    columns = [_converted(field) if job.format == "parquet" else column_of(field.name) for field in fields]
+    spelt = local.common_names(names, [field.name for field in fields])
+    return frame.select(
+        *(column.alias(name) for column, name in zip(columns, spelt, strict=True)), *map(column_of, keys)
+    )
 
 
-def _check_zone_of_java(job: _Job) -> None:
+def _check_zone_of_java(job: FileJob) -> None:
     """Refuse to read times without a zone from ORC where Spark would not take them for times in UTC."""
     zone = f.call_function("java_method", f.lit("java.time.ZoneId"), f.lit("systemDefault"))
     row = job.spark.range(1).select(zone).first()
@@ -316,7 +275,7 @@ def _is_nanos(kind: pa.DataType) -> bool:
 
 def _converted(field: pa.Field[Any]) -> Column:
     """Return a column of Parquet in its own type where Spark takes it for an integer."""
-    column = _column(field.name)
+    column = column_of(field.name)
     if _is_nanos(field.type):
         return f.when(column % 1_000 != 0, _too_fine("timestamp")).otherwise(f.timestamp_micros(_floor(column, 1_000)))
     if pa.types.is_duration(field.type):
@@ -343,21 +302,24 @@ def _interval(column: Column, unit: str) -> Column:
 # --- CSV --------------------------------------------------------------------------------------------------------
 
 
-def _read_csv(job: _Job) -> DataFrame:
+def _read_csv(job: FileJob) -> DataFrame:
     headers = [_header(source) for source in job.sources]
+    headers = [local.common_names(headers[0], header) for header in headers]
     _check_together(job, [pa.schema([(name, pa.string()) for name in header]) for header in headers])
     multi_line, commas = _needs_multi_line(job), job.commas and delimiter_of(job.sources[0]) != ","
     checked = _csv_frame(job, headers, multi_line, checked=True)
     kinds = [looks(_csv_text(name), commas).alias(name) for name in headers[0] if _is_inferred(job, name)]
-    some_field = _column(headers[0][0]).alias(_FIELD)  # Spark refuses to read nothing but what is corrupt
+    some_field = column_of(headers[0][0]).alias(_FIELD)  # Spark refuses to read nothing but what is corrupt
     found, first = _survey(checked.select(*kinds, _CORRUPT, some_field), job.time)
     if first[_CORRUPT] is not None:
-        raise _explanation(job, f"this row has too few or too many fields: {first[_CORRUPT]!r}")
+        raise explanation(job, f"this row has too few or too many fields: {first[_CORRUPT]!r}")
     frame = _csv_frame(job, headers, multi_line, checked=False)
-    return frame.select([_csv_column(job, name, found.get(name), commas).alias(name) for name in headers[0]])
+    keys = job.sources[0].keys
+    columns = [_csv_column(job, name, found.get(name), commas).alias(name) for name in headers[0] if name not in keys]
+    return frame.select(*columns, *map(column_of, keys))
 
 
-def _is_inferred(job: _Job, name: str) -> bool:
+def _is_inferred(job: FileJob, name: str) -> bool:
     return job.time_format is None if name == job.time else name not in job.text_columns
 
 
@@ -378,7 +340,7 @@ def _header(source: Source) -> list[str]:
     return named
 
 
-def _needs_multi_line(job: _Job) -> bool:
+def _needs_multi_line(job: FileJob) -> bool:
     """Look through the lines: whether a record may have several, so that files cannot be read in pieces.
 
     A line with an odd number of quotation marks begins or ends such a record. Spark would drop lines of blanks unless
@@ -386,7 +348,7 @@ def _needs_multi_line(job: _Job) -> bool:
     """
     text = f.col("value")
     quotes = f.length(text) - f.length(f.replace(text, f.lit('"'), f.lit("")))
-    lines = job.spark.read.text([_spark_path(source) for source in job.sources])
+    lines = job.spark.read.text([spark_path(source) for source in job.sources])
     rows = lines.groupBy(f.col("_metadata.file_path").alias("file")).agg(
         f.max((quotes % 2 == 1) | text.rlike(r"\A[\x00-\x20]+\z")).alias("odd_line"),
         f.sum(quotes).alias("quotes"),
@@ -394,41 +356,44 @@ def _needs_multi_line(job: _Job) -> bool:
     )
     found = rows.collect()
     if not all(row["utf8"] for row in found):
-        raise _explanation(job, "it is not UTF-8 text", "Save the file as UTF-8.")
+        raise explanation(job, "it is not UTF-8 text", "Save the file as UTF-8.")
     if any(row["quotes"] % 2 for row in found):
         _check_quotes(job)
     return any(row["odd_line"] for row in found)
 
 
-def _check_quotes(job: _Job) -> None:
+def _check_quotes(job: FileJob) -> None:
     """Let the local reader tell a quotation mark that is never closed from one in the middle of a text."""
-    error = _explanation(job, "a quotation mark is perhaps not closed")
-    if " on Spark: " not in error.what or sum(s.path.stat().st_size for s in job.sources) > _EXPLAINABLE:
+    error = explanation(job, "a quotation mark is perhaps not closed")
+    if " on Spark: " not in error.what or sum(s.path.stat().st_size for s in job.sources) > EXPLAINABLE:
         raise error
 
 
-def _csv_frame(job: _Job, headers: Sequence[list[str]], multi_line: bool, *, checked: bool) -> DataFrame:
+def _csv_frame(job: FileJob, headers: Sequence[list[str]], multi_line: bool, *, checked: bool) -> DataFrame:
     """Return all fields as text, and with `checked` the rows that have too few or too many fields apart."""
-    alike: dict[tuple[str, ...], list[str]] = {}  # by the delimiter and the names
+    alike: dict[tuple[str, ...], list[Source]] = {}  # by the delimiter and the names
     for source, header in zip(job.sources, headers, strict=True):
-        alike.setdefault((delimiter_of(source), *header), []).append(_spark_path(source))
-    frames = [_csv_part(job, layout, files, multi_line, checked) for layout, files in alike.items()]
+        alike.setdefault((delimiter_of(source), *header), []).append(source)
+    frames = [_csv_part(job, form, files, multi_line, checked) for form, files in alike.items()]
     return reduce(DataFrame.unionByName, frames)
 
 
-def _csv_part(job: _Job, layout: Sequence[str], files: list[str], multi_line: bool, checked: bool) -> DataFrame:
-    delimiter, *names = layout
+def _csv_part(
+    job: FileJob, form: Sequence[str], sources: Sequence[Source], multi_line: bool, checked: bool
+) -> DataFrame:
+    delimiter, *names = form
     schema = t.StructType([t.StructField(n, t.StringType()) for n in (*names, *([_CORRUPT] if checked else []))])
-    reader = job.spark.read.schema(schema).options(
-        header=True, sep=delimiter, multiLine=multi_line, escape='"', encoding="UTF-8",
-        emptyValue=_EMPTY, nullValue="", enforceSchema=True, columnPruning=not checked,
-        mode="PERMISSIVE" if checked else "FAILFAST", columnNameOfCorruptRecord=_CORRUPT,
-    )  # fmt: skip
-    return reader.csv(files)
+    options: dict[str, Any] = {
+        "header": True, "sep": delimiter, "multiLine": multi_line, "escape": '"',
+        "encoding": "UTF-8", "emptyValue": _EMPTY, "nullValue": "", "enforceSchema": True,
+        "columnPruning": not checked, "mode": "PERMISSIVE" if checked else "FAILFAST",
+        "columnNameOfCorruptRecord": _CORRUPT,
+    }  # fmt: skip
+    return load(job, lambda: job.spark.read.format("csv").options(**options), sources, schema)
 
 
 def _csv_text(name: str) -> Column:
-    return unguarded(f.replace(_column(name), f.lit(_EMPTY), f.lit("")))
+    return unguarded(f.replace(column_of(name), f.lit(_EMPTY), f.lit("")))
 
 
 def unguarded(text: Column) -> Column:
@@ -436,7 +401,7 @@ def unguarded(text: Column) -> Column:
     return f.when(text.startswith(GUARD), f.regexp_replace(text, GUARDED, "$1")).otherwise(text)
 
 
-def _csv_column(job: _Job, name: str, kinds: _TextKinds | None, commas: bool) -> Column:
+def _csv_column(job: FileJob, name: str, kinds: _TextKinds | None, commas: bool) -> Column:
     text = _csv_text(name)
     if name == job.time and job.time_format is not None:
         return parse_times(text, job.time_format)
@@ -450,27 +415,30 @@ def _csv_column(job: _Job, name: str, kinds: _TextKinds | None, commas: bool) ->
 # --- JSON lines -------------------------------------------------------------------------------------------------
 
 
-def _read_json(job: _Job) -> DataFrame:
+def _read_json(job: FileJob) -> DataFrame:
     schema = _json_schema(job)
     texts = [field.name for field in schema if isinstance(field.dataType, t.StringType)]
     found = _json_survey(job, texts)
-    frame = job.spark.read.schema(schema).options(mode="FAILFAST", allowSingleQuotes=False)
-    columns = [_json_column(job, field, found.get(field.name)).alias(field.name) for field in schema]
-    return frame.json([_spark_path(source) for source in job.sources]).select(columns)
+    options: dict[str, Any] = {"mode": "FAILFAST", "allowSingleQuotes": False}
+    frame = load(job, lambda: job.spark.read.format("json").options(**options), job.sources, schema)
+    keys = {name: None for source in job.sources for name in source.keys}
+    fields = [field for field in schema if field.name not in keys]
+    columns = [_json_column(job, field, found.get(field.name)).alias(field.name) for field in fields]
+    return frame.select(*columns, *map(column_of, keys))
 
 
-def _json_schema(job: _Job) -> t.StructType:
+def _json_schema(job: FileJob) -> t.StructType:
     reader = job.spark.read.options(mode="PERMISSIVE", allowSingleQuotes=False, columnNameOfCorruptRecord=_CORRUPT)
-    inferred = reader.json([_spark_path(source) for source in job.sources]).schema
+    inferred = reader.json([spark_path(source) for source in job.sources]).schema
     fields = [field for field in inferred if field.name != _CORRUPT]
     if not fields:
-        raise _explanation(job, "it is empty: no objects", _ONE_A_LINE)
+        raise explanation(job, "it is empty: no objects", _ONE_A_LINE)
     written = _first_keys(job)
     fields.sort(key=lambda field: written.index(field.name) if field.name in written else len(written))
     return t.StructType(fields)
 
 
-def _first_keys(job: _Job) -> list[str]:
+def _first_keys(job: FileJob) -> list[str]:
     """Return the keys of the first object as they are written: Spark has columns by name, the local reader does not."""
     source = job.sources[0]
     with gzip.open(source.path, "rb") if source.gzip else open(source.path, "rb") as lines:
@@ -481,10 +449,10 @@ def _first_keys(job: _Job) -> list[str]:
     return list(first) if isinstance(first, dict) else []
 
 
-def _json_survey(job: _Job, texts: Sequence[str]) -> dict[str, _TextKinds]:
+def _json_survey(job: FileJob, texts: Sequence[str]) -> dict[str, _TextKinds]:
     """Look through the lines: whether each is an object, and what the values look like that Spark takes for text."""
     line = f.col("value")
-    lines = job.spark.read.text([_spark_path(source) for source in job.sources]).where(f.length(f.trim(line)) > 0)
+    lines = job.spark.read.text([spark_path(source) for source in job.sources]).where(f.length(f.trim(line)) > 0)
     parsed = lines.withColumn("object", f.try_parse_json(f.concat(f.lit("["), line, f.lit("]"))))
     whole = f.col("object")
     bad = (
@@ -496,10 +464,10 @@ def _json_survey(job: _Job, texts: Sequence[str]) -> dict[str, _TextKinds]:
     kinds = [_json_looks(whole, name).alias(name) for name in texts if _variant_path(name)]
     found, first = _survey(parsed.select(*kinds, f.when(bad, line).alias(_CORRUPT)), job.time)
     if first[_CORRUPT] is not None:
-        raise _explanation(job, f"this line is no JSON object: {first[_CORRUPT][:100]!r}", _ONE_A_LINE)
+        raise explanation(job, f"this line is no JSON object: {first[_CORRUPT][:100]!r}", _ONE_A_LINE)
     for name, values in found.items():
         if int(values.seen) & _MIXED:
-            raise _explanation(job, f"`{name}` has values of different types", "Write its values in one type.")
+            raise explanation(job, f"`{name}` has values of different types", "Write its values in one type.")
     return found
 
 
@@ -515,8 +483,8 @@ def _json_looks(whole: Column, name: str) -> Column:
     return f.when(kind == "STRING", looks_like_time(text)).when(kind != "VOID", f.lit(_MIXED))
 
 
-def _json_column(job: _Job, field: t.StructField, kinds: _TextKinds | None) -> Column:
-    column = _column(field.name)
+def _json_column(job: FileJob, field: t.StructField, kinds: _TextKinds | None) -> Column:
+    column = column_of(field.name)
     kind = field.dataType
     if field.name == job.time:
         return _json_time(job, column, kind, kinds)
@@ -528,7 +496,7 @@ def _json_column(job: _Job, field: t.StructField, kinds: _TextKinds | None) -> C
     return column.cast("string") if field.name in job.text_columns and not nested else column
 
 
-def _json_time(job: _Job, column: Column, kind: t.DataType, kinds: _TextKinds | None) -> Column:
+def _json_time(job: FileJob, column: Column, kind: t.DataType, kinds: _TextKinds | None) -> Column:
     if job.time_format is not None and isinstance(kind, t.StringType | t.IntegralType | t.DecimalType):
         return parse_times(column.cast("string"), job.time_format)
     if kinds is not None and kinds.majority() == "timestamp":
@@ -536,7 +504,7 @@ def _json_time(job: _Job, column: Column, kind: t.DataType, kinds: _TextKinds | 
     return column.cast("string") if isinstance(kind, t.DecimalType) else column
 
 
-def _read_here(job: _Job) -> DataFrame:
+def _read_here(job: FileJob) -> DataFrame:
     """Read in this process what Spark has no reader for."""
     table = local.read_table(
         [source.path for source in job.sources], input_format=job.format, time=job.time, time_format=job.time_format
@@ -544,7 +512,7 @@ def _read_here(job: _Job) -> DataFrame:
     return job.spark.createDataFrame(table)
 
 
-_READERS: dict[str, Callable[[_Job], DataFrame]] = {
+_READERS: dict[str, Callable[[FileJob], DataFrame]] = {
     "parquet": _read_columnar,
     "orc": _read_columnar,
     "csv": _read_csv,

@@ -26,6 +26,7 @@ from trellis.engines.spark.batch.sink import REPORT, reports_in
 from trellis.engines.spark.session.failures import in_driver, in_task, is_too_busy, mistake_in
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.frames import described_events
+from trellis.engines.spark.split.hashing import task_of
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import FileWriter
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
@@ -80,7 +81,7 @@ def detect_stream(
         raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
     if table not in FOLDERS:
         raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
-    events, schema = described_events(EventSource.of(frame), None, run.time, run.type, run.event_id)
+    events, schema = described_events(EventSource.of(frame), None, run.time, run.type, run.event_id, True)
     (one,) = standing_queries({"query": query}, with_zones(schema), run)
     group = QueryGroup((one,))
     keys = bucket_keys(events.sparkSession)
@@ -108,12 +109,9 @@ def bucket_keys(session: SparkSession) -> list[int]:
     tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
     context = getattr(session, "_sc", None)
     wanted = min(tasks, context.defaultParallelism if context else tasks)
-    candidates = session.range(64 * wanted).select(
-        f.col("id"), f.pmod(f.hash(f.col("id").cast("int")), f.lit(tasks)).alias("task")
-    )
     of_task: dict[int, list[int]] = {}
-    for row in candidates.collect():
-        of_task.setdefault(row["task"], []).append(row["id"])
+    for key in range(64 * wanted):
+        of_task.setdefault(task_of(key, tasks), []).append(key)
     chosen = sorted(of_task.values(), key=len, reverse=True)[:wanted]
     return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
 

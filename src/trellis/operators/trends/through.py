@@ -1,0 +1,281 @@
+"""Numbers of the trends through each event: a pass backwards counts how they go on, one forwards how they got there.
+
+The pass forwards is the pass backwards over the same events with time running backwards: the *mirror*, in which event x
+stands at `n - 1 - x`. It has an index of its own where the conditions are keys and inequalities, else the edges turned
+around. Nothing is listed, and numbers of any size are exact: they are put together from residues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.events.slice import Ints
+from trellis.kernels.count import passes
+from trellis.kernels.count.algebra import NO_PATH, Floats, Longest, Modulo, Shortest, modulo
+from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
+from trellis.operators.exact import LARGE, SMALL, reconstruct
+from trellis.operators.trends.count import GraphRelation
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.index import AttributeIndex, mirrored_index
+from trellis.operators.trends.tasks import TrendTasks
+
+if TYPE_CHECKING:
+    from trellis.operators.trends.structure import TrendStructure
+
+EXACT = 1 << 53  # numbers below are exact as doubles
+ROWS_AT_ONCE = 1 << 22  # pairs of a task and one of its events that are worked on together
+
+Weights = Callable[[int], NDArray[np.uint64]]
+Algebra = Floats | Modulo | Shortest | Longest
+
+
+@dataclass(frozen=True)
+class Direction:
+    """The relation of events to those that come next in one direction of time, and the tasks in that direction."""
+
+    relation: GraphRelation | AttributeIndex
+    tasks: TrendTasks
+
+    def values(self, algebra: Algebra, some: slice, extra: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Return the value of each event of some tasks, one task after another."""
+        tasks = self.tasks.chosen(some)
+        size = int((tasks.hi - tasks.lo).sum())
+        zero = np.full(0, algebra.zero)
+        values = np.full(size, algebra.zero)
+        more = zero if extra is None else np.ascontiguousarray(extra, zero.dtype)
+        passes.values_of_events(
+            algebra, self.relation.shape, self.relation.events, self.relation.tasks(tasks), more, values
+        )  # fmt: skip
+        return values
+
+
+def both_directions(structure: TrendStructure) -> tuple[Direction, Direction]:
+    """Return how the trends of a structure go on, and how they got where they are."""
+    events, tasks = structure.events, structure.tasks
+    n = len(events)
+    turned = replace(tasks, lo=n - tasks.hi, hi=n - tasks.lo, first_end=n - tasks.hi)
+    if tasks.single:  # in the mirror, trends end where their span begins, and nowhere else
+        turned = replace(turned, first_end=turned.hi - 1, every=False, single=False)
+    forth = None
+    if structure.index is not None and not tasks.single and not structure.given:
+        forth = mirrored_index(structure.plan, events, tasks.lo, tasks.hi, structure.threads)
+    if forth is not None:
+        assert structure.index is not None
+        return Direction(structure.index, tasks), Direction(forth, replace(turned, number=np.arange(len(tasks))))
+    backs = replace(events, usable=events.usable[::-1].copy())
+    back = GraphRelation(events, structure.graph)
+    return Direction(back, tasks), Direction(GraphRelation(backs, mirrored_graph(structure.graph)), turned)
+
+
+def mirrored_graph(graph: EventGraph) -> EventGraph:
+    """Return the graph with time running backwards: its successors are the predecessors."""
+    n = len(graph.offsets) - 1
+    sources = np.repeat(np.arange(n, dtype=np.int32), np.diff(graph.offsets))
+    begins = n - 1 - graph.successors[::-1]
+    order = np.argsort(begins, kind="stable")
+    successors = (n - 1 - sources[::-1])[order].astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(begins, minlength=n))]).astype(graph.offsets.dtype)
+    lists = EdgeLists(offsets, successors)
+    return EventGraph(lists.offsets, lists.successors, latest_predecessors(offsets, successors))
+
+
+class TrendsThrough:
+    """The numbers of the trends through each event, a row for each event of a group that is in one.
+
+    Parameters
+    ----------
+    structure
+        The graph or index, and the tasks.
+    counts
+        The exact number of trends of each group, which bounds all numbers.
+    """
+
+    def __init__(self, structure: TrendStructure, counts: list[int]) -> None:
+        self._events, self._largest = structure.events, max(counts, default=0)
+        self._threads = structure.threads
+        self._back, self._forth = both_directions(structure)
+        self._single = structure.tasks.single
+
+    # --- Rows -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _chunks(self) -> list[slice]:
+        """Runs of tasks of a bounded size."""
+        tasks = self._back.tasks
+        borders, size = [0], 0
+        for t, own in enumerate((tasks.hi - tasks.lo).tolist()):
+            if size + own > ROWS_AT_ONCE and size:
+                borders.append(t)
+                size = 0
+            size += own
+        return [slice(a, b) for a, b in zip(borders, [*borders[1:], len(tasks)], strict=True) if a < b]
+
+    def _pairs(self, some: slice) -> tuple[Ints, Ints, Ints]:
+        """Return for each event of some tasks its task's group, the event, and its place in the mirrored task."""
+        tasks = self._back.tasks.chosen(some)
+        sizes = tasks.hi - tasks.lo
+        begins = np.cumsum(sizes) - sizes
+        within = np.arange(int(sizes.sum())) - np.repeat(begins, sizes)
+        turned = np.repeat(begins + sizes - 1, sizes) - within
+        return np.repeat(tasks.group, sizes), np.repeat(tasks.lo, sizes) + within, turned
+
+    @cached_property
+    def _parts(self) -> list[_Chunk]:
+        chunks = []
+        for some in self._chunks:
+            group, event, turned = self._pairs(some)
+            back = self._back.values(Floats(), some)
+            forth = self._forth.values(Floats(), some)[turned]
+            alive = (back > 0) & (forth > 0)
+            chunks.append(_Chunk(some, group, event, turned, back, forth, np.flatnonzero(alive)))
+        return chunks
+
+    @cached_property
+    def _keys(self) -> tuple[Ints, Ints]:
+        """The rows, by group and event as one number, and the row of each pair of a task and an event that is alive."""
+        n = len(self._events)
+        keys = [chunk.group[chunk.alive] * n + chunk.event[chunk.alive] for chunk in self._parts]
+        whole = np.concatenate([np.empty(0, np.int64), *keys])
+        if not self._single:
+            return whole, np.arange(len(whole))
+        return np.unique(whole, return_inverse=True)
+
+    @property
+    def size(self) -> int:
+        """The number of events of the slice."""
+        return len(self._events)
+
+    @property
+    def groups(self) -> Ints:
+        """The group of each row."""
+        return self._keys[0] // max(len(self._events), 1)
+
+    @property
+    def events(self) -> Ints:
+        """The event of each row, as its position."""
+        return self._keys[0] % max(len(self._events), 1)
+
+    # --- Numbers ----------------------------------------------------------------------------------------------
+
+    def counts(self) -> list[int]:
+        """Return the exact number of trends through the event of each row."""
+        rows, of_pair = self._keys
+        if self._largest < EXACT:
+            exact = [chunk.back[chunk.alive] * chunk.forth[chunk.alive] for chunk in self._parts]
+            return np.bincount(of_pair, np.concatenate([np.empty(0), *exact]), len(rows)).astype(np.int64).tolist()
+        size = SMALL if self._single else LARGE
+        return reconstruct(self._largest.bit_length(), self._residues, False, size, self._threads)[0]
+
+    def sums(self, weights: Weights, bits: int) -> list[list[int]]:
+        """Return for each row the exact sums, over the trends through its event, of the weights of all their events.
+
+        `weights` gives for a prime the weights of all events modulo it, one row a kind of weight.
+        """
+        most = self._largest.bit_length() + (len(self._events) + 1).bit_length() + bits + 2
+        return reconstruct(most, lambda prime: self._residues(prime, weights(prime)), True, SMALL, self._threads)
+
+    def _residues(self, prime: int, weights: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
+        algebra = modulo(prime)
+        kinds = 1 if weights is None else len(weights)
+        rows, of_pair = self._keys
+        table, place = np.zeros((kinds, len(rows)), np.uint64), 0
+        for chunk in self._parts:
+            some, turned, alive = chunk.tasks, chunk.turned, chunk.alive
+            back = self._back.values(algebra, some)
+            forth = self._forth.values(algebra, some)[turned]
+            here = of_pair[place : place + len(alive)]
+            through = product(back, forth, prime)
+            for kind in range(kinds):
+                if weights is None:
+                    np.add.at(table[0], here, through[alive])
+                    continue
+                own = weights[kind][chunk.event]
+                behind = self._back.values(algebra, some, product(own, back, prime))
+                upside = np.empty(len(own), np.uint64)
+                upside[turned] = product(own, forth, prime)
+                before = self._forth.values(algebra, some, upside)[turned]
+                found = product(before, back, prime) + product(forth, behind, prime)
+                found = (found + prime - product(own, through, prime)) % prime
+                np.add.at(table[kind], here, found[alive])
+            place += len(alive)
+        return table % np.uint64(prime)
+
+    # --- Extremes ---------------------------------------------------------------------------------------------
+
+    def lengths(self, longest: bool) -> Ints:
+        """Return the least or greatest length of a trend through the event of each row."""
+        algebra = Longest() if longest else Shortest()
+
+        def both(chunk: _Chunk) -> Ints:
+            back = self._back.values(algebra, chunk.tasks)
+            return back + self._forth.values(algebra, chunk.tasks)[chunk.turned] - 1
+
+        return self._extreme(both, longest)
+
+    def extremes(self, codes: Ints, greatest: bool) -> Ints:
+        """Return for each row the least or greatest code of the events of the trends through it; -1 where none has one.
+
+        An event without a value has the code -1.
+        """
+        algebra = Longest() if greatest else Shortest()
+        none = algebra.zero
+
+        def both(chunk: _Chunk) -> Ints:
+            # Only events from which, or to which, a trend leads count: the others have no code.
+            own = codes[chunk.event] + 1
+            behind = np.where((own > 0) & (chunk.back > 0), own, none)
+            before = np.where((own > 0) & (chunk.forth > 0), own, none)
+            upside = np.empty(len(own), np.int64)
+            upside[chunk.turned] = before
+            found = [self._back.values(algebra, chunk.tasks, behind)]
+            found.append(self._forth.values(algebra, chunk.tasks, upside)[chunk.turned])
+            return np.maximum(*found) if greatest else np.minimum(*found)
+
+        best = self._extreme(both, greatest)
+        return np.where(best == none, 0, best) - 1
+
+    def _extreme(self, both: Callable[[_Chunk], Ints], greatest: bool) -> Ints:
+        rows, of_pair = self._keys
+        best = np.full(len(rows), 0 if greatest else NO_PATH, np.int64)
+        place = 0
+        for chunk in self._parts:
+            here = of_pair[place : place + len(chunk.alive)]
+            (np.maximum if greatest else np.minimum).at(best, here, both(chunk)[chunk.alive])
+            place += len(chunk.alive)
+        return best
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Some tasks, with the group and position of each of their events, and how many ways lead to and from it."""
+
+    tasks: slice
+    group: Ints
+    event: Ints
+    turned: Ints
+    back: NDArray[np.float64]
+    forth: NDArray[np.float64]
+    alive: Ints
+
+
+def product(a: NDArray[np.uint64], b: NDArray[np.uint64], prime: int) -> NDArray[np.uint64]:
+    """Return products of residues modulo a prime below 2**32, or one a little below 2**58."""
+    p = np.uint64(prime)
+    if prime.bit_length() <= 32:
+        return a * b % p
+    half, rest = np.uint64(LARGE // 2), np.uint64((1 << LARGE) - prime)
+    low = np.uint64((1 << (LARGE // 2)) - 1)
+
+    def shifted(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """Return residues times 2**29: what goes beyond 2**58 comes back `rest` times."""
+        return ((x >> half) * rest + ((x & low) << half)) % p
+
+    high = (a >> half) * (b >> half) % p
+    middle = ((a >> half) * (b & low) + (a & low) * (b >> half)) % p
+    return (shifted(shifted(high)) + shifted(middle) + (a & low) * (b & low)) % p

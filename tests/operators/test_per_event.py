@@ -1,0 +1,91 @@
+"""AGGREGATE PER EVENT: numbers of any size, by every relation of successors, agree with what listing gives."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import trellis
+from trellis.errors import BindError, ListingRefused, UsageError
+
+ITEMS = (
+    "COUNT(*), SHARE, COUNT(s), MIN(LENGTH), MAX(LENGTH), AVG(LENGTH), SUM(s.x), AVG(s.y), MIN(s.x), MAX(s.k), "
+    "SUM(s.x * s.x) AS squares PER EVENT"
+)
+CONDITIONS = {
+    "an inequality": "s[i].x > s[i-1].x",
+    "a key": "s[i].k = s[i-1].k",
+    "an inequality within a key": "s[i].k = s[i-1].k AND s[i].x > s[i-1].x",
+    "two inequalities": "s[i].x > s[i-1].x AND s[i].y < s[i-1].y",
+    "a gap": "s[i].x > s[i-1].x AND s[i].t - s[i-1].t <= 4",
+    "a range": "s[i].x != s[i-1].x",
+}
+
+
+def table(size: int, seed: int = 5) -> pa.Table:
+    some = random.Random(seed)
+    return pa.table(
+        {
+            "t": [some.randrange(size) for _ in range(size)],
+            "id": list(range(size)),
+            "x": [some.choice([1, 2, 3, 4, 5, 6, None]) for _ in range(size)],
+            "y": [some.choice([0.5, 1.5, -2.0, float("inf"), None]) for _ in range(size)],
+            "k": [some.choice("ab") for _ in range(size)],
+        }
+    )
+
+
+def rows(text: str, events: pa.Table, **options: Any) -> list[dict[str, Any]]:
+    return trellis.query(text).detect(events, time="t", event_id="id", **options).to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize("where", CONDITIONS.values(), ids=CONDITIONS)
+@pytest.mark.parametrize("rest", ["", "REPORT any WITHIN 8 SLIDE 5", "WITHIN 6", "REPORT maximal"])
+def test_passes_and_listing_agree(where: str, rest: str) -> None:
+    text = f"PATTERN E+ s[] WHERE {where} {rest} AGGREGATE {ITEMS}"
+    found = rows(text, table(14))
+    assert found == rows(text.replace("AGGREGATE", "HAVING LENGTH >= 1 AGGREGATE"), table(14))
+    assert found
+
+
+def test_counts_of_any_size() -> None:
+    size = 120
+    events = pa.table({"t": range(size), "id": range(size), "x": range(size)})
+    text = (
+        "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any AGGREGATE COUNT(*), SHARE, SUM(s.x), AVG(LENGTH) PER EVENT"
+    )
+    found = rows(text, events)
+    whole = 2**size - 1
+    assert [row["count_text"] for row in found] == [str(2 ** (size - 1))] * size
+    assert {row["share"] for row in found} == {2 ** (size - 1) / whole}
+    # Each other event is in half of the trends through one.
+    total = sum(range(size))
+    sums = [x * 2 ** (size - 1) + (total - x) * 2 ** (size - 2) for x in range(size)]
+    assert [row["sum_s_x_text"] for row in found] == list(map(str, sums))
+    assert {row["avg_length"] for row in found} == {float(Fraction(size + 1, 2))}
+
+
+def test_an_event_of_several_variables() -> None:
+    events = pa.table({"t": range(4), "id": range(4), "x": [1, 2, 3, 4]})
+    text = "PATTERN SEQ(E+ a[], E b) WHERE a[i].x > a[i-1].x AGGREGATE COUNT(*), COUNT(a), MAX(b.x)"
+    counts = {row["event"]: row["count"] for row in rows(f"{text} PER EVENT", events)}
+    own = {row["event"]: row["count"] for row in rows(f"{text} PER EVENT OF b", events)}
+    assert counts == {0: 7, 1: 4, 2: 4, 3: 4}
+    assert own == {1: 1, 2: 2, 3: 4}
+
+
+def test_what_is_refused() -> None:
+    events = table(30)
+    with pytest.raises(BindError, match="SHARE is the part of all results that hold an event"):
+        rows("PATTERN E+ s[] AGGREGATE SHARE", events)
+    with pytest.raises(BindError, match="the pattern declares no variable `q`"):
+        rows("PATTERN E+ s[] AGGREGATE COUNT(*) PER EVENT OF q", events)
+    with pytest.raises(UsageError, match="takes no AGGREGATE PER EVENT"):
+        rows("PATTERN E+ s[] AGGREGATE COUNT(*) PER EVENT", events, algorithm="m-cet")
+    many = "PATTERN E+ s[] REPORT any HAVING LENGTH >= 2 AGGREGATE COUNT(*) PER EVENT"
+    with pytest.raises(ListingRefused, match="this AGGREGATE goes through all results, and there are"):
+        rows(many, events, max_trends=1000)
