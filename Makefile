@@ -3,12 +3,12 @@
 VENV := .venv
 PYTHON_VENV := $(VENV)/bin/python
 READY := $(VENV)/.ready
-CHECKED := $(wildcard src tests benchmarks examples docs)
+CHECKED := $(wildcard src tests benchmarks examples docs scripts)
 # Goes before a command that starts Spark.
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint bench dist clean
+.PHONY: help run test test-all lint bench docs dist clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -30,6 +30,9 @@ lint: $(READY) ## ruff and mypy only
 
 bench: $(READY) ## set up, then the benchmarks, which take some minutes; tables and plots go to benchmarks/out
 	@$(VENV)/bin/trellis bench all --out benchmarks/out
+
+docs: $(READY) ## set up, then the site of the documentation, in build/site
+	@$(PYTHON_VENV) scripts/docs.py build/site
 
 dist: $(READY) ## set up, then the wheel, tried in an empty environment
 	@scripts/dist.sh

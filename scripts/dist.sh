@@ -27,5 +27,6 @@ pins = re.findall(r'^(\S+==\S+)', open('requirements.lock').read(), re.MULTILINE
 print(*pins, sep='\n')" >"$place/versions.txt"
 "$place/env/bin/python" -m pip --disable-pip-version-check install -qq --no-input -c "$place/versions.txt" "$wheel"
 chmod -R a-w "$place/env/lib"
-cp scripts/smoke.py "$place"
-(cd "$place" && env -i HOME="$place" PATH="$place/env/bin:/usr/bin:/bin" "$place/env/bin/python" smoke.py)
+mkdir "$place/home"
+cp scripts/smoke.py "$place/home"
+(cd "$place/home" && env -i HOME="$place/home" PATH="$place/env/bin:/usr/bin:/bin" "$place/env/bin/python" smoke.py)

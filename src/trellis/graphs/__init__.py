@@ -10,7 +10,7 @@ from trellis.graphs.program import VertexProgram
 from trellis.graphs.programs import Cliques, Components, Cores, PageRank, ShortestPaths, Triangles
 from trellis.graphs.run import run
 from trellis.graphs.splitter import Partition, Splitter
-from trellis.graphs.windows import all_of, any_of, between, count_windows, sequence, time_windows
+from trellis.graphs.windows import all_of, any_of, between, count_windows, periodic, sequence, time_windows
 
 __all__ = [
     "Change",
@@ -40,6 +40,7 @@ __all__ = [
     "duration",
     "edge_list",
     "execute",
+    "periodic",
     "run",
     "sequence",
     "time_windows",

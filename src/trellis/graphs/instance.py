@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 
 from trellis.errors import DataError, OperatorFailed, TrellisError, UsageError
+from trellis.graphs.calls import Calls, OwnCalls, Place
 from trellis.graphs.events import Event
 from trellis.graphs.graph import Graph
 from trellis.graphs.job import Job, Row
 from trellis.graphs.operator import Operator
 from trellis.graphs.plain import from_bytes, to_bytes
-from trellis.graphs.splitter import CLOSE, Delivery, Partition, Router
+from trellis.graphs.splitter import CLOSE, EVERY, Delivery, Partition, Router
 
 STATE = pa.schema([("kind", pa.string()), ("data", pa.binary())])
 INSTANCE, OPERATOR = "instance", "operator"
@@ -39,8 +40,9 @@ class Instance:
         self.job, self.number = job, number
         self.router = Router(job.splitter, number, instances)
         self._stored = Graph(job.splitter.store_directed)
-        self._operators: dict[tuple[str, str], Operator] = {}  # by key and name
-        self._asleep: dict[tuple[str, str], bytes] = {}  # operators that nothing has come for since they were kept
+        self.calls = Calls()
+        self._operators: dict[Place, Operator] = {}
+        self._asleep: dict[Place, bytes] = {}  # operators that nothing has come for since they were kept
         self._last: tuple[Any, Any] | None = None
         if state is not None:
             self._restore(state)
@@ -60,6 +62,8 @@ class Instance:
         """
         for event in events:
             self._check_order(event)
+            yield from self.advance(event.time)
+            self.calls.now = event.time
             try:
                 change = self.job.splitter.stored(event)
                 if change is not None:
@@ -72,6 +76,23 @@ class Instance:
             for delivery in deliveries:
                 yield from self._deliver(event, delivery)
 
+    def advance(self, limit: Any, before: bool = False) -> Iterator[Row]:
+        """Make the calls that are due up to a time, or before it; the events before it must have been taken."""
+        places: dict[tuple[Any, Place], int] = {}
+        for time, place, key in self.calls.due(limit, before):
+            partition = self.router.partitions[place[0]][place[1]]
+            operator = self._operator(partition)
+            begin = places.get((time, place), 0)
+            rows = self._called(partial(operator.on_time, time, key), operator, time, None, begin)
+            places[time, place] = begin + len(rows)
+            yield from rows
+            self._repeat(time, place, key)
+
+    def _repeat(self, time: Any, place: Place, key: Any) -> None:
+        """Ask for the next of the calls that the splitter wants of each partition."""
+        if key == EVERY and self.job.splitter.every is not None:
+            self.calls.add(time + self.job.splitter.every, place, EVERY)
+
     def _deliver(self, event: Event, delivery: Delivery) -> Iterator[Row]:
         partition = delivery.partition
         operator = self._operator(partition)
@@ -83,8 +104,19 @@ class Instance:
             rows += self._closed(operator, event.time, event.event_id, len(rows))
         yield from rows
 
-    def end(self) -> Iterator[Row]:
-        """Take note that the input has ended; yield what open partitions give, if they are to be closed then."""
+    def end(self, last: Any) -> Iterator[Row]:
+        """Take note that the input has ended; yield what is due then, and what open partitions give that close.
+
+        Parameters
+        ----------
+        last
+            The time of the last event of the whole input.
+        """
+        if last is not None:
+            yield from self.advance(last)
+        if self.job.time_runs_on:
+            self.calls.forget_repeated(EVERY)
+            yield from self.advance(None)
         for partition in list(self.unclosed()):
             operator = self._operator(partition)
             if self.job.splitter.at_end == CLOSE:
@@ -99,7 +131,9 @@ class Instance:
     def _closed(self, operator: Operator, time: Any, event_id: Any, place: int, end: bool = False) -> list[Row]:
         rows = self._called(operator.on_close, operator, time, event_id, place, end)
         self.router.close(operator.partition)
-        del self._operators[self._at(operator.partition)]
+        where = self._at(operator.partition)
+        self.calls.forget(where)
+        del self._operators[where]
         return rows
 
     def _called(
@@ -115,6 +149,8 @@ class Instance:
             return [(end, time, event_id, partition, place + i, *self._fields(row)) for i, row in enumerate(found)]
         except Exception as problem:
             where = f" in the partition `{partition}`, instance {self.number}"
+            if event_id is None:
+                where = f" at the time {time}{where}"
             raise failed(problem, f"the operator {self.job.name}", event_id, where) from problem
 
     def _fields(self, row: Any) -> Row:
@@ -133,16 +169,24 @@ class Instance:
         if found is None:
             found = self.job.fresh()
             found.graph, found.store, found.partition = Graph(found.directed), self.store, partition
+            found.calls = OwnCalls(self.calls, place)
             kept = self._asleep.pop(place, None)
             if kept is not None:
                 _, graph, own = from_bytes(kept)
                 found.graph.restore(graph)
                 found.restore(own)
+            elif self.job.splitter.every is not None:
+                self.calls.add(partition.opened + self.job.splitter.every, place, EVERY)
             self._operators[place] = found
         return found
 
-    def _at(self, partition: Partition) -> tuple[str, str]:
+    def _at(self, partition: Partition) -> Place:
         return self.router.key_of(partition), partition.name
+
+    @property
+    def last(self) -> Any:
+        """The time of the last event so far, or None."""
+        return None if self._last is None else self._last[0]
 
     def _check_order(self, event: Event) -> None:
         now = (event.time, event.event_id)
@@ -156,7 +200,7 @@ class Instance:
 
     def state(self) -> pa.Table:
         """Return all that must be kept to go on later, as a table of bytes; only what has changed is made anew."""
-        about = [self.router.state(), self._stored.state(), list(self._last or ())]
+        about = [self.router.state(), self._stored.state(), list(self._last or ()), self.calls.state()]
         rows = [(INSTANCE, to_bytes(about, "the graph store"))]
         for some in self.router.partitions.values():
             rows += [(OPERATOR, self._saved_state(partition)) for partition in some.values()]
@@ -175,18 +219,20 @@ class Instance:
         partitions = []
         for kind, data in zip(state["kind"].to_pylist(), state["data"].to_pylist(), strict=True):
             if kind == INSTANCE:
-                courses, stored, last = from_bytes(data)
+                courses, stored, last, *calls = from_bytes(data)
             else:
                 partitions.append(Partition(**from_bytes(data)[0]))
                 self._asleep[self._at(partitions[-1])] = data
         self._stored.restore(stored)
         self._last = tuple(last) if last else None
+        self.calls.restore(*calls or ([],))  # a state of an earlier version has none
         self.router.restore(courses, partitions)
 
 
 def failed(problem: Exception, who: str, event_id: Any, where: str) -> OperatorFailed:
     """Return the error that says at which event the user's own code raised an exception; raise it from that."""
-    return OperatorFailed(f"{who} failed at the event {event_id!r}{where}: {_description(problem)}", _where(problem))
+    event = "" if event_id is None else f" at the event {event_id!r}"
+    return OperatorFailed(f"{who} failed{event}{where}: {_description(problem)}", _where(problem))
 
 
 def _description(problem: BaseException) -> str:

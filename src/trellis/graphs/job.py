@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -83,6 +84,16 @@ class Job:
         return made
 
     @property
+    def is_timed(self) -> bool:
+        """Whether operators may be called at times, and not only at events."""
+        return self.splitter.every is not None or type(self.fresh()).on_time is not Operator.on_time
+
+    @cached_property
+    def time_runs_on(self) -> bool:
+        """Whether calls are made that are due only after the last event."""
+        return self.fresh().time_runs_on
+
+    @property
     def name(self) -> str:
         """The name of the operator."""
         return self.operator.__name__ if inspect.isclass(self.operator) else type(self.operator()).__name__
@@ -142,5 +153,8 @@ class Job:
 
 
 def sort_key(row: Row) -> Row:
-    """Return the sort key of a result: the event that led to it, the partition, and its place there."""
-    return row[: len(LEAD)]
+    """Return the sort key of a result: the event that led to it, the partition, and its place there.
+
+    The results of a call, which have no event, come before those of the events of the same time.
+    """
+    return (*row[:2], row[2] is not None, *row[2 : len(LEAD)])

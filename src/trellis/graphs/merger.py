@@ -157,10 +157,14 @@ class Merger:
         Then the name of the partition decides, and then the order in which the operator gave them.
     combine
         What is made of the results, such as `TopK`; without it they are given as they are.
+    join_calls
+        Whether the results of calls are taken together with those of the first event of the same time: as what that
+        event found, not as something that happened before it.
     """
 
     order: Sequence[str] = ()
     combine: Combination | None = None
+    join_calls: bool = False
 
     def schema(self, results: pa.Schema) -> pa.Schema:
         """Return the columns of what comes out besides time, event and partition; refuse what does not fit."""
@@ -186,8 +190,7 @@ class MergeRun:
             yield from rows
             return
         order = _Order(tuple(self.merger.order))
-        for event, group in groupby(rows, key=lambda row: row[:3]):
-            some = list(group)
+        for event, some in self._groups(rows):
             if order.columns:
                 some.sort(key=lambda row: order.key(self._fields(row)))  # equal ones stay as they were
                 some = [(*row[: self.lead - 1], i, *row[self.lead :]) for i, row in enumerate(some)]
@@ -196,6 +199,21 @@ class MergeRun:
                 continue
             for made in self.combine.take([self._fields(row) for row in some]):
                 yield (*event, made)
+
+    def _groups(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], list[tuple[Any, ...]]]]:
+        """Yield the results of one event or of the calls of one time, each with end, time and event."""
+        called: tuple[tuple[Any, ...], list[tuple[Any, ...]]] | None = None
+        for event, group in groupby(rows, key=lambda row: row[:3]):
+            some = list(group)
+            if called is not None and event[:2] == called[0][:2]:
+                some = [*called[1], *some]
+            elif called is not None:
+                yield called
+            called = (event, some) if self.merger.join_calls and event[2] is None else None
+            if called is None:
+                yield event, some
+        if called is not None:
+            yield called
 
     def _fields(self, row: tuple[Any, ...]) -> Row:
         return dict(zip(self.names, row[self.lead :], strict=True))

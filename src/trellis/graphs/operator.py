@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from trellis.errors import UsageError
+from trellis.graphs.calls import OwnCalls
 from trellis.graphs.engine import Result, execute
 from trellis.graphs.events import Event
 from trellis.graphs.graph import Change, Graph, GraphStore
@@ -15,14 +16,14 @@ from trellis.graphs.program import VertexProgram
 from trellis.graphs.splitter import Partition
 
 Rows = Iterable[Mapping[str, Any]] | None
-OWN = ("graph", "store", "partition")
+OWN = ("graph", "store", "partition", "calls")
 
 
 class Operator:
     """An operator over the events of a partition; derive from it and write `on_event`.
 
-    Each partition has an operator of its own. `on_event` and `on_close` give results: dictionaries with the columns of
-    `output`, by `yield` or in a list.
+    Each partition has an operator of its own. `on_event`, `on_time` and `on_close` give results: dictionaries with the
+    columns of `output`, by `yield` or in a list.
 
     Attributes
     ----------
@@ -30,6 +31,8 @@ class Operator:
         The columns of results with their types: Arrow types, or their names, such as `"int64"` and `"string"`.
     directed
         Whether edges of the graph lead one way only.
+    time_runs_on
+        Whether calls that were asked for beyond the last event of the input are made when it ends.
     graph
         The graph of the partition: read it at will, change it with `manipulate_graph`.
     store
@@ -40,13 +43,40 @@ class Operator:
 
     output: ClassVar[Mapping[str, Any]] = {}
     directed: ClassVar[bool] = False
+    time_runs_on: ClassVar[bool] = False
     graph: Graph
     store: GraphStore
     partition: Partition
+    calls: OwnCalls
 
     def on_event(self, event: Event) -> Rows:
         """Take the next event of the partition, and give what it leads to."""
         raise NotImplementedError(f"{type(self).__name__} does not say what to do with an event: write `on_event`")
+
+    def on_time(self, time: Any, key: Any) -> Rows:
+        """Take a call that was asked for with `call_at`, or that the splitter wants `every` so often; give results."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what to do at a time: write `on_time`")
+
+    def call_at(self, time: Any, key: Any = None) -> None:
+        """Ask to be called at a time, by `on_time(time, key)`.
+
+        The call comes before the events of that time and after all earlier ones, and only if the input gets so far: its
+        last event is at that time or later (or the class says `time_runs_on`). To ask twice for the same is to ask
+        once. A partition that closes takes its calls with it.
+
+        Parameters
+        ----------
+        time
+            Later than the event or the call at hand; a number, as `event.time` is.
+        key
+            A text, a number or None, to know by what the call is for.
+
+        Raises
+        ------
+        UsageError
+            If the time is not later than now.
+        """
+        self.calls.add(time, key)
 
     def on_close(self) -> Rows:
         """Give the results that the end of the partition leads to; partitions of keys have no end."""

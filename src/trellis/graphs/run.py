@@ -77,14 +77,14 @@ def run(
     job = Job.over(table.schema, splitter, operator, merger, time, event_id)
     workers = [Instance(job, number, instances) for number in range(instances)]
     rows: list[Row] = []
-    number = 0
+    number, last = 0, None
     for event in job.shape.sorted_events(table):
-        number += 1
+        number, last = number + 1, event.time
         for worker in _takers(job, workers, event):
             rows += worker.take((event,))
     left = sum(1 for worker in workers for _ in worker.unclosed())
     for worker in workers:
-        rows += worker.end()
+        rows += worker.end(last)
     rows.sort(key=sort_key)
     return JobOutput(job.merged_table(rows), number, left)
 

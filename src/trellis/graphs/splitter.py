@@ -13,12 +13,14 @@ from itertools import pairwise
 from typing import Any
 
 from trellis.errors import DataError, UsageError
-from trellis.graphs.events import Event
+from trellis.graphs.events import Event, duration
 from trellis.graphs.graph import Change
 
 Opens = Callable[[Event], Any]
 Closes = Callable[["Partition", Event], bool]
 CLOSE, DROP = "close", "drop"
+EVERY = "every"
+"""The key of the calls that a splitter's `every` leads to."""
 
 
 @dataclass
@@ -71,6 +73,8 @@ class Splitter:
         Tells of an event whether all partitions that are there get it, whatever its key.
     store
         Gives what an event writes into the graph store, or None.
+    every
+        After how long the operator of each partition is called, again and again, from the time that it was opened on.
     opens, closes, keep_closing, at_end, max_open
         See `by_predicates`.
     """
@@ -80,6 +84,7 @@ class Splitter:
     broadcast: Callable[[Event], bool] | None = None
     store: Callable[[Event], Change | None] | None = None
     store_directed: bool = False
+    every: Any = None
     opens: Opens | None = None
     closes: Closes | None = None
     keep_closing: bool = True
@@ -95,6 +100,7 @@ class Splitter:
         broadcast: Callable[[Event], bool] | None = None,
         store: Callable[[Event], Change | None] | None = None,
         store_directed: bool = False,
+        every: str | int | float | None = None,
     ) -> Splitter:
         """Return a splitter with a partition for each value of a column, or for each range of values.
 
@@ -113,6 +119,9 @@ class Splitter:
             at nothing but the event.
         store_directed
             Whether edges of the store lead one way only.
+        every
+            A duration, such as `"1 minute"`: the operator of a partition is called by `on_time(time, "every")` so
+            long after the event that opened it, and then again and again.
 
         Raises
         ------
@@ -120,7 +129,10 @@ class Splitter:
             If the ranges overlap, leave a gap, or are empty.
         """
         checked = None if ranges is None else _checked_ranges(ranges)
-        return cls(key=column, ranges=checked, broadcast=broadcast, store=store, store_directed=store_directed)
+        return cls(
+            key=column, ranges=checked, broadcast=broadcast, store=store, store_directed=store_directed,
+            every=_period(every),
+        )  # fmt: skip
 
     @classmethod
     def by_predicates(
@@ -134,6 +146,7 @@ class Splitter:
         store: Callable[[Event], Change | None] | None = None,
         store_directed: bool = False,
         max_open: int = 10_000,
+        every: str | int | float | None = None,
     ) -> Splitter:
         """Return a splitter whose partitions are opened by one event and closed by another; they may overlap.
 
@@ -155,6 +168,8 @@ class Splitter:
             As in `by_key`.
         max_open
             How many partitions may be open in an instance; more are refused.
+        every
+            As in `by_key`.
 
         Raises
         ------
@@ -167,7 +182,7 @@ class Splitter:
             raise UsageError(f"`max_open` is {max_open}", "At least one partition must be able to be open.")
         return cls(
             key=key, store=store, store_directed=store_directed, opens=opens, closes=closes, keep_closing=keep_closing,
-            at_end=at_end, max_open=max_open,
+            at_end=at_end, max_open=max_open, every=_period(every),
         )  # fmt: skip
 
     def stored(self, event: Event) -> Change | None:
@@ -211,6 +226,15 @@ class Splitter:
             return None
         name = self.part(event)
         return None if name is None else home(name, instances)
+
+
+def _period(given: str | int | float | None) -> int | float | None:
+    if given is None:
+        return None
+    period = duration(given)
+    if not period > 0:
+        raise UsageError(f"`every` is {given}", "Calls come again after a time larger than 0.")
+    return period
 
 
 def _within(value: Any, low: Any, high: Any, name: str) -> bool:

@@ -117,6 +117,15 @@ def between(opening: Holds, closing: Holds, **options: Any) -> Splitter:
     )
 
 
+def periodic(opening: Holds, every: str | int | float, closing: Holds, **options: Any) -> Splitter:
+    """Return a splitter for the periodic operator: from an opening event to a closing one, called again and again.
+
+    The operator of a partition is called by `on_time(time, "every")` so long after its opening event, and then each
+    time as long after the last call, until a closing event comes.
+    """
+    return between(opening, closing, every=every, **options)
+
+
 def _check_steps(steps: tuple[Holds, ...], least: int) -> None:
     if len(steps) < least:
         raise UsageError(f"{len(steps)} predicates are given", f"Give at least {least}, each on an event.")

@@ -102,6 +102,8 @@ def values_of_codes(column: pa.Array, codes: Ints) -> Sequence[Any]:
 
 def join_rows(outputs: Sequence[Output], parts: Sequence[EventNumbers], events: int) -> EventNumbers:
     """Return rows in the order (group, event), with those of the same event of a group as one."""
+    if len(parts) == 1 and (np.diff(parts[0].groups * max(events, 1) + parts[0].events) > 0).all():
+        return parts[0]
     groups = np.concatenate([np.empty(0, np.int64), *(part.groups for part in parts)])
     places = np.concatenate([np.empty(0, np.int64), *(part.events for part in parts)])
     counts = [count for part in parts for count in part.counts]

@@ -366,6 +366,11 @@ def _turned(codes: Ints, known: Flags) -> Ints:
     return np.where(known, ~codes, LOWEST)
 
 
+def _in_a_row(codes: Ints) -> Ints:
+    """Return codes one after another in memory: kernels are compiled for these, and would be again for others."""
+    return np.ascontiguousarray(codes)
+
+
 class _Layout:
     """The parts of the index, and what is laid out in them."""
 
@@ -405,11 +410,11 @@ class _Layout:
         plain = plain and self.relation.reach is None
         if plain and self.threads > 1 and self.n >= LARGE:
             return self._one_large(cuts, values, entries, place, at_cut[0], own, own_end, target, target_end)
-        cut = np.concatenate(cuts.cuts) if len(cuts.cuts) > 1 else cuts.cuts[0]
+        cut = np.concatenate(cuts.cuts) if len(cuts.cuts) > 1 else _in_a_row(cuts.cuts[0])
         width = vertices.cut_values(
             vertices.IndexParts(self.begin, self.end, self.offset, self.number),
             vertices.KeySegments(self.own, self.target, self.number),
-            vertices.SortedCuts(values, value_bounds, entries, entry_bounds, cuts.value, cut),
+            vertices.SortedCuts(values, value_bounds, entries, entry_bounds, _in_a_row(cuts.value), cut),
             self.relation.gives,
             self.relation.keyed,
             self.n,
@@ -427,7 +432,7 @@ class _Layout:
             return self._ranges(place, np.stack(low), np.stack(high)), width, target
         if not others:
             return passes.Tails(place, at_cut[0], target_end, own, own_end), width, target
-        above = others[0].value
+        above = _in_a_row(others[0].value)
         below = np.where(self.relation.gives, others[0].cuts[0], HIGHEST)
         every = np.ones(self.n, np.bool_)
         by_above, by_below = (self._spread(_falling(codes), every)[0] for codes in (above, below))
@@ -435,7 +440,7 @@ class _Layout:
         if len(others) == 1:
             return passes.Pairs(*shared, target, self.relation.either), width, target
         third = np.where(self.relation.gives, others[1].cuts[0], HIGHEST)
-        return Triples(*shared, others[1].value, third), width, target
+        return Triples(*shared, _in_a_row(others[1].value), third), width, target
 
     def _one_large(
         self, cuts: _Cuts, values: Small, entries: Small, place: Small, at_cut: Small, own: Small, own_end: Small,

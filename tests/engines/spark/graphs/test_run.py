@@ -69,6 +69,50 @@ def test_over_a_frame(spark: SparkSession) -> None:
         the_example().stream(frame, event_id="id", out="o", checkpoint="c", watermark="1 s")
 
 
+class Rests(Operator):
+    """Tells of each payment, and when an account has not paid for half an hour or at the hour."""
+
+    output = {"said": "string"}
+
+    def __init__(self) -> None:
+        self.until = 0
+
+    def on_event(self, event: Event) -> Any:
+        self.until = event.time + 1800 * SECOND
+        self.call_at(self.until, "rests")
+        yield {"said": f"pays {event.amount}"}
+
+    def on_time(self, time: Any, key: Any) -> Any:
+        if key == "every" or time == self.until:
+            yield {"said": f"{key} {(time - BEGIN) // SECOND}"}
+
+
+class RestsToTheEnd(Rests):
+    time_runs_on = True
+
+
+def with_calls(operator: type[Operator] = Rests) -> Pipeline:
+    return trellis.pipeline(Splitter.by_key("payer", every="1 hour"), operator, Merger(order=["said"], join_calls=True))
+
+
+@pytest.mark.parametrize("operator", [Rests, RestsToTheEnd])
+def test_calls_over_a_frame(spark: SparkSession, operator: type[Operator]) -> None:
+    table = payments(60, 5)
+    here = rows_of(with_calls(operator).run(table, event_id="id"))
+    assert {row["said"].split()[0] for row in here} == {"pays", "rests", "every"}
+    assert rows_of(with_calls(operator).run(spark.createDataFrame(table), event_id="id", instances=3)) == here
+
+
+@pytest.mark.parametrize("operator", [Rests, pytest.param(RestsToTheEnd, marks=pytest.mark.slow)])
+def test_calls_over_a_stream_that_is_restarted(spark: SparkSession, tmp_path: Path, operator: type[Operator]) -> None:
+    table = payments(60, 5).sort_by([("ts", "ascending")])
+    for begin, end in ((0, 25), (25, 60)):
+        put_file(table.slice(begin, end - begin), tmp_path)
+        finished(stream(spark, tmp_path, with_calls(operator)))
+        here = rows_of(with_calls(operator).run(table.slice(0, end), event_id="id"))
+        assert rows_of(read_committed(tmp_path / "out")) == here
+
+
 @pytest.mark.slow
 def test_all_ways_to_split_and_to_merge_over_a_frame(spark: SparkSession) -> None:
     table = payments(200, 6)

@@ -78,8 +78,11 @@ class Held:
             self.waiting.append(kept)
         return int((events[FIRST].to_numpy() & late).sum())
 
-    def decide(self, limit: Any) -> pa.Table:
-        """Return the results of the events before a time; None is the end of the input."""
+    def decide(self, limit: Any, last: Any = None) -> pa.Table:
+        """Return the results of the events and of the calls before a time.
+
+        None is the end of the input, whose last event is at the time `last`.
+        """
         number, instances, state = self._given
         self.instance = Instance(self.job, number, instances, None if state is None else unpacked(state))
         rows: list[Row] = []
@@ -90,13 +93,22 @@ class Held:
             self.waiting = [rest.combine_chunks()] if rest.num_rows else []
             now = events.filter(pa.array(ready)).drop_columns([FIRST])
             rows += self.instance.take(self.job.shape.sorted_events(now))
-        if limit is None:
-            rows += self.instance.end()
+        rows += self.instance.end(last) if limit is None else self.instance.advance(limit, before=True)
         return self.job.inner_table(rows)
 
     def earliest(self) -> Any:
-        """Return the time of the first event that waits, or None."""
-        return min((self._times(table).min().item() for table in self.waiting if table.num_rows), default=None)
+        """Return the time of the first event that waits, or of the first call once calls are known; or None."""
+        times = [self._times(table).min().item() for table in self.waiting if table.num_rows]
+        call = None if self.instance is None else self.instance.calls.first()
+        return min(times if call is None else [*times, call], default=None)
+
+    def last(self) -> Any:
+        """Return the time of the last event that waits or has been taken, or None."""
+        number, instances, state = self._given
+        times = [self._times(table).max().item() for table in self.waiting if table.num_rows]
+        if state is not None:
+            times.append(Instance(self.job, number, instances, unpacked(state)).last)
+        return max((time for time in times if time is not None), default=None)
 
     def _times(self, table: pa.Table) -> np.ndarray:
         return np.asarray(self.job.shape.times(table).to_numpy())
@@ -159,6 +171,8 @@ class InstanceProcessor(StatefulProcessor):
         earliest = held.earliest()
         wanted = None if earliest is None else max(1, int(earliest // (1000 if self.job.shape.temporal else 1)))
         known = [int(timer) for timer in self._handle.listTimers()]
+        if held.instance is None:  # its calls are in the state, and what they wait for is among the timers
+            wanted = min([*known, wanted] if wanted is not None else known, default=None)
         for timer in known:
             if timer != wanted:
                 self._handle.deleteTimer(timer)
@@ -175,25 +189,52 @@ def _row(taken: int, bad: int, late: int, blob: bytes) -> pd.DataFrame:
     return pd.DataFrame([{"taken": taken, "bad": bad, "late": late, "blob": blob}])
 
 
+LAST_TIME = {True: ("last bigint", pa.int64()), False: ("last double", pa.float64())}
+"""The column of `LastTime`, by whether times are whole numbers."""
+
+
 @dataclass(frozen=True)
-class Flush:
-    """Gives the results at the end of the input, from the rows of the state, those of an instance together."""
+class StateRows:
+    """Rows of the state, `instance`, `variable` and `value`, of which those of an instance come together."""
 
     job: Job
     numbers: tuple[int, ...]
 
+    def held(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Held]:
+        """Yield the instances with what waits for them."""
+        kept: dict[int, dict[str, list[bytes]]] = {}
+        for batch in batches:
+            for number, variable, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                kept.setdefault(number, {}).setdefault(variable, []).append(value)
+        for number, values in kept.items():
+            state = values.get("operators", [None])[0]
+            place = self.numbers.index(number)
+            yield Held(self.job, place, len(self.numbers), values.get("waiting", []), state)
+
+
+@dataclass(frozen=True)
+class LastTime(StateRows):
+    """Gives the time of the last event of each instance."""
+
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take `instance`, `variable` and `value` of the state, sorted by instance."""
+        """Take rows of the state."""
         with in_task():
-            kept: dict[int, dict[str, list[bytes]]] = {}
-            for batch in batches:
-                for number, variable, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                    kept.setdefault(number, {}).setdefault(variable, []).append(value)
-            for number, values in kept.items():
-                state = values.get("operators", [None])[0]
-                place = self.numbers.index(number)
-                held = Held(self.job, place, len(self.numbers), values.get("waiting", []), state)
-                row = [[0], [0], [0], [packed(held.decide(None))]]
+            kind = LAST_TIME[not pa.types.is_floating(self.job.shape.time_type)][1]
+            times = pa.array([held.last() for held in self.held(batches)], kind)
+            yield pa.RecordBatch.from_arrays([times], names=["last"])
+
+
+@dataclass(frozen=True)
+class Flush(StateRows):
+    """Gives the results at the end of the input, whose last event is at the time `last`."""
+
+    last: Any = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take rows of the state."""
+        with in_task():
+            for held in self.held(batches):
+                row = [[0], [0], [0], [packed(held.decide(None, self.last))]]
                 yield pa.RecordBatch.from_arrays(
                     [pa.array(one, fld.type) for one, fld in zip(row, FOUND_ARROW, strict=True)], schema=FOUND_ARROW
                 )

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from trellis.engines.spark.graphs.run import make_job
-from trellis.engines.spark.graphs.stateful import FOUND, PACKED, Flush, InstanceProcessor, Pack
+from trellis.engines.spark.graphs.stateful import FOUND, LAST_TIME, PACKED, Flush, InstanceProcessor, LastTime, Pack
 from trellis.engines.spark.graphs.tasks import inner_rows
 from trellis.engines.spark.session.failures import in_driver, in_task
 from trellis.engines.spark.session.masters import refuse_connect
@@ -199,7 +199,12 @@ class GraphStream:
                 rows = held.select("key.instance", f.lit(variable).alias("variable"), f.col(column).alias("value"))
                 state = rows if state is None else state.unionByName(rows)
             assert state is not None
-            found = state.repartition("instance").mapInArrow(Flush(self.job, self._numbers), FOUND)
+            state, last = state.repartition("instance"), None
+            if self.job.is_timed:
+                column = LAST_TIME[not pa.types.is_floating(self.job.shape.time_type)][0]
+                latest = state.mapInArrow(LastTime(self.job, self._numbers), column)
+                last = latest.agg(f.max("last")).collect()[0][0]
+            found = state.mapInArrow(Flush(self.job, self._numbers, last), FOUND)
             self.output.take_back()
             self._write(found, FLUSH)
 

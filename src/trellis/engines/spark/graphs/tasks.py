@@ -15,7 +15,7 @@ from trellis.errors import TrellisError
 from trellis.graphs.instance import Instance, failed
 from trellis.graphs.job import Job, Row
 
-INSTANCE, FIRST = "instance", "first"
+INSTANCE, FIRST, LAST = "instance", "first", "last"
 ROWS_AT_ONCE = 1 << 13
 
 
@@ -71,7 +71,10 @@ class Route:
 
 @dataclass(frozen=True)
 class Operate:
-    """Runs instances over their events, which come sorted by instance, time and id."""
+    """Runs instances over their events, which come sorted by instance, time and id.
+
+    The column `LAST`, where there is one, has the time of the last of all events: up to it calls are made.
+    """
 
     job: Job
     names: tuple[str, ...]
@@ -85,21 +88,23 @@ class Operate:
                 yield from map(for_spark, self.job.inner_table(some).to_batches())
 
     def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
-        instance, current = None, None
+        instance, current, last = None, None, None
         for batch in batches:
             table = pa.Table.from_batches([batch])
             numbers = table[INSTANCE].to_numpy()
             begins = np.flatnonzero(np.diff(numbers, prepend=numbers[:1] - 1)).tolist()
-            events = table.drop_columns([INSTANCE]).rename_columns(list(self.names))
+            if LAST in table.column_names and table.num_rows:
+                last = self.job.shape.times(pa.table({self.job.shape.time: table[LAST].slice(0, 1)}))[0].as_py()
+            events = table.select(range(len(self.names))).rename_columns(list(self.names))
             for begin, end in zip(begins, [*begins[1:], len(numbers)], strict=True):
                 number = self.numbers.index(int(numbers[begin]))
                 if instance is None or number != current:
                     if instance is not None:
-                        yield from instance.end()
+                        yield from instance.end(last)
                     instance, current = Instance(self.job, number, len(self.numbers)), number
                 yield from instance.take(self.job.shape.events(events.slice(begin, end - begin)))
         if instance is not None:
-            yield from instance.end()
+            yield from instance.end(last)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -99,7 +99,8 @@ def column_of(name: str) -> Column:
 @contextmanager
 def unlogged() -> Iterator[None]:
     """Keep pyspark from printing an exception with its whole trace before it is raised; the caller tells it."""
-    loggers = [logging.getLogger(name) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")]
+    names = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+    loggers = [PySparkLogger.getLogger(name) for name in names]  # a plain one of that name would break pyspark's
     before = [logger.disabled for logger in loggers]
     for logger in loggers:
         logger.disabled = True
