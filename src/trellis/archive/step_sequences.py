@@ -76,6 +76,11 @@ def _expand(item: Leaf | Alternation | Interleaving | PartEntry, types: Mapping[
             raise UsageError(
                 f"`{item.variable}` may take no event, which a history cannot answer", "Leave the optional part out."
             )
+        if item.greedy or item.until is not None:
+            raise UsageError(
+                f"a history cannot answer {'greedy' if item.greedy else 'UNTIL'} behind `{item.variable}`",
+                "Leave the word out, or ask for exact answers of the events themselves.",
+            )
         steps = ((_names(types[item.variable]),),) * item.least
         between = item.least - 1
         return [StepSequence(steps, (frozenset(),) * between, (False,) * between, item.most != item.least)]

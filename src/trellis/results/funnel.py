@@ -42,11 +42,16 @@ def step_plans(plan: Plan) -> list[Plan]:
     if not isinstance(pattern, s.Seq):
         raise UsageError("a funnel is for patterns of several steps", "Write them as SEQ(A a, B b).")
     ends = [i + 1 for i, part in enumerate(pattern.parts) if not isinstance(part, s.Absent)]
-    return [_plan_of(plan, syntax, pattern.parts[:end]) for end in ends]
+    beginnings = [pattern.parts[:end] for end in ends if not s.may_be_empty(_pattern_of(pattern.parts[:end]))]
+    return [_plan_of(plan, syntax, parts) for parts in beginnings]
+
+
+def _pattern_of(parts: tuple[s.Pattern, ...]) -> s.Pattern:
+    return parts[0] if len(parts) == 1 else s.Seq(parts)
 
 
 def _plan_of(plan: Plan, syntax: s.QuerySyntax, parts: tuple[s.Pattern, ...]) -> Plan:
-    pattern = parts[0] if len(parts) == 1 else s.Seq(parts)
+    pattern = _pattern_of(parts)
     names = variables_of(pattern)
     where = tuple(c for c in syntax.where if isinstance(c, s.PartitionClause) or variables_of(c) <= names)
     short = replace(
