@@ -67,6 +67,7 @@ def test_on_frames(frame: DataFrame, name: str) -> None:
     wanted = here(QUERIES[name])
     assert wanted
     assert plain_rows(trends.to_arrow().to_pylist()) == wanted
+    assert trends.count() == trellis.query(QUERIES[name]).detect(events(), engine="local", **COLUMNS).count()
 
 
 def test_in_streams(spark: SparkSession, tmp_path: Path) -> None:
