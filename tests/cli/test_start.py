@@ -13,12 +13,13 @@ from tests.cli.cases import RISING, Done, assert_mistake, run_process
 NOT_USED = {"pyspark", "py4j", "pandas", "polars", "plotly", "matplotlib"}
 KERNELS = {
     "arrays",
+    "cache",
     "count",
     "event_graph",
     "events",
     "index",
-    "cache",
     "jit",
+    "shortcuts",
 }  # packages that a count on the index may import
 WINDOWS = "PATTERN stock+ s[] WHERE [id] WITHIN 60 min SLIDE 10 min AGGREGATE AVG(s.price)"
 

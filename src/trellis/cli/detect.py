@@ -103,7 +103,7 @@ def _output_and_summary(
 def _write(trends: Any, target: OutputTarget, output: o.OutputOptions, size: int, step: Step) -> None:
     """Write the results; in this process it is told how far that has got."""
     if trends.engine != "local" or trends.plan.bound.aggregates:
-        trends.write(target, format=output.format, raw_csv=output.raw_csv)
+        trends.write(target, format=str(output.format), raw_csv=output.raw_csv)  # tasks know nothing of commands
         return
     from trellis.io.results import write_results
 

@@ -110,6 +110,11 @@ CASES = (
     KernelCase(
         "types", "PATTERN SEQ(A a, NOT(B x), C c) WHERE a.kind = c.kind AND x.price > a.price WITHIN 10 SLIDE 5"
     ),
+    KernelCase("types", "PATTERN SEQ(A a, B{2} b[])"),
+    KernelCase("types", "PATTERN SEQ(A a, C+ c[]) AFTER MATCH SKIP PAST LAST"),
+    # The results through each event
+    KernelCase("stock", f"PATTERN Stock+ s[] WHERE {RISING} AGGREGATE COUNT(*), SHARE, MAX(LENGTH) PER EVENT"),
+    KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING} AGGREGATE COUNT(*), SUM(s.price) PER EVENT"),
     # Fixed sequences
     KernelCase(
         "stock",
