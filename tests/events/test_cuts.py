@@ -114,7 +114,7 @@ def plan_of(condition: str, a: str = "double", b: str = "double") -> Any:
 PLANS = {condition: plan_of(condition) for condition in CONDITIONS}
 
 
-@examples(900)
+@examples(450)
 @given(condition=st.sampled_from(CONDITIONS), a=near(), b=st.lists(BASE, min_size=1, max_size=4))
 def test_cuts_agree_with_the_condition_on_every_pair_of_doubles(condition: str, a: list[Any], b: list[Any]) -> None:
     columns, plan = columns_of(a, b, pa.float64()), PLANS[condition]

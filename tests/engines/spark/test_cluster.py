@@ -56,6 +56,7 @@ def in_order(table: pa.Table) -> pa.Table:
     return table.sort_by([("g", "ascending"), ("rank", "ascending")])
 
 
+@pytest.mark.slow
 def test_a_listing_survives_the_loss_of_a_worker(tmp_path: Path) -> None:
     table = events(24, 14)
     wanted = trellis.query(QUERY).detect(table, event_id="id").to_arrow()

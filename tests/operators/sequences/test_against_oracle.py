@@ -32,7 +32,7 @@ def _never(*_: object) -> bool:
     return False
 
 
-@examples(1000)
+@examples(500)
 @given(drawn=sequence_case())
 def test_sequences(always: None, drawn: Case) -> None:
     assert_same(drawn)

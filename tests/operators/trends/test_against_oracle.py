@@ -9,7 +9,7 @@ from tests.profiles import examples
 from tests.strategies import Case, case
 
 
-@examples(1200)
+@examples(600)
 @given(case())
 def test_results_ranks_and_aggregates_equal_the_oracle(drawn: Case) -> None:
     assert_same(drawn)

@@ -451,7 +451,8 @@ class SparkResults(Results):
         check_format(format, raw_csv)
         claim = claimed(path, overwrite=overwrite, inputs=[*self.inputs, *input_files(self._events)])
         with in_driver(), claim as output, output.replacing() as directory:
-            sink = self.tasks.sink(str(directory.absolute()), format, file_schema(self.schema), raw_csv)
+            where, kind = str(directory.absolute()), str(format)  # which workers know, whatever the caller has
+            sink = self.tasks.sink(where, kind, file_schema(self.schema), raw_csv)
             sink.prepare()
             sink.commit(self._write_to(sink))
 
