@@ -19,7 +19,7 @@ import trellis
 ROOT = Path(__file__).parents[2]
 PYTHON = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 QUERY = re.compile(r"^```query\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RUN = ("tutorial", "from-match-recognize")
+RUN = ("tutorial", "from-match-recognize", "from-flink")
 BUILDER = ROOT / "scripts" / "docs.py"
 
 

@@ -64,6 +64,9 @@ def test_against_the_oracle(drawn: Case) -> None:
 def test_what_is_refused() -> None:
     with pytest.raises(BindError, match="AFTER MATCH goes to `a`, which some results do not have"):
         trellis.query("PATTERN SEQ(OR(E a, E b), E c) AFTER MATCH SKIP TO LAST a").detect(EVENTS, time="t")
+    for optional in ("E? b", "contiguous E? b", "E* b[]"):
+        with pytest.raises(BindError, match="AFTER MATCH goes to `b`, which some results do not have"):
+            trellis.query(f"PATTERN SEQ(E a, {optional}) AFTER MATCH SKIP TO FIRST b").detect(EVENTS, time="t")
     with pytest.raises(BindError, match="beside AFTER MATCH, ORDER BY takes LENGTH as yet"):
         trellis.query("PATTERN E+ s[] ORDER BY SUM(s.x) AFTER MATCH SKIP TO NEXT").detect(EVENTS, time="t")
     with pytest.raises(UsageError, match="takes no AFTER MATCH"):

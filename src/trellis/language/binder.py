@@ -329,11 +329,11 @@ def _check_after_match(query: s.QuerySyntax, scope: Scope) -> None:
 def _always_bound(pattern: s.Node) -> set[str]:
     """Return the variables that every match binds."""
     if isinstance(pattern, s.Single | s.Kleene):
-        return {pattern.var}
+        return set() if s.may_be_empty(pattern) else {pattern.var}
     below = [_always_bound(child) for child in s.children(pattern)]
     if isinstance(pattern, s.Or):
         return set.intersection(*below)
-    return set().union(*below) if isinstance(pattern, s.Seq | s.And) else set()
+    return set().union(*below) if isinstance(pattern, s.Seq | s.And | s.PolicyStep) else set()
 
 
 def _report(mode: str | None, query: s.QuerySyntax) -> s.Report:
