@@ -150,6 +150,11 @@ class Conjunct:
     variables: frozenset[str]  # all that must be bound: those that it names, unless by COUNT(v) alone
     memo: dict[tuple, bool] = field(default_factory=dict)
 
+    @property
+    def named(self) -> frozenset[str]:
+        """All variables, and labels of groups, that it names."""
+        return frozenset(var for var, _, _ in self.references)
+
     def holds(self, bound: Bound, *, of_coming: bool) -> bool:
         """Test all combinations; of one with an event that is yet to come the answer is `of_coming`."""
         return all(of_coming if TO_COME in events else self._true(events) for events in self._combinations(bound))

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from trellis.language import syntax as s
+from trellis.language.groups import RepeatedGroup
 from trellis.language.schema import BOOLEAN, Schema, Type
 
 
@@ -132,6 +133,7 @@ class Variable:
     """A variable of the pattern; `absent` where NOT declares it.
 
     `until` is the variable whose UNTIL asks for such events: then it is absent, too, and nobody can write its name.
+    `groups` are the numbers of the repeated groups around it, outermost first.
     """
 
     name: str
@@ -139,6 +141,12 @@ class Variable:
     kleene: bool = False
     absent: bool = False
     until: str | None = None
+    groups: tuple[int, ...] = ()
+
+    @property
+    def several(self) -> bool:
+        """Whether a trend may bind several events to it: it is a Kleene variable, or bound anew in each iteration."""
+        return self.kleene or bool(self.groups)
 
 
 def until_name(variable: str) -> str:
@@ -252,6 +260,7 @@ class BoundQuery:
     limit_per: tuple[Output, ...] = ()
     per_event: s.PerEvent | None = None
     after_match: s.AfterMatch | None = None
+    groups: tuple[RepeatedGroup, ...] = ()
 
     @property
     def arranged(self) -> bool:
@@ -266,7 +275,7 @@ class BoundQuery:
     @property
     def fixed(self) -> bool:
         """Whether the pattern is a sequence of fixed length: no Kleene operator."""
-        return not any(v.kleene for v in self.variables)
+        return not any(v.several for v in self.variables)
 
     def variable(self, name: str) -> Variable:
         """Return a variable by its name."""

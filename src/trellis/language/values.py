@@ -47,10 +47,16 @@ class Scope:
     trends: bool = False  # whether values are of whole trends: HAVING
     values: dict[tuple[int, Type | None], tuple[s.Node, Value]] = field(default_factory=dict)
     leaf: Callable[[s.Expression], Column | None] | None = None  # gives values of whole trends, where these stand
+    labels: frozenset[str] = frozenset()  # of repeated groups
 
     def of_trends(self) -> Scope:
         """Return the scope of HAVING, whose values are of whole trends."""
-        return replace(self, trends=True, values={})
+        return replace(self.of_iterations(), trends=True)
+
+    def of_iterations(self) -> Scope:
+        """Return the scope of clauses that speak of all iterations together: what a group binds is several events."""
+        several = {name: replace(v, kleene=v.several and not v.absent) for name, v in self.variables.items()}
+        return replace(self, variables=several, values={})
 
     @property
     def time(self) -> str:
@@ -76,6 +82,9 @@ class Scope:
         """Return a declared variable, or fail."""
         if name in self.variables:
             return self.variables[name]
+        if name in self.labels:
+            hint = f"Name a variable of the group; COUNT({name}) is the number of iterations."
+            self.fail(f"`{name}` is the label of a group, not a variable", self.part(node, name), hint)
         if name in self.parameters:
             hint = "Parameters stand in WHERE and WITHIN."
             self.fail(f"`{name}` is a parameter, not a variable", self.part(node, name), hint)
@@ -351,6 +360,8 @@ def so_far(e: s.Prefix, scope: Scope) -> Column:
 
 def _of_whole(function: str, argument: s.Attribute | s.VariableReference, e: s.Node, scope: Scope) -> Value:
     """Return an aggregate over all events of a variable; of a variable that takes one, the value itself."""
+    if isinstance(argument, s.VariableReference) and argument.var in scope.labels:
+        return Column(argument.var, scope.time, s.Which.WHOLE, None, INTEGER, "COUNT")
     variable = scope.variable(argument.var, argument)
     if variable.absent:
         scope.fail(f"`{argument.var}` is declared by NOT and bound to no event", argument)

@@ -26,10 +26,12 @@ from trellis.language.bound import (
     columns_of,
     references_of,
 )
+from trellis.language.groups import without_groups
 from trellis.language.syntax import Which
-from trellis.plan.automaton import Automaton
+from trellis.plan.automaton import Automaton, build_automaton
 from trellis.plan.cuts import FLIPPED
 from trellis.plan.relation import terms
+from trellis.plan.views import View, Views, named
 
 ADJACENT = (Which.EARLIER, Which.LATER)
 SO_FAR = (Which.BEFORE, Which.UPTO)
@@ -88,7 +90,7 @@ class Guarding:
     number
         Its number among all terms.
     condition
-        The whole condition, which is asked only where all its variables have events.
+        The whole condition, which is asked only where all its variables have events; they are named by their views.
     value, references
         The term, and the events that it names.
     absent
@@ -99,6 +101,8 @@ class Guarding:
         Whether all values of a variable are remembered even where the extreme one would do.
     result
         Whether it is a condition of HAVING, which is asked of whole matches that are reported, and of nothing else.
+    views
+        The views of the variables, and of groups whose iterations are counted, that the condition names.
     """
 
     number: int
@@ -109,6 +113,7 @@ class Guarding:
     singles: frozenset[str]
     sets: bool = False
     result: bool = False
+    views: tuple[View, ...] = ()
 
     @cached_property
     def variables(self) -> frozenset[str]:
@@ -116,7 +121,7 @@ class Guarding:
         if self.result:
             return frozenset()
         named = {c.var for c in columns_of(self.condition.value) if not (c.function == "COUNT" and c.which in LATE)}
-        return frozenset(named) - {self.absent}
+        return frozenset(named | {view.name for view in self.views if view.presence}) - {self.absent}
 
     @cached_property
     def late(self) -> bool:
@@ -201,16 +206,18 @@ def guardings_of(bound: BoundQuery) -> tuple[Guarding, ...]:
     """Return the terms of all conditions that are asked of more than single events."""
     absent = {v.name for v in bound.variables if v.absent}
     singles = frozenset(v.name for v in bound.variables if not v.kleene)
-    found: list[Guarding] = []
+    of, found = Views(bound), list[Guarding]()
     for condition in bound.conditions:
         if condition.kind is ConditionKind.CONSTANT:
             continue
         negated = next(iter(absent.intersection(condition.variables)), None)
+        condition, views = of.of_condition(condition)
         for value in _terms(condition):
-            found.append(Guarding(len(found), condition, value, references_of(value), negated, singles))
+            found.append(Guarding(len(found), condition, value, references_of(value), negated, singles, views=views))
     for condition in bound.filters:
+        condition, views = of.of_result(condition)
         for value in terms(condition.value):
-            one = Guarding(len(found), condition, value, references_of(value), None, singles, result=True)
+            one = Guarding(len(found), condition, value, references_of(value), None, singles, result=True, views=views)
             found.append(one)
     return tuple(found)
 
@@ -234,7 +241,8 @@ def _compared_with(value: Value, reference: Reference) -> Iterator[int | None]:
 
 def check_so_far(bound: BoundQuery, automaton: Automaton) -> None:
     """Refuse conditions on events so far that would have to be asked again when later variables take events."""
-    behind = variables_behind(automaton)
+    once = build_automaton(without_groups(bound.pattern)) if bound.groups else automaton
+    behind = variables_behind(once)
     for one in guardings_of(bound):
         for var in one.so_far:
             others = [name for name in one.condition.variables if name != var]
@@ -279,7 +287,9 @@ def _terms(condition: Condition) -> Iterator[Value]:
 
 def register_text(register: Register, singles: frozenset[str]) -> str:
     """Say what a register holds; `singles` are the variables that take one event."""
-    var = register.variable
+    var = named(register.variable) + (
+        " of all iterations" if register.variable not in ("", named(register.variable)) else ""
+    )
     match register.kind:
         case RegisterKind.FIRST:
             return var if var in singles else f"the first {var}"

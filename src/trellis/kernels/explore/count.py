@@ -25,6 +25,7 @@ from trellis.kernels.explore.matches import (
     TIES,
     TROUBLE,
     VARIABLE,
+    begin_iteration,
     is_complete,
     is_result,
     step,
@@ -173,7 +174,8 @@ def _resolve(tables, programs, classes, one, variable, row, due, number):
             kind = t.at(tables, t.T_KIND, r)
             if kind == t.OF_UPTO:
                 news = 3  # it depends on the event, too
-            if t.at(tables, t.T_VARIABLE, r) == variable and kind in (t.OF_EACH, t.OF_LATER):
+            takes = t.at(tables, t.L_VIEWS, variable) & (1 << t.at(tables, t.T_VARIABLE, r))
+            if takes and kind in (t.OF_EACH, t.OF_LATER):
                 news += 1
                 continue
             other = row[SLOTS + t.at(tables, t.T_LAST if kind == t.OF_EARLIER else t.T_SLOT, r)]
@@ -209,9 +211,9 @@ def _passes(programs, quick, number, event):
 @njit(cache=True, nogil=True)
 def _is_fixed(tables, scratch, row, variable):
     """Return whether it does not depend on the event that a variable takes whether a class may take it."""
-    if tables[t.NOTS] or (row[VARIABLE] == t.NONE and tables[t.SPAN]):
+    if tables[t.NOTS] or tables[t.GROUPS] or (row[VARIABLE] == t.NONE and tables[t.SPAN]):
         return False
-    bit = 1 << variable
+    bit = t.at(tables, t.L_VIEWS, variable)
     for term in range(tables[t.TERMS]):
         own = t.at(tables, t.T_VARIABLES, term)
         if not scratch.decided[term] and own & bit and not own & ~(row[BOUND] | bit):
@@ -234,7 +236,7 @@ def _pool(tables, lists, classes, one, variable, row):
 
     They differ in the last event of the variable, which the next one overwrites, and no term asks for it then.
     """
-    if tables[t.NOTS] or not classes.rows[one, BOUND] & (1 << variable):
+    if tables[t.NOTS] or tables[t.GROUPS] or not classes.rows[one, BOUND] & (1 << variable):
         return 0
     for i in range(row.shape[0]):
         row[i] = classes.rows[one, i]
@@ -320,6 +322,12 @@ def _take(tables, columns, programs, lists, scratch, classes, one, row, fresh, d
             return 0 if fits else NO_LIMBS
     for i in range(row.shape[0]):
         row[i] = classes.rows[one, i]
+    if t.at(tables, t.L_GROUPS, variable):
+        answer = begin_iteration(tables, columns, programs, lists, scratch, row, variable)
+        if answer <= FAILS:
+            return answer
+        for i in range(row.shape[0]):
+            row[i] = scratch.begun[i]
     _, open_ = open_of(tables, columns, programs, lists, scratch, row)
     asks = asked_terms(tables, scratch, row, variable, due)
     answer = HOLDS

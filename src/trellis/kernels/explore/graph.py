@@ -16,14 +16,17 @@ from trellis.kernels.explore.matches import (
     EVENT,
     FAILS,
     HOLDS,
+    OPENS,
     SLOTS,
     TIES,
     TROUBLE,
     VARIABLE,
+    begin_iteration,
     holds,
     is_complete,
     is_decided,
     is_result,
+    open_views,
     step,
 )
 from trellis.kernels.expression.program import MISFIT, TRUE
@@ -140,10 +143,11 @@ def _vertex(tables, columns, programs, lists, scratch, graph, row, lo, hi):
 @njit(cache=True, nogil=True)
 def asked_terms(tables, scratch, row, variable, due):
     """Write the terms that an event must meet to be taken by a variable; return how many."""
-    bound, bit, size = row[BOUND], 1 << variable, np.int64(0)
+    bound, views, size = row[BOUND], t.at(tables, t.L_VIEWS, variable), np.int64(0)
     for term in range(tables[t.TERMS]):
         own = t.at(tables, t.T_VARIABLES, term)
-        if t.at(tables, t.T_ABSENT, term) >= 0 or not own & bit or (own & ~bit) & ~bound or not scratch.decided[term]:
+        bit = own & views
+        if t.at(tables, t.T_ABSENT, term) >= 0 or not bit or (own & ~bit) & ~bound or not scratch.decided[term]:
             continue
         if bound & bit:
             if not t.at(tables, t.T_MOVING, term) & bit:
@@ -196,14 +200,27 @@ def meets(tables, columns, programs, lists, scratch, row, variable, event, due, 
 @njit(cache=True, nogil=True)
 def open_of(tables, columns, programs, lists, scratch, row):
     """Return the variables that may come next and those that may take events, and note which terms are decided."""
-    coming = open_ = np.int64(0)
+    coming, open_ = np.int64(0), open_views(tables, lists, row)
     begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
     for b in range(begin, lists.ends[row[BRANCHES]], 2):
         coming |= t.at(tables, t.A_NEXT, lists.values[b])
-        open_ |= t.at(tables, t.A_OPEN, lists.values[b])
     for term in range(tables[t.TERMS]):
         scratch.decided[term] = is_decided(tables, term, open_, row[BOUND], row)
     return coming, open_
+
+
+@njit(cache=True, nogil=True)
+def joined_by(tables, columns, programs, lists, scratch, row, variable):
+    """Return `HOLDS`, `FAILS` or `TROUBLE`, and the match that an event of a letter joins; note its decided terms.
+
+    It is the match itself, or, where the letter begins an iteration, what of it counts then.
+    """
+    if not t.at(tables, t.L_GROUPS, variable):
+        return HOLDS, row
+    status = begin_iteration(tables, columns, programs, lists, scratch, row, variable)
+    if status == HOLDS:
+        open_of(tables, columns, programs, lists, scratch, scratch.begun)
+    return status, scratch.begun
 
 
 @njit(cache=True, nogil=True)
@@ -219,14 +236,17 @@ def _first(tables, columns, programs, lists, scratch, row, open_, variables, ste
     for variable in range(tables[t.VARIABLES]):
         if begin >= best or not variables & (1 << variable):
             continue
-        number = asked_terms(tables, scratch, row, variable, due)
-        lowest, highest = candidates(tables, columns, row, variable, due, number, begin, best)
-        for i in range(lowest, highest):
+        status, own = joined_by(tables, columns, programs, lists, scratch, row, variable)
+        if status == TROUBLE:
+            return TROUBLE - 1
+        number = asked_terms(tables, scratch, own, variable, due)
+        lowest, highest = candidates(tables, columns, own, variable, due, number, begin, best)
+        for i in range(lowest, highest if status == HOLDS else lowest):
             event = tables[i]
-            answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
+            answer = meets(tables, columns, programs, lists, scratch, own, variable, event, due, number)
             if answer == HOLDS:
                 answer = step(
-                    tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi,
+                    tables, columns, programs, lists, scratch, own, open_, variable, event, lo, hi,
                     1 << step_number, 0, fresh[variable],
                 )  # fmt: skip
             if answer < 0:
@@ -234,6 +254,8 @@ def _first(tables, columns, programs, lists, scratch, row, open_, variables, ste
             if answer == HOLDS:
                 best = event
                 break
+        if t.at(tables, t.L_GROUPS, variable):
+            open_of(tables, columns, programs, lists, scratch, row)
     return best if best < end else -1
 
 
@@ -248,16 +270,20 @@ def _barred(tables, columns, programs, lists, scratch, row, open_, coming, due, 
         if columns[t.SAME_ROW, firsts[variable]] < columns[t.SAME_ROW, event] or firsts[variable] == event:
             barred |= bit
         elif firsts[variable] < event:  # at the same time as the first: it may be taken, too
-            number = asked_terms(tables, scratch, row, variable, due)
             upto = tables[t.E_UPTO] + variable
             if columns[upto, event] == columns[upto, event + 1]:
                 continue
-            answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
+            answer, own = joined_by(tables, columns, programs, lists, scratch, row, variable)
+            if answer == HOLDS:
+                number = asked_terms(tables, scratch, own, variable, due)
+                answer = meets(tables, columns, programs, lists, scratch, own, variable, event, due, number)
             if answer == HOLDS:
                 answer = step(
-                    tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, t.EVERY_STEP, 0,
+                    tables, columns, programs, lists, scratch, own, open_, variable, event, lo, hi, t.EVERY_STEP, 0,
                     fresh[variable],
                 )  # fmt: skip
+            if t.at(tables, t.L_GROUPS, variable):
+                open_of(tables, columns, programs, lists, scratch, row)
             if answer < 0:
                 return answer
             if answer == HOLDS:
@@ -303,13 +329,19 @@ def _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, due, f
     for variable in range(variables):
         if not coming & (1 << variable):
             continue
-        number = asked_terms(tables, scratch, row, variable, due)
+        status, own = joined_by(tables, columns, programs, lists, scratch, row, variable)
+        if status == TROUBLE:
+            return TROUBLE
+        if status == FAILS:
+            open_of(tables, columns, programs, lists, scratch, row)
+            continue
+        number = asked_terms(tables, scratch, own, variable, due)
         lowest, highest = np.int64(0), np.int64(tables[t.STEPS])
         anywhere = False
         for k in range(tables[t.STEPS]):
             anywhere |= free & (1 << k) != 0 and t.at(tables, t.A_STEP_VARIABLES, k) & (1 << variable) != 0
         if anywhere:
-            lowest, highest = candidates(tables, columns, row, variable, due, number, begin, end)
+            lowest, highest = candidates(tables, columns, own, variable, due, number, begin, end)
         for i in range(lowest, highest):
             event = tables[i] if anywhere else nexts[i]
             allowed, known = free, False
@@ -329,17 +361,20 @@ def _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, due, f
                 )
                 if barred < 0:
                     return barred
-                number = asked_terms(tables, scratch, row, variable, due)
-            answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
+                _, own = joined_by(tables, columns, programs, lists, scratch, row, variable)
+                number = asked_terms(tables, scratch, own, variable, due)
+            answer = meets(tables, columns, programs, lists, scratch, own, variable, event, due, number)
             if answer == HOLDS:
                 answer = step(
-                    tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, allowed, barred,
+                    tables, columns, programs, lists, scratch, own, open_, variable, event, lo, hi, allowed, barred,
                     fresh[variable],
                 )  # fmt: skip
             if answer == HOLDS:
                 answer = _connect(tables, columns, programs, lists, scratch, graph, vertex, fresh[variable], lo, hi)
             if answer < 0:
                 return answer
+        if t.at(tables, t.L_GROUPS, variable):
+            open_of(tables, columns, programs, lists, scratch, row)
     return 0
 
 
@@ -365,7 +400,7 @@ def begin_row(lists, scratch, row, hi):
     """Write the match that has no event yet."""
     for i in range(row.shape[0]):
         row[i] = t.NONE
-    row[BOUND], row[TIES], row[END] = 0, 0, hi
+    row[BOUND], row[TIES], row[END], row[OPENS] = 0, 0, hi, 0
     scratch.branches[0], scratch.branches[1] = 0, 0
     row[BRANCHES] = keep(lists, scratch.branches, 2)
 
