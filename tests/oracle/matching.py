@@ -14,7 +14,7 @@ from typing import Any
 from trellis.language import syntax
 from trellis.language.syntax import Select
 
-from .conditions import Conjunct
+from .conditions import Bound, Conjunct
 from .events import Event
 from .readings import (
     EDGE,
@@ -32,7 +32,7 @@ from .readings import (
     readings,
 )
 from .steps import Left, Ways, left_by, steps_of
-from .structure import absents, fits, variables
+from .structure import absents, fits, is_optional, variables
 
 
 def exact(number: Any) -> Any:
@@ -79,6 +79,7 @@ class Matcher:
         self.names = variables(pattern)
         negated = {single.var for single in absents(pattern)}
         self.positive = [c for c in conjuncts if not c.variables & negated]
+        self.innermost = dict(_innermost(pattern, None))
         self.of_absent = {var: [c for c in conjuncts if var in c.variables] for var in negated}
 
     def trends(self) -> list[tuple[Pairs, Cut]]:
@@ -156,9 +157,14 @@ class Matcher:
         """Tell whether every condition holds; those that name a variable which the reading lacks are not applied."""
         for conjunct in self.positive:
             for bound in bindings(reading, conjunct.named):
-                if conjunct.variables <= bound.keys() and not conjunct.holds(bound, of_coming=True):
+                if self._is_asked(conjunct, bound) and not conjunct.holds(bound, of_coming=True):
                     return False
         return not any(self._met_until(leaf, reading, within) for leaf, _, within in leaves_within(reading))
+
+    def _is_asked(self, conjunct: Conjunct, bound: Bound) -> bool:
+        """Tell whether all variables are bound, and there is an iteration of the group around each of the others."""
+        inside = {self.innermost[name] for name in conjunct.named if name in self.innermost}
+        return conjunct.variables <= bound.keys() and inside - {None} <= bound.keys()
 
     def _met_until(self, leaf: Taken, reading: Reading, within: Within) -> bool:
         """Tell whether an event of a variable's type, from its first event to its last, meets its UNTIL."""
@@ -166,7 +172,7 @@ class Matcher:
         condition = self.untils.get(leaf.var)
         if condition is None or not taken:
             return False
-        ways = [bound for bound in bindings(reading, condition.named, within) if condition.variables <= bound.keys()]
+        ways = [bound for bound in bindings(reading, condition.named, within) if self._is_asked(condition, bound)]
         return any(
             taken[0].order <= event.order <= taken[-1].order
             and fits(event, leaf.node.type)
@@ -200,3 +206,16 @@ class Matcher:
                 if conjunct.variables <= full.keys() and not conjunct.holds(full, of_coming=False):
                     return False
         return True
+
+
+def _innermost(pattern: syntax.Node, group: int | None) -> Iterator[tuple[str, int | None]]:
+    """Yield each variable, and each label, with the identity of the innermost repeated group around it."""
+    if isinstance(pattern, syntax.Single | syntax.Kleene):
+        yield pattern.var, group
+    if isinstance(pattern, syntax.Group) and not is_optional(pattern):
+        if pattern.label is not None:
+            yield pattern.label, group
+        group = id(pattern)
+    if not isinstance(pattern, syntax.Absent | syntax.Condition):
+        for child in syntax.children(pattern):
+            yield from _innermost(child, group)

@@ -226,11 +226,12 @@ def leaves_within(
                 yield from leaves_within(part, (*path, number), (*within, part))
 
 
-def bindings(reading: Reading, names: frozenset[str], within: Within = ()) -> Iterator[dict[str, tuple[Event, ...]]]:
+def bindings(reading: Reading, names: frozenset[str], within: Within = ()) -> Iterator[dict[Any, tuple[Event, ...]]]:
     """Yield what the variables of a condition are bound to: in one iteration of each group that has any of them.
 
     All of them are in the same iteration of the groups that they share. Those in the iterations `within` are meant
-    where a group has one of these. The label of a group is bound to the first event of each of its iterations.
+    where a group has one of these. The label of a group is bound to the first event of each of its iterations; the
+    group itself, by its identity, tells that there is an iteration.
     """
     match reading:
         case Taken(_, events):
@@ -242,7 +243,7 @@ def bindings(reading: Reading, names: frozenset[str], within: Within = ()) -> It
             for each in itertools.product(*ways):
                 yield {name: events for one in each for name, events in one.items()}
         case Awaited(node):
-            yield {name: (TO_COME,) for name in variables(node) if name in names}
+            yield {name: (TO_COME,) for name in (*variables(node), *labels(node.pattern)) if name in names}
         case Repeated(node, parts):
             firsts = tuple(_earliest((part,), TO_COME) for part in parts)
             own = {node.label: firsts} if node.label in names and firsts else {}
@@ -252,7 +253,7 @@ def bindings(reading: Reading, names: frozenset[str], within: Within = ()) -> It
             meant = [part for part in parts if part in within] or parts
             for part in meant:
                 for one in bindings(part, names, within):
-                    yield {**one, **own}
+                    yield {**one, **own, id(node): ()}
 
 
 def gaps(reading: Reading, after: Event = EDGE, before: Event = EDGE, within: Within = ()) -> Iterator[Gap]:
