@@ -41,6 +41,8 @@ def grouped(draw: Any, pattern: s.Pattern, names: Iterator[str], depth: int = 3,
         if not alike and not _shares(pattern):
             parts = tuple(draw(grouped(part, names, depth - 1, deeper)) for part in parts)
         made = s.Seq(parts) if isinstance(pattern, s.Seq) else type(pattern)(parts)
+    if isinstance(made, s.Single) and made.type is None:
+        return made
     absent = any(isinstance(node, s.And) and _has_not(node) for node in s.walk(made))
     if isinstance(made, s.Absent) or absent or (inside and _has_not(made)) or not depth or draw(st.integers(0, 2)):
         return made

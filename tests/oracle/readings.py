@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trellis.language import syntax
-from trellis.language.syntax import may_be_empty
+from trellis.language.syntax import Which, may_be_empty
 
 from .conditions import TO_COME
 from .events import Event, OracleError
@@ -247,13 +247,38 @@ def bindings(reading: Reading, names: frozenset[str], within: Within = ()) -> It
         case Repeated(node, parts):
             firsts = tuple(_earliest((part,), TO_COME) for part in parts)
             own = {node.label: firsts} if node.label in names and firsts else {}
-            if not names & {*variables(node), *labels(node.pattern)}:
-                yield own
+            own |= {name: _in(parts, name) for name in _others(node, names) if name[2] is not Which.EARLIER}
+            before = [name for name in _others(node, names) if name[2] is Which.EARLIER]
+            plain = {name for name in names if isinstance(name, str)}
+            inside = {name for name in names if not isinstance(name, str) and name[0] in variables(node)}
+            if not plain & {*variables(node), *labels(node.pattern)} and not before and not inside - {*own}:
+                yield {name: events for name, events in own.items() if events}
                 return
-            meant = [part for part in parts if part in within] or parts
-            for part in meant:
+            for place, part in enumerate(parts):
+                if any(other in within for other in parts) and part not in within:
+                    continue
+                there = own | {name: _events_of(parts[place - 1], name[0]) if place else () for name in before}
                 for one in bindings(part, names, within):
-                    yield {**one, **own, id(node): ()}
+                    bound = {**one, **there, id(node): ()}
+                    yield {name: events for name, events in bound.items() if events or isinstance(name, int)}
+
+
+def _others(group: syntax.Group, names: frozenset[Any]) -> list[Any]:
+    """Give the variables of other iterations of a group."""
+    return [name for name in names if not isinstance(name, str) and name[1] == group.label]
+
+
+def _in(parts: tuple[Reading, ...], name: Any) -> tuple[Event, ...]:
+    """Give the events of a variable in the first, the last or another iteration; none where there is no such."""
+    var, _, which, nth = name
+    if which is Which.LAST:
+        return _events_of(parts[-1], var) if parts else ()
+    place = (nth or 1) - 1
+    return _events_of(parts[place], var) if place < len(parts) else ()
+
+
+def _events_of(reading: Reading, var: str) -> tuple[Event, ...]:
+    return tuple(event for leaf in reading.leaves() if leaf.var == var for event in leaf.events)
 
 
 def gaps(reading: Reading, after: Event = EDGE, before: Event = EDGE, within: Within = ()) -> Iterator[Gap]:

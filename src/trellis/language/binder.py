@@ -64,7 +64,7 @@ def bind(
     """
     variables = _variables(query.pattern, text)
     groups = repeated_groups(query.pattern)
-    labels = frozenset(group.label for group in groups if group.label is not None)
+    labels = {group.label: number for number, group in enumerate(groups) if group.label is not None}
     scope = Scope(text, {v.name: v for v in variables}, schema, read_parameters(params), labels=labels)
     _check_types(query.pattern, scope)
     partition = _partition(query, scope)

@@ -17,6 +17,14 @@ from trellis.language.groups import RepeatedGroup
 from trellis.language.schema import BOOLEAN, Schema, Type
 
 
+class AtIteration(NamedTuple):
+    """Which iteration of a group a value is of: `g[i-1]` is EARLIER; FIRST, LAST, or the NTH."""
+
+    group: int
+    which: s.Which
+    nth: int | None = None
+
+
 class Reference(NamedTuple):
     """An event of a variable that a value reads; with a function, a number or set of its events' values of `name`.
 
@@ -36,7 +44,8 @@ class Column:
     """An attribute of an event bound to `var`.
 
     With a `function` it is an aggregate over the events that `which` tells: COUNT, SUM, FSUM, AVG, FAVG (of doubles,
-    rounded once), MIN or MAX; LIST, the set of their values; or LENGTH, the number of all events.
+    rounded once), MIN or MAX; LIST, the set of their values; or LENGTH, the number of all events. `at` tells the
+    iteration, where it is not the one that goes on.
     """
 
     var: str
@@ -45,6 +54,7 @@ class Column:
     nth: int | None
     type: Type
     function: str = ""
+    at: AtIteration | None = None
 
     @property
     def references(self) -> tuple[Reference, ...]:

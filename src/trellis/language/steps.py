@@ -22,7 +22,7 @@ def condition_of(condition: s.Condition, scope: Scope) -> Condition:
 
 
 def _kind(columns: list[Column], variables: tuple[str, ...]) -> ConditionKind:
-    if any(c.function for c in columns):
+    if any(c.function or c.at is not None for c in columns):
         return ConditionKind.REST
     neighbours = [c.which in (s.Which.EARLIER, s.Which.LATER) for c in columns]
     if len(variables) <= 1 and all(c.which is s.Which.EACH for c in columns):

@@ -31,11 +31,12 @@ from trellis.language.syntax import Which
 from trellis.plan.automaton import Automaton, build_automaton
 from trellis.plan.cuts import FLIPPED
 from trellis.plan.relation import terms
-from trellis.plan.views import View, Views, named
+from trellis.plan.views import View, Viewed, Views, view_text
 
 ADJACENT = (Which.EARLIER, Which.LATER)
 SO_FAR = (Which.BEFORE, Which.UPTO)
 LATE = (Which.LAST, Which.NTH, Which.WHOLE)
+ENOUGH = 1 << 20  # iterations that are counted where the number of one is asked for
 ORDINAL = {1: "first", 2: "second", 3: "third"}
 
 
@@ -101,8 +102,9 @@ class Guarding:
         Whether all values of a variable are remembered even where the extreme one would do.
     result
         Whether it is a condition of HAVING, which is asked of whole matches that are reported, and of nothing else.
-    views
-        The views of the variables, and of groups whose iterations are counted, that the condition names.
+    views, awaited
+        The views of the variables, and of groups whose iterations are counted, that the condition names; and those that
+        must be complete before it is asked.
     """
 
     number: int
@@ -114,6 +116,7 @@ class Guarding:
     sets: bool = False
     result: bool = False
     views: tuple[View, ...] = ()
+    awaited: tuple[View, ...] = ()
 
     @cached_property
     def variables(self) -> frozenset[str]:
@@ -126,7 +129,8 @@ class Guarding:
     @cached_property
     def late(self) -> bool:
         """Whether the condition names an event that is only known later."""
-        return not self.result and any(column.which in LATE for column in columns_of(self.condition.value))
+        late = any(column.which in LATE for column in columns_of(self.condition.value))
+        return not self.result and (late or bool(self.awaited))
 
     @cached_property
     def paired(self) -> frozenset[str]:
@@ -207,19 +211,33 @@ def guardings_of(bound: BoundQuery) -> tuple[Guarding, ...]:
     absent = {v.name for v in bound.variables if v.absent}
     singles = frozenset(v.name for v in bound.variables if not v.kleene)
     of, found = Views(bound), list[Guarding]()
+
+    def add(viewed: Viewed, value: Value, negated: str | None, result: bool) -> None:
+        condition, views, awaited = viewed
+        waited_for = (Reference(view.name, Which.WHOLE, None, "COUNT") for view in awaited)
+        one_event = singles | {v.name for v in views if v.variable in singles and v.group >= 0 and not _gathers(v)}
+        references = (*references_of(value), *waited_for)
+        found.append(
+            Guarding(len(found), condition, value, references, negated, one_event, False, result, views, awaited)
+        )
+
     for condition in bound.conditions:
         if condition.kind is ConditionKind.CONSTANT:
             continue
         negated = next(iter(absent.intersection(condition.variables)), None)
-        condition, views = of.of_condition(condition)
-        for value in _terms(condition):
-            found.append(Guarding(len(found), condition, value, references_of(value), negated, singles, views=views))
+        viewed = of.of_condition(condition)
+        for value in (viewed.condition.value,) if viewed.awaited else _terms(viewed.condition):
+            add(viewed, value, negated, False)
     for condition in bound.filters:
-        condition, views = of.of_result(condition)
-        for value in terms(condition.value):
-            one = Guarding(len(found), condition, value, references_of(value), None, singles, result=True, views=views)
-            found.append(one)
+        viewed = of.of_result(condition)
+        for value in terms(viewed.condition.value):
+            add(viewed, value, None, True)
     return tuple(found)
+
+
+def _gathers(view: View) -> bool:
+    """Return whether a view of another iteration has the events of several iterations of a group inside of it."""
+    return view.group != view.path[-1]
 
 
 def _compared_with(value: Value, reference: Reference) -> Iterator[int | None]:
@@ -287,12 +305,10 @@ def _terms(condition: Condition) -> Iterator[Value]:
 
 def register_text(register: Register, singles: frozenset[str]) -> str:
     """Say what a register holds; `singles` are the variables that take one event."""
-    var = named(register.variable) + (
-        " of all iterations" if register.variable not in ("", named(register.variable)) else ""
-    )
+    var = view_text(register.variable)
     match register.kind:
         case RegisterKind.FIRST:
-            return var if var in singles else f"the first {var}"
+            return var if register.variable in singles else f"the first {var}"
         case RegisterKind.LAST:
             return f"the last {var}"
         case RegisterKind.NTH:

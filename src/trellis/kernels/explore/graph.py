@@ -28,6 +28,7 @@ from trellis.kernels.explore.matches import (
     is_result,
     open_views,
     step,
+    taken_by,
 )
 from trellis.kernels.expression.program import MISFIT, TRUE
 from trellis.kernels.jit import njit
@@ -143,7 +144,7 @@ def _vertex(tables, columns, programs, lists, scratch, graph, row, lo, hi):
 @njit(cache=True, nogil=True)
 def asked_terms(tables, scratch, row, variable, due):
     """Write the terms that an event must meet to be taken by a variable; return how many."""
-    bound, views, size = row[BOUND], t.at(tables, t.L_VIEWS, variable), np.int64(0)
+    bound, views, size = row[BOUND], taken_by(tables, row, variable), np.int64(0)
     for term in range(tables[t.TERMS]):
         own = t.at(tables, t.T_VARIABLES, term)
         bit = own & views

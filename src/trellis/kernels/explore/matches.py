@@ -89,9 +89,22 @@ def is_decided(tables, term, open_, bound, row):
 
 
 @njit(cache=True, nogil=True)
+def taken_by(tables, row, variable):
+    """Return the views of a match that take the event of a letter, as bits."""
+    if variable < 0:
+        return np.int64(0)
+    views = t.at(tables, t.L_VIEWS, variable)
+    for k in range(t.at(tables, t.L_ONLY_BEGINS, variable), t.at(tables, t.L_ONLY_BEGINS, variable + 1)):
+        iteration = max(row[SLOTS + t.at(tables, t.L_ONLY_SLOT, k)], 0) + t.at(tables, t.L_ONLY_BEGUN, k)
+        if iteration != t.at(tables, t.L_ONLY_NUMBER, k):
+            views &= ~(1 << t.at(tables, t.L_ONLY_VIEW, k))
+    return views
+
+
+@njit(cache=True, nogil=True)
 def _fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
     """Write the events that a term names; `event` is taken by `newest`, or looked at by a NOT; False for none."""
-    takes = t.at(tables, t.L_VIEWS, newest) if newest >= 0 else np.int64(0)
+    takes = taken_by(tables, row, newest)
     for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
         kind, bit = t.at(tables, t.T_KIND, r), 1 << t.at(tables, t.T_VARIABLE, r)
         is_new = not row[BOUND] & bit
@@ -123,7 +136,7 @@ def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
         return MISFIT
     begin, end = t.at(tables, t.T_LOOP_BEGINS, term), t.at(tables, t.T_LOOP_BEGINS, term + 1)
     at, counters = t.at(tables, t.T_BEGINS, term), scratch.counters
-    takes = t.at(tables, t.L_VIEWS, newest) if newest >= 0 else np.int64(0)
+    takes = taken_by(tables, row, newest)
     loops = 0
     for k in range(begin, end):
         if takes & (1 << t.at(tables, t.T_LOOP_VARIABLE, k)):
@@ -262,17 +275,20 @@ def _low(tables, columns, guard, row):
 
 
 @njit(cache=True, nogil=True)
-def _remember(tables, columns, programs, lists, scratch, row, variable, event, bound):
+def _remember(tables, columns, programs, lists, scratch, row, variable, event, bound, taken):
     """Change the registers of a letter that takes an event; return `HOLDS`, or what went wrong.
 
-    `bound` are the views that have events before.
+    `bound` are the views that have events before, `taken` those that take it.
     """
     size, time_slot = tables[t.EVENTS], t.at(tables, t.R_TIME_SLOT, t.at(tables, t.L_BASE, variable))
     if time_slot >= 0:
         row[SLOTS + time_slot] = columns[t.SAME_ROW, event]
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind, at = t.at(tables, t.R_KIND, r), SLOTS + t.at(tables, t.R_SLOT, r)
-        is_bound = bound & (1 << t.at(tables, t.R_VIEW, r)) != 0
+        view = 1 << t.at(tables, t.R_VIEW, r)
+        is_bound = bound & view != 0
+        if not taken & view and kind != t.LENGTH:
+            continue
         own = columns[tables[t.R_ALIKE] + r, event]
         if kind == t.LAST:
             row[at] = own
@@ -353,7 +369,7 @@ def _forget(tables, row, open_, absent, loops):
             elif kind == t.WHILE_OTHERS:
                 needed = of_not or waits or movers & ~bit != 0
             else:
-                needed = True
+                needed = kind != t.WHILE_LOOPS
             if needed:
                 live |= np.uint64(1) << np.uint64(t.at(tables, t.T_NEED_SLOT, n))
     for slot in range(row.shape[0] - SLOTS):
@@ -397,8 +413,13 @@ def begin_iteration(tables, columns, programs, lists, scratch, row, variable):
     for slot in range(row.shape[0] - SLOTS):
         if clears & (1 << slot):
             begun[SLOTS + slot] = t.NONE
+    for k in range(t.at(tables, t.L_COPY_BEGINS, variable), t.at(tables, t.L_COPY_BEGINS, variable + 1)):
+        begun[SLOTS + t.at(tables, t.L_COPY_TO, k)] = row[SLOTS + t.at(tables, t.L_COPY_FROM, k)]
     begun[OPENS] = t.at(tables, t.L_OPENS, variable)
-    begun[BOUND] = row[BOUND] & ~begun[OPENS]
+    begun[BOUND] = row[BOUND] & ~t.at(tables, t.L_EMPTIES, variable)
+    for k in range(t.at(tables, t.L_LINK_BEGINS, variable), t.at(tables, t.L_LINK_BEGINS, variable + 1)):
+        if row[BOUND] & (1 << t.at(tables, t.L_LINK_FROM, k)):
+            begun[BOUND] |= 1 << t.at(tables, t.L_LINK_TO, k)
     return HOLDS
 
 
@@ -413,10 +434,11 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
     for i in range(row.shape[0]):
         after[i] = row[i]
     after[EVENT], after[VARIABLE], after[OPENS] = event, variable, 0
-    after[BOUND] = row[BOUND] | t.at(tables, t.L_VIEWS, variable)
+    taken = taken_by(tables, row, variable)
+    after[BOUND] = row[BOUND] | taken
     if row[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
-    status = _remember(tables, columns, programs, lists, scratch, after, variable, event, row[BOUND])
+    status = _remember(tables, columns, programs, lists, scratch, after, variable, event, row[BOUND], taken)
     if status < 0:
         return status
     size = np.int64(0)
@@ -501,7 +523,7 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
             and is_decided(tables, term, open_, bound, after)
         ):
             variable = after[VARIABLE]
-            own = t.at(tables, t.T_SO_FAR, term) & t.at(tables, t.L_VIEWS, variable)
+            own = t.at(tables, t.T_SO_FAR, term) & taken_by(tables, row, variable)
             if own:  # it is asked of this event and those before
                 if not row[BOUND] & own and t.at(tables, t.T_PAIRED, term) & own:
                     continue

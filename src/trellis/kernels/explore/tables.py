@@ -18,7 +18,7 @@ from numba.extending import register_jitable
     OF_FIRST, OF_LAST, OF_NTH, OF_EACH, OF_EARLIER, OF_LATER, OF_ABSENT, OF_WHOLE, OF_BEFORE, OF_UPTO,
 ) = range(10)  # fmt: skip
 """Kinds of references; from `OF_WHOLE` on to registers as they are: of a whole variable, before an event, up to it."""
-WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN = range(3)  # how long a term needs a register
+WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN, WHILE_LOOPS = range(4)  # how long a term needs a register
 ANY, NEXT, CONTIGUOUS = range(3)  # policies
 FIRST_EVENT = 1  # of an UNTIL: it is asked of the first event of its variable
 EVERY_STEP = -1
@@ -33,13 +33,14 @@ of variables in the proper sense, and of repeated groups. Where no group is repe
     A_BEGINS, A_VARIABLE, A_TARGET, A_AFTER, A_GUARD_BEGINS, A_GUARDS, A_NEXT, A_OPEN, A_TIMED, A_GUARD_TIMED, A_ABSENT,
     A_WAY_BEGINS, A_WAY_GUARD_BEGINS, A_WAY_GUARDS, A_ABSENT_BEGINS, A_ABSENTS, A_GUARD_AFTER, A_GUARD_UNTIL,
     A_STEP, A_LEFT, A_STEPS, A_POLICIES, A_STEP_VARIABLES, A_LOOPS, A_GUARD_GROUPS, A_GUARD_CLOSING,
-    L_BASE, L_VIEWS, L_GROUPS, L_OPENS, L_CLEARS,
+    L_BASE, L_VIEWS, L_GROUPS, L_EMPTIES, L_OPENS, L_CLEARS, L_COPY_BEGINS, L_COPY_TO, L_COPY_FROM, L_LINK_BEGINS,
+    L_LINK_TO, L_LINK_FROM, L_ONLY_BEGINS, L_ONLY_VIEW, L_ONLY_SLOT, L_ONLY_NUMBER, L_ONLY_BEGUN,
     T_VARIABLES, T_ABSENT, T_LATE, T_PAIRED, T_MOVING, T_BEGINS, T_VARIABLE, T_KIND, T_SLOT, T_LAST, T_NTH, T_COUNT,
     T_LOOP_BEGINS, T_LOOP_SLOT, T_LOOP_VARIABLE, T_LOOP_PAIRS, T_NEED_BEGINS, T_NEED_SLOT, T_NEED_VARIABLE, T_NEED_KIND,
     T_REGISTER, T_SO_FAR, T_RESULT, T_CLOSES, T_NEED_GROUPS,
     R_VIEW, R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
     E_BEGINS, E_USABLE, E_UPTO, B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
-) = range(11, 84)  # fmt: skip
+) = range(11, 96)  # fmt: skip
 """Lists in the tables, of which the head tells where they begin.
 
 `A_...`, the automaton; variables and guards are numbers, sets of variables are bits. The transitions of state `s` are
@@ -54,7 +55,9 @@ before that which the transition begins. Transitions read letters; `A_AFTER`, `A
 variables; those that are open are views.
 
 `L_...`, letters: the variable, the views that take its event, the groups of which it begins an iteration, and then the
-views and the slots of registers that are emptied. Terms look at views: see `trellis.plan.views`.
+views that are emptied, those that are open then, and the slots of registers that are emptied; slots and views that get
+what others have had. Views that take its event in one iteration only: with each the slot that counts iterations, the
+number of the iteration, and whether the letter begins one. Terms look at views: see `trellis.plan.views`.
 
 `T_...`, the terms of conditions; each is the program of its number. Its variables, the variable of NOT (or -1), whether
 it waits for an event, the variables of whose consecutive events it speaks, those of which each new event is asked
@@ -75,7 +78,7 @@ each term and variable, or -1; the reference that is remembered; the first row o
 the buckets.
 """
 
-HEAD = 84
+HEAD = 96
 SAME_ROW, LATER_ROW, UNTIL_ROW = range(3)
 """Rows of the matrix: the first event of the same time, of a later one, and the first that is too late for an event."""
 ROWS = 3

@@ -70,8 +70,14 @@ class Alphabet:
         return path[len(path) - letter.begins :]
 
     def takes(self, letter: Letter, view: View) -> bool:
-        """Return whether the event of a letter is one of a view."""
+        """Return whether the event of a letter is one of a view, in one iteration at least."""
+        if view.source:
+            return False
         return view.group in self.begun(letter) if view.variable is None else view.variable == letter.variable
+
+    def view(self, name: str) -> View:
+        """Return a view by its name."""
+        return self.views[self.view_numbers[name]]
 
     def takers(self, name: str) -> list[int]:
         """Return the letters whose events are those of a view."""
@@ -91,7 +97,7 @@ class Alphabet:
         return sum(
             1 << i
             for i, view in enumerate(self.views)
-            if view.level <= levels.get(view.group if view.variable is None else view.variable, -1)
+            if not view.source and view.level <= levels.get(view.variable or view.group, -1)
         )
 
     def _around(self, loop: Loop) -> tuple[int, ...]:

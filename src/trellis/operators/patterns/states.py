@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from trellis.plan.automaton import (
     items_of,
 )
 from trellis.plan.plan import Plan
-from trellis.plan.registers import Register
+from trellis.plan.registers import ENOUGH, Register, RegisterKind
+from trellis.plan.views import View, counter
 
 Ints = NDArray[np.int64]
 MOST_STATES = 1 << 14
@@ -140,15 +142,67 @@ def _forbidden(item: Loop | Leaf | Guard) -> tuple[str, ...]:
 
 def letter_tables(alphabet: Alphabet, registers: Mapping[Register, int]) -> dict[int, Ints]:
     """Return what letters take, and what the iterations that they begin empty; `registers` are the slots."""
+    only = [_once(letter, alphabet, registers) for letter in alphabet.letters]
     begun = [{*alphabet.begun(letter)} for letter in alphabet.letters]
     views = alphabet.views
     slots = [(slot, views[alphabet.view_numbers[r.variable]]) for r, slot in registers.items() if r.variable]
+    copies = [_copied(some, slots, registers) for some in begun]
+    links = [_linked(some, alphabet) for some in begun]
+    copy_begins, link_begins, only_begins = (
+        ragged([[0] * len(row) for row in rows])[0] for rows in (copies, links, only)
+    )
     return {
         t.L_BASE: ints(alphabet.variables[letter.variable] for letter in alphabet.letters),
         t.L_VIEWS: ints(
             bits(i for i, view in enumerate(views) if alphabet.takes(letter, view)) for letter in alphabet.letters
         ),
         t.L_GROUPS: ints(map(bits, begun)),
-        t.L_OPENS: ints(bits(i for i, view in enumerate(views) if view.emptied_by & some) for some in begun),
-        t.L_CLEARS: ints(bits(slot for slot, view in slots if view.emptied_by & some) for some in begun),
+        t.L_EMPTIES: ints(bits(i for i, view in enumerate(views) if view.replaced_by & some) for some in begun),
+        t.L_OPENS: ints(
+            bits(i for i, view in enumerate(views) if view.emptied_by & some and not view.source) for some in begun
+        ),
+        t.L_CLEARS: ints(bits(slot for slot, view in slots if view.replaced_by & some) for some in begun),
+        t.L_COPY_BEGINS: copy_begins,
+        t.L_COPY_TO: ints(to for row in copies for to, _ in row),
+        t.L_COPY_FROM: ints(origin for row in copies for _, origin in row),
+        t.L_LINK_BEGINS: link_begins,
+        t.L_LINK_TO: ints(to for row in links for to, _ in row),
+        t.L_LINK_FROM: ints(origin for row in links for _, origin in row),
+        t.L_ONLY_BEGINS: only_begins,
+        t.L_ONLY_VIEW: ints(one[0] for row in only for one in row),
+        t.L_ONLY_SLOT: ints(one[1] for row in only for one in row),
+        t.L_ONLY_NUMBER: ints(one[2] for row in only for one in row),
+        t.L_ONLY_BEGUN: ints(one[3] for row in only for one in row),
     }
+
+
+def _copied(some: set[int], slots: list[tuple[int, View]], registers: Mapping[Register, int]) -> list[tuple[int, int]]:
+    """Return the slots that get, when iterations of some groups begin, what others have had: these, and those."""
+    by_slot = {slot: register for register, slot in registers.items()}
+    return [
+        (slot, registers[replace(by_slot[slot], variable=view.source)])
+        for slot, view in slots
+        if view.source and view.group in some and not view.emptied_by & some
+    ]
+
+
+def _linked(some: set[int], alphabet: Alphabet) -> list[tuple[int, int]]:
+    """Return the views that get, when iterations of some groups begin, the events that others have had."""
+    return [
+        (i, alphabet.view_numbers[view.source])
+        for i, view in enumerate(alphabet.views)
+        if view.source and view.group in some and not view.emptied_by & some
+    ]
+
+
+def _once(letter: Letter, alphabet: Alphabet, registers: Mapping[Register, int]) -> list[tuple[int, int, int, int]]:
+    """Return the views that take a letter's event in one iteration only.
+
+    With each go the slot that counts iterations, the number of the iteration, and whether the letter begins one.
+    """
+    counts = {r.variable: slot for r, slot in registers.items() if r.kind is RegisterKind.TALLY and r.nth == ENOUGH}
+    return [
+        (i, counts[counter(view.group, ()).name], view.only, int(view.group in alphabet.begun(letter)))
+        for i, view in enumerate(alphabet.views)
+        if view.only and view.variable == letter.variable
+    ]

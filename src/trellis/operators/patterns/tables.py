@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,7 +26,8 @@ from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabe
 from trellis.operators.patterns.states import States, bits, ints, letter_tables, mask, ragged
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
-from trellis.plan.registers import LATE, SO_FAR, Guarding, Register, RegisterKind
+from trellis.plan.registers import ENOUGH, LATE, SO_FAR, Guarding, Register, RegisterKind
+from trellis.plan.views import View, counter
 
 Ints = NDArray[np.int64]
 KINDS = {
@@ -182,6 +183,15 @@ class _Registers:
             return (self._counts[register.variable],)
         if register.kind is RegisterKind.PAIRS:
             return (Register(RegisterKind.LAST, register.variable),)
+        return self.of_iterations(register)
+
+    def of_iterations(self, register: Register) -> tuple[Register, ...]:
+        """Return the register that one of the iteration before is copied from, or that counts iterations."""
+        view = self.alphabet.view(register.variable) if register.variable else None
+        if view is not None and view.source:
+            return (replace(register, variable=view.source),)
+        if view is not None and view.only:
+            return (Register(RegisterKind.TALLY, counter(view.group, ()).name, ENOUGH),)
         return ()
 
     def slot(self, register: Register | None) -> int:
@@ -312,9 +322,9 @@ def _terms(guardings: tuple[Guarding, ...], alphabet: Alphabet, registers: _Regi
     loop = np.array([row for rows in loops for row in rows], np.int64).reshape(-1, 3).T.copy()
     need = np.array([row for rows in needs for row in rows], np.int64).reshape(-1, 3).T.copy()
     lasting = [
-        (_living_in(one, alphabet), alphabet.views[view])
+        _lasting(one, alphabet, alphabet.views[view], how)
         for one, rows in zip(guardings, needs, strict=True)
-        for _, view, _ in rows
+        for _, view, how in rows
     ]
     return {
         t.T_VARIABLES: ints(mask(one.variables, codes) for one in guardings),
@@ -341,8 +351,16 @@ def _terms(guardings: tuple[Guarding, ...], alphabet: Alphabet, registers: _Regi
         t.T_NEED_SLOT: need[0],
         t.T_NEED_VARIABLE: need[1],
         t.T_NEED_KIND: need[2],
-        t.T_NEED_GROUPS: ints(bits(groups - view.emptied_by) for groups, view in lasting),
+        t.T_NEED_GROUPS: ints(map(bits, lasting)),
     }
+
+
+def _lasting(one: Guarding, alphabet: Alphabet, view: View, how: int) -> frozenset[int]:
+    """Return the groups for whose next iterations a register of a view is kept."""
+    if how == t.WHILE_LOOPS:
+        users = (v for v in one.views if v.source == view.name or (v.only and v.group == view.group))
+        return frozenset(user.group for user in users)
+    return _living_in(one, alphabet) - view.replaced_by
 
 
 def _living_in(one: Guarding, alphabet: Alphabet) -> frozenset[int]:
@@ -354,6 +372,7 @@ def _living_in(one: Guarding, alphabet: Alphabet) -> frozenset[int]:
 def _closed_by(one: Guarding, alphabet: Alphabet) -> frozenset[int]:
     """Return the groups whose next iteration makes known what a term waits for."""
     late = {column.var for column in columns_of(one.condition.value) if column.which in LATE}
+    late |= {view.name for view in one.awaited}
     return frozenset().union(*(view.emptied_by for view in one.views if view.name in late))
 
 
@@ -389,6 +408,8 @@ def _needs(one: Guarding, codes: Mapping[str, int], registers: _Registers) -> li
         if register.kind is RegisterKind.NTH:
             found[registers.count(var), codes[var], t.WHILE_OPEN] = None
         found[registers.slots[register], codes.get(var, 0), how] = None
+        for other in registers.of_iterations(register):
+            found[registers.slots[other], codes[other.variable], t.WHILE_LOOPS] = None
     return [*found]
 
 
