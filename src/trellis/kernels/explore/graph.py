@@ -8,7 +8,7 @@ import numpy as np
 
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.lists import clear, hashed, keep
+from trellis.kernels.explore.lists import FULL, hashed, keep
 from trellis.kernels.explore.matches import (
     BOUND,
     BRANCHES,
@@ -20,12 +20,28 @@ from trellis.kernels.explore.matches import (
     TIES,
     TROUBLE,
     VARIABLE,
-    holds,
     is_complete,
-    is_decided,
     step,
 )
-from trellis.kernels.expression.program import MISFIT, TRUE
+from trellis.kernels.explore.moves import (
+    M_KIND,
+    M_SHAPE,
+    NOWHERE,
+    QUICK,
+    SLOW,
+    asked_terms,
+    coming_of,
+    ends_here,
+    make_move,
+    meets,
+    move_of,
+    open_of,
+    passes_all,
+    refresh,
+    resolve,
+    shape_of,
+    terms_of,
+)
 from trellis.kernels.jit import njit
 
 NO_VERTICES, NO_EDGES = -4, -5  # what there is no room for
@@ -40,8 +56,8 @@ class MatchGraph(NamedTuple):
         The numbers of each vertex; see `trellis.kernels.explore.matches`.
     first, last, edges
         The edges that leave each vertex.
-    complete
-        Whether it is a whole match.
+    complete, shapes
+        Whether it is a whole match, and the number of its shape, or -1; see `moves`.
     table, at, link
         An open-addressing hash of the vertices, plus one, and the place of each in it; the next vertex of the same
         event and variable.
@@ -58,6 +74,7 @@ class MatchGraph(NamedTuple):
     last: np.ndarray
     edges: np.ndarray
     complete: np.ndarray
+    shapes: np.ndarray
     table: np.ndarray
     at: np.ndarray
     link: np.ndarray
@@ -74,9 +91,9 @@ def make_graph(vertices: int, edges: int, width: int, places: int) -> MatchGraph
     """Return room for vertices, a power of two, of some numbers each; for edges; for events times variables."""
     return MatchGraph(
         np.empty((vertices, width), np.int64), np.empty(vertices, np.int64), np.empty(vertices, np.int64),
-        np.empty(edges, np.int32), np.empty(vertices, np.bool_), np.zeros(2 * vertices, np.int32),
-        np.empty(vertices, np.int64), np.empty(vertices, np.int32), np.zeros(places, np.int32),
-        np.zeros(places, np.int32), np.empty(vertices, np.int32), np.zeros(3, np.int64),
+        np.empty(edges, np.int32), np.empty(vertices, np.bool_), np.empty(vertices, np.int32),
+        np.zeros(2 * vertices, np.int32), np.empty(vertices, np.int64), np.empty(vertices, np.int32),
+        np.zeros(places, np.int32), np.zeros(places, np.int32), np.empty(vertices, np.int32), np.zeros(3, np.int64),
     )  # fmt: skip
 
 
@@ -92,7 +109,7 @@ def forget_graph(graph, lo, hi, variables):
 
 
 @njit(cache=True, nogil=True)
-def _vertex(tables, columns, programs, lists, scratch, graph, row, lo, hi):
+def _vertex(tables, columns, programs, lists, scratch, moves, graph, move, row, lo, hi):
     """Return the vertex of a match, which is made if there is none; or what went wrong."""
     table, rows = graph.table, graph.rows
     mask = np.uint64(table.shape[0] - 1)
@@ -112,7 +129,12 @@ def _vertex(tables, columns, programs, lists, scratch, graph, row, lo, hi):
     number = graph.sizes[VERTICES]
     if number >= rows.shape[0]:
         return NO_VERTICES
-    complete = is_complete(tables, columns, programs, lists, scratch, row, lo, hi)
+    if move >= 0:
+        complete = ends_here(tables, columns, programs, lists, scratch, moves, move, row)
+        graph.shapes[number] = moves.rows[move, M_SHAPE]
+    else:
+        complete = is_complete(tables, columns, programs, lists, scratch, row, lo, hi)
+        graph.shapes[number] = FULL if tables[t.NOTS] else shape_of(tables, lists, moves, row)
     if complete == TROUBLE:
         return TROUBLE
     for i in range(row.shape[0]):
@@ -131,24 +153,6 @@ def _vertex(tables, columns, programs, lists, scratch, graph, row, lo, hi):
     graph.tails[home] = number + 1
     graph.sizes[VERTICES] = number + 1
     return number
-
-
-@njit(cache=True, nogil=True)
-def asked_terms(tables, scratch, row, variable, due):
-    """Write the terms that an event must meet to be taken by a variable; return how many."""
-    bound, bit, size = row[BOUND], 1 << variable, np.int64(0)
-    for term in range(tables[t.TERMS]):
-        own = t.at(tables, t.T_VARIABLES, term)
-        if t.at(tables, t.T_ABSENT, term) >= 0 or not own & bit or (own & ~bit) & ~bound or not scratch.decided[term]:
-            continue
-        if bound & bit:
-            if not t.at(tables, t.T_MOVING, term) & bit:
-                continue
-        elif t.at(tables, t.T_PAIRED, term) & bit:
-            continue
-        due[size] = term
-        size += 1
-    return size
 
 
 @njit(cache=True, nogil=True)
@@ -180,32 +184,9 @@ def candidates(tables, columns, row, variable, due, number, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def meets(tables, columns, programs, lists, scratch, row, variable, event, due, number):
-    """Return whether an event meets the terms that are asked: `HOLDS`, `FAILS` or `TROUBLE`."""
-    for i in range(number):
-        answer = holds(tables, columns, programs, lists, scratch, due[i], row, variable, event)
-        if answer != TRUE:
-            return TROUBLE if answer == MISFIT else FAILS
-    return HOLDS
-
-
-@njit(cache=True, nogil=True)
-def open_of(tables, columns, programs, lists, scratch, row):
-    """Return the variables that may come next and those that may take events, and note which terms are decided."""
-    coming = open_ = np.int64(0)
-    begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
-    for b in range(begin, lists.ends[row[BRANCHES]], 2):
-        coming |= t.at(tables, t.A_NEXT, lists.values[b])
-        open_ |= t.at(tables, t.A_OPEN, lists.values[b])
-    for term in range(tables[t.TERMS]):
-        scratch.decided[term] = is_decided(tables, term, open_, row[BOUND], row)
-    return coming, open_
-
-
-@njit(cache=True, nogil=True)
-def _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, due, fresh, lo, hi):
+def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi):
     """Add the edges that leave a vertex, or with -1 those to the starts; return 0, or what went wrong."""
-    coming, open_ = open_of(tables, columns, programs, lists, scratch, row)
+    coming = moves.coming[shape] if shape >= 0 else coming_of(tables, lists, row)
     last = row[EVENT]
     begin, end, policy = lo, hi, np.int64(t.ANY)
     if last >= 0:
@@ -216,18 +197,25 @@ def _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, due, f
     variables = tables[t.VARIABLES]
     for variable in range(variables):
         fresh[variable, EVENT] = -1
-        if begin >= end or not coming & (1 << variable):
+        upto = tables[t.E_UPTO] + variable
+        if begin >= end or not coming & (1 << variable) or columns[upto, begin] == columns[upto, end]:
             continue
-        number = asked_terms(tables, scratch, row, variable, due)
+        number = _asked(tables, columns, programs, lists, scratch, moves, shape, row, variable, begin, due, fresh)
+        if number < 0:
+            return number
         lowest, highest = candidates(tables, columns, row, variable, due, number, begin, end)
+        resolved = resolve(tables, programs, row, variable, due, number, moves.resolved)
         for i in range(lowest, highest):
             event = tables[i]
             if event > best:
                 break
-            answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
+            if resolved >= 0:
+                answer = HOLDS if passes_all(programs, moves.resolved, resolved, event) else FAILS
+            else:
+                answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
             if answer == HOLDS:
-                answer = step(
-                    tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, fresh[variable]
+                answer = _move(
+                    tables, columns, programs, lists, scratch, moves, shape, row, variable, event, lo, hi, due, fresh
                 )
             if answer < 0:
                 return answer
@@ -237,22 +225,64 @@ def _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, due, f
             if policy != t.ANY:
                 best = event
                 break
-            answer = _connect(tables, columns, programs, lists, scratch, graph, vertex, fresh[variable], lo, hi)
+            answer = _connect(tables, columns, programs, lists, scratch, moves, graph, vertex, variable, fresh, lo, hi)
             if answer < 0:
                 return answer
     if policy != t.ANY:
         for variable in range(variables):
             if fresh[variable, EVENT] == best:
-                answer = _connect(tables, columns, programs, lists, scratch, graph, vertex, fresh[variable], lo, hi)
+                answer = _connect(
+                    tables, columns, programs, lists, scratch, moves, graph, vertex, variable, fresh, lo, hi
+                )
                 if answer < 0:
                     return answer
     return 0
 
 
 @njit(cache=True, nogil=True)
-def _connect(tables, columns, programs, lists, scratch, graph, vertex, row, lo, hi):
+def _asked(tables, columns, programs, lists, scratch, moves, shape, row, variable, begin, due, fresh):
+    """Write the terms that an event must meet to be taken by a variable; return how many, or `NO_ROOM`."""
+    if shape >= 0:
+        usable = tables[t.E_USABLE] + t.at(tables, t.E_BEGINS, variable) + columns[tables[t.E_UPTO] + variable, begin]
+        move = move_of(
+            tables, columns, programs, lists, scratch, moves, shape, row, variable, 0, tables[usable], due,
+            fresh[variable],
+        )  # fmt: skip
+        fresh[variable, EVENT] = -1
+        if move < 0 or moves.rows[move, M_KIND] != SLOW:
+            return terms_of(moves, move, due) if move >= 0 else move
+    open_of(tables, lists, scratch, row)
+    return asked_terms(tables, scratch, row, variable, due)
+
+
+@njit(cache=True, nogil=True)
+def _move(tables, columns, programs, lists, scratch, moves, shape, row, variable, event, lo, hi, due, fresh):
+    """Write the match after another takes an event; return `HOLDS`, `FAILS`, or what went wrong."""
+    moves.made[variable] = -1
+    if shape >= 0:
+        same = 1 if row[EVENT] >= 0 and columns[t.SAME_ROW, event] == columns[t.SAME_ROW, row[EVENT]] else 0
+        move = move_of(
+            tables, columns, programs, lists, scratch, moves, shape, row, variable, same, event, due, fresh[variable]
+        )
+        if move < 0:
+            return move
+        kind = moves.rows[move, M_KIND]
+        if kind == NOWHERE:
+            return np.int64(FAILS)
+        if kind == QUICK:
+            moves.made[variable] = move
+            return make_move(
+                tables, columns, programs, lists, scratch, moves, move, row, variable, event, hi, fresh[variable]
+            )
+    open_ = open_of(tables, lists, scratch, row)
+    return step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, fresh[variable])
+
+
+@njit(cache=True, nogil=True)
+def _connect(tables, columns, programs, lists, scratch, moves, graph, vertex, variable, fresh, lo, hi):
     """Add an edge to the vertex of a match, or make it a start; return 0, or what went wrong."""
-    target = _vertex(tables, columns, programs, lists, scratch, graph, row, lo, hi)
+    move, row = moves.made[variable], fresh[variable]
+    target = _vertex(tables, columns, programs, lists, scratch, moves, graph, move, row, lo, hi)
     if target < 0:
         return target
     if vertex < 0:
@@ -277,13 +307,16 @@ def begin_row(lists, scratch, row, hi):
 
 
 @njit(cache=True, nogil=True)
-def explore(tables, columns, programs, lists, scratch, graph, due, fresh, lo, hi):
+def explore(tables, columns, programs, lists, scratch, moves, graph, due, fresh, lo, hi):
     """Fill a graph with the matches so far of the events from `lo` to `hi`; return 0, or what there is no room for."""
     variables = tables[t.VARIABLES]
-    clear(lists)
+    refresh(tables, lists, moves)
     row = np.empty(graph.rows.shape[1], np.int64)
     begin_row(lists, scratch, row, hi)
-    answer = _go_on(tables, columns, programs, lists, scratch, graph, np.int64(-1), row, due, fresh, lo, hi)
+    shape = np.int64(FULL) if tables[t.NOTS] else shape_of(tables, lists, moves, row)
+    answer = _go_on(
+        tables, columns, programs, lists, scratch, moves, graph, np.int64(-1), shape, row, due, fresh, lo, hi
+    )
     if answer < 0:
         return answer
     for home in range((hi - lo) * variables):
@@ -292,7 +325,10 @@ def explore(tables, columns, programs, lists, scratch, graph, due, fresh, lo, hi
             graph.first[vertex] = graph.sizes[EDGES]
             for i in range(row.shape[0]):
                 row[i] = graph.rows[vertex, i]
-            answer = _go_on(tables, columns, programs, lists, scratch, graph, vertex, row, due, fresh, lo, hi)
+            shape = np.int64(graph.shapes[vertex])
+            answer = _go_on(
+                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi
+            )
             if answer < 0:
                 return answer
             graph.last[vertex] = graph.sizes[EDGES]

@@ -31,7 +31,9 @@ class GroupGraphs(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def explore_groups(tables, columns, programs, lists, scratch, graph, due, fresh, groups_lo, groups_hi, first, last):
+def explore_groups(
+    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last
+):
     """Return the graphs of the groups from `first` to `last`; a status, 0 or what there was no room for; and where."""
     room, edge_room, start_room = 1024, 1024, 1024
     events, taken = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -42,7 +44,7 @@ def explore_groups(tables, columns, programs, lists, scratch, graph, due, fresh,
     group = first
     while group < last:
         lo, hi = groups_lo[group], groups_hi[group]
-        status = explore(tables, columns, programs, lists, scratch, graph, due, fresh, lo, hi)
+        status = explore(tables, columns, programs, lists, scratch, moves, graph, due, fresh, lo, hi)
         if status < 0:
             forget_graph(graph, lo, hi, tables[t.VARIABLES])
             break

@@ -231,7 +231,7 @@ def _low(tables, columns, guard, row):
 
 
 @njit(cache=True, nogil=True)
-def _remember(tables, columns, programs, lists, scratch, row, variable, event, is_bound):
+def remember(tables, columns, programs, lists, scratch, row, variable, event, is_bound):
     """Change the registers of a variable that takes an event; False if lists are full."""
     size = tables[t.EVENTS]
     if t.at(tables, t.R_TIME_SLOT, variable) >= 0:
@@ -324,7 +324,7 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
     after[EVENT], after[VARIABLE], after[BOUND] = event, variable, row[BOUND] | bit
     if row[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
-    if not _remember(tables, columns, programs, lists, scratch, after, variable, event, is_bound):
+    if not remember(tables, columns, programs, lists, scratch, after, variable, event, is_bound):
         return NO_ROOM
     size = np.int64(0)
     begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
@@ -340,18 +340,18 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
                 return left
             if size + 2 > scratch.branches.shape[0]:
                 return NO_ROOM
-            size = _insert(scratch.branches, size, t.at(tables, t.A_TARGET, k), left)
+            size = insert_branch(scratch.branches, size, t.at(tables, t.A_TARGET, k), left)
     if size == 0:
         return FAILS
     after[BRANCHES] = keep(lists, scratch.branches, size)
     if after[BRANCHES] == FULL:
         return NO_ROOM
-    _shorten(tables, columns, programs, lists, scratch, after, size, (row[TIES] if same else 0) | bit)
+    shorten(tables, columns, programs, lists, scratch, after, size, (row[TIES] if same else 0) | bit)
     return HOLDS
 
 
 @njit(cache=True, nogil=True)
-def _shorten(tables, columns, programs, lists, scratch, after, size, ties):
+def shorten(tables, columns, programs, lists, scratch, after, size, ties):
     """Leave of a match what its rest depends on."""
     open_ = timed = guard_timed = absent = np.int64(0)
     for b in range(0, size, 2):
@@ -376,7 +376,7 @@ def _shorten(tables, columns, programs, lists, scratch, after, size, ties):
 
 
 @njit(cache=True, nogil=True)
-def _insert(pairs, size, state, pending):
+def insert_branch(pairs, size, state, pending):
     """Insert a branch into a sorted list of them, unless it is there; return the new size."""
     at = 0
     while at < size and (pairs[at] < state or (pairs[at] == state and pairs[at + 1] < pending)):
