@@ -28,24 +28,24 @@ from trellis.kernels.explore.matches import (
     step,
 )
 from trellis.kernels.explore.moves import (
-    CODE,
     M_FIXED,
     M_KIND,
+    M_PLAIN,
     M_SHAPE,
     MOST_TERMS,
     NOWHERE,
-    OPERATOR,
-    OWN,
     SLOW,
     UNRESOLVED,
     asked_terms,
     coming_of,
     ends_here,
+    ends_plainly,
     make_move,
+    make_plainly,
     meets,
     move_of,
     open_of,
-    passes,
+    passes_all,
     refresh,
     resolve,
     shape_of,
@@ -56,6 +56,16 @@ from trellis.kernels.jit import njit
 NO_CLASSES, NO_LIMBS = -7, -8  # what there is no room for
 UNKNOWN, CHANGING, STUCK = 0, -1, -2  # what is known of the class that a class leads to
 NOT_YET = -1  # terms that are not resolved yet
+UNMADE, FAILED = -3, -4  # a class that must be found out, and none
+NEXT, SHAPE, IS_LIVE, IS_TOUCHED, TAKEN, LIVING, TOUCHING = range(7)
+"""Numbers of a class: the variables that may come next, as bits; that of its shape, or -1; whether events can join it,
+and whether it has fresh matches; the last event, plus one, that it was let take. Besides, one after another, the
+classes that events can still join, and those with fresh matches."""
+LEAD, POOL, WHOLE, NUMBER, RESOLVED = range(5)
+"""Numbers of a class and a variable: the class, plus one, that it leads to, or what is known of it; the class, plus
+one, that takes the variable's events together with others that differ in what it overwrites; whether the matches that
+it leads to are whole ones; and how many terms are resolved (-1: not known, -2: they are not), which follow."""
+WAY = RESOLVED + 3 * MOST_TERMS
 
 
 class Classes(NamedTuple):
@@ -63,51 +73,31 @@ class Classes(NamedTuple):
 
     Attributes
     ----------
-    rows, shapes
-        The numbers of each class, and that of its shape, or -1; see `moves`.
+    rows
+        The numbers of each class as a match so far.
     counts, fresh, amount
         uint64 (classes, limbs): how many matches each has, and how many more since the time of the last event; and how
         many the class has that takes an event.
-    next, pools
-        The variables that may come next, as bits; and for each class and variable the class, plus one, that takes its
-        events together with others that differ in what the variable overwrites.
-    leads, whole
-        For each class and variable the class that it leads to, plus one, or what is known of it; and whether the
-        matches that go there are whole ones.
+    states, ways
+        int64 (classes, numbers): what else is known of a class, and of it and each variable.
     memo
         For each move the class, plus one, that it led to last.
-    terms, resolved
-        For each class and variable how many terms are resolved (-1: not known, -2: they are not), and each as the row
-        of its codes, the comparison, and the code to compare with.
     table, at
         An open-addressing hash of the classes, plus one, and the place of each in it.
-    live, is_live, touched, is_touched, taken
-        The classes that events can still join, and those with fresh matches; and the last event, plus one, that each
-        class was let take.
     sizes
-        How many classes, live ones, and touched ones there are, the most classes that a group had, and how many limbs
-        are in use.
+        How many classes, live ones, and touched ones there are, the most classes that a group had, how many limbs are
+        in use, and whether classes take events together.
     """
 
     rows: np.ndarray
-    shapes: np.ndarray
     counts: np.ndarray
     fresh: np.ndarray
     amount: np.ndarray
-    next: np.ndarray
-    pools: np.ndarray
-    leads: np.ndarray
-    whole: np.ndarray
+    states: np.ndarray
+    ways: np.ndarray
     memo: np.ndarray
-    terms: np.ndarray
-    resolved: np.ndarray
     table: np.ndarray
     at: np.ndarray
-    live: np.ndarray
-    is_live: np.ndarray
-    touched: np.ndarray
-    is_touched: np.ndarray
-    taken: np.ndarray
     sizes: np.ndarray
 
 
@@ -117,18 +107,14 @@ ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS = range(6)
 def make_classes(classes: int, width: int, variables: int, limbs: int, moves: int) -> Classes:
     """Return room for classes, a power of two, whose matches make some moves."""
     return Classes(
-        np.empty((classes, width), np.int64), np.empty(classes, np.int32), np.zeros((classes, limbs), np.uint64),
-        np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty(classes, np.int64),
-        np.zeros((classes, variables), np.int32), np.zeros((classes, variables), np.int32),
-        np.zeros((classes, variables), np.bool_), np.zeros(moves, np.int32),
-        np.full((classes, variables), NOT_YET, np.int8), np.empty((classes, variables, MOST_TERMS, 3), np.int64),
-        np.zeros(2 * classes, np.int32), np.empty(classes, np.int64), np.empty(classes, np.int32),
-        np.zeros(classes, np.bool_), np.empty(classes, np.int32), np.zeros(classes, np.bool_),
-        np.zeros(classes, np.int64), np.zeros(6, np.int64),
+        np.empty((classes, width), np.int64), np.zeros((classes, limbs), np.uint64),
+        np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty((classes, 7), np.int64),
+        np.empty((classes, variables * WAY), np.int64), np.zeros(moves, np.int32), np.zeros(2 * classes, np.int32),
+        np.empty(classes, np.int64), np.zeros(6, np.int64),
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _is_row(rows, number, row):
     """Return whether a class has the numbers of a row."""
     same = True
@@ -137,19 +123,28 @@ def _is_row(rows, number, row):
     return same
 
 
-@njit(cache=True, nogil=True)
-def _class(tables, lists, classes, row, shape):
-    """Return the class of a row, which is made if there is none; `NO_CLASSES` where there is no room."""
-    rows, table = classes.rows, classes.table
+@njit(cache=True, nogil=True, _nrt=False)
+def _known_class(rows, table, row):
+    """Return the class of a row; without one, a negative number: the place where it belongs, less the greatest."""
     mask = np.uint64(table.shape[0] - 1)
     place = hashed(row, 0, row.shape[0]) & mask
     while True:
         found = np.int64(table[place]) - 1
         if found < 0:
-            break
+            return np.int64(place) - table.shape[0]
         if _is_row(rows, found, row):
             return found
         place = (place + np.uint64(1)) & mask
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _class(tables, lists, classes, row, shape):
+    """Return the class of a row, which is made if there is none; `NO_CLASSES` where there is no room."""
+    rows, table = classes.rows, classes.table
+    place = _known_class(rows, table, row)
+    if place >= 0:
+        return place
+    place += table.shape[0]
     number = classes.sizes[ALL]
     if number >= rows.shape[0]:
         return np.int64(NO_CLASSES)
@@ -157,16 +152,15 @@ def _class(tables, lists, classes, row, shape):
         rows[number, i] = row[i]
     for k in range(classes.counts.shape[1]):
         classes.counts[number, k] = classes.fresh[number, k] = 0
-    classes.next[number] = coming_of(tables, lists, row)
-    classes.shapes[number] = shape
-    classes.is_live[number] = classes.is_touched[number] = False
-    classes.taken[number] = 0
-    for v in range(tables[t.VARIABLES]):
-        classes.leads[number, v] = UNKNOWN
-        classes.pools[number, v] = 0
-        classes.terms[number, v] = NOT_YET
+    state = classes.states
+    state[number, NEXT], state[number, SHAPE] = coming_of(tables, lists, row), shape
+    state[number, IS_LIVE] = state[number, IS_TOUCHED] = state[number, TAKEN] = 0
+    for way in range(0, tables[t.VARIABLES] * WAY, WAY):
+        classes.ways[number, way + LEAD] = UNKNOWN
+        classes.ways[number, way + POOL] = 0
+        classes.ways[number, way + NUMBER] = NOT_YET
     table[place] = number + 1
-    classes.at[number] = np.int64(place)
+    classes.at[number] = place
     classes.sizes[ALL] = number + 1
     return number
 
@@ -174,10 +168,10 @@ def _class(tables, lists, classes, row, shape):
 # --- Numbers of matches -----------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
-def _add(classes, total, number, other):
+@njit(cache=True, nogil=True, _nrt=False)
+def _add(total, number, other, sizes):
     """Add limbs to those of a row; return whether they fit."""
-    used = classes.sizes[LIMBS]
+    used = sizes[LIMBS]
     carry = np.uint64(0)
     for i in range(used):
         some = other[i] + carry
@@ -190,67 +184,68 @@ def _add(classes, total, number, other):
         if used == total.shape[1]:
             return False
         total[number, used] = carry
-        classes.sizes[LIMBS] = used + 1
+        sizes[LIMBS] = used + 1
     return True
 
 
-@njit(cache=True, nogil=True)
-def _give(classes, one, event):
+@njit(cache=True, nogil=True, _nrt=False)
+def _give(counts, fresh, amount, states, sizes, one, event):
     """Add the amount to a class; return whether it fits.
 
     It becomes fresh where the class may still take an event of this time; `event` is 0 if there are several such.
     """
-    if event and (classes.taken[one] == event or not classes.is_live[one]):
-        if not classes.is_live[one]:
-            _enliven(classes, one)
-        return _add(classes, classes.counts, one, classes.amount)
-    if not classes.is_touched[one]:
-        classes.is_touched[one] = True
-        classes.touched[classes.sizes[TOUCHED]] = one
-        classes.sizes[TOUCHED] += 1
-    return _add(classes, classes.fresh, one, classes.amount)
+    if event and (states[one, TAKEN] == event or not states[one, IS_LIVE]):
+        if not states[one, IS_LIVE]:
+            _enliven(states, sizes, one)
+        return _add(counts, one, amount, sizes)
+    if not states[one, IS_TOUCHED]:
+        states[one, IS_TOUCHED] = 1
+        states[sizes[TOUCHED], TOUCHING] = one
+        sizes[TOUCHED] += 1
+    return _add(fresh, one, amount, sizes)
 
 
-@njit(cache=True, nogil=True)
-def _enliven(classes, one):
+@njit(cache=True, nogil=True, _nrt=False)
+def _enliven(states, sizes, one):
     """Let later events join a class."""
-    classes.is_live[one] = True
-    if classes.next[one]:
-        classes.live[classes.sizes[LIVE]] = one
-        classes.sizes[LIVE] += 1
+    states[one, IS_LIVE] = 1
+    if states[one, NEXT]:
+        states[sizes[LIVE], LIVING] = one
+        sizes[LIVE] += 1
 
 
-@njit(cache=True, nogil=True)
-def _give_all(classes, one, event):
-    """Add the amount to a class, and to the classes that stand for it; return whether it fits."""
-    fits = _give(classes, one, event)
-    if classes.sizes[POOLS]:
-        for v in range(classes.pools.shape[1]):
-            if classes.pools[one, v]:
-                fits &= _give(classes, np.int64(classes.pools[one, v]) - 1, event)
+@njit(cache=True, nogil=True, _nrt=False)
+def _give_pools(classes, one, event):
+    """Add the amount to the classes that stand for a class; return whether it fits."""
+    fits = True
+    for way in range(0, classes.ways.shape[1], WAY):
+        pool = classes.ways[one, way + POOL] - 1
+        if pool >= 0:
+            fits &= _give(classes.counts, classes.fresh, classes.amount, classes.states, classes.sizes, pool, event)
     return fits
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _settle(classes):
     """Make fresh matches ones that later events can join; return whether they fit."""
-    for i in range(classes.sizes[TOUCHED]):
-        one = np.int64(classes.touched[i])
-        if not _add(classes, classes.counts, one, classes.fresh[one]):
+    counts, fresh, states, sizes = classes.counts, classes.fresh, classes.states, classes.sizes
+    for i in range(sizes[TOUCHED]):
+        one = states[i, TOUCHING]
+        if not _add(counts, one, fresh[one], sizes):
             return False
-        for k in range(classes.sizes[LIMBS]):
-            classes.fresh[one, k] = 0
-        classes.is_touched[one] = False
-        if not classes.is_live[one]:
-            _enliven(classes, one)
-    classes.sizes[TOUCHED] = 0
+        for k in range(sizes[LIMBS]):
+            fresh[one, k] = 0
+        states[one, IS_TOUCHED] = 0
+        if not states[one, IS_LIVE]:
+            _enliven(states, sizes, one)
+    sizes[TOUCHED] = 0
     return True
 
 
 # --- Classes that take events -----------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _pool(tables, lists, moves, classes, one, variable, row):
     """Find the class that takes a variable's events for a class and others; return `NO_CLASSES` for no room.
 
@@ -278,54 +273,46 @@ def _pool(tables, lists, moves, classes, one, variable, row):
     row[VARIABLE] = variable + 1
     pool = _class(tables, lists, classes, row, shape_of(tables, lists, moves, row))
     if pool >= 0:
-        classes.next[pool] = 1 << variable
-        classes.next[one] &= ~(1 << variable)
-        classes.pools[one, variable] = pool + 1
+        classes.states[pool, NEXT] = 1 << variable
+        classes.states[one, NEXT] &= ~(1 << variable)
+        classes.ways[one, variable * WAY + POOL] = pool + 1
         classes.sizes[POOLS] = 1
     return pool
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _find_class(tables, lists, moves, classes, fresh, shape):
     """Return the class of a match, with those that stand for it; or what there is no room for."""
     known = classes.sizes[ALL]
     target = _class(tables, lists, classes, fresh, shape)
     if target >= known:
         for v in range(tables[t.VARIABLES]):
-            if classes.next[target] & (1 << v) and _pool(tables, lists, moves, classes, target, v, fresh) == NO_CLASSES:
+            if (
+                classes.states[target, NEXT] & (1 << v)
+                and _pool(tables, lists, moves, classes, target, v, fresh) == NO_CLASSES
+            ):
                 return np.int64(NO_CLASSES)
     return target
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _take(
     tables, columns, programs, lists, scratch, moves, classes, one, row, fresh, due, variable, event, alone, totals,
     group, lo, hi,
 ):  # fmt: skip
-    """Let the matches of a class take an event; return 0, or what went wrong."""
-    number = np.int64(classes.terms[one, variable])
-    for i in range(number):
-        own, operator = classes.resolved[one, variable, i, OWN], classes.resolved[one, variable, i, OPERATOR]
-        if not passes(programs, own, operator, classes.resolved[one, variable, i, CODE], event):
-            return 0
-    lead = np.int64(classes.leads[one, variable])
-    if lead == STUCK:
-        return 0
-    if lead > 0 and number >= 0:
-        fits = _give_all(classes, lead - 1, alone)
-        if classes.whole[one, variable]:
-            fits &= _add(classes, totals, group, classes.amount)
-        return 0 if fits else NO_LIMBS
+    """Let the matches of a class take an event that meets the terms that are resolved; return 0, or what went wrong."""
+    way = variable * WAY
+    number, lead = classes.ways[one, way + NUMBER], classes.ways[one, way + LEAD]
     for i in range(row.shape[0]):
         row[i] = classes.rows[one, i]
-    shape, move = np.int64(classes.shapes[one]), np.int64(-1)
+    shape, move = classes.states[one, SHAPE], np.int64(-1)
     if shape >= 0:
         move = move_of(tables, columns, programs, lists, scratch, moves, shape, row, variable, 0, event, due, fresh)
         if move < 0:
             return move
         kind = moves.rows[move, M_KIND]
         if kind == NOWHERE:
-            classes.leads[one, variable] = STUCK
+            classes.ways[one, way + LEAD] = STUCK
             return 0
         if kind == SLOW:
             move = np.int64(-1)
@@ -335,8 +322,8 @@ def _take(
     if number < 0:
         asks = terms_of(moves, move, due) if move >= 0 else asked_terms(tables, scratch, row, variable, due)
         if number == NOT_YET:
-            resolved = resolve(tables, programs, row, variable, due, asks, classes.resolved[one, variable])
-            classes.terms[one, variable] = resolved
+            number = resolve(tables, programs, row, variable, due, asks, classes.ways[one], way + RESOLVED)
+            classes.ways[one, way + NUMBER] = number
         answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, asks)
         if answer <= FAILS:
             return answer
@@ -354,48 +341,72 @@ def _take(
         shape = moves.rows[move, M_SHAPE]
     if whole == TROUBLE:
         return TROUBLE
-    if whole == HOLDS and not _add(classes, totals, group, classes.amount):
+    if whole == HOLDS and not _add(totals, group, classes.amount, classes.sizes):
         return NO_LIMBS
     fresh[EVENT] = columns[t.SAME_ROW, event] if tables[t.NOTS] else t.NONE
     fresh[VARIABLE], fresh[TIES] = 0, 0
-    target = np.int64(classes.memo[move]) - 1 if move >= 0 else np.int64(-1)
-    if target < 0 or not _is_row(classes.rows, target, fresh):
-        target = _find_class(tables, lists, moves, classes, fresh, shape)
-        if target < 0:
-            return target
-        if move >= 0:
-            classes.memo[move] = target + 1
+    target = _find_class(tables, lists, moves, classes, fresh, shape)
+    if target < 0:
+        return target
     if move >= 0 and lead == UNKNOWN:
-        fixed = moves.rows[move, M_FIXED] and classes.terms[one, variable] != UNRESOLVED
-        classes.leads[one, variable] = target + 1 if fixed else CHANGING
-        classes.whole[one, variable] = whole == HOLDS
-    return 0 if _give_all(classes, target, alone) else NO_LIMBS
+        fixed = moves.rows[move, M_FIXED] and number != UNRESOLVED
+        classes.ways[one, way + LEAD] = target + 1 if fixed else CHANGING
+        classes.ways[one, way + WHOLE] = whole == HOLDS
+    if move >= 0:
+        classes.memo[move] = target + 1
+    fits = _give(classes.counts, classes.fresh, classes.amount, classes.states, classes.sizes, target, alone)
+    return 0 if fits and _give_pools(classes, target, alone) else NO_LIMBS
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _forget_classes(classes, moves):
     """Empty the classes."""
     for i in range(classes.sizes[ALL]):
         classes.table[classes.at[i]] = 0
-    for i in range(moves.used[0] * classes.pools.shape[1] * 2):
+    for i in range(min(moves.used[0] * classes.ways.shape[1] // WAY * 2, classes.memo.shape[0])):
         classes.memo[i] = 0
     classes.sizes[MOST] = max(classes.sizes[MOST], classes.sizes[ALL])
     classes.sizes[ALL] = classes.sizes[LIVE] = classes.sizes[TOUCHED] = classes.sizes[POOLS] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _leave_out(classes, event):
     """Leave out the classes whose span has passed."""
-    kept = 0
+    left = 0
     for i in range(classes.sizes[LIVE]):
-        one = classes.live[i]
+        one = classes.states[i, LIVING]
         if classes.rows[one, END] > event or classes.rows[one, VARIABLE] == t.NONE:
-            classes.live[kept] = one
-            kept += 1
-    classes.sizes[LIVE] = kept
+            classes.states[left, LIVING] = one
+            left += 1
+    classes.sizes[LIVE] = left
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
+def _quickly(tables, columns, code, ints, there, moves, classes, one, fresh, variable, event, hi):
+    """Return the class that a class leads to by a plain move, `NOWHERE`, or `UNKNOWN` if it must be found out.
+
+    Where it is a class, `WHOLE` of the variable tells whether the match is whole.
+    """
+    shape = classes.states[one, SHAPE]
+    move = (shape * tables[t.VARIABLES] + variable) * 2
+    if shape < 0 or not moves[move, M_PLAIN]:
+        return np.int64(UNMADE)
+    target = np.int64(classes.memo[move]) - 1
+    if target < 0:
+        return np.int64(UNMADE)
+    if not make_plainly(tables, columns, code, ints, there, moves, move, classes.rows, one, variable, event, hi, fresh):
+        return np.int64(FAILED)
+    fresh[EVENT], fresh[VARIABLE], fresh[TIES] = t.NONE, 0, 0
+    if not _is_row(classes.rows, target, fresh):
+        target = _known_class(classes.rows, classes.table, fresh)
+        if target < 0:
+            return np.int64(UNMADE)
+        classes.memo[move] = target + 1
+    classes.ways[one, variable * WAY + WHOLE] = ends_plainly(tables, code, ints, there, moves, move, fresh)
+    return target
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def _take_all(
     tables, columns, programs, lists, scratch, moves, classes, start, row, fresh, due, event, alone, chosen, totals,
     group, lo, hi,
@@ -406,26 +417,50 @@ def _take_all(
         upto = tables[t.E_UPTO] + variable
         if columns[upto, event] != columns[upto, event + 1]:
             usable |= 1 << variable
-    for i in range(classes.sizes[LIVE] - 1 if usable else -1, -1, -1):
-        one = np.int64(classes.live[i])
-        some = classes.next[one] & usable
+    states, ways, sizes, ints, there = classes.states, classes.ways, classes.sizes, programs.ints, programs.there
+    for i in range(sizes[LIVE] - 1 if usable else -1, -1, -1):
+        one = states[i, LIVING]
+        some = states[one, NEXT] & usable
         if not some or (one == start and chosen.shape[0] and not chosen[event]):
             continue
-        for k in range(classes.sizes[LIMBS]):
+        for k in range(sizes[LIMBS]):
             classes.amount[k] = classes.counts[one, k]
-        classes.taken[one] = alone
+        states[one, TAKEN] = alone
         for variable in range(tables[t.VARIABLES]):
-            if some & (1 << variable):
+            if not some & (1 << variable):
+                continue
+            way = variable * WAY
+            number, lead = ways[one, way + NUMBER], ways[one, way + LEAD]
+            if lead == STUCK or not passes_all(ints, there, ways, one, way + RESOLVED, number, event):
+                continue
+            target = lead - 1
+            if number < 0 or lead == UNKNOWN:
+                target = np.int64(UNMADE)
+            elif lead == CHANGING:
+                target = _quickly(
+                    tables, columns, programs.code, ints, there, moves.rows, classes, one, fresh, variable, event, hi
+                )
+            if target == FAILED:
+                continue
+            if target == UNMADE:
                 status = _take(
                     tables, columns, programs, lists, scratch, moves, classes, one, row, fresh, due, variable, event,
                     alone, totals, group, lo, hi,
                 )  # fmt: skip
                 if status < 0:
                     return status
+                continue
+            fits = _give(classes.counts, classes.fresh, classes.amount, states, sizes, target, alone)
+            if sizes[POOLS]:
+                fits &= _give_pools(classes, target, alone)
+            if ways[one, way + WHOLE]:
+                fits &= _add(totals, group, classes.amount, sizes)
+            if not fits:
+                return NO_LIMBS
     return 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _count_group(
     tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, lo, hi, chosen, totals, group
 ):
@@ -437,7 +472,7 @@ def _count_group(
     classes.counts[start, 0] = 1
     classes.sizes[LIMBS] = 1
     classes.amount[:] = 0
-    _enliven(classes, start)
+    _enliven(classes.states, classes.sizes, start)
     event = lo
     while event < hi:
         end = min(hi, columns[t.LATER_ROW, event])

@@ -97,7 +97,7 @@ def make_graph(vertices: int, edges: int, width: int, places: int) -> MatchGraph
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def forget_graph(graph, lo, hi, variables):
     """Empty a graph."""
     for v in range(graph.sizes[VERTICES]):
@@ -108,7 +108,7 @@ def forget_graph(graph, lo, hi, variables):
     graph.sizes[:] = 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _vertex(tables, columns, programs, lists, scratch, moves, graph, move, row, lo, hi):
     """Return the vertex of a match, which is made if there is none; or what went wrong."""
     table, rows = graph.table, graph.rows
@@ -155,7 +155,7 @@ def _vertex(tables, columns, programs, lists, scratch, moves, graph, move, row, 
     return number
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def candidates(tables, columns, row, variable, due, number, begin, end):
     """Return where in the tables the events from `begin` to `end` stand that a variable may take.
 
@@ -183,7 +183,7 @@ def candidates(tables, columns, row, variable, due, number, begin, end):
     return lowest, highest
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi):
     """Add the edges that leave a vertex, or with -1 those to the starts; return 0, or what went wrong."""
     coming = moves.coming[shape] if shape >= 0 else coming_of(tables, lists, row)
@@ -204,13 +204,15 @@ def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shap
         if number < 0:
             return number
         lowest, highest = candidates(tables, columns, row, variable, due, number, begin, end)
-        resolved = resolve(tables, programs, row, variable, due, number, moves.resolved)
+        resolved = resolve(tables, programs, row, variable, due, number, moves.resolved[0], 0)
         for i in range(lowest, highest):
             event = tables[i]
             if event > best:
                 break
             if resolved >= 0:
-                answer = HOLDS if passes_all(programs, moves.resolved, resolved, event) else FAILS
+                answer = (
+                    HOLDS if passes_all(programs.ints, programs.there, moves.resolved, 0, 0, resolved, event) else FAILS
+                )
             else:
                 answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
             if answer == HOLDS:
@@ -239,7 +241,7 @@ def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shap
     return 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _asked(tables, columns, programs, lists, scratch, moves, shape, row, variable, begin, due, fresh):
     """Write the terms that an event must meet to be taken by a variable; return how many, or `NO_ROOM`."""
     if shape >= 0:
@@ -255,7 +257,7 @@ def _asked(tables, columns, programs, lists, scratch, moves, shape, row, variabl
     return asked_terms(tables, scratch, row, variable, due)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _move(tables, columns, programs, lists, scratch, moves, shape, row, variable, event, lo, hi, due, fresh):
     """Write the match after another takes an event; return `HOLDS`, `FAILS`, or what went wrong."""
     moves.made[variable] = -1
@@ -278,7 +280,7 @@ def _move(tables, columns, programs, lists, scratch, moves, shape, row, variable
     return step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, fresh[variable])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _connect(tables, columns, programs, lists, scratch, moves, graph, vertex, variable, fresh, lo, hi):
     """Add an edge to the vertex of a match, or make it a start; return 0, or what went wrong."""
     move, row = moves.made[variable], fresh[variable]
@@ -296,7 +298,7 @@ def _connect(tables, columns, programs, lists, scratch, moves, graph, vertex, va
     return 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def begin_row(lists, scratch, row, hi):
     """Write the match that has no event yet."""
     for i in range(row.shape[0]):
@@ -306,12 +308,11 @@ def begin_row(lists, scratch, row, hi):
     row[BRANCHES] = keep(lists, scratch.branches, 2)
 
 
-@njit(cache=True, nogil=True)
-def explore(tables, columns, programs, lists, scratch, moves, graph, due, fresh, lo, hi):
+@njit(cache=True, nogil=True, _nrt=False)
+def explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi):
     """Fill a graph with the matches so far of the events from `lo` to `hi`; return 0, or what there is no room for."""
     variables = tables[t.VARIABLES]
     refresh(tables, lists, moves)
-    row = np.empty(graph.rows.shape[1], np.int64)
     begin_row(lists, scratch, row, hi)
     shape = np.int64(FULL) if tables[t.NOTS] else shape_of(tables, lists, moves, row)
     answer = _go_on(

@@ -36,6 +36,7 @@ def explore_groups(
 ):
     """Return the graphs of the groups from `first` to `last`; a status, 0 or what there was no room for; and where."""
     room, edge_room, start_room = 1024, 1024, 1024
+    row = np.empty(graph.rows.shape[1], np.int64)
     events, taken = np.empty(room, np.int64), np.empty(room, np.int64)
     complete, group_of, group_end = np.empty(room, np.bool_), np.empty(room, np.int32), np.empty(room, np.int32)
     offsets, targets, starts = np.zeros(room, np.int64), np.empty(edge_room, np.int32), np.empty(start_room, np.int32)
@@ -44,7 +45,7 @@ def explore_groups(
     group = first
     while group < last:
         lo, hi = groups_lo[group], groups_hi[group]
-        status = explore(tables, columns, programs, lists, scratch, moves, graph, due, fresh, lo, hi)
+        status = explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi)
         if status < 0:
             forget_graph(graph, lo, hi, tables[t.VARIABLES])
             break

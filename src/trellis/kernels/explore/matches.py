@@ -54,7 +54,7 @@ class Scratch(NamedTuple):
 # --- Terms ------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def is_decided(tables, term, open_, bound, row):
     """Return whether the events that a term waits for are known."""
     if not t.at(tables, t.T_LATE, term):
@@ -77,7 +77,7 @@ def is_decided(tables, term, open_, bound, row):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _fill(tables, term, row, newest, event, chosen):
     """Write the events that a term names; `event` is taken by `newest`, or looked at by a NOT; False for none."""
     is_new = newest >= 0 and not row[BOUND] & (1 << newest)
@@ -100,7 +100,7 @@ def _fill(tables, term, row, newest, event, chosen):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
     """Return whether a term is true for all that a row remembers, with an event that `newest` takes if it is not -1."""
     chosen = scratch.events
@@ -139,7 +139,7 @@ def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
             return TRUE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _choose(tables, lists, term, loop, place, chosen):
     """Write one member of a set as the events that a loop is over."""
     size = tables[t.EVENTS]
@@ -159,7 +159,7 @@ def _choose(tables, lists, term, loop, place, chosen):
 # --- NOT --------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _is_decidable(tables, guard, low, row, open_):
     """Return whether it is known what a guard forbids."""
     if low < 0:
@@ -182,7 +182,7 @@ def _is_decidable(tables, guard, low, row, open_):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi):
     """Return whether an event that a guard forbids lies between its times (from -1 on: to the edges)."""
     first = columns[t.LATER_ROW, low] if low >= 0 else lo
@@ -212,7 +212,7 @@ def _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row,
     return FALSE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _low(tables, columns, guard, row):
     """Return the time behind which a guard begins, as the first event that has it; -1 for the edge."""
     after = t.at(tables, t.A_GUARD_AFTER, guard)
@@ -230,12 +230,33 @@ def _low(tables, columns, guard, row):
 # --- Going on ---------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def remember(tables, columns, programs, lists, scratch, row, variable, event, is_bound):
     """Change the registers of a variable that takes an event; False if lists are full."""
     size = tables[t.EVENTS]
     if t.at(tables, t.R_TIME_SLOT, variable) >= 0:
         row[SLOTS + t.at(tables, t.R_TIME_SLOT, variable)] = columns[t.SAME_ROW, event]
+    for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
+        kind, at = t.at(tables, t.R_KIND, r), SLOTS + t.at(tables, t.R_SLOT, r)
+        own = columns[tables[t.R_ALIKE] + r, event]
+        if kind == t.PAIRS and not is_bound:
+            row[at] = 0
+        elif kind == t.PAIRS and row[at] != t.NONE:  # before the last event changes
+            before = columns[tables[t.R_ALIKE] + r, row[SLOTS + t.at(tables, t.R_LAST, r)]]
+            row[at] = keep_with(lists, row[at], before * size + own, scratch.members)
+            if row[at] == FULL:
+                return False
+        elif kind == t.SET and (not is_bound or row[at] != t.NONE):
+            row[at] = keep_with(lists, row[at] if is_bound else 0, own, scratch.members)
+            if row[at] == FULL:
+                return False
+    remember_plainly(tables, columns, row, variable, event, is_bound)
+    return True
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def remember_plainly(tables, columns, row, variable, event, is_bound):
+    """Change the registers of a variable that takes an event, but for sets."""
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind, at = t.at(tables, t.R_KIND, r), SLOTS + t.at(tables, t.R_SLOT, r)
         own = columns[tables[t.R_ALIKE] + r, event]
@@ -250,19 +271,8 @@ def remember(tables, columns, programs, lists, scratch, row, variable, event, is
             count = row[SLOTS + t.at(tables, t.R_LAST, r)]  # counted before
             if count == t.at(tables, t.R_NTH, r) and row[at] == t.NONE:
                 row[at] = own
-        elif kind == t.PAIRS:
-            if not is_bound:
-                row[at] = 0
-            elif row[at] != t.NONE:
-                before = columns[tables[t.R_ALIKE] + r, row[SLOTS + t.at(tables, t.R_LAST, r)]]
-                row[at] = keep_with(lists, row[at], before * size + own, scratch.members)
-                if row[at] == FULL:
-                    return False
-        elif kind == t.SET:
-            if not is_bound or row[at] != t.NONE:
-                row[at] = keep_with(lists, row[at] if is_bound else 0, own, scratch.members)
-                if row[at] == FULL:
-                    return False
+        elif kind in (t.SET, t.PAIRS):
+            continue
         elif not is_bound:
             missing = kind == t.SAME and columns[tables[t.R_CODES] + r, event] < 0
             row[at] = t.CONFLICT if missing else own
@@ -272,10 +282,9 @@ def remember(tables, columns, programs, lists, scratch, row, variable, event, is
                     row[at] = t.CONFLICT
             elif kind == t.EXTREME and columns[tables[t.R_CODES] + r, own] > columns[tables[t.R_CODES] + r, row[at]]:
                 row[at] = own
-    return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _forget(tables, row, open_, absent):
     """Clear what no term that can still be asked needs, so that matches with the same rest are one."""
     bound = row[BOUND]
@@ -313,7 +322,7 @@ def _forget(tables, row, open_, absent):
     row[BOUND] = bound & kept
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, after):
     """Write the match `after` a match takes an event; return `HOLDS`, `FAILS`, or what went wrong."""
     last, bit = row[EVENT], 1 << variable
@@ -350,7 +359,7 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
     return HOLDS
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def shorten(tables, columns, programs, lists, scratch, after, size, ties):
     """Leave of a match what its rest depends on."""
     open_ = timed = guard_timed = absent = np.int64(0)
@@ -375,7 +384,7 @@ def shorten(tables, columns, programs, lists, scratch, after, size, ties):
     after[TIES] = ties & timed
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def insert_branch(pairs, size, state, pending):
     """Insert a branch into a sorted list of them, unless it is there; return the new size."""
     at = 0
@@ -389,7 +398,7 @@ def insert_branch(pairs, size, state, pending):
     return size + 2
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _check(tables, columns, programs, lists, scratch, row, after, transition, pending, lo, hi):
     """Test what a transition decides; return the list of NOTs that are still undecided.
 
@@ -430,7 +439,7 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
     return NO_ROOM if number == FULL else number
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def is_complete(tables, columns, programs, lists, scratch, row, lo, hi):
     """Return whether a match, taken as it is, matches the whole pattern: `HOLDS`, `FAILS` or `TROUBLE`."""
     begin, end = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0, lists.ends[row[BRANCHES]]
@@ -460,7 +469,7 @@ def is_complete(tables, columns, programs, lists, scratch, row, lo, hi):
     return FAILS
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _ends(tables, columns, programs, lists, scratch, row, pending, way, lo, hi):
     """Return whether no guard of a way to end is filled."""
     begin = lists.ends[pending - 1] if pending else 0

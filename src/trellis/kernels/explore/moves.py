@@ -31,6 +31,7 @@ from trellis.kernels.explore.matches import (
     insert_branch,
     is_decided,
     remember,
+    remember_plainly,
     shorten,
 )
 from trellis.kernels.expression.program import COMPARE_COLUMNS, FIELDS, MISFIT, TRUE, compares
@@ -38,10 +39,13 @@ from trellis.kernels.jit import njit
 
 UNKNOWN, QUICK, NOWHERE, SLOW = range(4)
 """Kinds of moves: not looked at yet; as this page says; there is none; every event is looked at anew."""
-(M_KIND, M_BRANCHES, M_BOUND, M_TIES, M_SHAPE, M_LIVE, M_WHOLE, M_ASKED, M_KNOWN, M_LAST, M_FIXED, M_TERMS) = range(12)
+(M_KIND, M_BRANCHES, M_BOUND, M_TIES, M_SHAPE, M_LIVE, M_WHOLE, M_ASKED, M_KNOWN, M_LAST, M_FIXED, M_PLAIN, M_TERMS) = (
+    range(13)
+)
 """Numbers of a move: its kind; what the match is then, which registers are needed then, as bits, and whether it may end
-there; how many terms an event must meet, how many are known with it, and how many are asked of a match that ends; and
-whether all is known before the event is. The terms follow, with room for all of them three times."""
+there; how many terms an event must meet, how many are known with it, and how many are asked of a match that ends;
+whether all is known before the event is, and whether there are no sets and all terms compare columns. The terms follow,
+with room for all of them three times."""
 MOST_TERMS = 4  # of a match and a variable, that are resolved
 OWN, OPERATOR, CODE = range(3)
 UNRESOLVED = -2
@@ -80,11 +84,11 @@ def make_moves(shapes: int, width: int, variables: int, terms: int) -> Moves:
         np.empty(shapes * width, np.int64), np.zeros(shapes, np.int64), np.zeros(4 * shapes, np.int32),
         np.empty(shapes, np.int64), np.zeros(1, np.int64),
         np.zeros((shapes * variables * 2, M_TERMS + 3 * terms), np.int64), np.empty(shapes, np.int64),
-        np.empty(width, np.int64), np.empty((MOST_TERMS, 3), np.int64), np.empty(variables, np.int64),
+        np.empty(width, np.int64), np.empty((1, 3 * MOST_TERMS), np.int64), np.empty(variables, np.int64),
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def refresh(tables, lists, moves):
     """Forget lists, and moves with them, if they fill much of their room."""
     used = lists.used[0]
@@ -96,7 +100,7 @@ def refresh(tables, lists, moves):
     clear(moves)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def shape_of(tables, lists, moves, row):
     """Return the number of a match's shape, or `FULL`."""
     shape = moves.shape
@@ -117,7 +121,7 @@ def shape_of(tables, lists, moves, row):
     return number
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def coming_of(tables, lists, row):
     """Return the variables that may come next, as bits."""
     coming = np.int64(0)
@@ -130,7 +134,7 @@ def coming_of(tables, lists, row):
 # --- Terms ------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def asked_terms(tables, scratch, row, variable, due):
     """Write the terms that an event must meet to be taken by a variable; return how many."""
     bound, bit, size = row[BOUND], 1 << variable, np.int64(0)
@@ -148,7 +152,7 @@ def asked_terms(tables, scratch, row, variable, due):
     return size
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def meets(tables, columns, programs, lists, scratch, row, variable, event, due, number):
     """Return whether an event meets the terms that are asked: `HOLDS`, `FAILS` or `TROUBLE`."""
     for i in range(number):
@@ -158,7 +162,7 @@ def meets(tables, columns, programs, lists, scratch, row, variable, event, due, 
     return HOLDS
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def open_of(tables, lists, scratch, row):
     """Return the variables that may take events, as bits, and note which terms are decided."""
     open_ = np.int64(0)
@@ -170,22 +174,21 @@ def open_of(tables, lists, scratch, row):
     return open_
 
 
-@njit(cache=True, nogil=True)
-def resolve(tables, programs, row, variable, due, number, resolved):
-    """Write terms as comparisons of an event's code with a number; return how many, or `UNRESOLVED`."""
+@njit(cache=True, nogil=True, _nrt=False)
+def resolve(tables, programs, row, variable, due, number, resolved, place):
+    """Write terms as comparisons of an event's code with a number; return how many, or `UNRESOLVED`.
+
+    They are written from a place of `resolved` on, as three numbers each: the row of codes, the comparison, the code.
+    """
     code = programs.code
     if number > MOST_TERMS:
         return UNRESOLVED
     is_new = not row[BOUND] & (1 << variable)
     for i in range(number):
-        term = due[i]
+        term, here = due[i], place + 3 * i
         p = code[term]
         first = t.at(tables, t.T_BEGINS, term)
-        if (
-            code[term + 1] != p + FIELDS
-            or code[p] != COMPARE_COLUMNS
-            or t.at(tables, t.T_LOOP_BEGINS, term) != t.at(tables, t.T_LOOP_BEGINS, term + 1)
-        ):
+        if not _is_plain(tables, code, term):
             return UNRESOLVED
         news = 0
         for side in range(2):
@@ -199,30 +202,44 @@ def resolve(tables, programs, row, variable, due, number, resolved):
             other = row[SLOTS + t.at(tables, t.T_LAST if kind == t.OF_EARLIER else t.T_SLOT, r)]
             column = code[p + 2 + 2 * side]
             if other < 0 or not programs.there[column, other]:
-                resolved[i, OWN] = -1
+                resolved[here + OWN] = -1
             else:
-                resolved[i, OWN] = code[p + 4 - 2 * side]
-                resolved[i, OPERATOR] = code[p + 1] if side == 1 else code[p + 1] + 6
-                resolved[i, CODE] = programs.ints[column, other]
+                resolved[here + OWN] = code[p + 4 - 2 * side]
+                resolved[here + OPERATOR] = code[p + 1] if side == 1 else code[p + 1] + 6
+                resolved[here + CODE] = programs.ints[column, other]
         if news != 1:
             return UNRESOLVED
     return number
 
 
-@njit(cache=True, nogil=True)
-def passes(programs, own, operator, code, event):
-    """Return whether an event meets a term that is resolved."""
-    if own < 0 or not programs.there[own, event]:
+@njit(cache=True, nogil=True, _nrt=False)
+def _is_plain(tables, code, term):
+    """Return whether a term compares two columns, of one event each."""
+    p = code[term]
+    loops = t.at(tables, t.T_LOOP_BEGINS, term + 1) - t.at(tables, t.T_LOOP_BEGINS, term)
+    return code[term + 1] == p + FIELDS and code[p] == COMPARE_COLUMNS and loops == 0
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _holds_plainly(tables, code, ints, there, term, row):
+    """Return whether a term that compares columns is true for what a match remembers."""
+    p, first = code[term], t.at(tables, t.T_BEGINS, term)
+    e = row[SLOTS + t.at(tables, t.T_SLOT, first + code[p + 3])]
+    f = row[SLOTS + t.at(tables, t.T_SLOT, first + code[p + 5])]
+    if e < 0 or f < 0 or not there[code[p + 2], e] or not there[code[p + 4], f]:
         return False
-    x = programs.ints[own, event]
-    return compares(operator - 6, code, x) if operator >= 6 else compares(operator, x, code)
+    return compares(code[p + 1], ints[code[p + 2], e], ints[code[p + 4], f])
 
 
-@njit(cache=True, nogil=True)
-def passes_all(programs, resolved, number, event):
-    """Return whether an event meets terms that are resolved."""
-    for i in range(number):
-        if not passes(programs, resolved[i, OWN], resolved[i, OPERATOR], resolved[i, CODE], event):
+@njit(cache=True, nogil=True, _nrt=False)
+def passes_all(ints, there, resolved, one, place, number, event):
+    """Return whether an event meets terms that are resolved, from a place of a row on; `resolve` writes them."""
+    for i in range(place, place + 3 * number, 3):
+        own, operator, code = resolved[one, i + OWN], resolved[one, i + OPERATOR], resolved[one, i + CODE]
+        if own < 0 or not there[own, event]:
+            return False
+        x = ints[own, event]
+        if not (compares(operator - 6, code, x) if operator >= 6 else compares(operator, x, code)):
             return False
     return True
 
@@ -230,7 +247,7 @@ def passes_all(programs, resolved, number, event):
 # --- Moves ------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def move_of(tables, columns, programs, lists, scratch, moves, shape, row, variable, same, event, due, after):
     """Return the move of a match by a variable, which is found if it is not known; or `NO_ROOM`.
 
@@ -256,7 +273,7 @@ def move_of(tables, columns, programs, lists, scratch, moves, shape, row, variab
     return move
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _find(tables, columns, programs, lists, scratch, moves, move, row, variable, same, event, due, after):
     """Write a move; return its kind, or `NO_ROOM`."""
     rows = moves.rows
@@ -299,12 +316,14 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
     _note_last(tables, lists, rows, move, after)
     fixed = rows[move, M_KNOWN] == 0 and rows[move, M_LAST] == 0 and not (row[VARIABLE] < 0 and tables[t.SPAN])
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
-        fixed &= after[SLOTS + t.at(tables, t.R_SLOT, r)] == t.NONE
+        is_count = t.at(tables, t.R_KIND, r) == t.COUNT  # which the shape tells
+        fixed &= is_count or after[SLOTS + t.at(tables, t.R_SLOT, r)] == t.NONE
     rows[move, M_FIXED] = fixed
+    rows[move, M_PLAIN] = _is_all_plain(tables, programs.code, rows, move, variable)
     return SLOW if rows[move, M_SHAPE] == FULL else QUICK
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _note_known(tables, scratch, rows, move, after, transition):
     """Note the terms that waited for an event and are known by a transition; False if another one knows others."""
     terms, bound = tables[t.TERMS], after[BOUND]
@@ -327,7 +346,7 @@ def _note_known(tables, scratch, rows, move, after, transition):
     return number == rows[move, M_KNOWN]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _note_last(tables, lists, rows, move, after):
     """Note whether a match may end after a move, and the terms that are asked then."""
     terms, open_, number = tables[t.TERMS], np.int64(0), 0
@@ -349,7 +368,67 @@ def _note_last(tables, lists, rows, move, after):
     rows[move, M_LAST] = number
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
+def _is_all_plain(tables, code, rows, move, variable):
+    """Return whether a move changes no sets, and all its terms compare columns."""
+    plain, terms = True, tables[t.TERMS]
+    for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
+        kind = t.at(tables, t.R_KIND, r)
+        plain &= kind not in (t.SET, t.PAIRS)
+    for i in range(rows[move, M_KNOWN]):
+        plain &= _is_plain(tables, code, rows[move, M_TERMS + terms + i])
+    for i in range(rows[move, M_LAST]):
+        plain &= _is_plain(tables, code, rows[move, M_TERMS + 2 * terms + i])
+    return plain
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def make_plainly(tables, columns, code, ints, there, rows, move, matches, one, variable, event, hi, after):
+    """Do what `make_move` does, by a move that is plain; return whether its terms hold.
+
+    Parameters
+    ----------
+    tables, columns
+        What the exploration goes by.
+    code, ints, there
+        Those of the programs.
+    rows, move
+        The moves, and the number of one.
+    matches, one, variable, event
+        Matches and which of them, the variable and the event that it takes.
+    hi, after
+        The end of the group, and room for the match.
+    """
+    for i in range(after.shape[0]):
+        after[i] = matches[one, i]
+    is_bound = after[BOUND] & (1 << variable) != 0
+    if after[VARIABLE] < 0:
+        after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
+    after[EVENT], after[VARIABLE] = event, variable
+    remember_plainly(tables, columns, after, variable, event, is_bound)
+    first = M_TERMS + tables[t.TERMS]
+    for i in range(first, first + rows[move, M_KNOWN]):
+        if not _holds_plainly(tables, code, ints, there, rows[move, i], after):
+            return False
+    live = rows[move, M_LIVE]
+    for slot in range(after.shape[0] - SLOTS):
+        if not live & (1 << slot):
+            after[SLOTS + slot] = t.NONE
+    after[BRANCHES], after[BOUND], after[TIES] = rows[move, M_BRANCHES], rows[move, M_BOUND], rows[move, M_TIES]
+    return True
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def ends_plainly(tables, code, ints, there, rows, move, row):
+    """Do what `ends_here` does, by a move that is plain: return 1 or 0."""
+    first = M_TERMS + 2 * tables[t.TERMS]
+    for i in range(first, first + rows[move, M_LAST]):
+        if not _holds_plainly(tables, code, ints, there, rows[move, i], row):
+            return np.int64(0)
+    return rows[move, M_WHOLE]
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def terms_of(moves, move, due):
     """Write the terms that an event must meet for a move; return how many."""
     number = moves.rows[move, M_ASKED]
@@ -358,7 +437,7 @@ def terms_of(moves, move, due):
     return number
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def make_move(tables, columns, programs, lists, scratch, moves, move, row, variable, event, hi, after):
     """Write the match `after` a match takes an event that meets the terms; return `HOLDS`, or what went wrong.
 
@@ -394,7 +473,7 @@ def make_move(tables, columns, programs, lists, scratch, moves, move, row, varia
     return HOLDS
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def ends_here(tables, columns, programs, lists, scratch, moves, move, row):
     """Return whether a match may end after a move: `HOLDS`, `FAILS` or `TROUBLE`."""
     rows = moves.rows

@@ -147,7 +147,7 @@ def _sign_of_scaled(x, left, y, right):
     return 1 if x > y else -1 if x < y else 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def is_true(programs, program, events, at, whole, real, there):
     """Return whether a program is `TRUE` of some events, `FALSE` (or NULL), or has a `MISFIT`."""
     code = programs.code
@@ -160,7 +160,7 @@ def is_true(programs, program, events, at, whole, real, there):
     return _run(programs, p, end, events, at, whole, real, there)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _run(programs, begin, end, events, at, whole, real, there):
     """Run the instructions from `begin` to `end`; see `is_true`."""
     code, ints, known, reals = programs.code, programs.ints, programs.there, programs.reals

@@ -19,7 +19,7 @@ from trellis.kernels.explore import report as r
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, make_lists
-from trellis.kernels.explore.moves import MOST_TERMS, make_moves
+from trellis.kernels.explore.moves import make_moves
 from trellis.language.syntax import Report
 from trellis.memory import free_memory
 from trellis.operators.patterns.paths import Paths
@@ -43,7 +43,8 @@ class Room:
 
     def __init__(self, compiled: Compiled, places: int) -> None:
         self.compiled, self.places = compiled, places
-        self.vertices, self.edges, self.lists = LEAST_VERTICES, 4 * LEAST_VERTICES, LEAST_LISTS
+        self.vertices = max(LEAST_VERTICES, 1 << min(places, MOST_VERTICES >> 4).bit_length())
+        self.edges, self.lists = 4 * self.vertices, LEAST_LISTS
         self._make_graph()
         self._make_lists()
 
@@ -197,7 +198,7 @@ class Exploration:
             classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows))
 
     def _class_bytes(self, room: Room, limbs: int) -> int:
-        return 8 * room.width + 16 * limbs + 60 + self.compiled.number(t.VARIABLES) * (24 * MOST_TERMS + 10)
+        return 8 * room.width + 16 * limbs + 80 + self.compiled.number(t.VARIABLES) * 8 * c.WAY
 
     @property
     def _chosen(self) -> NDArray[np.bool_]:
