@@ -198,38 +198,26 @@ def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shap
     for variable in range(variables):
         fresh[variable, EVENT] = -1
         upto = tables[t.E_UPTO] + variable
-        if begin >= end or not coming & (1 << variable) or columns[upto, begin] == columns[upto, end]:
-            continue
-        number = _asked(tables, columns, programs, lists, scratch, moves, shape, row, variable, begin, due, fresh)
-        if number < 0:
-            return number
-        lowest, highest = candidates(tables, columns, row, variable, due, number, begin, end)
-        resolved = resolve(tables, programs, row, variable, due, number, moves.resolved[0], 0)
-        for i in range(lowest, highest):
-            event = tables[i]
-            if event > best:
-                break
-            if resolved >= 0:
-                answer = (
-                    HOLDS if passes_all(programs.ints, programs.there, moves.resolved, 0, 0, resolved, event) else FAILS
-                )
-            else:
-                answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
-            if answer == HOLDS:
-                answer = _move(
-                    tables, columns, programs, lists, scratch, moves, shape, row, variable, event, lo, hi, due, fresh
-                )
-            if answer < 0:
-                return answer
-            if answer == FAILS:
-                fresh[variable, EVENT] = -1
+        if begin >= end or columns[upto, begin] == columns[upto, end]:
+            coming &= ~(1 << variable)
+    for turn in range(2 if policy != t.ANY else 1):  # what nothing is asked of comes first, and bounds the others
+        for variable in range(variables):
+            if not coming & (1 << variable):
                 continue
-            if policy != t.ANY:
-                best = event
-                break
-            answer = _connect(tables, columns, programs, lists, scratch, moves, graph, vertex, variable, fresh, lo, hi)
-            if answer < 0:
-                return answer
+            number = _due_terms(
+                tables, columns, programs, lists, scratch, moves, shape, row, variable, begin, due, fresh
+            )
+            if number < 0:
+                return number
+            if number and policy != t.ANY and turn == 0:
+                continue
+            coming &= ~(1 << variable)
+            status, best = _reach(
+                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, variable, due, number,
+                fresh, begin, end, best, policy, lo, hi,
+            )  # fmt: skip
+            if status < 0:
+                return status
     if policy != t.ANY:
         for variable in range(variables):
             if fresh[variable, EVENT] == best:
@@ -242,7 +230,44 @@ def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shap
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _asked(tables, columns, programs, lists, scratch, moves, shape, row, variable, begin, due, fresh):
+def _reach(
+    tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, variable, due, number, fresh, begin,
+    end, best, policy, lo, hi,
+):  # fmt: skip
+    """Add the edges of a vertex to events that a variable takes, or find the first up to `best`; return 0 and that.
+
+    In place of 0 it may be what went wrong.
+    """
+    lowest, highest = candidates(tables, columns, row, variable, due, number, begin, end)
+    resolved = resolve(tables, programs, row, variable, due, number, moves.resolved[0], 0)
+    for i in range(lowest, highest):
+        event = tables[i]
+        if event > best:
+            break
+        if resolved >= 0:
+            passes = passes_all(programs.ints, programs.there, moves.resolved, 0, 0, resolved, event)
+            answer = HOLDS if passes else FAILS
+        else:
+            answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
+        if answer == HOLDS:
+            answer = _move(
+                tables, columns, programs, lists, scratch, moves, shape, row, variable, event, lo, hi, due, fresh
+            )
+        if answer < 0:
+            return answer, best
+        if answer == FAILS:
+            fresh[variable, EVENT] = -1
+            continue
+        if policy != t.ANY:
+            return 0, event
+        answer = _connect(tables, columns, programs, lists, scratch, moves, graph, vertex, variable, fresh, lo, hi)
+        if answer < 0:
+            return answer, best
+    return 0, best
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _due_terms(tables, columns, programs, lists, scratch, moves, shape, row, variable, begin, due, fresh):
     """Write the terms that an event must meet to be taken by a variable; return how many, or `NO_ROOM`."""
     if shape >= 0:
         usable = tables[t.E_USABLE] + t.at(tables, t.E_BEGINS, variable) + columns[tables[t.E_UPTO] + variable, begin]

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition, TrellisError
 from trellis.events.slice import Groups, Slice
-from trellis.kernels.explore import count as c
+from trellis.kernels.explore import classes as c
 from trellis.kernels.explore import graph as g
 from trellis.kernels.explore import matches as m
 from trellis.kernels.explore import report as r
 from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.count import count_groups
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, make_lists
 from trellis.kernels.explore.moves import make_moves
@@ -43,7 +44,7 @@ class Room:
 
     def __init__(self, compiled: Compiled, places: int) -> None:
         self.compiled, self.places = compiled, places
-        self.vertices = max(LEAST_VERTICES, 1 << min(places, MOST_VERTICES >> 4).bit_length())
+        self.vertices = max(LEAST_VERTICES, 1 << min(places // 4, MOST_VERTICES >> 4).bit_length())
         self.edges, self.lists = 4 * self.vertices, LEAST_LISTS
         self._make_graph()
         self._make_lists()
@@ -176,7 +177,7 @@ class Exploration:
         classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows))
         totals, found = np.zeros((len(groups), limbs), np.uint64), []
         while True:
-            status, at = c.count_groups(
+            status, at = count_groups(
                 compiled.tables, compiled.columns, compiled.programs.programs, room.known, room.scratch, room.moves,
                 classes, row, room.fresh[0], room.due, lo, hi, first, last, chosen, totals,
             )  # fmt: skip
