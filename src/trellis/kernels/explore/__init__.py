@@ -31,6 +31,10 @@ due, number : int64 (terms,), int
     Terms that are asked of an event, and how many.
 lo, hi, groups_lo, groups_hi, first, last
     The events of a group, of all groups, and which groups.
+pairs, size, state, pending : int64 (numbers,), ints
+    Branches that are being made, how many numbers they have; a state with its undecided NOTs.
+is_bound, ties, rows, code, ints, there, matches, one
+    Whether the variable has events, the variables of the same time; moves; those of programs; matches and which.
 open_, bound, begin, end
     Variables that may still take events, and those that have some, as bits; a range.
 mode, same, chosen
