@@ -113,17 +113,21 @@ def _variables(pattern: s.Pattern, text: str) -> tuple[Variable, ...]:
             if found.setdefault(node.var, variable) != variable:
                 raise _twice(node, text)
     _occurrences(pattern, text)
-    _check_labels(pattern, found, text)
+    _check_groups(pattern, found, text)
     if s.may_be_empty(pattern):
         raise BindError("the pattern can match without any event", text, pattern.span.start, pattern.span.end,
                         "Let at least one part of it take an event: `E v` or `E+ v[]`.")  # fmt: skip
     return tuple(found.values())
 
 
-def _check_labels(pattern: s.Pattern, variables: Collection[str], text: str) -> None:
+def _check_groups(pattern: s.Pattern, variables: Collection[str], text: str) -> None:
     """Refuse labels that are used twice, and what cannot stand inside of a repeated group."""
     known: set[str] = set()
-    for node in s.walk(pattern):
+    for node, path in walk_paths(pattern):
+        absent = next((n for n in s.walk(node) if isinstance(n, s.Absent)), None) if isinstance(node, s.And) else None
+        if path and absent is not None:
+            what = "NOT inside AND cannot stand in a repeated group: its neighbours may be of two iterations"
+            raise BindError(what, text, absent.span.start, absent.span.end, "Put it outside of the AND.")
         if not isinstance(node, s.Group):
             continue
         label = node.label

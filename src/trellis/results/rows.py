@@ -134,13 +134,15 @@ def chosen(columns: Sequence[str], known: Sequence[str]) -> list[str]:
 def exploded_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of one row an event: window, partition, rank, place in the trend from 1, the event's columns.
 
-    A pattern of several variables also tells the event's `variable`. Columns of types that conditions cannot use, and
-    those whose names are taken, are left out.
+    A pattern of several variables also tells the event's `variable`, one with repeated groups its `iteration`. Columns
+    of types that conditions cannot use, and those whose names are taken, are left out.
     """
     assert bound.schema is not None
     fields = [*lead_schema(bound), pa.field("rank", pa.int64()), pa.field("place", pa.int64())]
     if len(taking(bound)) > 1:
         fields.append(pa.field("variable", pa.string()))
+    if bound.groups:
+        fields.append(pa.field("iteration", pa.string()))
     taken = {f.name for f in fields}
     for table in bound.schema.tables:
         for name, type_ in table.columns.items():
@@ -281,6 +283,8 @@ class RowMaker:
                 columns.append(pa.array(place))
             elif field.name == "variable" and self._variables:
                 columns.append(batch.column("bindings").flatten())
+            elif field.name == "iteration" and self.bound.groups:
+                columns.append(batch.column("iterations").flatten())
             elif field.name in of_trend:
                 columns.append(batch.column(field.name).take(row))
             else:
