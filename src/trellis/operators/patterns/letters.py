@@ -1,4 +1,4 @@
-"""What a pattern's automaton reads: letters, which are variables with the iterations that their events begin.
+"""Letters, which the automaton of a pattern reads: variables with the iterations that their events begin.
 
 Two matches with the same events and variables that are cut into iterations differently are two; so an event that begins
 an iteration is another letter than one that goes on with it. Letters are numbered in the order of the variables, and
