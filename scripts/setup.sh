@@ -52,7 +52,7 @@ make_venv() {
 }
 
 install() {
-    "$venv/bin/python" -m pip --disable-pip-version-check install -qq --no-input "$@" ||
+    "$venv/bin/python" -m pip --disable-pip-version-check install -qq --no-input --no-compile "$@" ||
         stop "pip could not install the packages: see its message above, and run make again when that is mended."
 }
 
