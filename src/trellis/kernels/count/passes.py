@@ -558,7 +558,7 @@ class LengthBounds(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def add_up(algebra, shape, events, tasks, weights, bounds):
-    """Return what `weigh`, `weigh_lengths` and `lengths` do, in a table by length, weight and task.
+    """Add up the values of tasks for `weigh`, `weigh_lengths` and `lengths`: a table by length, weight and task.
 
     It is one kernel with one call of the pass, which is most of what is compiled. Without bounds on lengths an event
     takes up what its successors have; with them, what these have of paths that are shorter by one.
