@@ -222,12 +222,14 @@ class SliceUnranker:
     def at_each(self, chosen: Mapping[int, Ranks], most: int) -> Iterator[PathBatch]:
         """Yield the trends of groups with given ranks, in rising order, in batches of so many events or one trend."""
         lots: list[PathBatch] = []
+        size = 0
         for group, ranks in chosen.items():
             for begin in range(0, len(ranks), RANKS_TOGETHER):
                 lots.append(self._paths(group, ranks[begin : begin + RANKS_TOGETHER]))
-                if sum(len(lot.positions) for lot in lots) >= most:
+                size += len(lots[-1].positions)
+                if size >= most:
                     yield from PathBatch.concat(lots).pieces(most)
-                    lots = []
+                    lots, size = [], 0
         yield from PathBatch.concat(lots).pieces(most)
 
     def _paths(self, group: int, ranks: Ranks) -> PathBatch:
