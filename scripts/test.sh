@@ -9,6 +9,7 @@ chosen="${1:-slow or not slow}"
 shift || true
 log="$(mktemp)"
 export NUMBA_CACHE_DIR="${NUMBA_CACHE_DIR:-$PWD/.numba_cache/${NUMBA_OPT:-3}}"
+unset PYTHONDONTWRITEBYTECODE # or each process, and each worker of Spark's, would compile all modules and tests again
 trap 'rm -f "$log"' EXIT
 trap 'kill 0' INT TERM
 
