@@ -128,6 +128,14 @@ CLOCKS = (
 )
 
 
+TIE_BREAKERS = {
+    "int64": st.integers(-1, 3),
+    "string": st.sampled_from(["", "a", "b", "é", "€"]),
+    "double": st.sampled_from([-0.5, -0.0, 0.0, 1.5]),
+}
+"""Types of columns that order events of the same time, with values for them."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A drawn table with its clock and the options that say what its columns mean."""
@@ -136,6 +144,12 @@ class Table:
     schema: dict[str, str]
     clock: Clock
     options: dict[str, Any]
+
+
+def time_column(options: dict[str, Any]) -> str:
+    """Return the time column of a drawn case, without what breaks ties."""
+    time = options["time"]
+    return time if isinstance(time, str) else str(time[0])
 
 
 @st.composite
@@ -160,6 +174,10 @@ def tables(draw: Any, types: Sequence[str | None] = (), most: int = 10) -> Table
     if rows and len(rows) < most and draw(st.integers(0, 3)) == 0:
         rows.append(dict(rows[0]))
     schema = {name: kind for name, (kind, _) in columns.items()}
+    if draw(st.integers(0, 3)) == 0:
+        breaking, values = draw(st.sampled_from(list(TIE_BREAKERS.items())))
+        rows = [{**row, "seq": draw(values)} for row in rows]
+        schema["seq"], time = breaking, (time, "seq")
     options = {"time": time, "type": "type" if types else None, "event_id": None, "params": {}}
     kind = draw(st.sampled_from([None, "int64", "string"]))
     if kind is not None:

@@ -54,7 +54,7 @@ def run(
     query: syntax.QuerySyntax,
     tables: Rows | Mapping[str, Rows],
     *,
-    time: str,
+    time: str | tuple[str, ...],
     type: str | None = None,
     event_id: str | None = None,
     params: Mapping[str, Any] | None = None,

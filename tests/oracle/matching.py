@@ -97,11 +97,11 @@ class Matcher:
         alike = [other for other in found if other.ways[-1] == one.ways[-1]]
         if policy is Select.NEXT and any(other.place < one.place for other in alike):
             return False
-        time = self.events[one.place].time
+        tick = self.events[one.place].tick
         return not any(
             other.var in one.left
             and (other.place == place or (other.policy or self.select) is not Select.CONTIGUOUS)
-            and (other.place == one.place or self.events[other.place].time < time)
+            and (other.place == one.place or self.events[other.place].tick < tick)
             for other in found
         )
 
@@ -166,8 +166,8 @@ class Matcher:
     def _inside(self, gap: Gap, event: Event, pairs: Pairs) -> bool:
         """Tell whether an event lies in the gap, which at an edge of the pattern reaches as far as the span."""
         first, last = pairs[0][0], pairs[-1][0]
-        late = self._in_span(event, last) if gap.after is EDGE else gap.after.time < event.time
-        early = self._in_span(first, event) if gap.before is EDGE else event.time < gap.before.time
+        late = self._in_span(event, last) if gap.after is EDGE else gap.after.tick < event.tick
+        early = self._in_span(first, event) if gap.before is EDGE else event.tick < gap.before.tick
         return late and early
 
     def _forbidden(self, single: syntax.Single, event: Event, bound: Bound) -> bool:

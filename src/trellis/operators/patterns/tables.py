@@ -463,7 +463,7 @@ def _events(events: Slice, variables: Variables, codes: Mapping[str, int], rows:
     places = np.arange(size)
     changes = np.ones(size, np.bool_)
     if size:
-        changes[1:] = events.times[1:] != events.times[:-1]
+        changes[1:] = events.ticks[1:] != events.ticks[:-1]
         inner = events.bounds[(events.bounds > 0) & (events.bounds < size)]
         changes[inner] = True
     same = np.maximum.accumulate(np.where(changes, places, 0))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.digits import digits_of
-from trellis.engines.spark.batch.groups_met import GroupCollector
+from trellis.engines.spark.batch.groups_met import GroupCollector, GroupReport
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import (
     ID,
@@ -22,13 +22,14 @@ from trellis.engines.spark.split.rows import (
     partition_name,
     whole_groups,
 )
-from trellis.engines.spark.split.split import group_keys, row_names
+from trellis.engines.spark.split.split import group_keys, order_of_time, row_names
 from trellis.events.clock import Clock
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.groups import make_groups
 from trellis.events.prepare import repeated_id
 from trellis.events.slice import Ints, Slice
-from trellis.events.sorting import repeated_rows
+from trellis.events.sorting import repeated_rows, tie_order
+from trellis.events.ties import TieCount
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
@@ -104,17 +105,24 @@ class CollectedWork:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the rows of a task, in the order (group, time, id), and give `COLLECTED` rows."""
         with in_task():
-            groups = GroupCollector(self.partition)
+            groups = GroupCollector(self.work.plan.bound, self.partition)
             for operator in self.work.operators(batches):
                 groups.add(operator.events)
                 for batch in self.work.answer(operator):
                     yield _collected_row(answer=_packed(for_spark(batch)))
             windows, partitions = groups.report()
-            yield _collected_row(windows=windows, partitions=partitions, is_report=True)
+            yield _collected_row(windows=windows, partitions=partitions, is_report=True, **vars(groups.ties))
 
 
 COLLECTED = pa.schema(
-    [("answer", pa.binary()), ("is_report", pa.bool_()), ("windows", pa.binary()), ("partitions", pa.binary())]
+    [
+        ("answer", pa.binary()),
+        ("is_report", pa.bool_()),
+        ("windows", pa.binary()),
+        ("partitions", pa.binary()),
+        ("events", pa.int64()),
+        ("tied", pa.int64()),
+    ]
 )
 
 
@@ -129,11 +137,13 @@ def _packed(batch: pa.RecordBatch) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def unpacked_answer(rows: pa.Table, schema: pa.Schema) -> tuple[pa.Table, list[tuple[bytes | None, bytes | None]]]:
+def unpacked_answer(rows: pa.Table, schema: pa.Schema) -> tuple[pa.Table, list[GroupReport]]:
     """Return an answer from `COLLECTED` rows, with the user's names and types, and the reports of the tasks."""
     parts = [pa.ipc.open_stream(answer).read_all() for answer in rows["answer"].to_pylist() if answer is not None]
     reports = [
-        (row["windows"], row["partitions"]) for row in rows.drop_columns("answer").to_pylist() if row["is_report"]
+        GroupReport(row["windows"], row["partitions"], TieCount(row["events"], row["tied"]))
+        for row in rows.drop_columns("answer").to_pylist()
+        if row["is_report"]
     ]
     return fitted(pa.concat_tables(parts), schema) if parts else schema.empty_table(), reports
 
@@ -185,7 +195,8 @@ def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:
     if bound.schema.event_id is not None:
         _refuse_repeated(ids, bounds, windows, bound.schema.event_id)
     groups, until = make_groups(bound, clock, times, bounds, windows)
-    return Slice(columns, ids, times, usable, bounds, groups, until)
+    ties = [normalise(table[c], from_arrow(table[c].type)) for c in order_of_time(bound)[1:]]
+    return Slice(columns, ids, times, usable, bounds, groups, until, order=tie_order(times, ties))
 
 
 def _windows(clock: Clock, times: np.ndarray, batch: Ints, length: int) -> tuple[Ints, Ints]:
