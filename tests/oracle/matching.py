@@ -155,13 +155,21 @@ class Matcher:
         )
 
     def _filled(self, gap: Gap, reading: Reading, pairs: Pairs) -> bool:
-        """Tell whether an event that the NOT forbids lies in the gap."""
+        """Tell whether an event, or the whole of a match, that the NOT forbids lies in the gap."""
         bound = _bound(reading)
-        return any(
-            self._inside(gap, event, pairs) and self._forbidden(single, event, bound)
-            for single in gap.absent.events
-            for event in self.events
-        )
+        inside = [event for event in self.events if self._inside(gap, event, pairs)]
+        for absent in gap.absent.events:
+            if isinstance(absent, syntax.Single):
+                if any(self._forbidden(absent, event, bound) for event in inside):
+                    return True
+            elif Matcher(absent, self._of_pattern(absent), inside, Select.ANY).trends():
+                return True
+        return False
+
+    def _of_pattern(self, absent: syntax.Pattern) -> list[Conjunct]:
+        """List the conditions on the variables of a pattern that a NOT forbids."""
+        own = set(variables(absent))
+        return [c for var in own for c in self.of_absent[var] if c.variables <= own]
 
     def _inside(self, gap: Gap, event: Event, pairs: Pairs) -> bool:
         """Tell whether an event lies in the gap, which at an edge of the pattern reaches as far as the span."""

@@ -97,7 +97,10 @@ def readings(pattern: syntax.Pattern, pairs: Pairs, *, beginning: bool) -> Itera
             names = [variables(arm) for arm in arms]
             shares = [tuple(pair for pair in pairs if pair[1] in own) for own in names]
             if sum(map(len, shares)) == len(pairs):
-                ways = [list(readings(arm, own, beginning=beginning)) for arm, own in zip(arms, shares, strict=True)]
+                ways = [
+                    [arm] if isinstance(arm, syntax.Absent) else list(readings(arm, own, beginning=beginning))
+                    for arm, own in zip(arms, shares, strict=True)
+                ]
                 for each in itertools.product(*ways):
                     yield Composed(pattern, each)
         case syntax.Or(arms):

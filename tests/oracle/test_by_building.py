@@ -52,6 +52,8 @@ def matches(pattern: s.Pattern, events: list[Event]) -> Iterator[Match]:
     if isinstance(pattern, s.Or):
         for arm in pattern.arms:
             yield from matches(arm, events)
+    elif isinstance(pattern, s.Absent):
+        yield Match((), ((pattern, None, None),))
     elif isinstance(pattern, s.And):
         for arms in itertools.product(*(list(matches(arm, events)) for arm in pattern.arms)):
             pairs = sorted((pair for arm in arms for pair in arm.pairs), key=lambda pair: pair[0].order)
@@ -158,13 +160,19 @@ class World:
 
     def filled(self, absent: s.Absent, left: Event | None, right: Event | None, pairs: Pairs) -> bool:
         first, last = real(pairs)[0][0], real(pairs)[-1][0]
-        for single, event in itertools.product(absent.events, self.events):
-            inside = left.tick < event.tick if left else self.in_span(event, last)
-            inside &= event.tick < right.tick if right else self.in_span(first, event)
-            asked = [c for c in self.conjuncts if single.var in c.variables]
-            known = (t for c in asked for t in truths(c, (*pairs, (event, single.var))))
-            if inside and single.type in (None, event.type) and all(known):
-                return True
+        inside = [
+            event
+            for event in self.events
+            if (left.tick < event.tick if left else self.in_span(event, last))
+            and (event.tick < right.tick if right else self.in_span(first, event))
+        ]
+        for forbidden in absent.events:
+            names = set(variables(forbidden))
+            asked = [c for c in self.conjuncts if names & c.variables]
+            beside = pairs if isinstance(forbidden, s.Single) else ()  # conditions of a pattern stay inside it
+            for match in matches(forbidden, inside):
+                if all(t for c in asked for t in truths(c, (*beside, *match.pairs))):
+                    return True
         return False
 
 

@@ -154,7 +154,7 @@ class _Case:
         return [plain_value(time) for time in table[self.schema.time]]
 
     def ticks_of(self, table: pa.Table) -> list[Any]:
-        """Return what events are ordered by: the times, and what breaks ties."""
+        """Return the keys of the order of events: the times, and the values that break ties."""
         ties = [map(plain_value, table[name]) for name in self.schema.tie_breakers]
         return list(zip(self.times_of(table), *ties, strict=True))
 

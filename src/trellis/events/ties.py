@@ -12,6 +12,7 @@ from trellis.events.slice import Slice
 from trellis.language.schema import Schema
 
 MANY = 0.01  # the share of events from which on ties are told
+TOLD = r"[\d,]+ of [\d,]+ events .* share `"  # how the warning begins
 
 
 @dataclass(frozen=True)
