@@ -11,7 +11,7 @@ from benchmarks.cliffs_shapes import ROWS
 PLAIN = "times the plain program"
 LIMIT = 10  # times as long as the plain program, at most
 ALIKE = 3  # times as long as the query itself, at most, for a rewording
-LEAST = 0.005  # seconds; what takes less is a call's own cost, so ratios are taken to this
+LEAST = 0.005  # seconds of all cores; what takes less is a call's own cost, so ratios are taken to this
 WIDE = ("OR, both ways", "OR of two columns")  # their numbers have as many bits as there are events
 
 
@@ -46,17 +46,19 @@ def _shapes(number: int, quick: bool) -> Table:
     notes = [f"{cliff.title}: {cliff.bound}." for cliff in chosen if cliff.bound]
     sizes = [(cliff, size) for cliff in chosen for size in (cliff.sizes[:1] if quick else cliff.sizes)]
     rows = [row for cliff, size in sizes for row in _rows(cliff, size // 10 if quick and size > 1_000 else size, quick)]
-    same = "Answers are compared, counts modulo 2^64, before anything is measured."
+    same = "Answers are compared, counts modulo 2^64, before anything is measured; the plain program passes over the "
+    same += "events once for each 58 bits of the exact number."
     return Table(f"Row {number}", rows, [*notes, same])
 
 
 def _rows(cliff: Cliff, size: int, quick: bool) -> list[Row]:
     events = cliff.events(size)
-    ours, theirs = cliff.ask(cliff.text, events) % MODULUS, cliff.peer(events) % MODULUS
-    if ours != theirs:
-        raise AssertionError(f"{cliff.title}, {size:,} events: {ours} and, by {cliff.peer_name}, {theirs}")
+    answer, theirs = cliff.ask(cliff.text, events), cliff.peer(events) % MODULUS
+    if answer % MODULUS != theirs:
+        raise AssertionError(f"{cliff.title}, {size:,} events: {answer % MODULUS} and, by {cliff.peer_name}, {theirs}")
     timing = _timed(f"{cliff.title}, {size:,} events", cliff, cliff.text, events, quick)
-    peer = best_of(f"{cliff.title}, {cliff.peer_name}", lambda: cliff.peer(events), quick=quick)
+    times = cliffs_neighbours.passes(answer)
+    peer = best_of(f"{cliff.title}, {cliff.peer_name}", lambda: [cliff.peer(events) for _ in range(times)], quick=quick)
     targets = [] if cliff.limit is None else [_times(cliff.limit, PLAIN, timing, peer)]
     found = [Row(f"{cliff.title}: {size:,} events", timing, peers=[Peer(cliff.peer_name, peer)], targets=targets)]
     for text in cliff.rewordings:
@@ -86,4 +88,4 @@ def _row(what: str, timing: Timing, plain: Timing) -> Row:
 
 
 def _times(limit: float, what: str, timing: Timing, other: Timing) -> Target:
-    return at_most(limit, what, max(timing.wall, LEAST) / max(other.wall, LEAST))
+    return at_most(limit, what, max(timing.cpu, LEAST) / max(other.cpu, LEAST))

@@ -6,7 +6,7 @@ import codecs
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -106,17 +106,47 @@ def doing() -> str | None:
     return _doing[0] if _doing else None
 
 
+_details: list[Callable[[], str]] = []
+
+
+@contextmanager
+def with_details(details: Callable[[], str]) -> Iterator[None]:
+    """Show beside each step how far it is, by a function that is called now and then from another thread."""
+    _details.append(details)
+    try:
+        yield
+    finally:
+        _details.remove(details)
+
+
+def _detail() -> str:
+    """Return how far the step is, if that is known."""
+    for details in _details[-1:]:
+        with suppress(Exception):  # of an engine that is about to end
+            return details()
+    return ""
+
+
 @contextmanager
 def progress(wanted: bool) -> Iterator[Step]:
     """Give a function that tells what is being done now; on a terminal a line shows it, with the time it takes."""
     if not wanted or not _is_terminal(sys.stderr):
         yield now_doing
         return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+
+    class DetailColumn(ProgressColumn):
+        """How far the step is, asked twice a second at most."""
+
+        max_refresh = 0.5
+
+        def render(self, task: Task) -> Text:
+            return Text(shown_in_line(_detail()), style="bright_black")
 
     # A descriptor of its own: Spark's start bends the usual one.
     with open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8") as file:
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        said = (TextColumn("{task.description}", markup=False), DetailColumn())
+        columns = (SpinnerColumn(), *said, TimeElapsedColumn())
         with Progress(*columns, console=ShownConsole(file=file), transient=True) as bar:
             task = bar.add_task("starting", total=None)
 

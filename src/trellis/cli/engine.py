@@ -13,7 +13,7 @@ from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
-from trellis.cli.console import silence
+from trellis.cli.console import silence, with_details
 from trellis.cli.options import EngineChoice, EngineOptions, EventOptions
 from trellis.errors import UsageError
 from trellis.methods import Methods
@@ -56,10 +56,11 @@ def started(options: EngineOptions) -> Iterator[Any]:
             yield None
         return
     from trellis.engines.spark.session.failures import in_driver
+    from trellis.engines.spark.session.progress import job_progress
     from trellis.engines.spark.session.session import stop_session
 
     session = _session(options.master, settings)
-    with _noticed_interrupts() as interrupted:
+    with _noticed_interrupts() as interrupted, with_details(lambda: str(job_progress(session) or "")):
         try:
             with in_driver():  # wherever the JVM ended
                 yield session

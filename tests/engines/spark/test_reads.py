@@ -1,4 +1,4 @@
-"""One answer reads its source once: held against Spark's own numbers of records that its stages read."""
+"""One answer reads its source once, and explain tells what is shuffled: held against the numbers of Spark's stages."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def file(tmp_path: Path) -> str:
     return str(tmp_path / "events.parquet")
 
 
-def records_read(spark: SparkSession) -> int:
-    """How many records all stages have read from sources so far, as Spark's status store says."""
+def records(spark: SparkSession, which: str = "inputRecords") -> int:
+    """How many records all stages have read from sources, or shuffled, so far, as Spark's status store says."""
     context = spark.sparkContext
     jvm, scala = context._jvm, context._jsc.sc()
     scala.listenerBus().waitUntilEmpty()
     none = context._gateway.new_array(jvm.double, 0)  # type: ignore[union-attr]
     stages = scala.statusStore().stageList(None, False, False, none, jvm.java.util.ArrayList())  # type: ignore[union-attr]
-    return sum(stages.apply(i).inputRecords() for i in range(stages.size()))
+    return sum(getattr(stages.apply(i), which)() for i in range(stages.size()))
 
 
 def read_by(spark: SparkSession, answer: Callable[[], Any]) -> int:
-    before = records_read(spark)
+    before = records(spark)
     answer()
-    return records_read(spark) - before
+    return records(spark) - before
 
 
 ANSWERS: dict[str, Callable[[Any, Path], Any]] = {
@@ -61,6 +61,14 @@ def test_an_answer_reads_the_events_once(spark: SparkSession, file: str, tmp_pat
     for number, text in enumerate((SPAN, SLIDING)):
         trends = trellis.query(text).detect(spark.read.parquet(file), event_id="id")
         assert read_by(spark, lambda t=trends, to=tmp_path / str(number): ANSWERS[answer](t, to)) == N  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("text", [SPAN, SLIDING, f"{SPAN} SLIDE 10", SLIDING.replace("[g]", "s.x > 3")])
+def test_explain_tells_how_many_rows_are_shuffled(spark: SparkSession, file: str, text: str) -> None:
+    frame = spark.read.parquet(file)
+    before = records(spark, "shuffleWriteRecords")
+    told = trellis.query(text).explain(frame, event_id="id").data["operator"]["shuffle"]
+    assert told.startswith(f"{records(spark, 'shuffleWriteRecords') - before:,} rows: each event ")
 
 
 def test_constructing_results_runs_no_job(spark: SparkSession, file: str) -> None:

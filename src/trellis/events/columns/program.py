@@ -21,6 +21,7 @@ from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.functions import SCALARS
 from trellis.events.columns.ordering import MISSING, order_codes
 from trellis.kernels.expression import program as kernel
+from trellis.kernels.expression.sums import MOST_PARTS
 from trellis.language.bound import Column, Constant, Operation, Reference, Value, columns_of, references_of
 from trellis.language.schema import BOOLEAN, INTEGER, Kind
 from trellis.language.syntax import Which
@@ -145,7 +146,8 @@ class ProgramTables:
 
     def scratch(self) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_]]:
         """Return the arrays that a kernel needs to run programs."""
-        return np.zeros(self.longest, np.int64), np.zeros(self.longest), np.zeros(self.longest, np.bool_)
+        whole = np.zeros(self.longest + MOST_PARTS, np.int64)  # whose rest is room for sums
+        return whole, np.zeros(self.longest), np.zeros(self.longest, np.bool_)
 
     def misfit(self, program: int, event_of: Callable[[Reference], int]) -> TrellisError:
         """Return the error for numbers that leave 64 bits.

@@ -1,9 +1,11 @@
 """Matches of any pattern, explored by tables: which matches so far there are, how they go on, which are results.
 
 A match so far is told apart by what its rest depends on: the states of the automaton, the NOTs that are not decided
-yet, and registers. `matches` says what it goes on with, `graph` builds the graph of all of them, `report` leaves those
-that REPORT gives, as paths; `groups` does so for many groups. `count` counts without a graph where all matches are
-results. `order` brings results into order where events can be bound in several ways. `lists` keeps sets of numbers.
+yet, and registers. `matches` says what it goes on with, `moves` remembers that for all matches of a shape, `graph`
+builds the graph of all of them, `report` leaves those that REPORT gives, as paths; `groups` does so for many groups.
+`count` counts without a graph where all matches are results, by `classes` of them. `order` brings results into order
+where events can be bound in several ways. `lists` keeps sets of numbers. What allocates nothing counts no references:
+that took most of the time.
 
 Arrays
 ------
@@ -15,16 +17,24 @@ programs
     The terms as programs; see `trellis.kernels.expression`.
 lists, longer, members
     Sets that are kept once, those of longer matches, and room for one that is being made; see `lists`.
-scratch, graph, classes, levels
+scratch, moves, graph, classes, levels
     Room to work in; see the named tuples.
 row, fresh, after : int64 (numbers of a match,)
     Matches so far; `fresh` is (variables, numbers) where several are made.
+resolved, place
+    Terms as comparisons with a number, and where they begin.
+shape, move, same
+    Numbers of a match's shape and of its move; whether an event has the time of the last one.
 term, variable, event, newest
     Numbers of a term, a variable, an event, and of the variable that takes one.
 due, number : int64 (terms,), int
     Terms that are asked of an event, and how many.
 lo, hi, groups_lo, groups_hi, first, last
     The events of a group, of all groups, and which groups.
+pairs, size, state, pending : int64 (numbers,), ints
+    Branches that are being made, how many numbers they have; a state with its undecided NOTs.
+is_bound, ties, rows, code, ints, there, matches, one
+    Whether the variable has events, the variables of the same time; moves; those of programs; matches and which.
 open_, bound, begin, end
     Variables that may still take events, and those that have some, as bits; a range.
 mode, same, chosen

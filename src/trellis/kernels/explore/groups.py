@@ -8,8 +8,9 @@ import numpy as np
 
 from trellis.kernels.arrays import grown
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.graph import explore, forget_graph
+from trellis.kernels.explore.graph import explore
 from trellis.kernels.explore.report import EVERY, OrderedGraph, every_match, follow, ordered, paths_of
+from trellis.kernels.explore.vertices import forget_graph
 from trellis.kernels.jit import njit
 
 
@@ -32,9 +33,12 @@ class GroupGraphs(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def explore_groups(tables, columns, programs, lists, scratch, graph, due, fresh, groups_lo, groups_hi, first, last):
+def explore_groups(
+    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last
+):
     """Return the graphs of the groups from `first` to `last`; a status, 0 or what there was no room for; and where."""
     room, edge_room, start_room = 1024, 1024, 1024
+    row = np.empty(graph.rows.shape[1], np.int64)
     events, taken = np.empty(room, np.int64), np.empty(room, np.int64)
     complete, wanted = np.empty(room, np.bool_), np.empty(room, np.bool_)
     group_of, group_end = np.empty(room, np.int32), np.empty(room, np.int32)
@@ -44,7 +48,7 @@ def explore_groups(tables, columns, programs, lists, scratch, graph, due, fresh,
     group = first
     while group < last:
         lo, hi = groups_lo[group], groups_hi[group]
-        status = explore(tables, columns, programs, lists, scratch, graph, due, fresh, lo, hi)
+        status = explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi)
         if status < 0:
             forget_graph(graph, lo, hi, tables[t.VARIABLES])
             break

@@ -42,7 +42,7 @@ def make_lists(lists: int, values: int) -> Lists:
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def hashed(values, begin, end):
     """Return a hash of some numbers."""
     code = SEED
@@ -52,7 +52,7 @@ def hashed(values, begin, end):
     return code
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def clear(lists):
     """Forget all lists but the empty one, which is 0."""
     for i in range(lists.used[0]):
@@ -61,7 +61,7 @@ def clear(lists):
     keep(lists, lists.values, 0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def keep(lists, values, size):
     """Return the number of the list of the first `size` values, or `FULL`."""
     ends, table, own = lists.ends, lists.table, lists.values
@@ -94,7 +94,7 @@ def keep(lists, values, size):
     return number
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def keep_with(lists, number, value, scratch):
     """Return the number of a rising list with one more value; the list itself if it has it; or `FULL`."""
     begin = lists.ends[number - 1] if number else 0
@@ -117,7 +117,7 @@ def keep_with(lists, number, value, scratch):
     return keep(lists, scratch, size + 1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def with_summand(lists, number, bits, scratch):
     """Return the number of a sum of doubles, see `trellis.kernels.expression.sums`, with one more; or `FULL`."""
     begin = lists.ends[number - 1] if number else 0

@@ -59,7 +59,7 @@ class Scratch(NamedTuple):
 # --- Terms ------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def is_decided(tables, term, open_, bound, row):
     """Return whether the events that a term waits for are known."""
     if not t.at(tables, t.T_LATE, term):
@@ -84,7 +84,7 @@ def is_decided(tables, term, open_, bound, row):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
     """Write the events that a term names; `event` is taken by `newest`, or looked at by a NOT; False for none."""
     is_new = newest >= 0 and not row[BOUND] & (1 << newest)
@@ -112,7 +112,7 @@ def _fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
     """Return whether a term is true for all that a row remembers, with an event that `newest` takes if it is not -1."""
     chosen = scratch.events
@@ -154,7 +154,7 @@ def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
             return TRUE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _choose(tables, lists, term, loop, place, chosen):
     """Write one member of a set as the events that a loop is over."""
     size = tables[t.EVENTS]
@@ -174,7 +174,7 @@ def _choose(tables, lists, term, loop, place, chosen):
 # --- NOT --------------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _is_decidable(tables, guard, low, row, open_):
     """Return whether it is known what a guard forbids."""
     if low < 0:
@@ -197,7 +197,7 @@ def _is_decidable(tables, guard, low, row, open_):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi):
     """Return whether an event that a guard forbids lies between its times (from -1 on: to the edges)."""
     if t.at(tables, t.A_GUARD_UNTIL, guard):
@@ -214,7 +214,7 @@ def _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row,
     return _is_found(tables, columns, programs, lists, scratch, guard, first, last, row)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _is_found(tables, columns, programs, lists, scratch, guard, first, last, row):
     """Return whether one of the events from `first` to `last` is one that a guard forbids."""
     until = t.at(tables, t.A_GUARD_UNTIL, guard) != 0
@@ -244,7 +244,7 @@ def _is_found(tables, columns, programs, lists, scratch, guard, first, last, row
     return FALSE
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _low(tables, columns, guard, row):
     """Return the time behind which a guard begins, as the first event that has it; -1 for the edge."""
     after = t.at(tables, t.A_GUARD_AFTER, guard)
@@ -262,12 +262,40 @@ def _low(tables, columns, guard, row):
 # --- Going on ---------------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
-def _remember(tables, columns, programs, lists, scratch, row, variable, event, is_bound):
+@njit(cache=True, nogil=True, _nrt=False)
+def remember(tables, columns, programs, lists, scratch, row, variable, event, is_bound):
     """Change the registers of a variable that takes an event; return `HOLDS`, or what went wrong."""
     size = tables[t.EVENTS]
     if t.at(tables, t.R_TIME_SLOT, variable) >= 0:
         row[SLOTS + t.at(tables, t.R_TIME_SLOT, variable)] = columns[t.SAME_ROW, event]
+    for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
+        kind, at = t.at(tables, t.R_KIND, r), SLOTS + t.at(tables, t.R_SLOT, r)
+        own = columns[tables[t.R_ALIKE] + r, event]
+        if kind == t.PAIRS and not is_bound:
+            row[at] = 0
+        elif kind == t.PAIRS and row[at] != t.NONE:  # before the last event changes
+            before = columns[tables[t.R_ALIKE] + r, row[SLOTS + t.at(tables, t.R_LAST, r)]]
+            row[at] = keep_with(lists, row[at], before * size + own, scratch.members)
+            if row[at] == FULL:
+                return NO_ROOM
+        elif kind == t.SET and (not is_bound or row[at] != t.NONE):
+            row[at] = keep_with(lists, row[at] if is_bound else 0, own, scratch.members)
+            if row[at] == FULL:
+                return NO_ROOM
+        elif kind >= t.TALLY:
+            scratch.decided[tables[t.TERMS]] = 0
+            row[at] = running(tables, columns, lists, scratch, r, row[at], is_bound, event)
+            if kind == t.EXACT_SUM and row[at] == FULL:
+                return NO_ROOM
+            if kind == t.SUM and scratch.decided[tables[t.TERMS]] < 0:
+                return TROUBLE
+    remember_plainly(tables, columns, row, variable, event, is_bound)
+    return HOLDS
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def remember_plainly(tables, columns, row, variable, event, is_bound):
+    """Change the registers of a variable that takes an event, but for sets and those that run along."""
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind, at = t.at(tables, t.R_KIND, r), SLOTS + t.at(tables, t.R_SLOT, r)
         own = columns[tables[t.R_ALIKE] + r, event]
@@ -282,26 +310,8 @@ def _remember(tables, columns, programs, lists, scratch, row, variable, event, i
             count = row[SLOTS + t.at(tables, t.R_LAST, r)]  # counted before
             if count == t.at(tables, t.R_NTH, r) and row[at] == t.NONE:
                 row[at] = own
-        elif kind == t.PAIRS:
-            if not is_bound:
-                row[at] = 0
-            elif row[at] != t.NONE:
-                before = columns[tables[t.R_ALIKE] + r, row[SLOTS + t.at(tables, t.R_LAST, r)]]
-                row[at] = keep_with(lists, row[at], before * size + own, scratch.members)
-                if row[at] == FULL:
-                    return NO_ROOM
-        elif kind == t.SET:
-            if not is_bound or row[at] != t.NONE:
-                row[at] = keep_with(lists, row[at] if is_bound else 0, own, scratch.members)
-                if row[at] == FULL:
-                    return NO_ROOM
-        elif kind >= t.TALLY:
-            scratch.decided[tables[t.TERMS]] = 0
-            row[at] = running(tables, columns, lists, scratch, r, row[at], is_bound, event)
-            if kind == t.EXACT_SUM and row[at] == FULL:
-                return NO_ROOM
-            if kind == t.SUM and scratch.decided[tables[t.TERMS]] < 0:
-                return TROUBLE
+        elif kind in (t.SET, t.PAIRS) or kind >= t.TALLY:
+            continue
         elif not is_bound:
             missing = kind == t.SAME and columns[tables[t.R_CODES] + r, event] < 0
             row[at] = t.CONFLICT if missing else own
@@ -311,12 +321,14 @@ def _remember(tables, columns, programs, lists, scratch, row, variable, event, i
                     row[at] = t.CONFLICT
             elif kind == t.EXTREME and columns[tables[t.R_CODES] + r, own] > columns[tables[t.R_CODES] + r, row[at]]:
                 row[at] = own
-    return HOLDS
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _forget(tables, row, open_, absent):
-    """Clear what no term that can still be asked needs, so that matches with the same rest are one."""
+    """Clear what no term that can still be asked needs, so that matches with the same rest are one; return the rest.
+
+    Those are the slots whose registers are needed, as bits.
+    """
     bound = row[BOUND]
     live = np.uint64(0)
     kept = open_
@@ -352,9 +364,10 @@ def _forget(tables, row, open_, absent):
         if not live & (np.uint64(1) << np.uint64(slot)):
             row[SLOTS + slot] = t.NONE
     row[BOUND] = bound & kept
+    return live
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, allowed, barred, after):
     """Write the match `after` a match takes an event; return `HOLDS`, `FAILS`, or what went wrong.
 
@@ -368,7 +381,7 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
     after[EVENT], after[VARIABLE], after[BOUND] = event, variable, row[BOUND] | bit
     if row[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
-    status = _remember(tables, columns, programs, lists, scratch, after, variable, event, is_bound)
+    status = remember(tables, columns, programs, lists, scratch, after, variable, event, is_bound)
     if status < 0:
         return status
     size = np.int64(0)
@@ -387,19 +400,19 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
                 return left
             if size + 2 > scratch.branches.shape[0]:
                 return NO_ROOM
-            size = _insert(scratch.branches, size, t.at(tables, t.A_TARGET, k), left)
+            size = insert_branch(scratch.branches, size, t.at(tables, t.A_TARGET, k), left)
     if size == 0:
         return FAILS
     after[BRANCHES] = keep(lists, scratch.branches, size)
     if after[BRANCHES] == FULL:
         return NO_ROOM
-    _shorten(tables, columns, programs, lists, scratch, after, size, (row[TIES] if same else 0) | bit)
+    shorten(tables, columns, programs, lists, scratch, after, size, (row[TIES] if same else 0) | bit)
     return HOLDS
 
 
-@njit(cache=True, nogil=True)
-def _shorten(tables, columns, programs, lists, scratch, after, size, ties):
-    """Leave of a match what its rest depends on."""
+@njit(cache=True, nogil=True, _nrt=False)
+def shorten(tables, columns, programs, lists, scratch, after, size, ties):
+    """Leave of a match what its rest depends on; return the slots of the registers that are needed, as bits."""
     open_ = timed = guard_timed = absent = np.int64(0)
     for b in range(0, size, 2):
         state, pending = scratch.branches[b], scratch.branches[b + 1]
@@ -415,15 +428,16 @@ def _shorten(tables, columns, programs, lists, scratch, after, size, ties):
     times = tables[t.VARIABLES] if t.at(tables, t.R_TIME_SLOT, 0) >= 0 else 0
     for var in range(times):
         scratch.counters[var, 0] = after[SLOTS + t.at(tables, t.R_TIME_SLOT, var)]
-    _forget(tables, after, open_, absent)
+    live = _forget(tables, after, open_, absent)
     for var in range(times):  # they lie behind the registers, and stay while a guard asks for them
         if guard_timed & (1 << var):
             after[SLOTS + t.at(tables, t.R_TIME_SLOT, var)] = scratch.counters[var, 0]
     after[TIES] = ties & timed
+    return np.int64(live)
 
 
-@njit(cache=True, nogil=True)
-def _insert(pairs, size, state, pending):
+@njit(cache=True, nogil=True, _nrt=False)
+def insert_branch(pairs, size, state, pending):
     """Insert a branch into a sorted list of them, unless it is there; return the new size."""
     at = 0
     while at < size and (pairs[at] < state or (pairs[at] == state and pairs[at + 1] < pending)):
@@ -436,7 +450,7 @@ def _insert(pairs, size, state, pending):
     return size + 2
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _check(tables, columns, programs, lists, scratch, row, after, transition, pending, lo, hi):
     """Test what a transition decides; return the list of NOTs that are still undecided.
 
@@ -486,7 +500,7 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
     return NO_ROOM if number == FULL else number
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def is_complete(tables, columns, programs, lists, scratch, row, lo, hi):
     """Return whether a match, taken as it is, matches the whole pattern: `HOLDS`, `FAILS` or `TROUBLE`."""
     begin, end = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0, lists.ends[row[BRANCHES]]
@@ -516,7 +530,7 @@ def is_complete(tables, columns, programs, lists, scratch, row, lo, hi):
     return FAILS
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def is_result(tables, columns, programs, lists, scratch, row):
     """Return whether a whole match meets HAVING: `HOLDS`, `FAILS` or `TROUBLE`."""
     if tables[t.RESULTS]:
@@ -528,7 +542,7 @@ def is_result(tables, columns, programs, lists, scratch, row):
     return HOLDS
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _ends(tables, columns, programs, lists, scratch, row, pending, way, lo, hi):
     """Return whether no guard of a way to end is filled."""
     begin = lists.ends[pending - 1] if pending else 0

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from trellis.kernels.arrays import first_at_least, grown
-from trellis.kernels.explore.graph import EDGES, STARTS, VERTICES
 from trellis.kernels.explore.lists import FULL, clear, hashed, keep
 from trellis.kernels.explore.matches import EVENT, NO_ROOM, VARIABLE
+from trellis.kernels.explore.vertices import EDGES, STARTS, VERTICES
 from trellis.kernels.jit import njit
 
 EVERY, UNEXTENDABLE, MAXIMAL = range(3)

@@ -13,7 +13,7 @@ from trellis.kernels.jit import njit
 MISSING = -HIGHEST  # the code of an event without a value
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def running(tables, columns, lists, scratch, register, value, is_bound, event):
     """Return the value of a running register with one more event.
 

@@ -168,7 +168,7 @@ def _is_in_list(programs, event, number, own, of):
     return answer
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def is_true(programs, program, events, at, whole, real, there):
     """Return whether a program is `TRUE` of some events, `FALSE` (or NULL), or has a `MISFIT`."""
     code = programs.code
@@ -181,7 +181,7 @@ def is_true(programs, program, events, at, whole, real, there):
     return _run(programs, p, end, events, at, whole, real, there)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _run(programs, begin, end, events, at, whole, real, there):
     """Run the instructions from `begin` to `end`; see `is_true`."""
     code, ints, known, reals = programs.code, programs.ints, programs.there, programs.reals
@@ -291,7 +291,7 @@ def _run(programs, begin, end, events, at, whole, real, there):
                 if op == LOAD_EXACT_SUM:
                     real[i] = rounded_sum(programs.values, begin, end)
                 else:
-                    real[i] = rounded_mean(programs.values, begin, end, number)
+                    real[i] = rounded_mean(programs.values, begin, end, number, whole, i + 1)
                 if np.isnan(real[i]) and (leaves_doubles(programs.values, begin, end) or end > begin + 1):
                     return MISFIT
             there[i] = there[i] and not np.isnan(real[i])

@@ -11,6 +11,7 @@ from numba.extending import register_jitable
 
 from trellis.kernels.jit import njit
 
+MOST_PARTS = 2200  # of an expansion and what is added to it: a double has bits of 2,098 sizes
 SMALLEST, LARGEST = 1e-280, 1e300  # between these products of doubles are exact in two of them
 
 
@@ -26,7 +27,7 @@ def as_bits(value):
     return np.float64(value).view(np.int64)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def grow_sum(parts, size, value):
     """Add a double to an expansion of `size` doubles, in place; return the new size."""
     if not np.isfinite(value) or (size and not np.isfinite(as_real(parts[0]))):
@@ -53,13 +54,13 @@ def grow_sum(parts, size, value):
     return left + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def leaves_doubles(values, begin, end):
     """Return whether an expansion has left what doubles can hold."""
     return end - begin > 1 and np.isnan(as_real(values[begin]))
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def rounded_sum(values, begin, end):
     """Return the sum of an expansion, rounded once."""
     if end == begin:
@@ -95,10 +96,13 @@ def _add_product(parts, size, x, y):
     return grow_sum(parts, grow_sum(parts, size, product), lost)
 
 
-@njit(cache=True, nogil=True)
-def _sign_beside(values, begin, end, number, x, y):
-    """Return the sign of an expansion's sum less `number` times the middle between two doubles, exactly."""
-    parts, size = np.empty(end - begin + 8, np.int64), 0
+@njit(cache=True, nogil=True, _nrt=False)
+def _sign_beside(values, begin, end, number, x, y, parts):
+    """Return the sign of an expansion's sum less `number` times the middle between two doubles, exactly.
+
+    `parts` is room for an expansion.
+    """
+    size = 0
     for i in range(begin, end):
         size = grow_sum(parts, size, 2.0 * as_real(values[i]))
     size = _add_product(parts, size, -number, x)
@@ -106,23 +110,27 @@ def _sign_beside(values, begin, end, number, x, y):
     return np.sign(rounded_sum(parts, 0, size))
 
 
-@njit(cache=True, nogil=True)
-def rounded_mean(values, begin, end, number):
-    """Return the sum of an expansion by a number of values, rounded once; NaN where doubles do not tell."""
+@njit(cache=True, nogil=True, _nrt=False)
+def rounded_mean(values, begin, end, number, room, first):
+    """Return the sum of an expansion by a number of values, rounded once; NaN where doubles do not tell.
+
+    Of `room` the numbers from `first` on are free; `MOST_PARTS` are enough.
+    """
+    parts = room[first:]
     total = rounded_sum(values, begin, end)
     found = total / number
     if total == 0.0 or np.isinf(total) or np.isnan(total):
         return found
-    if not SMALLEST < abs(found) < LARGEST or abs(total) > LARGEST:
+    if not SMALLEST < abs(found) < LARGEST or abs(total) > LARGEST or end - begin + 8 > parts.shape[0]:
         return np.nan
     while True:
         above = np.nextafter(found, np.inf)
-        sign = _sign_beside(values, begin, end, np.float64(number), found, above)
+        sign = _sign_beside(values, begin, end, np.float64(number), found, above, parts)
         if sign > 0 or (sign == 0 and as_bits(found) & 1):
             found = above
             continue
         below = np.nextafter(found, -np.inf)
-        sign = _sign_beside(values, begin, end, np.float64(number), found, below)
+        sign = _sign_beside(values, begin, end, np.float64(number), found, below, parts)
         if sign < 0 or (sign == 0 and as_bits(found) & 1):
             found = below
             continue

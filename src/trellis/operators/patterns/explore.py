@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition, TrellisError
 from trellis.events.slice import Groups, Slice
-from trellis.kernels.explore import count as c
-from trellis.kernels.explore import graph as g
+from trellis.kernels.explore import classes as c
 from trellis.kernels.explore import matches as m
 from trellis.kernels.explore import report as r
 from trellis.kernels.explore import tables as t
+from trellis.kernels.explore import vertices as g
+from trellis.kernels.explore.count import count_groups
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, make_lists
+from trellis.kernels.explore.moves import make_moves
 from trellis.language.syntax import Report
 from trellis.memory import free_memory
 from trellis.operators.patterns.paths import Paths
@@ -30,7 +32,8 @@ from trellis.plan.registers import register_text
 Ints = NDArray[np.int64]
 MOST_VERTICES = 1 << 25  # matches so far of one group
 MOST_EDGES = 1 << 30
-LEAST_VERTICES, LEAST_LISTS = 1 << 12, 1 << 10
+LEAST_VERTICES, LEAST_LISTS, LEAST_LIMBS = 1 << 12, 1 << 10, 4
+SHAPES = 1 << 10  # matches of more shapes look at every event anew
 MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
 ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
 SAMPLED = 1 << 18  # vertices that are looked at for what multiplies them
@@ -41,7 +44,8 @@ class Room:
 
     def __init__(self, compiled: Compiled, places: int) -> None:
         self.compiled, self.places = compiled, places
-        self.vertices, self.edges, self.lists = LEAST_VERTICES, 4 * LEAST_VERTICES, LEAST_LISTS
+        self.vertices = max(LEAST_VERTICES, 1 << min(places // 4, MOST_VERTICES >> 4).bit_length())
+        self.edges, self.lists = 4 * self.vertices, LEAST_LISTS
         self._make_graph()
         self._make_lists()
 
@@ -65,6 +69,7 @@ class Room:
             np.zeros((max(m.LOOPS, variables), 4), np.int64), np.zeros(terms + 1, np.int64),
             np.zeros(compiled.number(t.STEPS), np.int64), np.zeros(variables, np.int64),
         )  # fmt: skip
+        self.moves = make_moves(SHAPES, self.width, variables, terms)
         self.due = np.empty(terms + 1, np.int64)
         self.fresh = np.empty((variables, self.width), np.int64)
 
@@ -151,8 +156,8 @@ class Exploration:
         status = 1
         while status:
             status, at, graphs = explore_groups(
-                compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.graph,
-                room.due, room.fresh, lo, hi, first, last,
+                compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves,
+                room.graph, room.due, room.fresh, lo, hi, first, last,
             )  # fmt: skip
             yield graphs, hi[first:at] - lo[first:at]
             if status:
@@ -169,13 +174,13 @@ class Exploration:
         compiled, first, last = self.compiled, 0, len(groups)
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
         room, chosen = Room(compiled, 0), self._chosen
-        size, limbs = LEAST_VERTICES, 1
+        size, limbs = LEAST_VERTICES, LEAST_LIMBS
         variables, row = compiled.number(t.VARIABLES), np.empty(room.width, np.int64)
-        classes = c.make_classes(size, room.width, variables, limbs)
+        classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows))
         totals, found = np.zeros((len(groups), limbs), np.uint64), []
         while True:
-            status, at = c.count_groups(
-                compiled.tables, compiled.columns, room.programs, room.known, room.scratch, classes, row,
+            status, at = count_groups(
+                compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, classes, row,
                 room.fresh[0], room.due, lo, hi, first, last, chosen, totals,
             )  # fmt: skip
             found += [sum(limb << (64 * i) for i, limb in enumerate(one)) for one in totals[first:at].tolist()]
@@ -193,10 +198,10 @@ class Exploration:
                     raise room.too_many(rows, f"more than {size // 2:,} different matches so far", int(hi[at] - lo[at]))
             else:
                 room.grow(status, int(hi[at] - lo[at]))
-            classes = c.make_classes(size, room.width, variables, limbs)
+            classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows))
 
     def _class_bytes(self, room: Room, limbs: int) -> int:
-        return 8 * room.width + 16 * limbs + 40 + self.compiled.number(t.VARIABLES) * (24 * c.QUICK + 6)
+        return 8 * room.width + 16 * limbs + 80 + self.compiled.number(t.VARIABLES) * 8 * c.WAY
 
     @property
     def _chosen(self) -> NDArray[np.bool_]:

@@ -1,9 +1,10 @@
-"""Which windows and partitions the tasks of a job met: reported beside an answer, so that no other job counts them."""
+"""Rows, windows and partitions that the tasks of a job met, reported beside an answer: no other job counts them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,15 +22,36 @@ MOST_REPORTED = 1 << 20  # windows, or partitions, that one task reports
 
 @dataclass(frozen=True)
 class GroupsMet:
-    """Numbers of windows and of partitions, and of ties; None: they were too many for the tasks to report."""
+    """Numbers of windows and of partitions; None: they were too many for the tasks to report.
+
+    `rows`: how many rows were shuffled to the tasks, copies for overlapping window batches among them. `ties`: of the
+    events, each counted once.
+    """
 
     windows: int | None
     partitions: int | None
+    rows: int | None = None
     ties: TieCount | None = None
 
 
+class TaskReport(NamedTuple):
+    """Report of one task: windows and partitions as Arrow streams, None where they are too many, its rows, its ties."""
+
+    windows: bytes | None
+    partitions: bytes | None
+    rows: int
+    events: int
+    tied: int
+
+
+REPORT_OF_TASK = pa.struct([
+    ("windows", pa.binary()), ("partitions", pa.binary()), ("rows", pa.int64()), ("events", pa.int64()),
+    ("tied", pa.int64()),
+])  # fmt: skip
+
+
 class GroupCollector:
-    """Collects the windows and partitions that a task meets.
+    """Collects the windows and partitions that a task meets, and counts its rows.
 
     Parameters
     ----------
@@ -46,6 +68,13 @@ class GroupCollector:
         self.ties = TieCount()
         self._windows: list[np.ndarray] = []
         self._partitions: list[pa.Table] = []
+        self._rows = 0
+
+    def watched(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches of a task, counting their rows."""
+        for batch in batches:
+            self._rows += batch.num_rows
+            yield batch
 
     def add(self, events: Slice) -> None:
         """Note the groups of a slice."""
@@ -65,12 +94,12 @@ class GroupCollector:
         np.maximum.at(latest, np.searchsorted(events.bounds, events.groups.lo, "right") - 1, events.groups.number)
         return self.clock.windows(events.times)[1] <= np.repeat(latest[:-1], np.diff(events.bounds))
 
-    def report(self) -> tuple[bytes | None, bytes | None]:
-        """Return windows and partitions for the driver; None for what is too much to report, or not there."""
+    def report(self) -> TaskReport:
+        """Return the report for the driver."""
         windows = np.concatenate([*self._windows, np.zeros(0, np.int64)])
         windows_met = pa.table({"window": windows})
         partitions = distinct(pa.concat_tables(self._partitions)) if self._partitions else pa.table({})
-        return _bytes(windows_met), _bytes(partitions)
+        return TaskReport(_bytes(windows_met), _bytes(partitions), self._rows, self.ties.events, self.ties.tied)
 
 
 def distinct(table: pa.Table) -> pa.Table:
@@ -82,26 +111,18 @@ def distinct(table: pa.Table) -> pa.Table:
     return table.take(pa.array(first))
 
 
-@dataclass(frozen=True)
-class GroupReport:
-    """The windows and partitions that a task met, packed, and the ties among its events."""
-
-    windows: bytes | None
-    partitions: bytes | None
-    ties: TieCount
-
-
-def groups_met(reports: Sequence[GroupReport], has_partition: bool) -> GroupsMet:
-    """Return how many windows and partitions there are by the reports of tasks."""
-    windows = [_table(one.windows) for one in reports]
-    partitions = [_table(one.partitions) for one in reports]
-    ties = sum((one.ties for one in reports), TieCount())
+def groups_met(reports: Sequence[TaskReport], has_partition: bool) -> GroupsMet:
+    """Return how many windows, partitions and rows there are by the reports of tasks."""
+    windows = [_table(report.windows) for report in reports]
+    partitions = [_table(report.partitions) for report in reports]
+    rows = sum(report.rows for report in reports)
+    ties = sum((TieCount(report.events, report.tied) for report in reports), TieCount())
     number = None if any(one is None for one in windows) else _distinct_rows([t for t in windows if t is not None])
     if not has_partition:
-        return GroupsMet(number, min(1, number) if number is not None else 1, ties)
+        return GroupsMet(number, min(1, number) if number is not None else 1, rows, ties)
     if any(one is None for one in partitions):
-        return GroupsMet(number, None, ties)
-    return GroupsMet(number, _distinct_rows([t for t in partitions if t is not None and t.num_columns]), ties)
+        return GroupsMet(number, None, rows, ties)
+    return GroupsMet(number, _distinct_rows([t for t in partitions if t is not None and t.num_columns]), rows, ties)
 
 
 def _distinct_rows(tables: list[pa.Table]) -> int:

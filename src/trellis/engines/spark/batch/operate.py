@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.digits import digits_of
-from trellis.engines.spark.batch.groups_met import GroupCollector, GroupReport
+from trellis.engines.spark.batch.groups_met import REPORT_OF_TASK, GroupCollector, TaskReport
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import (
     ID,
@@ -29,7 +29,6 @@ from trellis.events.groups import make_groups
 from trellis.events.prepare import repeated_id
 from trellis.events.slice import Ints, Slice
 from trellis.events.sorting import repeated_rows, tie_order
-from trellis.events.ties import TieCount
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
@@ -106,28 +105,18 @@ class CollectedWork:
         """Take the rows of a task, in the order (group, time, id), and give `COLLECTED` rows."""
         with in_task():
             groups = GroupCollector(self.work.plan.bound, self.partition)
-            for operator in self.work.operators(batches):
+            for operator in self.work.operators(groups.watched(batches)):
                 groups.add(operator.events)
                 for batch in self.work.answer(operator):
                     yield _collected_row(answer=_packed(for_spark(batch)))
-            windows, partitions = groups.report()
-            yield _collected_row(windows=windows, partitions=partitions, is_report=True, **vars(groups.ties))
+            yield _collected_row(report=groups.report()._asdict())
 
 
-COLLECTED = pa.schema(
-    [
-        ("answer", pa.binary()),
-        ("is_report", pa.bool_()),
-        ("windows", pa.binary()),
-        ("partitions", pa.binary()),
-        ("events", pa.int64()),
-        ("tied", pa.int64()),
-    ]
-)
+COLLECTED = pa.schema([("answer", pa.binary()), ("report", REPORT_OF_TASK)])
 
 
 def _collected_row(**values: Any) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([{"is_report": False, **values}], schema=COLLECTED)
+    return pa.RecordBatch.from_pylist([values], schema=COLLECTED)
 
 
 def _packed(batch: pa.RecordBatch) -> bytes:
@@ -137,14 +126,10 @@ def _packed(batch: pa.RecordBatch) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def unpacked_answer(rows: pa.Table, schema: pa.Schema) -> tuple[pa.Table, list[GroupReport]]:
+def unpacked_answer(rows: pa.Table, schema: pa.Schema) -> tuple[pa.Table, list[TaskReport]]:
     """Return an answer from `COLLECTED` rows, with the user's names and types, and the reports of the tasks."""
     parts = [pa.ipc.open_stream(answer).read_all() for answer in rows["answer"].to_pylist() if answer is not None]
-    reports = [
-        GroupReport(row["windows"], row["partitions"], TieCount(row["events"], row["tied"]))
-        for row in rows.drop_columns("answer").to_pylist()
-        if row["is_report"]
-    ]
+    reports = [TaskReport(**report) for report in rows["report"].to_pylist() if report is not None]
     return fitted(pa.concat_tables(parts), schema) if parts else schema.empty_table(), reports
 
 

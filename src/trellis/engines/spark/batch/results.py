@@ -169,7 +169,7 @@ class SparkResults(Results):
         facts = self._known["facts"]
         groups = facts.groups
         if groups is None or groups.windows is None or groups.partitions is None:
-            groups = self._count_groups()
+            groups = replace(self._count_groups(), rows=groups.rows if groups else None)
             self._known["facts"] = replace(facts, groups=groups)
         some = 1 if groups.windows else 0
         windows = groups.windows if self.plan.bound.window.kind is WindowKind.SLIDING else 1
@@ -192,7 +192,14 @@ class SparkResults(Results):
     def describe(self) -> dict[str, str]:
         """Return how events get to the operators, for `explain`."""
         successors = "as above, in each window and partition by itself"
-        return {"engine": self.engine, "successors": successors, "shuffle": self.shuffle, "reads": self.reads}
+        return {"engine": self.engine, "successors": successors, "shuffle": self._shuffled, "reads": self.reads}
+
+    @property
+    def _shuffled(self) -> str:
+        """How often Spark shuffles an event; how many rows that were, once something has been counted."""
+        facts = self._known.get("facts")
+        known = facts.groups.rows if facts and facts.groups else None
+        return self.shuffle if known is None else f"{known:,} rows: {self.shuffle}"
 
     @property
     def reads(self) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import zipfile
@@ -16,10 +18,12 @@ from pyspark.sql import SparkSession
 from trellis import caches
 from trellis.caches import temporary_directory
 from trellis.engines.spark.ship import unpack
+from trellis.errors import UsageError
 
 _ROOT = Path(__file__).parents[3]  # the package
 _LEFT_OUT = ("__pycache__", "cli")
 _NOT_NAMED = "python3"  # that Spark takes where nobody says which
+_HAS_TRELLIS = "from importlib.util import find_spec as f; assert f('trellis') and f('numba') and f('pyarrow')"
 _served: WeakSet[SparkSession] = WeakSet()
 
 
@@ -36,7 +40,9 @@ def ship(session: SparkSession) -> None:
     """
     if session in _served:
         return
-    if _runs_elsewhere(session):
+    if _is_own_server(session):
+        _check_python_of_server()
+    elif _runs_elsewhere(session):
         before = list(sys.path)
         session.addArtifacts(str(package(temporary_directory())), pyfile=True)
         sys.path[:] = before  # Spark puts the file there too, for nothing
@@ -92,10 +98,35 @@ def _zipped() -> bytes:
     return out.getvalue()
 
 
+def _is_own_server(session: SparkSession) -> bool:
+    """Whether the session is of a Spark Connect server that Spark has started for this process."""
+    is_remote = type(session).__module__.startswith("pyspark.sql.connect")
+    return is_remote and "SPARK_LOCAL_REMOTE" in os.environ and _is_local(session)
+
+
 def _runs_elsewhere(session: SparkSession) -> bool:
     """Whether the workers of a session may have another Python than this one."""
+    return type(session).__module__.startswith("pyspark.sql.connect") or not _is_local(session)
+
+
+def _is_local(session: SparkSession) -> bool:
     master = str(session.conf.get("spark.master", ""))
-    local = master.startswith("local") and not master.startswith("local-cluster")
-    if type(session).__module__.startswith("pyspark.sql.connect"):
-        return not (local and "SPARK_LOCAL_REMOTE" in os.environ)  # a server that Spark has started for this process
-    return not local
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def _check_python_of_server() -> None:
+    """Refuse a server on this machine whose workers run a Python without Trellis: it cannot be given another one.
+
+    Raises
+    ------
+    trellis.errors.UsageError
+        The server was started without PYSPARK_PYTHON, and the `python3` of the PATH has no Trellis.
+    """
+    if "PYSPARK_PYTHON" in os.environ:
+        return
+    python = shutil.which(_NOT_NAMED)
+    if python is None or Path(python).parent == Path(sys.executable).parent:
+        return
+    if subprocess.run([python, "-c", _HAS_TRELLIS], capture_output=True).returncode:
+        what = f"the workers of this Spark Connect server run {python}, which has no Trellis"
+        raise UsageError(what, f"Set PYSPARK_PYTHON={sys.executable} before the session starts.")

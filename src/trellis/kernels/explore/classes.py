@@ -1,0 +1,201 @@
+"""Classes of matches so far with the same rest, and how many matches each has, exactly: in limbs of 64 bits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.lists import hashed
+from trellis.kernels.explore.moves import MOST_TERMS, coming_of
+from trellis.kernels.jit import njit
+
+NO_CLASSES, NO_LIMBS = -7, -8  # what there is no room for
+UNKNOWN, CHANGING, STUCK = 0, -1, -2  # what is known of the class that a class leads to
+NOT_YET = -1  # terms that are not resolved yet
+UNMADE, FAILED = -3, -4  # a class that must be found out, and none
+NEXT, SHAPE, IS_LIVE, IS_TOUCHED, TAKEN, LIVING, TOUCHING = range(7)
+"""Numbers of a class: the variables that may come next, as bits; that of its shape, or -1; whether events can join it,
+and whether it has fresh matches; the last event, plus one, that it was let take. Besides, one after another, the
+classes that events can still join, and those with fresh matches."""
+LEAD, POOL, WHOLE, NUMBER, RESOLVED = range(5)
+"""Numbers of a class and a variable: the class, plus one, that it leads to, or what is known of it; the class, plus
+one, that takes the variable's events together with others that differ in what it overwrites; whether the matches that
+it leads to are whole ones; and how many terms are resolved (-1: not known, -2: they are not), which follow."""
+WAY = RESOLVED + 3 * MOST_TERMS
+
+
+class Classes(NamedTuple):
+    """Room for classes.
+
+    Attributes
+    ----------
+    rows
+        The numbers of each class as a match so far.
+    counts, fresh, amount
+        uint64 (classes, limbs): how many matches each has, and how many more since the time of the last event; and how
+        many the class has that takes an event.
+    states, ways
+        int64 (classes, numbers): what else is known of a class, and of it and each variable.
+    memo
+        For each move the class, plus one, that it led to last.
+    table, at
+        An open-addressing hash of the classes, plus one, and the place of each in it.
+    sizes
+        How many classes, live ones, and touched ones there are, the most classes that a group had, how many limbs are
+        in use, and whether classes take events together.
+    """
+
+    rows: np.ndarray
+    counts: np.ndarray
+    fresh: np.ndarray
+    amount: np.ndarray
+    states: np.ndarray
+    ways: np.ndarray
+    memo: np.ndarray
+    table: np.ndarray
+    at: np.ndarray
+    sizes: np.ndarray
+
+
+ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS = range(6)
+
+
+def make_classes(classes: int, width: int, variables: int, limbs: int, moves: int) -> Classes:
+    """Return room for classes, a power of two, whose matches make some moves."""
+    return Classes(
+        np.empty((classes, width), np.int64), np.zeros((classes, limbs), np.uint64),
+        np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty((classes, 7), np.int64),
+        np.empty((classes, variables * WAY), np.int64), np.zeros(moves, np.int32), np.zeros(2 * classes, np.int32),
+        np.empty(classes, np.int64), np.zeros(6, np.int64),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def is_row(rows, number, row):
+    """Return whether a class has the numbers of a row."""
+    same = True
+    for i in range(row.shape[0]):
+        same &= rows[number, i] == row[i]
+    return same
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def known_class(rows, table, row):
+    """Return the class of a row; without one, a negative number: the place where it belongs, less the greatest."""
+    mask = np.uint64(table.shape[0] - 1)
+    place = hashed(row, 0, row.shape[0]) & mask
+    while True:
+        found = np.int64(table[place]) - 1
+        if found < 0:
+            return np.int64(place) - table.shape[0]
+        if is_row(rows, found, row):
+            return found
+        place = (place + np.uint64(1)) & mask
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def make_class(tables, lists, classes, row, shape):
+    """Return the class of a row, which is made if there is none; `NO_CLASSES` where there is no room."""
+    rows, table = classes.rows, classes.table
+    place = known_class(rows, table, row)
+    if place >= 0:
+        return place
+    place += table.shape[0]
+    number = classes.sizes[ALL]
+    if number >= rows.shape[0]:
+        return np.int64(NO_CLASSES)
+    for i in range(row.shape[0]):
+        rows[number, i] = row[i]
+    for k in range(classes.counts.shape[1]):
+        classes.counts[number, k] = classes.fresh[number, k] = 0
+    state = classes.states
+    state[number, NEXT], state[number, SHAPE] = coming_of(tables, lists, row), shape
+    state[number, IS_LIVE] = state[number, IS_TOUCHED] = state[number, TAKEN] = 0
+    for way in range(0, tables[t.VARIABLES] * WAY, WAY):
+        classes.ways[number, way + LEAD] = UNKNOWN
+        classes.ways[number, way + POOL] = 0
+        classes.ways[number, way + NUMBER] = NOT_YET
+    table[place] = number + 1
+    classes.at[number] = place
+    classes.sizes[ALL] = number + 1
+    return number
+
+
+# --- Numbers of matches -----------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def add(total, number, other, sizes):
+    """Add limbs to those of a row; return whether they fit."""
+    used = sizes[LIMBS]
+    carry = np.uint64(0)
+    for i in range(used):
+        some = other[i] + carry
+        carry = np.uint64(1) if some < carry else np.uint64(0)
+        some += total[number, i]
+        if some < total[number, i]:
+            carry = np.uint64(1)
+        total[number, i] = some
+    if carry:
+        if used == total.shape[1]:
+            return False
+        total[number, used] = carry
+        sizes[LIMBS] = used + 1
+    return True
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def give(counts, fresh, amount, states, sizes, one, event):
+    """Add the amount to a class; return whether it fits.
+
+    It becomes fresh where the class may still take an event of this time; `event` is 0 if there are several such.
+    `counts`, `fresh`, `amount`, `states` and `sizes` are those of `Classes`.
+    """
+    if event and (states[one, TAKEN] == event or not states[one, IS_LIVE]):
+        if not states[one, IS_LIVE]:
+            enliven(states, sizes, one)
+        return add(counts, one, amount, sizes)
+    if not states[one, IS_TOUCHED]:
+        states[one, IS_TOUCHED] = 1
+        states[sizes[TOUCHED], TOUCHING] = one
+        sizes[TOUCHED] += 1
+    return add(fresh, one, amount, sizes)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def enliven(states, sizes, one):
+    """Let later events join a class."""
+    states[one, IS_LIVE] = 1
+    if states[one, NEXT]:
+        states[sizes[LIVE], LIVING] = one
+        sizes[LIVE] += 1
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def give_pools(classes, one, event):
+    """Add the amount to the classes that stand for a class; return whether it fits."""
+    fits = True
+    for way in range(0, classes.ways.shape[1], WAY):
+        pool = classes.ways[one, way + POOL] - 1
+        if pool >= 0:
+            fits &= give(classes.counts, classes.fresh, classes.amount, classes.states, classes.sizes, pool, event)
+    return fits
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def settle(classes):
+    """Make fresh matches ones that later events can join; return whether they fit."""
+    counts, fresh, states, sizes = classes.counts, classes.fresh, classes.states, classes.sizes
+    for i in range(sizes[TOUCHED]):
+        one = states[i, TOUCHING]
+        if not add(counts, one, fresh[one], sizes):
+            return False
+        for k in range(sizes[LIMBS]):
+            fresh[one, k] = 0
+        states[one, IS_TOUCHED] = 0
+        if not states[one, IS_LIVE]:
+            enliven(states, sizes, one)
+    sizes[TOUCHED] = 0
+    return True
