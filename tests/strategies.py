@@ -926,7 +926,7 @@ def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4) -> Case:
     pattern = not_empty(draw(fixed_patterns(iter("abcdefgh"), draw(st.integers(2, most_leaves)), absent)))
     table = draw(tables(types=[*TYPES * 3, "C"], most=most))
     leaves = [node for node in s.walk(pattern) if isinstance(node, s.Single)]
-    negated = {leaf.var for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+    negated = {leaf.var for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
     names = sorted({leaf.var for leaf in leaves} - negated)
     where: list[s.Condition] = []
     for _ in range(draw(st.sampled_from([0, 1, 1, 2, 3]))):
@@ -1053,7 +1053,7 @@ def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
         parts = [draw(st.sampled_from(kinds))(draw(st.sampled_from(TYPES)), v) for v in "ab"[: draw(st.integers(1, 2))]]
         pattern = parts[0] if len(parts) == 1 else s.Seq(tuple(parts))
     table = draw(tables(types=[*TYPES * 3], most=most))
-    negated = {id(leaf) for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+    negated = {id(leaf) for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
     leaves = [n for n in s.walk(pattern) if isinstance(n, (s.Single, s.Kleene)) and id(n) not in negated]
     where: list[s.Condition] = draw(general_conditions(pattern, table.clock)) if draw(st.booleans()) else []
     for i, leaf in enumerate(leaves):
