@@ -131,7 +131,7 @@ def browse(page: Path) -> tuple[list[str], str]:
         [
             chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
             "--enable-logging=stderr",
-            f"--user-data-dir={page.parent / 'profile'}", "--virtual-time-budget=10000", "--dump-dom", page.as_uri(),
+            f"--user-data-dir={page.parent / 'profile'}", "--dump-dom", page.as_uri(),
         ],
         capture_output=True, text=True, timeout=300, check=True,
     )  # fmt: skip

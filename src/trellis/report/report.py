@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -89,22 +90,20 @@ def _data(results: Any, rows: pa.Table) -> dict[str, Any]:
     """Return the data of the page: the table, the events of each trend, and why it matched."""
     columns = ShownColumns(rows).cells
     texts = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    events = _events_of(results, rows)
-    schema = results.plan.bound.schema
-    first = next((table for table in events if table.num_rows), None)
-    attributes = [] if first is None else [n for n in first.column_names if n not in (IDS, "rank")]
-    measure = measure_of(results)
-    begin = perf_counter()
-    reasons: list[list[str] | None] = []
-    drawn = []
-    for table in events:
-        drawn.append(_drawn(table, attributes, schema.time, measure))
-        reasons.append(_reasons(results, table) if perf_counter() - begin < SECONDS else None)
+    events, ends = _events_of(results, rows)
+    attributes = [n for n in events.column_names if n not in (IDS, "rank")] if events.num_rows else []
+    shown = _drawn(events, attributes, results.plan.bound.schema.time, measure_of(results))
+    drawn = [shown[begin:end] for begin, end in pairwise(ends)]
+    begun = perf_counter()
+    reasons = [
+        _reasons(results, events.slice(begin, end - begin)) if perf_counter() - begun < SECONDS else None
+        for begin, end in pairwise(ends)
+    ]
     return {"columns": list(columns), "rows": texts, "events": drawn, "attributes": attributes, "reasons": reasons}
 
 
-def _events_of(results: Any, rows: pa.Table) -> list[pa.Table]:
-    """Return the events of each row, looked up all at once."""
+def _events_of(results: Any, rows: pa.Table) -> tuple[pa.Table, list[int]]:
+    """Return the events of all rows, looked up at once, one row behind another, and where those of each row end."""
     lead = [field.name for field in lead_schema(results.plan.bound)]
     keys = lead_rows(rows.select(lead)) if lead else [{}] * rows.num_rows
     ranks = rows["rank"].to_pylist()
@@ -118,11 +117,11 @@ def _events_of(results: Any, rows: pa.Table) -> list[pa.Table]:
     order = python_values(whole["place"])
     for i, (key, rank) in enumerate(zip(known, whole["rank"].to_pylist(), strict=True)):
         places.setdefault((group_key(key), rank), []).append(i)
-    found = []
+    taken, ends = [], [0]
     for key, rank in zip(keys, ranks, strict=True):
-        mine = sorted(places.get((group_key(key), rank), []), key=lambda i: order[i])
-        found.append(whole.take(pa.array(mine, pa.int64())))
-    return found
+        taken += sorted(places.get((group_key(key), rank), []), key=lambda i: order[i])
+        ends.append(len(taken))
+    return whole.combine_chunks().take(pa.array(taken, pa.int64())), ends
 
 
 def _drawn(table: pa.Table, attributes: list[str], time: str, measure: str) -> list[dict[str, Any]]:

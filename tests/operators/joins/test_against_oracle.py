@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from tests.compare import assert_same
 from tests.profiles import examples
-from tests.strategies import Case, fixed_case
+from tests.strategies import Case, Table, fixed_case, tables
+from trellis.language.parser import parse
 
 
 def _never(*_: object) -> bool:
@@ -26,6 +28,31 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 @given(drawn=fixed_case())
 def test_fixed_patterns(always: None, drawn: Case) -> None:
     assert_same(drawn)
+
+
+COMPARED = (
+    "{0}.x > {1}.x",
+    "{0}.x <= {1}.x",
+    "{1}.y + {0}.y < 2",
+    "{0}.k = {1}.k",
+    "{0}.x - {1}.x = 1",
+    "{0}.x != {1}.x",
+)
+BESIDE = ("SEQ(A a, NOT(B n), C c)", "SEQ(A a, NOT(B n), C c, B d)", "SEQ(A a, OR(SEQ(NOT(B n), C c), SEQ(B b, A d)))")
+
+
+@examples(80)
+@given(
+    table=tables(types=["A", "B", "B", "C"], most=10), pattern=st.sampled_from(BESIDE), beside=st.sampled_from("ac"),
+    texts=st.lists(st.sampled_from(COMPARED), min_size=1, max_size=2, unique=True),
+    within=st.sampled_from(["", "", "WHERE [g]"]),
+)  # fmt: skip
+def test_not_compared_with_one_end_of_its_gap(
+    always: None, table: Table, pattern: str, beside: str, texts: list[str], within: str
+) -> None:
+    conditions = [text.format("n", beside) for text in texts]
+    query = parse(f"PATTERN {pattern} WHERE {' AND '.join([*conditions, *within.split()[1:]])}")
+    assert_same(Case(query, table.rows, table.options, table.schema))
 
 
 @pytest.mark.slow

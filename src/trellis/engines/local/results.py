@@ -246,11 +246,15 @@ class LocalResults(Results):
 
     def picked_events(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
         """Return the events of some results: see `Results.picked_events`."""
+        from trellis.operators.batch import PathBatch
+        from trellis.operators.ranks import Ranks
+
         filled, _ = self._filled
         other = self._variant(with_all_columns(self.plan))
         maker = RowMaker(other.plan, other._prepared.events, positions=True, plain=True)
-        chosen = [(int(filled[group]), list(ranks)) for group, ranks in picks.items()]
-        rows = [with_ids(maker, maker.batch(other.operator.at(group, ranks))) for group, ranks in chosen]
+        chosen = {int(filled[group]): Ranks.of(ranks) for group, ranks in picks.items()}
+        found = list(other.operator.at_each(chosen)) if chosen else []
+        rows = [with_ids(maker, maker.batch(PathBatch.concat(found)))] if found else []
         return pa.Table.from_batches(rows, schema=events_schema(other.plan.bound))
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:

@@ -31,6 +31,7 @@ from trellis.language.bound import (
 )
 from trellis.language.schema import Kind
 from trellis.operators.contract import NotComparable
+from trellis.operators.joins.gaps import nearest_forbidden
 from trellis.plan.join import FixedJoin, Gap, JoinArm, JoinTerm
 from trellis.plan.plan import Plan
 from trellis.plan.positions import of_neighbours
@@ -204,6 +205,8 @@ class JoinCandidates:
             behind = self._next_forbidden(gap.absent)[self.later[self.of_slot[u]]]
             self.pairs.append(PairTest(v, u, kernel.GREATER, self.begins[self.of_slot[v]] - 1, behind))
             return
+        if self._add_compared_gap(arm, gap, own):
+            return
         names = {*gap.after, *gap.before, *(name for term in own for name in term.variables)}
         if self.is_span and not (gap.after and gap.before):
             names = {*arm.arm.variables}  # the first and the last event of the match bound it
@@ -213,6 +216,25 @@ class JoinCandidates:
             self.residuals[term.condition.text] = None
         values = tuple(term.condition.value for term in own)
         self.due.append(AskedTest(bits(arm.slot(name) for name in names), gap=gap, arm=arm, values=values))
+
+    def _add_compared_gap(self, arm: SlotArm, gap: Gap, own: list[JoinTerm]) -> bool:
+        """Add a NOT between two slots whose conditions name one of them, as codes; return False if it is not so."""
+        named = {name for term in own for name in term.variables}
+        if not (len(gap.after) == len(gap.before) == len(named) == 1) or not named <= {*gap.after, *gap.before}:
+            return False
+        (name,), u, v = named, arm.slot(gap.after[0]), arm.slot(gap.before[0])
+        behind = name == gap.after[0]
+        slot, absent = (u if behind else v), np.flatnonzero(self._usable[gap.absent])
+        bounds = (self.later if behind else self.begins)[self.of_slot[slot]]
+        nearest = nearest_forbidden(
+            own, name, self.events.columns, self.of_slot[slot], absent, bounds, len(self.events), behind
+        )
+        if nearest is None:
+            return False
+        left = self.begins[self.of_slot[v]] - 1 if behind else nearest
+        right = nearest if behind else self.later[self.of_slot[u]]
+        self.pairs.append(PairTest(v, u, kernel.GREATER, left, right))
+        return True
 
     def _next_forbidden(self, absent: str) -> Ints:
         """Return for each event, and the one behind the last, the first from there on that a NOT forbids."""

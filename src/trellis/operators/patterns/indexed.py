@@ -166,13 +166,6 @@ def _step(
     if index is None or isinstance(index.shape, DIVIDED):
         return None
     shape = index.shape
-    if isinstance(shape, passes.KeyVertices):
-        place, first = shape.place, shape.first
-        none = first < 0
-        return _Step(
-            index, adjacency.takes, place, place, place + np.int32(1),
-            [(np.where(none, 0, first), np.where(none, 0, first + 1).astype(np.int32))],
-        )  # fmt: skip
     if isinstance(shape, passes.Tails):
         return _Step(index, adjacency.takes, shape.place, shape.own, shape.own_end, [(shape.first, shape.last)])
     return _Step(index, adjacency.takes, shape.place, None, None, list(zip(shape.first, shape.last, strict=True)))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trellis.events.slice import Ints
 from trellis.kernels.count import passes
-from trellis.kernels.count.algebra import NO_PATH, Floats, Longest, Modulo, Shortest, modulo
+from trellis.kernels.count.algebra import NO_PATH, Floats, Lengths, Modulo, lengths, modulo
 from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
 from trellis.operators.exact import LARGE, SMALL, WideNumbers, multiply_modulo, primes_for, reconstruct
 from trellis.operators.trends.count import GraphRelation
@@ -32,7 +32,7 @@ EXACT = 1 << 53  # numbers below are exact as doubles
 ROWS_AT_ONCE = 1 << 22  # pairs of a task and one of its events that are worked on together
 
 Weights = Callable[[int], NDArray[np.uint64]]
-Algebra = Floats | Modulo | Shortest | Longest
+Algebra = Floats | Modulo | Lengths
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class TrendsThrough:
 
     def lengths(self, longest: bool) -> Ints:
         """Return the least or greatest length of a trend through the event of each row."""
-        algebra = Longest() if longest else Shortest()
+        algebra = lengths(longest)
 
         def both(chunk: _Chunk) -> Ints:
             back = self.back.values(algebra, chunk.tasks)
@@ -232,7 +232,7 @@ class TrendsThrough:
 
         An event without a value has the code -1.
         """
-        algebra = Longest() if greatest else Shortest()
+        algebra = lengths(greatest)
         none = algebra.zero
 
         def both(chunk: _Chunk) -> Ints:

@@ -74,12 +74,7 @@ def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindo
     )  # fmt: skip
 
 
-def _ranges(
-    shape: passes.KeyVertices | passes.Tails | passes.Ranges, here: slice
-) -> tuple[tuple[Small, ...], tuple[Small, ...]]:
-    if isinstance(shape, passes.KeyVertices):
-        first = shape.first[here]
-        return (np.maximum(first, 0),), (first + 1,)
+def _ranges(shape: passes.Tails | passes.Ranges, here: slice) -> tuple[tuple[Small, ...], tuple[Small, ...]]:
     if isinstance(shape, passes.Tails):
         return (shape.first[here],), (shape.last[here],)
     rows = [(first[here], last[here]) for first, last in zip(shape.first, shape.last, strict=True)]
@@ -227,12 +222,14 @@ class SliceUnranker:
     def at_each(self, chosen: Mapping[int, Ranks], most: int) -> Iterator[PathBatch]:
         """Yield the trends of groups with given ranks, in rising order, in batches of so many events or one trend."""
         lots: list[PathBatch] = []
+        size = 0
         for group, ranks in chosen.items():
             for begin in range(0, len(ranks), RANKS_TOGETHER):
                 lots.append(self._paths(group, ranks[begin : begin + RANKS_TOGETHER]))
-                if sum(len(lot.positions) for lot in lots) >= most:
+                size += len(lots[-1].positions)
+                if size >= most:
                     yield from PathBatch.concat(lots).pieces(most)
-                    lots = []
+                    lots, size = [], 0
         yield from PathBatch.concat(lots).pieces(most)
 
     def _paths(self, group: int, ranks: Ranks) -> PathBatch:
