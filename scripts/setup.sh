@@ -52,7 +52,7 @@ make_venv() {
 }
 
 install() {
-    "$venv/bin/python" -m pip --disable-pip-version-check install -qq --no-input --no-compile "$@" ||
+    "$venv/bin/python" -m pip --disable-pip-version-check install -qq --no-input "$@" ||
         stop "pip could not install the packages: see its message above, and run make again when that is mended."
 }
 
@@ -62,5 +62,7 @@ fi
 echo "Installing the packages of requirements.lock (a few minutes the first time)." >&2
 install --require-hashes -r requirements.lock
 install --no-deps --no-build-isolation --editable .
+# Where PYTHONDONTWRITEBYTECODE is set, as in many containers, each process would compile the modules again.
+"$venv/bin/python" -m compileall -q src
 "$venv/bin/python" -m trellis.compiled build ||
     echo "The kernels could not be compiled ahead: see the message above. They will be when they are needed." >&2
