@@ -33,7 +33,7 @@ from trellis.language.outputs import (
 )
 from trellis.language.parameters import read_parameters
 from trellis.language.schema import Kind, Schema, Type
-from trellis.language.steps import bind_untils, condition_of, plain_pattern
+from trellis.language.steps import bind_absent_patterns, bind_untils, condition_of, plain_pattern
 from trellis.language.values import INT64, Scope
 
 
@@ -71,6 +71,7 @@ def bind(
     conditions = tuple(condition_of(c, scope) for c in query.where if not isinstance(c, s.PartitionClause))
     untils = bind_untils(query.pattern, scope)
     conditions += tuple(condition for _, condition in untils)
+    absent_patterns = bind_absent_patterns(query, conditions, scope)
     having, filters = bind_having(query.having, scope)
     window = _window(query.within, scope)
     group_by = tuple(dict.fromkeys(_grouping(name, partition, scope) for name in query.group_by))
@@ -95,7 +96,8 @@ def bind(
         limit=query.limit, per_window=query.per_window, offset=query.offset,
         columns=tuple(columns),
         parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)), given=dict(params or {}),
-        limit_per=limit_per, per_event=query.per_event, after_match=query.after_match, groups=groups,
+        limit_per=limit_per, per_event=query.per_event, after_match=query.after_match,
+        absent_patterns=absent_patterns, groups=groups,
     )  # fmt: skip
 
 
@@ -105,7 +107,7 @@ def bind(
 def _variables(pattern: s.Pattern, text: str) -> tuple[Variable, ...]:
     """Return the variables in the order of the pattern; refuse those and labels that are declared twice."""
     found: dict[str, Variable] = {}
-    absent = {id(e) for node in s.walk(pattern) if isinstance(node, s.Absent) for e in node.events}
+    absent = {id(leaf) for forbidden in s.absent_patterns(pattern) for leaf in s.leaves(forbidden)}
     for node, path in walk_paths(pattern):
         if isinstance(node, s.Single | s.Kleene):
             kleene = isinstance(node, s.Kleene)
@@ -128,6 +130,11 @@ def _check_groups(pattern: s.Pattern, variables: Collection[str], text: str) -> 
         if path and absent is not None:
             what = "NOT inside AND cannot stand in a repeated group: its neighbours may be of two iterations"
             raise BindError(what, text, absent.span.start, absent.span.end, "Put it outside of the AND.")
+        if isinstance(node, s.Absent):
+            group = next((n for n in s.walk(node) if isinstance(n, s.Group)), None)
+            if group is not None:
+                what = "a quantifier behind a group cannot stand inside NOT"
+                raise BindError(what, text, group.span.start, group.span.end, "Forbid the group once.")
         if not isinstance(node, s.Group):
             continue
         label = node.label

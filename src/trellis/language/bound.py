@@ -159,6 +159,15 @@ class Variable:
         return self.kleene or bool(self.groups)
 
 
+@dataclass(frozen=True, slots=True)
+class AbsentPattern:
+    """A pattern of more than one event that a NOT forbids: its name, itself, and its variables."""
+
+    name: str
+    pattern: s.Pattern
+    variables: frozenset[str]
+
+
 def until_name(variable: str) -> str:
     """Return the name of the events that a variable's UNTIL looks at."""
     return f"{variable}\nUNTIL"
@@ -271,6 +280,12 @@ class BoundQuery:
     per_event: s.PerEvent | None = None
     after_match: s.AfterMatch | None = None
     groups: tuple[RepeatedGroup, ...] = ()
+    absent_patterns: tuple[AbsentPattern, ...] = ()
+
+    @property
+    def inside_not(self) -> frozenset[str]:
+        """The variables of patterns that a NOT forbids as a whole."""
+        return frozenset().union(*(one.variables for one in self.absent_patterns))
 
     @property
     def arranged(self) -> bool:
@@ -285,7 +300,7 @@ class BoundQuery:
     @property
     def fixed(self) -> bool:
         """Whether the pattern is a sequence of fixed length: no Kleene operator."""
-        return not any(v.several for v in self.variables)
+        return not any(v.several and not v.absent for v in self.variables)
 
     def variable(self, name: str) -> Variable:
         """Return a variable by its name."""

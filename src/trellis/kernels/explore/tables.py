@@ -39,8 +39,8 @@ of variables in the proper sense, and of repeated groups. Where no group is repe
     T_LOOP_BEGINS, T_LOOP_SLOT, T_LOOP_VARIABLE, T_LOOP_PAIRS, T_NEED_BEGINS, T_NEED_SLOT, T_NEED_VARIABLE, T_NEED_KIND,
     T_REGISTER, T_SO_FAR, T_RESULT, T_CLOSES, T_NEED_GROUPS,
     R_VIEW, R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
-    E_BEGINS, E_USABLE, E_UPTO, B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
-) = range(11, 96)  # fmt: skip
+    E_BEGINS, E_USABLE, E_ENDS, E_UPTO, B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
+) = range(11, 97)  # fmt: skip
 """Lists in the tables, of which the head tells where they begin.
 
 `A_...`, the automaton; variables and guards are numbers, sets of variables are bits. The transitions of state `s` are
@@ -72,13 +72,15 @@ event the first that is alike for a register, and the code whose greatest is rem
 value, and it.
 
 `E_...`, the events that each variable may take, and the first row that tells how many of them come before an event.
+Where a NOT forbids a whole pattern, all events, each with the last event of the match that ends first from there on;
+else each with itself.
 
 `B_...`, events by their value, for terms that equate an event that a variable takes with a remembered one: the row of
 each term and variable, or -1; the reference that is remembered; the first row of the matrix that tells its bucket; and
 the buckets.
 """
 
-HEAD = 96
+HEAD = 97
 SAME_ROW, LATER_ROW, UNTIL_ROW = range(3)
 """Rows of the matrix: the first event of the same time, of a later one, and the first that is too late for an event."""
 ROWS = 3

@@ -141,7 +141,7 @@ def _forbidden(item: Loop | Leaf | Guard) -> tuple[str, ...]:
 
 
 def letter_tables(alphabet: Alphabet, registers: Mapping[Register, int]) -> dict[int, Ints]:
-    """Return what letters take, and what the iterations that they begin empty; `registers` are the slots."""
+    """Return the views that letters take, and those that the iterations they begin empty; `registers` are the slots."""
     only = [_once(letter, alphabet, registers) for letter in alphabet.letters]
     begun = [{*alphabet.begun(letter)} for letter in alphabet.letters]
     views = alphabet.views

@@ -78,7 +78,8 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> Compiled:
         )
     guardings, states = variables.guardings, States(plan)
     paths = {v.name: v.groups for v in plan.bound.variables}
-    absent = tuple(v.name for v in plan.bound.variables if v.absent)
+    alone = [v.name for v in plan.bound.variables if v.absent and v.name not in plan.bound.inside_not]
+    absent = (*alone, *variables.ends)
     views = (view for one in guardings for view in one.views)
     alphabet = make_alphabet(states.flat, variables.codes, paths, absent, views)
     registers = _Registers(guardings, alphabet, plan.automaton.concurrent and bool(absent))
@@ -421,18 +422,22 @@ def _events(events: Slice, variables: Variables, alphabet: Alphabet, rows: _Rows
     places = np.arange(size)
     changes = np.ones(size, np.bool_)
     if size:
-        changes[1:] = events.times[1:] != events.times[:-1]
+        changes[1:] = events.ticks[1:] != events.ticks[:-1]
         inner = events.bounds[(events.bounds > 0) & (events.bounds < size)]
         changes[inner] = True
     same = np.maximum.accumulate(np.where(changes, places, 0))
     starts = np.append(np.flatnonzero(changes), size)
     later = starts[np.searchsorted(starts, places, side="right")]
-    masks = [variables.usable[name] for name in (*(one.variable for one in alphabet.letters), *alphabet.absent)]
+    names = [*(one.variable for one in alphabet.letters), *alphabet.absent]
+    masks = [np.ones(size, np.bool_) if name in variables.ends else variables.usable[name] for name in names]
     lists = [np.flatnonzero(mask) for mask in masks]
+    ends = [variables.ends.get(name, own) for name, own in zip(names, lists, strict=True)]
     begins = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
     rows.times(same, later, events.until)
     rows.add(t.E_UPTO, [np.concatenate([[0], np.cumsum(mask)]) for mask in masks])
-    return {t.E_BEGINS: begins, t.E_USABLE: np.concatenate([*lists, np.empty(0, np.int64)])}
+    nothing = np.empty(0, np.int64)
+    usable, last = (np.concatenate([*rows, nothing]) for rows in (lists, ends))
+    return {t.E_BEGINS: begins, t.E_USABLE: usable, t.E_ENDS: last}
 
 
 def _buckets(
