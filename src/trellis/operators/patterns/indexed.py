@@ -253,7 +253,7 @@ class _ArrivalVertices:
     def _known(self, steps: dict[tuple[int, int], _Step], events: Slice, every: bool) -> passes.EventNeighbours:
         """Return where paths may begin and end, as the first successor and the last predecessor that tell it."""
         size = len(self)
-        later = self.begins[later_times(events.times, events.bounds)[self.events]]
+        later = self.begins[later_times(events.ticks, events.bounds)[self.events]]
         nearest, latest = np.full(size, -1, np.int64), np.full(size, size, np.int64)
         for i, arrival in enumerate(self.arrivals):
             here = np.flatnonzero(self.arrival == i)

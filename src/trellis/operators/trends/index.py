@@ -199,9 +199,10 @@ def mirrored_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, threads: int =
         return None
     n, turned = len(events), relation.mirrored()
     bounds = n - events.bounds[::-1]
-    times = events.times[::-1]
+    times = events.ticks[::-1]
     back = replace(
-        events, times=-times if times.dtype.kind == "f" else ~times, usable=events.usable[::-1].copy(), bounds=bounds
+        events, times=-times if times.dtype.kind == "f" else ~times, usable=events.usable[::-1].copy(), bounds=bounds,
+        order=None,
     )  # fmt: skip
     layout = _Layout(turned, n - hi, n - lo, partition_ends(bounds, n), threads)
     shape, width, target = layout.shape()
@@ -302,7 +303,7 @@ def _with_neighbours(
 ) -> passes.EventNeighbours:
     """Find the first successor and the last predecessor of every event."""
     n = len(events)
-    later = later_times(events.times, events.bounds)
+    later = later_times(events.ticks, events.bounds)
     nearest, latest = np.full(n, n, np.int64), np.full(n, -1, np.int64)
     known = passes.EventNeighbours(later, nearest, latest, events.usable)
     arrays = vertices.IndexParts(parts.begin, parts.end, parts.offset, parts.width)
@@ -511,7 +512,7 @@ def _mirrored_nearest(events: Slice, mirrored: _Relation, parts: Parts) -> Ints:
     """Return the first successors of the events with time running backwards, by the relation that is mirrored so."""
     n = len(events)
     bounds = n - events.bounds[::-1]
-    times = events.times[::-1]
+    times = events.ticks[::-1]
     later = later_times(-times if times.dtype.kind == "f" else ~times, bounds)
     layout = _Layout(mirrored, n - parts.end[::-1], n - parts.begin[::-1], partition_ends(bounds, n))
     shape, width, _ = layout.shape()
