@@ -25,6 +25,7 @@ COLUMNS: dict[str, Any] = {"time": "ts", "type": "kind", "event_id": "id"}
 WINDOWS = "WITHIN 12 s SLIDE 6 s"
 QUERIES = {
     "quantifiers": f"PATTERN SEQ(A? a, B{{1,2}} b[], C* c[], D d) WHERE [g] {WINDOWS}",
+    "groups": f"PATTERN SEQ(A a, B+ b[])+ h[] WHERE [g] AND h[i].a.x != h[i-1].a.x HAVING COUNT(h) > 1 {WINDOWS}",
     "steps": f"PATTERN SEQ(A a, contiguous B+ b[] skip-till-next, C c) WHERE b.x < 9 {WINDOWS}",
     "greedy": f"PATTERN SEQ(A a, B+ b[] skip-till-next greedy, C c) WHERE [g] {WINDOWS}",
     "until": f"PATTERN SEQ(A a, B+ b[] UNTIL (b.x > 6), C c) WHERE [g] {WINDOWS}",
