@@ -89,7 +89,7 @@ def grouped_case(draw: Any, *, most: int = 6, clauses: bool = False) -> Case:
     table = draw(tables(types=[*TYPES * 3, "C"], most=most))
     if draw(st.integers(0, 3)) == 0:
         pattern = draw(worded(pattern, table.clock))
-    negated = {id(leaf) for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+    negated = {id(leaf) for forbidden in s.absent_patterns(pattern) for leaf in s.leaves(forbidden)}
     leaves = [n for n in s.walk(pattern) if isinstance(n, (s.Single, s.Kleene)) and id(n) not in negated]
     where = draw(general_conditions(pattern, table.clock))
     shape = draw(st.integers(0, 5))

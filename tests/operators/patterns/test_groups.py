@@ -25,13 +25,13 @@ def _assert_same_or_refused(drawn: Case) -> None:
             raise
 
 
-@examples(120)
+@examples(90)
 @given(drawn=grouped_case(most=6))
 def test_groups(drawn: Case) -> None:
     _assert_same_or_refused(drawn)
 
 
-@examples(80)
+@examples(60)
 @given(drawn=grouped_case(most=6, clauses=True))
 def test_groups_with_every_clause(drawn: Case) -> None:
     _assert_same_or_refused(drawn)
