@@ -6,7 +6,8 @@ import numpy as np
 
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.matches import BRANCHES, END, EVENT, HOLDS, NO_ONE, step
-from trellis.kernels.explore.moves import asked_terms, coming_of, meets, open_of
+from trellis.kernels.explore.moves import coming_of
+from trellis.kernels.explore.terms import asked_terms, meets, open_of
 from trellis.kernels.explore.vertices import candidates, connect
 from trellis.kernels.jit import njit
 
