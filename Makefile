@@ -8,7 +8,7 @@ CHECKED := $(wildcard src tests benchmarks examples docs scripts)
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint bench docs dist clean
+.PHONY: help run test test-all lint style bench docs dist clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -17,16 +17,18 @@ run: $(READY) ## set up, then a guided tour on sample data
 	@$(WITH_JAVA) $(VENV)/bin/trellis demo
 
 # Kernels are compiled with few optimisations here, which is most of the time from a clean clone; `test-all` has all.
-test: lint ## set up, then lint, types and the tests that are not slow
+test: style ## set up, then lint, types and the tests that are not slow
 	@$(WITH_JAVA) NUMBA_OPT=1 scripts/test.sh "not slow"
 
-test-all: lint ## the same with the slow tests, and random tests from fresh seeds
+test-all: style ## the same with the slow tests, and random tests from fresh seeds
 	@$(WITH_JAVA) scripts/test.sh "slow or not slow" --hypothesis-profile=explore
 
-lint: $(READY) ## ruff and mypy only
+lint: style ## ruff and mypy only
+	@$(PYTHON_VENV) -m mypy --no-error-summary
+
+style: $(READY)
 	@$(PYTHON_VENV) -m ruff check --quiet $(CHECKED)
 	@$(PYTHON_VENV) -m ruff format --quiet --check $(CHECKED)
-	@$(PYTHON_VENV) -m mypy --no-error-summary
 
 bench: $(READY) ## set up, then the benchmarks, which take some minutes; tables and plots go to benchmarks/out
 	@$(VENV)/bin/trellis bench all --out benchmarks/out

@@ -62,5 +62,7 @@ fi
 echo "Installing the packages of requirements.lock (a few minutes the first time)." >&2
 install --require-hashes -r requirements.lock
 install --no-deps --no-build-isolation --editable .
+# Where PYTHONDONTWRITEBYTECODE is set, as in many containers, each process would compile the modules again.
+"$venv/bin/python" -m compileall -q src
 "$venv/bin/python" -m trellis.compiled build ||
     echo "The kernels could not be compiled ahead: see the message above. They will be when they are needed." >&2

@@ -128,6 +128,14 @@ CLOCKS = (
 )
 
 
+TIE_BREAKERS = {
+    "int64": st.integers(-1, 3),
+    "string": st.sampled_from(["", "a", "b", "é", "€"]),
+    "double": st.sampled_from([-0.5, -0.0, 0.0, 1.5]),
+}
+"""Types of columns that order events of the same time, with values for them."""
+
+
 @dataclass(frozen=True)
 class Table:
     """A drawn table with its clock and the options that say what its columns mean."""
@@ -136,6 +144,12 @@ class Table:
     schema: dict[str, str]
     clock: Clock
     options: dict[str, Any]
+
+
+def time_column(options: dict[str, Any]) -> str:
+    """Return the time column of a drawn case, without what breaks ties."""
+    time = options["time"]
+    return time if isinstance(time, str) else str(time[0])
 
 
 @st.composite
@@ -160,6 +174,10 @@ def tables(draw: Any, types: Sequence[str | None] = (), most: int = 10) -> Table
     if rows and len(rows) < most and draw(st.integers(0, 3)) == 0:
         rows.append(dict(rows[0]))
     schema = {name: kind for name, (kind, _) in columns.items()}
+    if draw(st.integers(0, 3)) == 0:
+        breaking, values = draw(st.sampled_from(list(TIE_BREAKERS.items())))
+        rows = [{**row, "seq": draw(values)} for row in rows]
+        schema["seq"], time = breaking, (time, "seq")
     options = {"time": time, "type": "type" if types else None, "event_id": None, "params": {}}
     kind = draw(st.sampled_from([None, "int64", "string"]))
     if kind is not None:
@@ -536,9 +554,10 @@ TYPES = ("A", "B")
 
 
 class Absents:
-    """How often NOT is drawn, and fresh names for its variables."""
+    """How often NOT is drawn, fresh names for its variables, and whether it forbids whole patterns, too."""
 
-    def __init__(self, nots: int) -> None:
+    def __init__(self, nots: int, patterns: bool = False) -> None:
+        self.patterns = patterns
         self.here = st.integers(1, nots).map(lambda place: place == 1)
         self.names = (f"z{i}" for i in itertools.count())
 
@@ -550,7 +569,7 @@ def patterns(draw: Any, most_leaves: int = 4, nots: int = 5) -> s.Pattern:
     One in `nots` places of a SEQ has a NOT.
     """
     names = iter("abcdefgh")
-    absent = Absents(nots)
+    absent = Absents(nots, patterns=True)
     return not_empty(draw(_pattern(most_leaves, names, absent, depth=2)))
 
 
@@ -593,7 +612,25 @@ def _pattern(draw: Any, leaves: int, names: Any, absent: Absents, depth: int) ->
     parts = [draw(_pattern(share, names, absent, depth - 1)) for share in shares]
     if shape == "or":
         return s.Or(draw(_sharing(parts)))
+    if shape == "and" and draw(absent.here):
+        parts.insert(draw(st.integers(0, len(parts))), draw(_absent(absent)))
     return s.And(tuple(parts)) if shape == "and" else draw(_sequence(parts, absent))
+
+
+@st.composite
+def _absent(draw: Any, absent: Absents) -> s.Absent:
+    """Draw a NOT of one event or two, or of a pattern."""
+    count = draw(st.sampled_from([1, 1, 2]))
+    singles = [s.Single(draw(st.sampled_from(TYPES)), next(absent.names)) for _ in range(count)]
+    if not absent.patterns or draw(st.integers(0, 2)):
+        return s.Absent(tuple(singles))
+    kind = draw(st.sampled_from([s.Seq, s.Seq, s.And, s.Or, s.Kleene]))
+    if kind is s.Kleene:
+        return s.Absent(
+            (s.Kleene(singles[0].type, singles[0].var, *draw(st.sampled_from([(1, None), (2, None), (2, 3)]))),)
+        )
+    last = draw(leaves_of(TYPES, next(absent.names), draw(st.sampled_from(["single", "kleene"]))))
+    return s.Absent((not_empty(kind((singles[0], last))),))
 
 
 @st.composite
@@ -622,9 +659,7 @@ def _sequence(draw: Any, parts: list[s.Pattern], absent: Absents) -> s.Pattern:
     made: list[s.Pattern] = []
     for i in range(len(parts) + 1):
         if draw(absent.here):
-            count = draw(st.sampled_from([1, 1, 2]))
-            singles = [s.Single(draw(st.sampled_from(TYPES)), next(absent.names)) for _ in range(count)]
-            made.append(s.Absent(tuple(singles)))
+            made.append(draw(_absent(absent)))
         made += parts[i : i + 1]
     return s.Seq(tuple(made)) if len(made) > 1 else made[0]
 
@@ -678,7 +713,7 @@ def general_case(
         conditions = [*conditions, s.PartitionClause((s.Name("g"),))]
     more: dict[str, Any] = {}
     if clauses:
-        negated = {id(leaf) for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+        negated = {id(leaf) for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
         leaves = [n for n in s.walk(pattern) if isinstance(n, (s.Single, s.Kleene)) and id(n) not in negated]
         leaf = draw(st.sampled_from(leaves))
         more = draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene)))
@@ -699,7 +734,13 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
     """Draw conditions over the variables of a pattern: constant, adjacent and across, NOT's variables too."""
     leaves = [node for node in s.walk(pattern) if isinstance(node, (s.Single, s.Kleene))]
     kleene = {leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)}
-    negated = {leaf.var for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+    forbidden = {leaf.var: one for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
+
+    def may_meet(name: str, var: str) -> bool:
+        """Tell whether conditions may compare two variables: of one NOT, or of none but for a single event."""
+        one, other = forbidden.get(name), forbidden.get(var)
+        return one is other or (None in (one, other) and isinstance(one or other, s.Single))
+
     names = sorted({leaf.var for leaf in leaves})
     found = []
     for _ in range(draw(st.sampled_from([0, 1, 1, 2, 0, 3]))):
@@ -710,7 +751,7 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
         elif shape == 1 and var in kleene:
             found.append(draw(adjacent(var, clock)))
         else:
-            other = draw(st.sampled_from([name for name in names if name == var or not {name, var} <= negated]))
+            other = draw(st.sampled_from([name for name in names if name == var or may_meet(name, var)]))
             mixed = var in kleene and other != var and draw(st.integers(0, 3)) == 0
             found.append(draw(adjacent_and(var, other) if mixed else across_two(var, other, kleene, clock)))
     return found
@@ -885,7 +926,7 @@ def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4) -> Case:
     pattern = not_empty(draw(fixed_patterns(iter("abcdefgh"), draw(st.integers(2, most_leaves)), absent)))
     table = draw(tables(types=[*TYPES * 3, "C"], most=most))
     leaves = [node for node in s.walk(pattern) if isinstance(node, s.Single)]
-    negated = {leaf.var for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+    negated = {leaf.var for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
     names = sorted({leaf.var for leaf in leaves} - negated)
     where: list[s.Condition] = []
     for _ in range(draw(st.sampled_from([0, 1, 1, 2, 3]))):
@@ -1012,7 +1053,7 @@ def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
         parts = [draw(st.sampled_from(kinds))(draw(st.sampled_from(TYPES)), v) for v in "ab"[: draw(st.integers(1, 2))]]
         pattern = parts[0] if len(parts) == 1 else s.Seq(tuple(parts))
     table = draw(tables(types=[*TYPES * 3], most=most))
-    negated = {id(leaf) for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+    negated = {id(leaf) for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
     leaves = [n for n in s.walk(pattern) if isinstance(n, (s.Single, s.Kleene)) and id(n) not in negated]
     where: list[s.Condition] = draw(general_conditions(pattern, table.clock)) if draw(st.booleans()) else []
     for i, leaf in enumerate(leaves):

@@ -10,6 +10,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -71,12 +72,17 @@ def room_of(path: Path) -> str:
 
 
 ROOMS = sorted({room_of(path) for path in FILES} - ROOMS_TO_DO)
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a file; not before it is needed, as every process imports this."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def trees_of(room: str) -> Iterator[tuple[Path, ast.Module]]:
     """The files of a room, with their syntax trees."""
-    return ((path.relative_to(SOURCE), tree) for path, tree in TREES.items() if room_of(path) == room)
+    return ((path.relative_to(SOURCE), tree_of(path)) for path in FILES if room_of(path) == room)
 
 
 def docstrings_of(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -130,7 +136,7 @@ def retired_in_name(name: str, retired: dict[str, str]) -> list[str]:
 def test_class_names_are_unique() -> None:
     """A class name means one thing in the whole package."""
     places = defaultdict(list)
-    for path, tree in TREES.items():
+    for path, tree in ((path, tree_of(path)) for path in FILES):
         if room_of(path) not in ROOMS_TO_DO:
             for node in tree.body:
                 if isinstance(node, ast.ClassDef):

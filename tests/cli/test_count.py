@@ -85,3 +85,16 @@ def test_counts_of_thousands_of_digits_are_printed_in_full(tmp_path: Path) -> No
     times = len(set(pq.read_table(file)["ts"].to_pylist()))
     assert done.err == ""
     assert len(done.out.strip()) >= int(times * 0.301)
+
+
+def test_columns_behind_the_time_break_ties(tmp_path: Path) -> None:
+    file = tmp_path / "ticks.csv"
+    file.write_text("ts,seq,price\n2024-01-01T00:00:01,2,2\n2024-01-01T00:00:01,1,1\n2024-01-01T00:00:02,1,3\n")
+    query = f"{RISING} REPORT maximal AGGREGATE MAX(LENGTH) AS longest"
+    told = json.loads(run_local("count", query, file, "--time", "ts, seq", "--json").out)
+    assert told["aggregates"] == [{"longest": 3}]
+    warned = run_local("count", query, file, "--quiet")
+    assert warned.out == "2\n"
+    assert "2 of 3 events (66.7%) share `ts`" in warned.err
+    assert "--time ts,COLUMN" in warned.err
+    assert_mistake(run_local("count", query, file, "--time", "ts,order"), "no column `order` for the order of events")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tests.cli.cases import PRICES, RISING, Done, assert_mistake, names_in, run_local, start
+from tests.cli.cases import PRICES, RISING, Done, assert_mistake, names_in, run_local, run_process, start
 from tests.cli.test_explain import KITING
 from tests.cli.test_process import ENDLESS, UNBOUNDED, wait_for
 
@@ -148,3 +148,34 @@ def test_a_kill_while_spark_replaces_an_output(samples: Path, tmp_path: Path) ->
     assert run_local(*short).code == 0
     assert pq.read_table(out).equals(before)
     assert names_in(tmp_path) == ["out"]
+
+
+STORE = """
+import sys
+from pyspark.sql import SparkSession
+
+builder = SparkSession.builder.master("local[1]")
+for setting in sys.argv[1:]:
+    builder = builder.config(*setting.split("=", 1))
+session = builder.getOrCreate()
+session.sql("CREATE DATABASE bank")
+session.read.csv("prices.csv", header=True, inferSchema=True).write.saveAsTable("bank.prices")
+"""
+
+
+@pytest.mark.slow
+def test_a_table_of_a_catalog_that_another_application_stored(tmp_path: Path) -> None:
+    (tmp_path / "prices.csv").write_text(PRICES)
+    settings = [
+        "spark.sql.catalogImplementation=hive",
+        f"spark.sql.warehouse.dir={tmp_path / 'warehouse'}",
+        f"spark.hadoop.javax.jdo.option.ConnectionURL=jdbc:derby:;databaseName={tmp_path / 'metastore'};create=true",
+    ]
+    subprocess.run([sys.executable, "-c", STORE, *settings], cwd=tmp_path, check=True, capture_output=True)
+    given = [argument for setting in settings for argument in ("--conf", setting)]
+    query = RISING.replace("price", "event_id")
+    there = run_process("count", query, "--table", "bank.prices", *given, "--json")
+    here = run_local("count", query, tmp_path / "prices.csv", "--json")
+    answers = [json.loads(done.out) for done in (there, here)]
+    assert [(told["events"], told["results"]) for told in answers] == [(3, "2")] * 2
+    assert_mistake(run_process("count", query, "--table", "bank.price", *given), "bank.price")

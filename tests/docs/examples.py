@@ -1,8 +1,9 @@
 """The examples of a page: fenced blocks `events`, `query`, then `result` or `error`.
 
 A query runs over the nearest `events` above it. Tables are cells between bars, their first line the columns. The
-columns `time`, `id` and `type`, where they are there, are time, event id and type. A line `-- with name = value` of the
-query gives a parameter (or `max_trends`). A result shows some of the columns, `result all` every one.
+columns `time`, `id` and `type`, where they are there, are time, event id and type; `seq` breaks ties. A
+line `-- with name = value` of the query gives a parameter (or `max_trends`). A result shows some of the columns,
+`result all` every one.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class Example:
         tables = self.tables
         columns = list((tables if isinstance(tables, list) else next(iter(tables.values())))[0])
         roles = {"time": "time", "event_id": "id", "type": "type"}
-        return {role: column for role, column in roles.items() if column in columns}
+        named: dict[str, Any] = {role: column for role, column in roles.items() if column in columns}
+        return {**named, "time": ("time", "seq")} if "seq" in columns else named
 
     @property
     def wanted(self) -> tuple[list[str], list[list[str]]]:

@@ -14,6 +14,7 @@ from tests.docs.examples import Example, Row, examples, shown
 from trellis.errors import TrellisError
 from trellis.events.tables import as_tables, schema_of
 from trellis.language.bound import ConditionKind
+from trellis.language.schema import time_columns
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "semantics.md"
@@ -50,7 +51,9 @@ def bounds(example: Example) -> dict[str, Any]:
 def plan(example: Example) -> Any:
     tables = as_tables(arrow(example))
     roles = {"type": None, "event_id": None, **example.options}
-    return trellis.query(example.query).plan(schema_of(tables, **roles), params(example))
+    time, tie_breakers = time_columns(roles.pop("time"))
+    schema = schema_of(tables, str(time), tie_breakers=tie_breakers, **roles)
+    return trellis.query(example.query).plan(schema, params(example))
 
 
 def compare(example: Example, columns: list[str], rows: list[Row]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.kernels import naive
 from tests.kernels.cases import arrays_of, random_graph, tasks_of
 from trellis.kernels.count import passes, paths
-from trellis.kernels.count.algebra import Floats, Logs, Longest, Shortest, Wrapping, modulo
+from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, lengths, modulo, wrapping
 from trellis.kernels.count.large import count_large
 from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
 
@@ -53,7 +53,7 @@ class Relation:
         shapes: dict[str, Any] = {
             "edges": EdgeLists(self.offsets, self.successors),
             "tails": passes.Tails(*(a.astype(np.int32) for a in tails)),
-            "keys": passes.KeyVertices(code, keys),
+            "keys": passes.Tails.of_keys(code, keys),
             "ranges": passes.Ranges(code, low, high, np.empty(0, np.int64)),
             "gap": passes.Ranges(code, low, high, reach),
             **{
@@ -108,12 +108,13 @@ def test_counts_are_the_numbers_of_paths(kind: str, seed: int, single: bool, eve
     numbers = [len(found) for found in all_paths]
     given = relation.shape, relation.events(), relation.tasks(single, every, first_end)
     assert passes.count(Floats(), *given).tolist() == numbers
-    assert passes.count(Wrapping(), *given).tolist() == numbers
-    assert passes.count(Shortest(), *given).tolist() == [min(map(len, found), default=1 << 60) for found in all_paths]
-    assert passes.count(Longest(), *given).tolist() == [max(map(len, found), default=0) for found in all_paths]
+    assert passes.count(wrapping(), *given).tolist() == numbers
+    least, greatest = passes.count(lengths(False), *given), passes.count(lengths(True), *given)
+    assert least.tolist() == [min(map(len, found), default=NO_PATH) for found in all_paths]
+    assert greatest.tolist() == [max(map(len, found), default=0) for found in all_paths]
     logs = passes.count(Logs(), *given).tolist()
     assert logs == pytest.approx([log2(number) if number else float("-inf") for number in numbers])
-    if kind == "tails":
+    if kind in ("tails", "keys"):
         assert passes.count_abreast(Floats(), *given).tolist() == numbers
     weights = np.arange(2 * N, dtype=np.uint64).reshape(2, N)
     sums = [[sum(int(row[x]) for path in found for x in path) for found in all_paths] for row in weights]
@@ -126,14 +127,16 @@ def test_counts_are_the_numbers_of_paths(kind: str, seed: int, single: bool, eve
 
 
 @pytest.mark.parametrize("kind", ["tails", "ranges", "pairs"])
-def test_suffixes_and_nearest_successors(kind: str) -> None:
+def test_values_of_events_and_nearest_successors(kind: str) -> None:
     relation = Relation(kind, 3)
     given = relation.shape, relation.events(), relation.tasks(False, True, [lo for lo, _ in TASKS])
-    lo, hi = TASKS[1]
-    suffixes = [len(naive.paths_of_task(relation.graph, x, hi, single=True, every=True)) for x in range(lo, hi)]
-    assert passes.suffixes(Floats(), *given, 1).tolist() == suffixes
+    events = [(x, hi) for lo, hi in TASKS for x in range(lo, hi)]
+    suffixes = [len(naive.paths_of_task(relation.graph, x, hi, single=True, every=True)) for x, hi in events]
+    values = np.empty(len(events))
+    passes.values_of_events(Floats(), *given, np.empty(0), values)
+    assert values.tolist() == suffixes
     nearest = np.full(N, N)
-    passes.nearest_successors(Shortest(), *given, nearest)
+    passes.nearest_successors(lengths(False), *given, nearest)
     seen = [[y for lo, hi in TASKS if lo <= x < hi for y in relation.graph[x] if y < hi] for x in range(N)]
     assert nearest.tolist() == [min(found, default=N) for found in seen]
 

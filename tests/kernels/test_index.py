@@ -105,7 +105,8 @@ def test_neighbours_of_keys() -> None:
     place, first = np.random.default_rng(2).integers(-1, 3, (2, N)).astype(np.int32)
     parts = kernel.IndexParts(np.array([0]), np.array([N]), np.array([0]), np.array([3]))
     nearest, latest = np.full(N, N), np.full(N, -1)
-    kernel.neighbours_of_keys(parts, np.arange(1, N + 1), passes.KeyVertices(place, first), nearest, latest)
+    shape = passes.Tails.of_keys(place, first)
+    kernel.neighbours_of_tails(parts, np.arange(1, N + 1), shape, first, nearest, latest)
     graph = naive.graph_of(N, lambda x, y: bool(y > x and first[x] >= 0 and place[y] == first[x]))
-    assert nearest.tolist() == [min(row, default=N) for row in graph]
-    assert latest.tolist() == [max((x for x in range(N) if y in graph[x]), default=-1) for y in range(N)]
+    assert (nearest < N).tolist() == [bool(row) for row in graph]
+    assert (latest >= 0).tolist() == [any(y in row for row in graph) for y in range(N)]

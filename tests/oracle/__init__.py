@@ -54,7 +54,7 @@ def run(
     query: syntax.QuerySyntax,
     tables: Rows | Mapping[str, Rows],
     *,
-    time: str,
+    time: str | tuple[str, ...],
     type: str | None = None,
     event_id: str | None = None,
     params: Mapping[str, Any] | None = None,
@@ -128,7 +128,9 @@ def _where(
     attributes = [name.value for c in query.where if isinstance(c, syntax.PartitionClause) for name in c.attributes]
     others = [c for c in query.where if not isinstance(c, syntax.PartitionClause)]
     conjuncts = [compile_conjunct(condition, types, data, params) for condition in others]
-    negated = {single.var for single in absents(query.pattern)}
-    if any(len(conjunct.variables & negated) > 1 for conjunct in conjuncts):
-        raise OracleError("a condition between two variables of NOT")
+    forbidden = [set(variables(one)) for one in syntax.absent_patterns(query.pattern)]
+    for conjunct in conjuncts:
+        inside = [own for own in forbidden if own & conjunct.variables]
+        if len(inside) > 1 or any(len(own) > 1 and not conjunct.variables <= own for own in inside):
+            raise OracleError("a condition between variables of two NOTs, or into one")
     return tuple(dict.fromkeys(attributes)), conjuncts

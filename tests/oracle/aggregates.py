@@ -50,7 +50,7 @@ def _rows_per_event(trends: Sequence[Trend], setting: Setting) -> list[dict[str,
             for event, name in zip(trend.members, trend.variables, strict=True):
                 if var is None or name == var:
                     holding.setdefault(event.id, (event, []))[1].append(trend)
-        for event, own in sorted(holding.values(), key=lambda pair: (pair[0].time, order_key(pair[0].id))):
+        for event, own in sorted(holding.values(), key=lambda pair: pair[0].order):
             columns = address(own[0].window, setting.partition, own[0].partition, setting)
             columns.append(("event", event.id))
             for item in setting.query.aggregates:

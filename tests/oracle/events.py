@@ -31,7 +31,8 @@ class Event:
     table: str
     raw: dict[str, Any]  # values as given, datetimes aware; with the pseudo-attribute `time`
     values: dict[str, Any]  # as conditions see them: NaN is None, times are microseconds
-    order: int  # position in (time, event id) among all events
+    order: int  # position in (time, tie-breakers, event id) among all events
+    tick: Any = None  # what "before" compares: the time with its tie-breakers
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +165,13 @@ def condition_value(value: Any, kind: str) -> Any:
 def read(
     tables: Rows | Mapping[str, Rows],
     *,
-    time: str,
+    time: str | tuple[str, ...],
     type: str | None,
     event_id: str | None,
     schema: Schema | Mapping[str, Schema] | None,
 ) -> Input:
-    """Read one table, or several by type name, into events sorted by (time, event id)."""
+    """Read one table, or several by type name, into events sorted by (time, tie-breakers, event id)."""
+    time, *ties = (time,) if isinstance(time, str) else time
     several = isinstance(tables, Mapping)
     if several and type is not None:
         raise OracleError("types come either from a column or from several tables")
@@ -189,11 +191,14 @@ def read(
 
     def identity(entry: tuple[str, dict[str, Any], dict[str, Any]]) -> tuple:
         name, raw, values = entry
-        return (values[time], name, [order_key(raw[c]) for c in raw if c != time])
+        return (tick(values, raw), name, [order_key(raw[c]) for c in raw if c not in (time, *ties)])
+
+    def tick(values: dict[str, Any], raw: dict[str, Any]) -> tuple:
+        return (values[time], *(order_key(raw[c]) for c in ties))
 
     found.sort(key=identity)
     ids = [raw[event_id] if event_id is not None else i for i, (_, raw, _) in enumerate(found)]
-    order = sorted(range(len(found)), key=lambda i: (found[i][2][time], order_key(ids[i])))
+    order = sorted(range(len(found)), key=lambda i: (tick(found[i][2], found[i][1]), order_key(ids[i])))
     time_kind = _time_kind([kinds[name].get(time, "null") for name in kinds])
     for name in kinds:
         kinds[name].setdefault("time", time_kind)
@@ -205,7 +210,7 @@ def read(
         raw.setdefault("time", from_micros(moment) if time_kind == "time" else moment)
         values.setdefault("time", moment)
         kind = name if several else raw[type] if type is not None else None
-        events.append(Event(moment, ids[i], kind, name, raw, values, position))
+        events.append(Event(moment, ids[i], kind, name, raw, values, position, tick(values, raw)))
     return Input(tuple(events), kinds, scales, time_kind, several or type is not None)
 
 

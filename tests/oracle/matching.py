@@ -97,11 +97,11 @@ class Matcher:
         alike = [other for other in found if other.ways[-1] == one.ways[-1]]
         if policy is Select.NEXT and any(other.place < one.place for other in alike):
             return False
-        time = self.events[one.place].time
+        tick = self.events[one.place].tick
         return not any(
             other.var in one.left
             and (other.place == place or (other.policy or self.select) is not Select.CONTIGUOUS)
-            and (other.place == one.place or self.events[other.place].time < time)
+            and (other.place == one.place or self.events[other.place].tick < tick)
             for other in found
         )
 
@@ -155,19 +155,27 @@ class Matcher:
         )
 
     def _filled(self, gap: Gap, reading: Reading, pairs: Pairs) -> bool:
-        """Tell whether an event that the NOT forbids lies in the gap."""
+        """Tell whether an event, or the whole of a match, that the NOT forbids lies in the gap."""
         bound = _bound(reading)
-        return any(
-            self._inside(gap, event, pairs) and self._forbidden(single, event, bound)
-            for single in gap.absent.events
-            for event in self.events
-        )
+        inside = [event for event in self.events if self._inside(gap, event, pairs)]
+        for absent in gap.absent.events:
+            if isinstance(absent, syntax.Single):
+                if any(self._forbidden(absent, event, bound) for event in inside):
+                    return True
+            elif Matcher(absent, self._of_pattern(absent), inside, Select.ANY).trends():
+                return True
+        return False
+
+    def _of_pattern(self, absent: syntax.Pattern) -> list[Conjunct]:
+        """List the conditions on the variables of a pattern that a NOT forbids."""
+        own = set(variables(absent))
+        return [c for var in own for c in self.of_absent[var] if c.variables <= own]
 
     def _inside(self, gap: Gap, event: Event, pairs: Pairs) -> bool:
         """Tell whether an event lies in the gap, which at an edge of the pattern reaches as far as the span."""
         first, last = pairs[0][0], pairs[-1][0]
-        late = self._in_span(event, last) if gap.after is EDGE else gap.after.time < event.time
-        early = self._in_span(first, event) if gap.before is EDGE else event.time < gap.before.time
+        late = self._in_span(event, last) if gap.after is EDGE else gap.after.tick < event.tick
+        early = self._in_span(first, event) if gap.before is EDGE else event.tick < gap.before.tick
         return late and early
 
     def _forbidden(self, single: syntax.Single, event: Event, bound: Bound) -> bool:

@@ -284,7 +284,7 @@ def _may_follow(after: syntax.AfterMatch, last: Trend, first: tuple) -> bool:
 
 
 def _moment_key(event: Event) -> tuple:
-    return (event.time, order_key(event.id))
+    return (event.tick, order_key(event.id))
 
 
 # --- ORDER BY, LIMIT, OFFSET ------------------------------------------------------------------------------

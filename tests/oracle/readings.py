@@ -97,7 +97,10 @@ def readings(pattern: syntax.Pattern, pairs: Pairs, *, beginning: bool) -> Itera
             names = [variables(arm) for arm in arms]
             shares = [tuple(pair for pair in pairs if pair[1] in own) for own in names]
             if sum(map(len, shares)) == len(pairs):
-                ways = [list(readings(arm, own, beginning=beginning)) for arm, own in zip(arms, shares, strict=True)]
+                ways = [
+                    [arm] if isinstance(arm, syntax.Absent) else list(readings(arm, own, beginning=beginning))
+                    for arm, own in zip(arms, shares, strict=True)
+                ]
                 for each in itertools.product(*ways):
                     yield Composed(pattern, each)
         case syntax.Or(arms):
@@ -113,7 +116,7 @@ def readings(pattern: syntax.Pattern, pairs: Pairs, *, beginning: bool) -> Itera
 def _of_variable(leaf: syntax.Single | syntax.Kleene, events: tuple[Event, ...], beginning: bool) -> Iterator[Taken]:
     """Yield the ways in which a variable takes these events: as many as it may, each later than the one before."""
     least, most = bounds(leaf)
-    if not all(a.time < b.time for a, b in itertools.pairwise(events)):
+    if not all(a.tick < b.tick for a, b in itertools.pairwise(events)):
         return
     if len(events) >= least and (most is None or len(events) <= most):
         yield Taken(leaf, events)
@@ -133,7 +136,7 @@ def _of_sequence(parts: tuple[syntax.Pattern, ...], pairs: Pairs, beginning: boo
             yield (first, *taken)
         return
     for cut in range(len(pairs) + 1):
-        if 0 < cut < len(pairs) and not pairs[cut - 1][0].time < pairs[cut][0].time:
+        if 0 < cut < len(pairs) and not pairs[cut - 1][0].tick < pairs[cut][0].tick:
             continue
         for reading in readings(first, pairs[:cut], beginning=beginning and cut == len(pairs)):
             for taken in _of_sequence(rest, pairs[cut:], beginning):

@@ -45,7 +45,7 @@ def unextendable(trends: Sequence[Pairs]) -> list[Pairs]:
     extendable = set()
     for longer in trends:
         for cut in range(1, len(longer)):
-            if longer[cut - 1][0].time < longer[cut][0].time:
+            if longer[cut - 1][0].tick < longer[cut][0].tick:
                 extendable.add(longer[:cut])
                 extendable.add(longer[cut:])
     return [trend for trend in trends if trend not in extendable]

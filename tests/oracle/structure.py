@@ -36,11 +36,12 @@ def bounds(leaf: syntax.Single | syntax.Kleene) -> tuple[int, int | None]:
     return 0 if leaf.optional else 1, 1
 
 
-def absents(pattern: syntax.Node) -> Iterator[syntax.Single]:
+def absents(pattern: syntax.Node) -> Iterator[syntax.Single | syntax.Kleene]:
     """Yield the leaves of all NOTs."""
     for node in syntax.walk(pattern):
         if isinstance(node, syntax.Absent):
-            yield from node.events
+            for event in node.events:
+                yield from leaves(event)
 
 
 def variables(pattern: syntax.Node) -> tuple[str, ...]:

@@ -52,6 +52,8 @@ def matches(pattern: s.Pattern, events: list[Event]) -> Iterator[Match]:
     if isinstance(pattern, s.Or):
         for arm in pattern.arms:
             yield from matches(arm, events)
+    elif isinstance(pattern, s.Absent):
+        yield Match((), ((pattern, None, None),))
     elif isinstance(pattern, s.And):
         for arms in itertools.product(*(list(matches(arm, events)) for arm in pattern.arms)):
             pairs = sorted((pair for arm in arms for pair in arm.pairs), key=lambda pair: pair[0].order)
@@ -61,7 +63,7 @@ def matches(pattern: s.Pattern, events: list[Event]) -> Iterator[Match]:
         positive = [part for part in pattern.parts if not isinstance(part, s.Absent)]
         for parts in itertools.product(*(list(matches(part, events)) for part in positive)):
             taking = [part for part in parts if part.pairs]
-            if all(a.pairs[-1][0].time < b.pairs[0][0].time for a, b in itertools.pairwise(taking)):
+            if all(a.pairs[-1][0].tick < b.pairs[0][0].tick for a, b in itertools.pairwise(taking)):
                 yield joined(pattern, list(parts))
     else:
         assert isinstance(pattern, s.Single | s.Kleene)
@@ -70,7 +72,7 @@ def matches(pattern: s.Pattern, events: list[Event]) -> Iterator[Match]:
         least, most = bounds(pattern)
         for size in range(least, 1 + (len(own) if most is None else most)):
             for chosen in itertools.combinations(own, size):
-                if all(a.time < b.time for a, b in itertools.pairwise(chosen)):
+                if all(a.tick < b.tick for a, b in itertools.pairwise(chosen)):
                     yield Match(tuple((event, pattern.var) for event in chosen))
 
 
@@ -126,7 +128,14 @@ class World:
         """Give what a match over real and then imaginary events begins with, as far as real events can tell."""
         last = self.events[-1]
         later = [
-            replace(last, time=last.time + i, order=last.order + i, id=var, type=IMAGINARY)
+            replace(
+                last,
+                time=last.time + i,
+                order=last.order + i,
+                id=var,
+                type=IMAGINARY,
+                tick=(last.time + i, *last.tick[1:]),
+            )
             for i, var in enumerate(
                 (leaf.var for leaf in leaves(self.query.pattern) for _ in range(max(1, bounds(leaf)[0]))), 1
             )
@@ -151,13 +160,19 @@ class World:
 
     def filled(self, absent: s.Absent, left: Event | None, right: Event | None, pairs: Pairs) -> bool:
         first, last = real(pairs)[0][0], real(pairs)[-1][0]
-        for single, event in itertools.product(absent.events, self.events):
-            inside = left.time < event.time if left else self.in_span(event, last)
-            inside &= event.time < right.time if right else self.in_span(first, event)
-            asked = [c for c in self.conjuncts if single.var in c.variables]
-            known = (t for c in asked for t in truths(c, (*pairs, (event, single.var))))
-            if inside and single.type in (None, event.type) and all(known):
-                return True
+        inside = [
+            event
+            for event in self.events
+            if (left.tick < event.tick if left else self.in_span(event, last))
+            and (event.tick < right.tick if right else self.in_span(first, event))
+        ]
+        for forbidden in absent.events:
+            names = set(variables(forbidden))
+            asked = [c for c in self.conjuncts if names & c.variables]
+            beside = pairs if isinstance(forbidden, s.Single) else ()  # conditions of a pattern stay inside it
+            for match in matches(forbidden, inside):
+                if all(t for c in asked for t in truths(c, (*beside, *match.pairs))):
+                    return True
         return False
 
 
@@ -264,9 +279,9 @@ def complete(trends: set[Pairs], mode: s.Report) -> Iterable[Pairs]:
 def beats(other: Pairs, trend: Pairs, mode: s.Report) -> bool:
     if not set(trend) < set(other):
         return False
-    added = [event.time for event, _ in set(other) - set(trend)]
-    first, last = trend[0][0].time, trend[-1][0].time
-    before, after = all(time < first for time in added), all(time > last for time in added)
+    added = [event.tick for event, _ in set(other) - set(trend)]
+    first, last = trend[0][0].tick, trend[-1][0].tick
+    before, after = all(tick < first for tick in added), all(tick > last for tick in added)
     return mode is s.Report.MAXIMAL or before or after
 
 

@@ -8,17 +8,18 @@ from hypothesis import given, settings
 
 from tests.compare import expected
 from tests.oracle import Answer
-from tests.strategies import Case, case
+from tests.strategies import Case, case, time_column
 from trellis.language.syntax import Report, Select
 
 
 def kinds_of(drawn: Case) -> set[str]:
-    rows, time, query = drawn.rows, drawn.options["time"], drawn.query
+    rows, time, query = drawn.rows, time_column(drawn.options), drawn.query
     values = [v for row in rows for v in row.values()]
     times = [row[time] for row in rows]
     plain = [tuple((k, repr(v)) for k, v in row.items() if k != "id") for row in rows]
     found = {
         "ties in time": len(set(times)) < len(times),
+        "broken ties": "seq" in drawn.schema and len(set(times)) < len(times),
         "NULL": None in values,
         "NaN": any(isinstance(v, float) and v != v for v in values),
         "duplicate rows": len(set(plain)) < len(plain),
@@ -53,8 +54,8 @@ def test_three_hundred_cases_hold_everything() -> None:
         seen.update(kinds_of(drawn))
 
     draw()
-    wanted = """ties in time|NULL|NaN|duplicate rows|unsorted|no event|one event|no id|span|windows|whole|having|returns
-        |aggregates|order|limit|no result|a trend of two or more"""
+    wanted = """ties in time|broken ties|NULL|NaN|duplicate rows|unsorted|no event|one event|no id|span|windows|whole
+        |having|returns|aggregates|order|limit|no result|a trend of two or more"""
     names = [name.strip() for name in wanted.split("|")]
     names += [f"select {policy}" for policy in Select] + [f"report {mode}" for mode in Report]
     assert {name: seen[name] for name in names if seen[name] < 3} == {}

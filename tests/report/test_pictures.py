@@ -20,7 +20,7 @@ from benchmarks.report import Figure, Limit, Peer, Report, Row, Table
 from tests import oracle
 from tests.compare import detect, expected, plain
 from tests.profiles import examples
-from tests.strategies import Case, case, general_case
+from tests.strategies import Case, case, general_case, time_column
 from trellis.archive.archive import Archive
 from trellis.language import syntax as s
 from trellis.report import pictures
@@ -45,7 +45,7 @@ def test_counts_are_the_oracles(drawn: Case) -> None:
 def test_the_lines_of_a_timeline_are_the_oracles_trends(drawn: Case) -> None:
     answer = expected(drawn)
     assume(not isinstance(answer, str) and answer.trends)
-    time = drawn.options["time"]
+    time = time_column(drawn.options)
     wanted = [t for t in answer.trends[:5] if repr(t.partition) == repr(answer.trends[0].partition)]  # type: ignore[union-attr]
     trends = detect(drawn)
     events, *lines = trends.plot("timeline", y="n").data
@@ -123,7 +123,9 @@ def test_the_trends_through_each_event_are_the_oracles(drawn: Case) -> None:
     answer = expected(drawn)
     assume(not isinstance(answer, str) and answer.trends)
     mine = [t for t in answer.trends if repr(t.partition) == repr(answer.trends[0].partition)]  # type: ignore[union-attr]
-    wanted = Counter(repr((plain(e.raw[drawn.options["time"]]), plain(e.raw["n"]))) for t in mine for e in t.members)
+    wanted = Counter(
+        repr((plain(e.raw[time_column(drawn.options)]), plain(e.raw["n"]))) for t in mine for e in t.members
+    )
     _, drawing = detect(drawn).plot("through", y="n").data
     found: Counter[str] = Counter()
     for x, y, count in zip(drawing.x, drawing.y, drawing.customdata, strict=True):

@@ -22,6 +22,7 @@ from tests.strategies import Case, arrow_table, case, chain_case, general_case, 
 from trellis.errors import DataError, OverflowInCondition, UsageError
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.tables import schema_of
+from trellis.language.schema import time_columns
 from trellis.streams.bucket import Bucket, OutputTable, QueryGroup
 from trellis.streams.calendar import END, Calendar, TimeLine
 from trellis.streams.decisions import StandingQuery, check_standing_query
@@ -67,7 +68,9 @@ class Memory:
 def standing(text: str, table: pa.Table, name: str = "q", max_trends: int = 10**8, **options: Any) -> StandingQuery:
     params = options.pop("params", None)
     given = {"type": None, "event_id": None} | options
-    plan = trellis.query(text).plan(schema_of({None: table}, **given), params)
+    time, tie_breakers = time_columns(given.pop("time"))
+    schema = schema_of({None: table}, str(time), tie_breakers=tie_breakers, **given)
+    plan = trellis.query(text).plan(schema, params)
     check_standing_query(plan.bound)
     return StandingQuery(name, plan, max_trends)
 

@@ -114,7 +114,8 @@ def arrivals(query: Query, options: RunOptions) -> Arrivals:
 
     def bind(tables: Tables) -> Plan:
         time = choose_time(tables[None].column_names, options.time)
-        return query.plan(schema_of(tables, time, options.type, options.event_id), options.params, None)
+        schema = schema_of(tables, time, options.type, options.event_id, options.tie_breakers)
+        return query.plan(schema, options.params, None)
 
     return Arrivals(bind, options.time, options.max_trends)
 
@@ -126,7 +127,7 @@ class LocalEngine:
         """Return the results of a query text over an Arrow table."""
         from trellis.api.query import Query
 
-        return detect(Query(text), table, RunOptions(**options), engine="local")
+        return detect(Query(text), table, RunOptions.of(**{"time": None, **options}), engine="local")
 
 
 class SparkArchives:

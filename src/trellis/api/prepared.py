@@ -59,14 +59,14 @@ class PreparedQuery:
         return f"{self.query!r}.prepare(...)"
 
 
-def schema_for(given: Any, time: str | None, type: str | None, event_id: str | None) -> Schema:
+def schema_for(given: Any, options: RunOptions) -> Schema:
     """Return the schema that an Arrow schema or a table stands for, or several of them by type."""
     from trellis.events.tables import as_tables, schema_of, with_fields, with_readable_times
 
     if isinstance(given, Schema):
         return given
-    tables, time = with_readable_times(with_fields(as_tables(_without_rows(given))), time)
-    return schema_of(tables, time, type, event_id)
+    tables, time = with_readable_times(with_fields(as_tables(_without_rows(given))), options.time)
+    return schema_of(tables, time, options.type, options.event_id, options.tie_breakers)
 
 
 def _without_rows(given: Any) -> Any:

@@ -76,7 +76,7 @@ class Query:
         self,
         data: Any,
         *,
-        time: str | None = None,
+        time: str | Sequence[str] | None = None,
         type: str | None = None,
         event_id: str | None = None,
         params: Mapping[str, Any] | None = None,
@@ -97,7 +97,8 @@ class Query:
             such as `catalog.database.table`, SQL that gives the events, or a dictionary of these by type.
         time, type, event_id
             The columns that hold time, type and id of an event. Without `time` the only column called `time`, `ts`,
-            `timestamp` or `event_time` is taken; without `event_id` events are numbered.
+            `timestamp` or `event_time` is taken; without `event_id` events are numbered. Columns after the first in
+            `time=("ts", "seq")` break ties: they order events of the same time.
         params
             Values of the query's parameters.
         report_mode
@@ -121,15 +122,15 @@ class Query:
         from trellis.api.dispatch import detect
         from trellis.engines.options import RunOptions
 
-        options = RunOptions(
-            time=time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
+        options = RunOptions.of(
+            time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
             on_bad_rows=on_bad_rows, methods=methods_of(methods, by_name),
         )  # fmt: skip
         return detect(self, data, options, engine, spark)
 
     def prepare(
-        self, schema: Any, *, time: str | None = None, type: str | None = None, event_id: str | None = None,
-        params: Mapping[str, Any] | None = None, report_mode: str | None = None,
+        self, schema: Any, *, time: str | Sequence[str] | None = None, type: str | None = None,
+        event_id: str | None = None, params: Mapping[str, Any] | None = None, report_mode: str | None = None,
         max_trends: int = DEFAULT_MAX_TRENDS, on_bad_rows: str = "error",
     ) -> PreparedQuery:  # fmt: skip
         """Bind the query to the columns of events once; `detect` of what this returns does so no more.
@@ -144,11 +145,11 @@ class Query:
         from trellis.api.prepared import PreparedQuery, schema_for
         from trellis.engines.options import RunOptions
 
-        options = RunOptions(
-            time=time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
+        options = RunOptions.of(
+            time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
             on_bad_rows=on_bad_rows,
         )  # fmt: skip
-        return PreparedQuery(self, schema_for(schema, time, type, event_id), options)
+        return PreparedQuery(self, schema_for(schema, options), options)
 
     def why_not(self, data: Any, ids: Sequence[Any] | None = None, *, partition: Any = None, **options: Any) -> Reasons:
         """Return why events are not a result: the condition that failed, on which values, and what was needed.
@@ -178,7 +179,7 @@ class Query:
         self,
         frame: Any,
         *,
-        time: str | None = None,
+        time: str | Sequence[str] | None = None,
         type: str | None = None,
         event_id: str | None = None,
         watermark: str,
@@ -212,14 +213,14 @@ class Query:
         from trellis.engines.options import RunOptions
         from trellis.engines.spark.stream.running import detect_stream
 
-        run = RunOptions(
-            time=time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
+        run = RunOptions.of(
+            time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
             on_bad_rows=on_bad_rows,
         )  # fmt: skip
         return detect_stream(self, frame, run, watermark=watermark, table=table, max_ahead=max_ahead)
 
     def arrivals(
-        self, *, time: str | None = None, type: str | None = None, event_id: str,
+        self, *, time: str | Sequence[str] | None = None, type: str | None = None, event_id: str,
         params: Mapping[str, Any] | None = None, max_trends: int = DEFAULT_MAX_TRENDS,
     ) -> Arrivals:  # fmt: skip
         """Return an operator of a fixed sequence over arriving events: `take(table)` gives the completed matches.
@@ -236,7 +237,7 @@ class Query:
         from trellis.api.dispatch import arrivals
         from trellis.engines.options import RunOptions
 
-        options = RunOptions(time=time, type=type, event_id=event_id, params=params, max_trends=max_trends)
+        options = RunOptions.of(time, type=type, event_id=event_id, params=params, max_trends=max_trends)
         return arrivals(self, options)
 
     def __str__(self) -> str:

@@ -56,7 +56,7 @@ class _Case:
         self.bound = self.plan.bound
         assert self.schema.event_id is not None
         self.ids = python_values(self.table[self.schema.event_id])
-        self.times = self.times_of(self.table)
+        self.times, self.ticks = self.times_of(self.table), self.ticks_of(self.table)
 
     def _number_events(self) -> None:
         bound = self.plan.bound
@@ -93,7 +93,7 @@ class _Case:
             raise UsageError(f"no event has the id `{one}`", f"Ids are such as {array_text(self.ids[:3])}.") from None
 
     def _in_time(self, places: list[int]) -> list[int]:
-        return sorted(dict.fromkeys(places), key=lambda place: self.times[place])
+        return sorted(dict.fromkeys(places), key=lambda place: self.ticks[place])
 
     def _shape_checks(self, alone: pa.Table, ids: Sequence[Any]) -> list[Check]:
         """Return whether the events agree in the partition, and lie in one window or span."""
@@ -142,7 +142,7 @@ class _Case:
             return [Check(f"the pattern takes {takes} events", False, {"events": len(ids)})]
         failing = [[*self._type_checks(one, alone), *(c for c in one.checks() if not c.holds)] for one in readings]
         best = min(failing, key=len)
-        tied = len(set(self.times_of(alone))) < alone.num_rows
+        tied = len(set(self.ticks_of(alone))) < alone.num_rows
         arms = any(isinstance(node, s.And) for node in s.walk(self.bound.pattern))  # these may take events of one time
         if (best or explained) and not (tied and not arms):
             return best
@@ -152,6 +152,11 @@ class _Case:
     def times_of(self, table: pa.Table) -> list[Any]:
         """Return the times of events as numbers."""
         return [plain_value(time) for time in table[self.schema.time]]
+
+    def ticks_of(self, table: pa.Table) -> list[Any]:
+        """Return the keys of the order of events: the times, and the values that break ties."""
+        ties = [map(plain_value, table[name]) for name in self.schema.tie_breakers]
+        return list(zip(self.times_of(table), *ties, strict=True))
 
     def _readings(self, alone: pa.Table, ids: Sequence[Any]) -> list[Candidate]:
         names = islice(_bindings(self.plan, len(ids)), MOST_READINGS)
@@ -238,11 +243,11 @@ class _Case:
         """Return the failing checks of the event that comes nearest to going on with a match."""
         case = _Case(LocalResults(plan, inside, self.results.options))
         before = case._in_time([case._place(one) for one in ids])
-        last = case.times[before[-1]] if before else None
+        last = case.ticks[before[-1]] if before else None
         new = [v for v in plan.bound.variables if not v.absent and v.name not in variables]
         tried: list[list[Check]] = []
         for place in range(case.table.num_rows):
-            if last is not None and case.times[place] <= last:
+            if last is not None and case.ticks[place] <= last:
                 continue
             rows = case.table.take(pa.array([*before, place]))
             for variable in new[:1]:

@@ -67,9 +67,9 @@ def read_events(events: EventOptions, texts: Iterable[str], spark: Any = None) -
 def _read(files: _Files, events: EventOptions, texts: set[str], paths: list[str]) -> Any:
     """Read a table; if only its columns tell which one is the time, and that is text, read it again as time."""
     read = partial(files.read, paths, input_format=events.input_format, text_columns=texts, delimiter=events.delimiter)
-    table = read(time=events.time, time_format=events.time_format if events.time is not None else None)
+    table = read(time=events.time_column, time_format=events.time_format if events.time is not None else None)
     columns = files.types(table)
-    time = choose_time(columns, events.time)
+    time = choose_time(columns, events.time_column)
     is_text = time in columns and columns[time].kind is Kind.STRING
     if events.time is None and (is_text or events.time_format is not None):
         table = read(time=time, time_format=events.time_format)

@@ -75,7 +75,8 @@ Time = Annotated[
     typer.Option(
         "--time",
         metavar="COLUMN",
-        help="The column of times; without it the only one called time, ts, timestamp or event_time.",
+        help="The column of times; without it the only one called time, ts, timestamp or event_time. Columns behind "
+        "it, as in ts,seq, order events of the same time.",
         rich_help_panel=_EVENTS,
     ),
 ]
@@ -286,6 +287,16 @@ class ColumnOptions:
     time_format: TimeFormat = None
     input_format: InputFormat = None
     on_bad_rows: OnBadRows = BadRows.ERROR
+
+    @property
+    def time_columns(self) -> tuple[str, ...] | None:
+        """The column of times, and those that break ties."""
+        return None if self.time is None else tuple(name.strip() for name in self.time.split(","))
+
+    @property
+    def time_column(self) -> str | None:
+        """The column of times."""
+        return None if self.time_columns is None else self.time_columns[0]
 
 
 @dataclass(frozen=True)

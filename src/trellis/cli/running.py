@@ -114,7 +114,7 @@ def detected(request: RunRequest, data: Any, spark: Any) -> Any:
     """Return the trends of a query over events that were read."""
     events = request.events
     return request.query.detect(
-        data, time=events.time, type=events.type, event_id=events.event_id, params=request.params,
+        data, time=events.time_columns, type=events.type, event_id=events.event_id, params=request.params,
         report_mode=request.report_mode, max_trends=request.max_trends, on_bad_rows=events.on_bad_rows,
         engine=str(request.where.engine), spark=spark, **vars(request.methods),
     )  # fmt: skip

@@ -183,7 +183,7 @@ def stream(
             "keep_late": options.late, "max_ahead": options.guard, "raw_csv": options.raw_csv,
         },
         {
-            "time": columns.time, "type": columns.type, "event_id": columns.event_id, "params": meaning.params,
+            "time": columns.time_columns, "type": columns.type, "event_id": columns.event_id, "params": meaning.params,
             "report_mode": meaning.report_mode, "max_trends": options.max_trends,
             "on_bad_rows": str(columns.on_bad_rows),
         },
@@ -220,6 +220,12 @@ class _StreamRequest:
     events: dict[str, Any]
     time_format: str | None
     input_format: str | None
+
+    @property
+    def time_column(self) -> str | None:
+        """The column of times."""
+        named = self.events["time"]
+        return None if named is None else str(named[0])
 
 
 def _named(texts: list[str]) -> dict[str, Query]:
@@ -265,10 +271,10 @@ def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.ShowOptions)
         }
         frame = read_stream(
             session, request.directory, schema=request.schema, input_format=request.input_format, text_columns=texts,
-            time=request.events["time"], time_format=request.time_format, files_a_batch=request.files_a_batch,
+            time=request.time_column, time_format=request.time_format, files_a_batch=request.files_a_batch,
         )  # fmt: skip
         options = Options(**request.options, file_columns=tuple(frame.columns))
-        stream = Stream(session, request.queries, frame, options, RunOptions(**request.events))
+        stream = Stream(session, request.queries, frame, options, RunOptions.of(**request.events))
         now_doing("running the stream")
         with asked_to_stop() as stop:
             stream.start()

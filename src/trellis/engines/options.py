@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from trellis.arguments import whole_number
 from trellis.errors import UsageError
-from trellis.language.schema import Schema
+from trellis.language.schema import Schema, time_columns
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.methods import Methods
 from trellis.plan.plan import Plan
@@ -32,6 +32,8 @@ class RunOptions:
     time, type, event_id
         The columns that hold time, type and id of an event. Without `time` the only column called `time`, `ts`,
         `timestamp` or `event_time` is taken; without `event_id` events are numbered.
+    tie_breakers
+        The columns that order events of the same time.
     params
         Values of the query's parameters.
     report_mode
@@ -47,11 +49,18 @@ class RunOptions:
     time: str | None = None
     type: str | None = None
     event_id: str | None = None
+    tie_breakers: tuple[str, ...] = ()
     params: Mapping[str, Any] | None = None
     report_mode: str | None = None
     max_trends: int = DEFAULT_MAX_TRENDS
     on_bad_rows: str = "error"
     methods: Methods = field(default_factory=Methods)
+
+    @classmethod
+    def of(cls, time: str | Sequence[str] | None, **options: Any) -> RunOptions:
+        """Return options from what users give, where `time` may be followed by columns that break ties."""
+        column, tie_breakers = time_columns(time)
+        return cls(time=column, tie_breakers=tie_breakers, **options)
 
     def __post_init__(self) -> None:
         if self.on_bad_rows not in ("error", "drop"):

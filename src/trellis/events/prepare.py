@@ -20,7 +20,7 @@ from trellis.events.columns.ordering import row_codes, sort_indices
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.groups import make_groups
 from trellis.events.slice import Ints, Slice
-from trellis.events.sorting import Order, column_of, event_order, repeated_rows, table_order
+from trellis.events.sorting import Order, column_of, event_order, repeated_rows, table_order, tie_order
 from trellis.events.times import unreadable_text
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind
@@ -116,9 +116,7 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
     assert schema is not None
     if on_bad_rows not in ("error", "drop"):
         raise UsageError(f"on_bad_rows is `{on_bad_rows}`", "It is `error` or `drop`.")
-    for role, name in (("time", schema.time), ("id", schema.event_id)):
-        if name is None:
-            continue
+    for role, name in schema.required:
         good = readable(table[name])
         bad = table.num_rows - good.true_count
         if bad and on_bad_rows == "error":
@@ -130,7 +128,7 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
 
 
 def readable(column: pa.ChunkedArray) -> pa.Array:
-    """Return which times or ids can be read."""
+    """Return which times, tie-breakers or ids can be read."""
     good = pc.is_valid(column)
     if pa.types.is_floating(column.type):
         good = pc.and_(good, pc.fill_null(pc.is_finite(column), False))
@@ -150,7 +148,7 @@ def _first_row(table: pa.Table) -> dict[str, object]:
 
 
 def bad_rows(number: int, role: str, name: str, example: Mapping[str, object]) -> DataError:
-    """Return the error for rows without a readable time or id, showing one."""
+    """Return the error for rows without a readable time, tie-breaker or id, showing one."""
     shown = ", ".join(f"{key}={value}" for key, value in list(example.items())[:8])
     rows = "1 row has" if number == 1 else f"{number:,} rows have"
     how = "say how they are written with --time-format, " if role == "time" else ""
@@ -180,7 +178,8 @@ def unordered(name: str) -> UsageError:
 def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[str]:
     schema = bound.schema
     assert schema is not None
-    names = [schema.time, TYPE] if schema.tables[0].type is not None else [schema.time]
+    names = [schema.time, *schema.tie_breakers]
+    names += [TYPE] if schema.tables[0].type is not None else []
     names += [n for n in table.column_names if n not in names]
     for name in names:
         if from_arrow(table[name].type).kind is Kind.OTHER:
@@ -289,8 +288,14 @@ class _Events:
     id: str | None
     meets: NDArray[np.bool_]
     times: NDArray[Any]
+    order: Ints | None
     partition: Ints | None
     rows: Order
+
+    @property
+    def ticks(self) -> NDArray[Any]:
+        """Numbers that tell which of two events comes first."""
+        return self.times if self.order is None else self.order
 
     @property
     def ids(self) -> pa.Array:
@@ -309,6 +314,7 @@ class _Events:
             columns={name: _taken(column, places) for name, column in self.columns.items()},
             meets=self.meets[places],
             times=self.times[places],
+            order=None if self.order is None else self.order[places],
             partition=None if self.partition is None else self.partition[places],
             rows=places if self.rows is None else self.rows[places],
         )
@@ -326,13 +332,14 @@ def _filtered(plan: Plan, table: pa.Table) -> _Events:
     if rows is not None:
         columns, meets = {name: _taken(column, rows) for name, column in columns.items()}, meets[rows]
     times = _clock(bound).numbers(columns[bound.schema.time])
+    order = tie_order(times, [columns[name] for name in bound.schema.tie_breakers])
     partition = row_codes([columns[name] for name, _ in bound.partition]) if bound.partition else None
-    return _Events(columns, bound.schema.event_id, meets, times, partition, rows)
+    return _Events(columns, bound.schema.event_id, meets, times, order, partition, rows)
 
 
 def _sorted(events: _Events) -> _Events:
     """Bring events into the order (partition, time, id); positions are in the order of times themselves."""
-    by = events.ids.to_numpy() if events.id is None else events.times
+    by = events.ids.to_numpy() if events.id is None else events.ticks
     return events.taken(event_order(by, events.ids, events.partition))
 
 
@@ -346,7 +353,7 @@ def _slice(bound: BoundQuery, events: _Events) -> Slice:
     bounds = _bounds(len(times), events.partition)
     groups, until = make_groups(bound, _clock(bound), times, bounds)
     columns = {name: column for name, column in events.columns.items() if name is not None}
-    return Slice(columns, events.ids, times, events.meets, bounds, groups, until)
+    return Slice(columns, events.ids, times, events.meets, bounds, groups, until, order=events.order)
 
 
 def _bounds(size: int, partition: Ints | None) -> Ints:
@@ -364,7 +371,7 @@ def _first_of_ids(bound: BoundQuery, events: _Events, table: pa.Table, on_bad_ro
     repeated, codes = repeated_rows(events.ids, events.partition)
     if not len(repeated):
         return None
-    by = _by_columns(codes, events.times[repeated], _taken(table, _places(events.rows, repeated)))
+    by = _by_columns(codes, events.ticks[repeated], _taken(table, _places(events.rows, repeated)))
     run, codes = repeated[by], codes[by]
     first = last = np.zeros(len(run), np.int64)
     if bound.window.kind is WindowKind.SLIDING:

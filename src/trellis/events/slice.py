@@ -39,7 +39,7 @@ class Slice:
     ids
         The event ids as they were given.
     times
-        The times as numbers: microseconds for timestamps and dates.
+        The times as numbers: microseconds for timestamps and dates. For windows and spans.
     usable
         Which events meet the constant conditions; the others only break contiguous trends.
     bounds
@@ -51,6 +51,8 @@ class Slice:
     begins
         Under a span, the events at which the results that are wanted begin; None for all. The others count when it is
         judged what is complete.
+    order
+        Where columns break ties, numbers that are in the order of (time, these columns) and equal where all are.
     """
 
     columns: Mapping[str, pa.Array]
@@ -61,6 +63,12 @@ class Slice:
     groups: Groups
     until: Ints
     begins: NDArray[np.bool_] | None = None
+    order: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.times)
+
+    @property
+    def ticks(self) -> NDArray[Any]:
+        """Numbers that tell which of two events comes first, equal where neither does; `times` are for distances."""
+        return self.times if self.order is None else self.order

@@ -5,6 +5,7 @@ An order is an array of rows, or None where the rows stay as they are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.events.columns.ordering import argsort, match_codes, sort_codes
+from trellis.events.columns.ordering import argsort, match_codes, row_codes, sort_codes
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.slice import Ints
 
@@ -52,6 +53,11 @@ def event_order(times: NDArray[Any], ids: pa.Array, partition: Ints | None) -> O
     if (_rising(theirs) | ties.begins[1:]).all():
         return order
     return _without_ties(order, len(times), ties, sort_codes(theirs))[0]
+
+
+def tie_order(times: NDArray[Any], tie_breakers: Sequence[pa.Array]) -> Ints | None:
+    """Return numbers in the order of (time, tie-breakers), equal where all of them are; None without tie-breakers."""
+    return row_codes([pa.array(times), *tie_breakers]) if tie_breakers else None
 
 
 def table_order(table: pa.Table, names: list[str]) -> Order:

@@ -125,12 +125,14 @@ def with_readable_times(tables: Tables, time: str | None) -> tuple[Tables, str]:
     return result, chosen
 
 
-def schema_of(tables: Tables, time: str, type: str | None, event_id: str | None) -> Schema:
+def schema_of(
+    tables: Tables, time: str, type: str | None, event_id: str | None, tie_breakers: tuple[str, ...] = ()
+) -> Schema:
     """Return the schema of tables, for the binder."""
     described = tuple(Table(name, {f.name: from_arrow(f.type) for f in table.schema}) for name, table in tables.items())
     if described[0].type is not None and type is not None:
         raise UsageError("types come from several tables and from a column", "Leave out one of the two.")
-    return with_common_types(Schema(described, time, type, event_id))
+    return with_common_types(Schema(described, time, type, event_id, tie_breakers))
 
 
 def with_common_types(schema: Schema) -> Schema:

@@ -10,12 +10,15 @@ is that file and all that it imports from other kernels, by their content.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import pickle
 import re
 import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -132,6 +135,21 @@ class _Shipped(_OwnCacheFile):
             file.write(zlib.compress(self._dump(data), 9))
 
 
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Have processes that build what ships write one after another: each adds to lists that others add to."""
+    place = os.environ.get(FOR_BUILDING)
+    if not place:
+        yield
+        return
+    folder = os.open(place, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 class KernelCache(Cache):
     """The cache of one kernel: what this machine has compiled, then what ships."""
 
@@ -185,4 +203,5 @@ class KernelCache(Cache):
 
     def _save_overload(self, sig: Any, data: Any) -> None:
         self._make_ready()
-        super()._save_overload(sig, data)
+        with _alone():
+            super()._save_overload(sig, data)

@@ -32,7 +32,7 @@ from trellis.language.outputs import (
 )
 from trellis.language.parameters import read_parameters
 from trellis.language.schema import Kind, Schema, Type
-from trellis.language.steps import bind_untils, condition_of, plain_pattern
+from trellis.language.steps import bind_absent_patterns, bind_untils, condition_of, plain_pattern
 from trellis.language.values import INT64, Scope
 
 
@@ -68,6 +68,7 @@ def bind(
     conditions = tuple(condition_of(c, scope) for c in query.where if not isinstance(c, s.PartitionClause))
     untils = bind_untils(query.pattern, scope)
     conditions += tuple(condition for _, condition in untils)
+    absent_patterns = bind_absent_patterns(query, conditions, scope)
     having, filters = bind_having(query.having, scope)
     window = _window(query.within, scope)
     group_by = tuple(dict.fromkeys(_grouping(name, partition, scope) for name in query.group_by))
@@ -92,6 +93,7 @@ def bind(
         columns=tuple(columns),
         parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)), given=dict(params or {}),
         limit_per=limit_per, per_event=query.per_event, after_match=query.after_match,
+        absent_patterns=absent_patterns,
     )  # fmt: skip
 
 
@@ -101,7 +103,7 @@ def bind(
 def _variables(pattern: s.Pattern, text: str) -> tuple[Variable, ...]:
     """Return the variables in the order of the pattern; refuse what is reserved and what is declared twice."""
     found: dict[str, Variable] = {}
-    absent = {id(e) for node in s.walk(pattern) if isinstance(node, s.Absent) for e in node.events}
+    absent = {id(leaf) for forbidden in s.absent_patterns(pattern) for leaf in s.leaves(forbidden)}
     for node in s.walk(pattern):
         _refuse_reserved(node, text)
         if isinstance(node, s.Single | s.Kleene):

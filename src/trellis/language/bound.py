@@ -141,6 +141,15 @@ class Variable:
     until: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class AbsentPattern:
+    """A pattern of more than one event that a NOT forbids: its name, itself, and its variables."""
+
+    name: str
+    pattern: s.Pattern
+    variables: frozenset[str]
+
+
 def until_name(variable: str) -> str:
     """Return the name of the events that a variable's UNTIL looks at."""
     return f"{variable}\nUNTIL"
@@ -252,6 +261,12 @@ class BoundQuery:
     limit_per: tuple[Output, ...] = ()
     per_event: s.PerEvent | None = None
     after_match: s.AfterMatch | None = None
+    absent_patterns: tuple[AbsentPattern, ...] = ()
+
+    @property
+    def inside_not(self) -> frozenset[str]:
+        """The variables of patterns that a NOT forbids as a whole."""
+        return frozenset().union(*(one.variables for one in self.absent_patterns))
 
     @property
     def arranged(self) -> bool:
@@ -266,7 +281,7 @@ class BoundQuery:
     @property
     def fixed(self) -> bool:
         """Whether the pattern is a sequence of fixed length: no Kleene operator."""
-        return not any(v.kleene for v in self.variables)
+        return not any(v.kleene and not v.absent for v in self.variables)
 
     def variable(self, name: str) -> Variable:
         """Return a variable by its name."""

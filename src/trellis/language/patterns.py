@@ -111,10 +111,23 @@ class PatternBuilder(Builder):
     def not_pattern(self, meta: Any, c: list[Any]) -> s.Node:
         events = self._parts(c)
         for event in events:
-            if not isinstance(event, s.Single) or event.optional:
-                self.fail("NOT takes single events", event.span, "Write `NOT(E v)` or `NOT(E v, F w)`.")
-        absent = s.Absent(cast(tuple[s.Single, ...], tuple(events)), span=at(meta))
-        return self._grouped(absent, c)
+            self._check_absent(event)
+        return self._grouped(s.Absent(_patterns(events), span=at(meta)), c)
+
+    def _check_absent(self, event: s.Node) -> None:
+        """Refuse what NOT cannot forbid: NOT itself, words of steps, and what can match without any event."""
+        for node in s.walk(event):
+            if isinstance(node, s.Absent):
+                self.fail(
+                    "NOT cannot stand inside NOT", node.span, "Write what must not be there: `NOT(SEQ(A a, B b))`."
+                )
+            words = isinstance(node, s.Kleene) and (node.policy is not None or node.greedy or node.until is not None)
+            if words or isinstance(node, _PolicyPart | s.PolicyStep):
+                hint = "Leave the word out: NOT looks for any such match."
+                self.fail("NOT takes no words of single steps", node.span, hint)
+        if s.may_be_empty(cast(s.Pattern, event)):
+            hint = "Write `NOT(E v)` or `NOT(SEQ(E v, F w))`."
+            self.fail("NOT forbids what can match without any event", event.span, hint)
 
     def chain(self, meta: Any, c: list[Any]) -> s.Node:
         return self._grouped(self._chained(_elements(c), at(meta)), c)
@@ -145,8 +158,11 @@ class PatternBuilder(Builder):
         for arm in arms:
             if isinstance(arm, _PolicyPart):
                 self.fail(f"a policy stands before a part of a SEQ, not inside {word}", arm.span)
-            if isinstance(arm, s.Absent):
-                self.fail(f"NOT stands inside a SEQ, not inside {word}", arm.span, "Write `SEQ(A a, NOT(B b), C c)`.")
+            if isinstance(arm, s.Absent) and kind is s.Or:
+                self.fail("NOT stands inside a SEQ or an AND, not inside OR", arm.span,
+                          "Write `SEQ(A a, NOT(B b), C c)`.")  # fmt: skip
+        if kind is s.And and all(isinstance(arm, s.Absent) for arm in arms):
+            self.fail("an AND needs a part that is not a NOT", at(meta), "Write `AND(A a, NOT(B b))`.")
         return self._grouped(self._alone(arms) or kind(_patterns(arms), span=at(meta)), c)
 
     @staticmethod

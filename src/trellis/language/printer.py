@@ -104,6 +104,11 @@ def pattern_text(pattern: s.Pattern) -> str:
     return _pattern(pattern, frozenset(name for name, times in named.items() if times == 1), nested=False)
 
 
+def absent_name(pattern: s.Pattern) -> str:
+    """Return the name of a pattern that NOT forbids: the variable of a single event, else its text."""
+    return pattern.var if isinstance(pattern, s.Single) else pattern_text(pattern)
+
+
 def _pattern(pattern: s.Pattern, short: frozenset[str], nested: bool = True, chained: bool = False) -> str:
     """Return a pattern as text.
 

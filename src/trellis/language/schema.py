@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -91,24 +91,36 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The tables of events and the columns that are time, type and id in all of them."""
+    """The tables of events and the columns that are time, type and id in all of them.
+
+    `tie_breakers` are the columns that order events of the same time, the most important one first.
+    """
 
     tables: tuple[Table, ...]
     time: str
     type: str | None = None
     event_id: str | None = None
+    tie_breakers: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.tables:
             raise UsageError("there are no events", "Give at least one table.")
         for table in self.tables:
-            for role, name in (("time", self.time), ("type", self.type), ("event id", self.event_id)):
+            roles = [("time", self.time), ("type", self.type), ("event id", self.event_id)]
+            for role, name in [*roles, *(("order of events of one time", name) for name in self.tie_breakers)]:
                 if name is not None and name not in table.columns:
                     raise missing_column(name, table, role)
             _check_time(self.time, table.columns[self.time])
             _check_type(self.type, table)
             _check_id(self.event_id, table)
+            _check_tie_breakers(self, table)
         _check_tables(self)
+
+    @property
+    def required(self) -> list[tuple[str, str]]:
+        """The columns that must have a value in every row, each after what it is for."""
+        ids = [] if self.event_id is None else [("id", self.event_id)]
+        return [("time", self.time), *(("tie-breaker", name) for name in self.tie_breakers), *ids]
 
     @property
     def type_column(self) -> str | None:
@@ -141,6 +153,18 @@ def missing_column(name: str, table: Table, role: str) -> UsageError:
     where = f"the table of `{table.type}` has" if table.type else "the events have"
     known = f"Columns are {', '.join(table.columns)}."
     return UsageError(f"{where} no column `{name}` for the {role}", did_you_mean(name, table.columns, known))
+
+
+def time_columns(time: str | Sequence[str] | None) -> tuple[str | None, tuple[str, ...]]:
+    """Return the time column and those that break ties, from what users name: one column, or several in order."""
+    if time is None or isinstance(time, str):
+        return time, ()
+    names = tuple(time)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise UsageError(
+            f"time is {time!r}", "Name a column, or several of which the later ones break ties: time=('ts', 'seq')."
+        )
+    return names[0], names[1:]
 
 
 def choose_time(columns: Iterable[str], given: str | None) -> str:
@@ -177,13 +201,23 @@ def _check_id(name: str | None, table: Table) -> None:
         raise UsageError(f"the event id column `{name}` is {table.columns[name].described()}, which cannot be an id")
 
 
+def _check_tie_breakers(schema: Schema, table: Table) -> None:
+    columns = (schema.time, *schema.tie_breakers)
+    for i, name in enumerate(schema.tie_breakers):
+        if name in columns[: i + 1]:
+            raise UsageError(f"`{name}` is named twice among the columns of time", "Name each column once.")
+        if table.columns[name].kind is Kind.OTHER:
+            raise UsageError(f"`{name}` is {table.columns[name].described()}, which has no order to break ties by")
+
+
 def _check_tables(schema: Schema) -> None:
     """Either all tables hold one event type or none does, and they agree on the types of time and id."""
     first, *others = schema.tables
     if len({t.type is None for t in schema.tables}) > 1:
         raise UsageError("some tables have an event type and some have none", "Write --events Check=a.parquet.")
     for table in others:
-        for role, name in (("time", schema.time), ("event id", schema.event_id)):
+        roles = [("time", schema.time), ("event id", schema.event_id)]
+        for role, name in [*roles, *(("tie-breaking", name) for name in schema.tie_breakers)]:
             if name is not None and table.columns[name].kind is not first.columns[name].kind:
                 types = f"{first.columns[name].described()} and {table.columns[name].described()}"
                 raise UsageError(f"the tables disagree on the {role} column `{name}`: {types}")

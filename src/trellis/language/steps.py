@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import cast
 
 from trellis.language import syntax as s
-from trellis.language.bound import Column, Condition, ConditionKind, Variable, columns_of, until_name
-from trellis.language.printer import condition_text
+from trellis.language.bound import AbsentPattern, Column, Condition, ConditionKind, Variable, columns_of, until_name
+from trellis.language.printer import absent_name, condition_text
 from trellis.language.values import Scope, bind_condition
 
 
@@ -58,6 +58,32 @@ def bind_untils(pattern: s.Pattern, scope: Scope) -> list[tuple[Variable, Condit
         if node.until is not None:
             found[node.var] = _until(node, node.until, set(before), scope)
     return [*found.values()]
+
+
+def bind_absent_patterns(
+    query: s.QuerySyntax, conditions: tuple[Condition, ...], scope: Scope
+) -> tuple[AbsentPattern, ...]:
+    """Return the patterns that NOTs forbid as a whole; refuse conditions that compare two NOTs, or look into one."""
+    forbidden = [*s.absent_patterns(query.pattern)]
+    for one in forbidden:
+        if any(isinstance(node, s.Group) for node in s.walk(one)):
+            scope.fail("a group with a quantifier cannot stand inside NOT", one, "Repeat a variable: `NOT(B{3} b[])`.")
+    names = [frozenset(leaf.var for leaf in s.leaves(one)) for one in forbidden]
+    written = [one for one in query.where if not isinstance(one, s.PartitionClause)]
+    for condition, node in zip(conditions, written, strict=False):
+        named = set(condition.variables)
+        inside = [own & named for own in names if own & named]
+        whole = any(own >= named for own in names)
+        if inside and not whole and (len(inside) > 1 or any(own & named and len(own) > 1 for own in names)):
+            var, other = min(inside[0]), min(named - inside[0])
+            what = f"`{condition.text}` compares `{var}`, which stands inside NOT, with `{other}` outside of it"
+            hint = "Compare variables of one NOT with one another, or use [attribute] for what all events share."
+            scope.fail(what, node, hint)
+    return tuple(
+        AbsentPattern(absent_name(one), one, own)
+        for one, own in zip(forbidden, names, strict=True)
+        if not isinstance(one, s.Single)
+    )
 
 
 def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:
@@ -112,4 +138,4 @@ def _until(node: s.Kleene, until: s.Condition, before: set[str], scope: Scope) -
     return looked_at, replace(condition, text=f"{node.var}[] UNTIL ({condition_text(until)})")
 
 
-__all__ = ["bind_untils", "condition_of", "plain_pattern"]
+__all__ = ["bind_absent_patterns", "bind_untils", "condition_of", "plain_pattern"]

@@ -129,9 +129,9 @@ class And(Node):
 
 @dataclass(frozen=True, slots=True)
 class Absent(Node):
-    """`NOT(E v, ...)`: none of these events at this place of a SEQ."""
+    """`NOT(E v, ...)`: none of these events, nor a match of these patterns, at this place of a SEQ or an AND."""
 
-    events: tuple[Single, ...]
+    events: tuple[Pattern, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +172,20 @@ def may_be_empty(pattern: Pattern) -> bool:
         case PolicyStep(pattern=inner):
             return may_be_empty(inner)
     return True
+
+
+def leaves(pattern: Node) -> Iterator[Single | Kleene]:
+    """Yield the variables below a pattern, those of NOT too."""
+    for node in walk(pattern):
+        if isinstance(node, Single | Kleene):
+            yield node
+
+
+def absent_patterns(pattern: Node) -> Iterator[Pattern]:
+    """Yield the patterns that NOTs below a pattern forbid."""
+    for node in walk(pattern):
+        if isinstance(node, Absent):
+            yield from node.events
 
 
 # --- Expressions ------------------------------------------------------------------------------------------------

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,12 +81,100 @@ def reconstruct(
     for p in primes:
         product *= p
     parts = [product // p * pow(product // p, -1, p) for p in primes]
-    rows, columns = tables[0].shape
-    return [list(_combined([table[row] for table in tables], parts, product, columns, signed)) for row in range(rows)]
+    return [_combined([table[row] for table in tables], parts, product, signed) for row in range(len(tables[0]))]
 
 
-def _combined(tables: list[Residues], parts: list[int], product: int, columns: int, signed: bool) -> Iterator[int]:
-    lists = [table.tolist() for table in tables]
-    for column in range(columns):
-        number = sum(r[column] * part for r, part in zip(lists, parts, strict=True)) % product
-        yield number - product if signed and number > product // 2 else number
+def _combined(tables: list[Residues], parts: list[int], product: int, signed: bool) -> list[int]:
+    numbers = np.zeros(len(tables[0]), object)
+    for table, part in zip(tables, parts, strict=True):
+        numbers += table.astype(object) * part
+    numbers %= product
+    if signed:
+        numbers = np.where(numbers > product // 2, numbers - product, numbers)
+    found: list[int] = numbers.tolist()
+    return found
+
+
+class WideNumbers(Sequence[int]):
+    """Whole numbers below 2**116, none of them negative, as two words each: no object for any of them.
+
+    Parameters
+    ----------
+    low, high
+        The lower 64 bits of each number, and the others.
+    """
+
+    def __init__(self, low: Residues, high: Residues | None = None) -> None:
+        self.low = low
+        self.high = np.zeros_like(low) if high is None else high
+
+    @classmethod
+    def of_residues(cls, residues: Callable[[int], Residues], threads: int = 1) -> WideNumbers:
+        """Return the numbers behind an array of residues modulo the two largest primes of `LARGE` bits."""
+        p, q = primes = [prime_below(LARGE, index) for index in (0, 1)]
+        with ThreadPoolExecutor(max(threads, 1)) as pool:
+            a, b = pool.map(residues, primes)
+        apart = (b + np.uint64(2 * q) - a) % np.uint64(q)  # p is less than twice q
+        times = multiply_modulo(apart, np.full(len(apart), pow(p, -1, q), np.uint64), q)
+        high, low = _product(times, p)
+        total = low + a
+        return cls(total, high + (total < low))
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[int]: ...
+
+    def __getitem__(self, place: int | slice) -> int | list[int]:
+        if isinstance(place, slice):
+            return self.taken(place).tolist()
+        return (int(self.high[place]) << 64) | int(self.low[place])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[int]:
+        """Return the numbers."""
+        if not self.high.any():
+            return self.low.tolist()
+        return [(high << 64) | low for high, low in zip(self.high.tolist(), self.low.tolist(), strict=True)]
+
+    def taken(self, rows: NDArray[np.int64] | slice) -> WideNumbers:
+        """Return some of the numbers."""
+        return WideNumbers(self.low[rows], self.high[rows])
+
+    def words(self) -> Residues:
+        """Return the words of each number one after another, the lower one first."""
+        return np.stack([self.low, self.high], axis=1)
+
+
+def _product(a: Residues, factor: int) -> tuple[Residues, Residues]:
+    """Return the words of products with a number below 2**64, the higher one first."""
+    half, low = np.uint64(32), np.uint64(2**32 - 1)
+    b_high, b_low = np.uint64(factor >> 32), np.uint64(factor & (2**32 - 1))
+    a_high, a_low = a >> half, a & low
+    lowest = a_low * b_low
+    middle = a_high * b_low + (lowest >> half)
+    other = a_low * b_high + (middle & low)
+    return a_high * b_high + (middle >> half) + (other >> half), (other << half) | (lowest & low)
+
+
+def multiply_modulo(a: Residues, b: Residues, prime: int) -> Residues:
+    """Return products of residues modulo a prime below 2**32, or one a little below 2**58."""
+    p = np.uint64(prime)
+    if prime.bit_length() <= 32:
+        return a * b % p
+    half, rest = np.uint64(LARGE // 2), np.uint64((1 << LARGE) - prime)
+    low = np.uint64((1 << (LARGE // 2)) - 1)
+
+    def shifted(x: Residues) -> Residues:
+        """Return residues times 2**29: what goes beyond 2**58 comes back `rest` times."""
+        return ((x >> half) * rest + ((x & low) << half)) % p
+
+    high = (a >> half) * (b >> half) % p
+    middle = ((a >> half) * (b & low) + (a & low) * (b >> half)) % p
+    return (shifted(shifted(high)) + shifted(middle) + (a & low) * (b & low)) % p

@@ -16,6 +16,7 @@ from trellis.events.columns.types import plain_value
 from trellis.events.slice import Ints
 from trellis.language.bound import Output
 from trellis.operators.aggregates import Sum, joined_state
+from trellis.operators.exact import WideNumbers
 from trellis.operators.weights import weigh
 
 if TYPE_CHECKING:
@@ -44,8 +45,11 @@ class EventNumbers:
     def chosen(self, rows: Ints) -> EventNumbers:
         """Return some rows."""
         places = rows.tolist()
-        states = [[column[i] for i in places] for column in self.states]
-        return EventNumbers(self.groups[rows], self.events[rows], [self.counts[i] for i in places], states)
+
+        def picked(column: Sequence[Any]) -> Sequence[Any]:
+            return column.taken(rows) if isinstance(column, WideNumbers) else [column[i] for i in places]
+
+        return EventNumbers(self.groups[rows], self.events[rows], picked(self.counts), [*map(picked, self.states)])
 
 
 def numbers_through(through: TrendsThrough, outputs: Sequence[Output], columns: Mapping[str, pa.Array]) -> EventNumbers:

@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from trellis.language import syntax as s
 from trellis.language.bound import until_name
+from trellis.language.printer import absent_name
 
 MAX_STATES = 256  # of a pattern with AND, whose states multiply
 MOST_STATES = 4096  # of other patterns, which have hardly more than variables
@@ -165,7 +166,7 @@ def _compiled(pattern: s.Pattern, policies: _Policies, after: tuple[str, ...] = 
             step = policies.number(policy)
             return (PartEntry(step, _compiled(inner, policies, after)),)
         case s.Absent(events=events):
-            return (Guard(tuple(event.var for event in events), after),)
+            return (Guard(tuple(map(absent_name, events)), after),)
         case s.Or(arms=arms):
             return (Alternation(tuple(_compiled(arm, policies, after) for arm in arms)),)
         case s.And(arms=arms):
@@ -378,6 +379,8 @@ class Automaton:
         Whether a variable stands at several places of the pattern.
     root
         The whole pattern as a remainder, from which `LazyAutomaton` finds states beyond those that are here.
+    composite
+        Whether a NOT forbids a pattern of more than one event.
     policies
         Those of steps, by their numbers; the first, None, is that of SELECT.
     """
@@ -390,6 +393,7 @@ class Automaton:
     concurrent: bool = False
     repeated: bool = False
     root: Remainder = field(default=(), repr=False)
+    composite: bool = False
     policies: tuple[s.Select | None, ...] = (None,)
 
     @property
@@ -404,7 +408,7 @@ class Automaton:
         None for AND, for a variable at several places or whose events are counted, and where NOT depends on more than
         the position: then positions alone do not tell what a match may go on with.
         """
-        if self.concurrent or self.repeated or not self.complete or self.worded:
+        if self.concurrent or self.repeated or not self.complete or self.worded or self.composite:
             return None
         number = {position.variable: i for i, position in enumerate(self.positions)}
         into: dict[int, set[int]] = {}
@@ -490,6 +494,7 @@ def build_automaton(pattern: s.Pattern) -> Automaton:
     leaves = [Position(item.variable, item.most != 1) for item in leaves_and_guards(root) if isinstance(item, Leaf)]
     positions = tuple(dict.fromkeys(leaves))
     concurrent = any(isinstance(node, s.And) for node in s.walk(pattern))
+    composite = any(not isinstance(one, s.Single) for one in s.absent_patterns(pattern))
     lazy, most = LazyAutomaton(root), MAX_STATES if concurrent else MOST_STATES
     transitions: list[Transition] = []
     accepting: list[Acceptance] = []
@@ -500,5 +505,5 @@ def build_automaton(pattern: s.Pattern) -> Automaton:
         state += 1
     return Automaton(
         positions, min(len(lazy), most), tuple(transitions), tuple(accepting), len(lazy) <= most, concurrent,
-        len(positions) < len(leaves), root, tuple(policies),
+        len(positions) < len(leaves), root, composite, tuple(policies),
     )  # fmt: skip

@@ -73,6 +73,12 @@ def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: AlgorithmSetti
     return with_algorithm(plan, algorithm, settings or AlgorithmSettings())
 
 
+def pattern_plan(bound: BoundQuery) -> Plan:
+    """Return the plan of a query with the operator that takes every pattern."""
+    plan = make_plan(bound)
+    return replace(plan, operator=_pattern(plan, o.AUTO))
+
+
 def with_algorithm(plan: Plan, algorithm: str, settings: AlgorithmSettings) -> Plan:
     """Return the plan with the operator of an algorithm.
 

@@ -13,6 +13,7 @@ from itertools import combinations, product
 
 from trellis.language import syntax as s
 from trellis.language.bound import BoundQuery, Column, Condition, Constant, Operation, Value, columns_of
+from trellis.language.printer import absent_name
 from trellis.plan.relation import terms
 
 MOST_ARMS = 16
@@ -100,7 +101,11 @@ def fixed_join(bound: BoundQuery) -> FixedJoin | None:
         return None
     if any(isinstance(node, s.PolicyStep | s.Group) for node in s.walk(bound.pattern)):
         return None
-    if bound.filters or any(c.function for condition in bound.conditions for c in columns_of(condition.value)):
+    if (
+        bound.absent_patterns
+        or bound.filters
+        or any(c.function for condition in bound.conditions for c in columns_of(condition.value))
+    ):
         return None
     codes = {v.name: code for code, v in enumerate(bound.variables)}
     found = [_made(part, bound, codes) for part in _parts(bound.pattern)]
@@ -188,7 +193,7 @@ def _parts(pattern: s.Pattern) -> Iterator[_ArmPart]:
             if optional:
                 yield _ArmPart()
         case s.Absent(events=events):
-            yield _ArmPart(gaps=tuple((event.var, None, None) for event in events))
+            yield _ArmPart(gaps=tuple((absent_name(event), None, None) for event in events))
         case s.Or(arms=arms):
             for arm in arms:
                 yield from _parts(arm)

@@ -92,7 +92,7 @@ def read_columns(bound: BoundQuery) -> tuple[str, ...]:
     """Return the columns that must be read, in no particular order but always the same."""
     names: dict[str, None] = {}
     if bound.schema is not None:
-        roles = (bound.schema.time, bound.schema.type, bound.schema.event_id)
+        roles = (bound.schema.time, *bound.schema.tie_breakers, bound.schema.type, bound.schema.event_id)
         names.update(dict.fromkeys(r for r in roles if r is not None))
         names.update(dict.fromkeys(_type_columns(bound)))
     names.update(dict.fromkeys(name for name, _ in bound.partition))

@@ -201,9 +201,10 @@ def guardings_of(bound: BoundQuery) -> tuple[Guarding, ...]:
     """Return the terms of all conditions that are asked of more than single events."""
     absent = {v.name for v in bound.variables if v.absent}
     singles = frozenset(v.name for v in bound.variables if not v.kleene)
+    inside_not = bound.inside_not
     found: list[Guarding] = []
     for condition in bound.conditions:
-        if condition.kind is ConditionKind.CONSTANT:
+        if condition.kind is ConditionKind.CONSTANT or inside_not.intersection(condition.variables):
             continue
         negated = next(iter(absent.intersection(condition.variables)), None)
         for value in _terms(condition):

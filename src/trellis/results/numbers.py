@@ -122,6 +122,11 @@ def aggregate_table(plan: Plan, lead: list[pa.Array], numbers: Sequence[Aggregat
 
 def exact_columns(values: Sequence[Any], scale: int) -> list[pa.Array]:
     """Return exact numbers as decimals (NULL beyond 38 digits) and as text with all digits."""
+    from trellis.operators.exact import WideNumbers  # late: counts go without
+
+    if isinstance(values, WideNumbers) and scale == 0:
+        whole = pa.Array.from_buffers(COUNT, len(values), [None, pa.py_buffer(values.words())])
+        return [whole, whole.cast(pa.string())]
     decimals: list[Decimal | None] = []
     texts: list[str | None] = []
     for value in values:
@@ -129,15 +134,16 @@ def exact_columns(values: Sequence[Any], scale: int) -> list[pa.Array]:
             decimals.append(None)
             texts.append(None)
             continue
-        whole = int(Fraction(value) * 10**scale)
-        number = Decimal(whole).scaleb(-scale, EXACT)
-        decimals.append(number if abs(whole) < LARGEST else None)
+        whole = value * 10**scale if isinstance(value, int) else int(Fraction(value) * 10**scale)
+        decimals.append(Decimal(whole).scaleb(-scale, EXACT) if abs(whole) < LARGEST else None)
         texts.append(exact_text(whole, scale))
     return [pa.array(decimals, pa.decimal128(38, scale)), pa.array(texts, pa.string())]
 
 
 def exact_text(whole: int, scale: int) -> str:
     """Return a whole number of units of 10**-scale with all its digits."""
+    if not scale and whole >= 0:
+        return digits_of(whole)
     digits = digits_of(abs(whole)).rjust(scale + 1, "0")
     text = f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits
     return f"-{text}" if whole < 0 else text

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from trellis.operators.per_event import EventNumbers
 
 Ints = NDArray[np.int64]
+EXACT = 1 << 53  # numbers below are exact as doubles
+MASK = 2**64 - 1
 
 
 def per_event_table(plan: Plan, maker: RowMaker, numbers: EventNumbers, counts: Sequence[int]) -> pa.Table:
@@ -32,17 +34,44 @@ def per_event_table(plan: Plan, maker: RowMaker, numbers: EventNumbers, counts: 
     `counts` has the number of results of each group, of which SHARE is a part.
     """
     columns = [*maker.lead(numbers.groups), maker.event_ids(numbers.events)]
-    totals = [counts[group] for group in numbers.groups.tolist()]
     for named, states in zip(plan.bound.aggregates, numbers.states, strict=True):
-        columns += _columns(named.output, states, totals)
+        if named.output.function == "SHARE":
+            columns.append(_shares(states, numbers.groups, counts))
+        else:
+            columns += _columns(named.output, states)
     return pa.Table.from_arrays(columns, schema=aggregate_schema(plan.bound))
 
 
-def _columns(output: Output, states: Sequence[Any], totals: Sequence[int]) -> list[pa.Array]:
+def _shares(states: Sequence[int], groups: Ints, counts: Sequence[int]) -> pa.Array:
+    """Return the numbers divided by those of their groups, each rounded once."""
+    if max(counts, default=0) < EXACT:
+        return pa.array(np.array(states, np.float64) / np.array(counts, np.float64)[groups])
+    totals = np.array(counts, object)[groups]
+    shares, doubtful = _nearly(states, counts, groups)
+    for i in doubtful.tolist():
+        shares[i] = states[i] / totals[i]
+    return pa.array(shares)
+
+
+def _nearly(states: Sequence[int], counts: Sequence[int], groups: Ints) -> tuple[NDArray[np.float64], Ints]:
+    """Return the shares by numbers of 64 bits, and those of them that may have been rounded to the wrong side."""
+    from trellis.operators.exact import WideNumbers
+
+    if not isinstance(states, WideNumbers) or np.finfo(np.longdouble).nmant < 63 or max(counts) >> 1000:
+        return np.zeros(len(states)), np.arange(len(states))
+    wide = states.high.astype(np.longdouble) * np.longdouble(2) ** 64 + states.low.astype(np.longdouble)
+    totals = np.array([np.longdouble(count >> 64) * np.longdouble(2) ** 64 + np.longdouble(count & MASK)
+                       for count in counts])  # fmt: skip
+    exact = wide / totals[groups]
+    shares = exact.astype(np.float64)
+    off, step = np.abs(exact - shares), np.spacing(shares).astype(np.longdouble)
+    apart = np.minimum(np.abs(off - step / 2), np.abs(off - step / 4))  # a power of two has a nearer neighbour below
+    return shares, np.flatnonzero(apart <= exact * np.longdouble(2) ** -62)
+
+
+def _columns(output: Output, states: Sequence[Any]) -> list[pa.Array]:
     from trellis.operators.aggregates import value_of
 
-    if output.function == "SHARE":
-        return [pa.array([state / total for state, total in zip(states, totals, strict=True)], pa.float64())]
     values = states if output.function == "COUNT" else [value_of(output, state) for state in states]
     if is_exact(output):
         return exact_columns(values, output.type.scale)

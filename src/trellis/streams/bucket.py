@@ -150,13 +150,12 @@ class QueryGroup:
         return list(dict.fromkeys(name for one in self.queries for name in (self.time, *one.columns)))
 
     def readable(self, table: pa.Table) -> NDArray[np.bool_]:
-        """Return which events have a time and an id."""
+        """Return which events have a time, what breaks ties, and an id."""
         schema = self.queries[0].bound.schema
         assert schema is not None
         good = np.ones(table.num_rows, np.bool_)
-        for name in (schema.time, schema.event_id):
-            if name is not None:
-                good &= readable(table[name]).to_numpy(zero_copy_only=False)
+        for _, name in schema.required:
+            good &= readable(table[name]).to_numpy(zero_copy_only=False)
         return good
 
     def wanted(self, table: pa.Table) -> NDArray[np.bool_]:
@@ -178,7 +177,8 @@ def shared_columns(one: StandingQuery) -> dict[str, Any]:
     """Return the columns that queries must have in common to share their events, as plain data."""
     schema = one.bound.schema
     assert schema is not None
-    return {
+    ties = {"tie_breakers": list(schema.tie_breakers)} if schema.tie_breakers else {}
+    return ties | {
         "time": schema.time,
         "event_id": schema.event_id,
         "type": schema.type,

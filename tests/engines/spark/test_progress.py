@@ -27,7 +27,7 @@ def test_the_tasks_of_a_job_are_counted_while_it_runs(spark: SparkSession) -> No
             seen.append(job_progress(spark))
             time.sleep(0.05)
     found = [one for one in seen if one is not None]
-    assert {(one.stages, one.tasks) for one in found} == {(1, 5)}
+    assert {(one.stages_planned, one.tasks_planned) for one in found} == {(1, 5)}
     done = [one.tasks_done for one in found]
     assert done == sorted(done)
     assert 0 < max(done) <= 5

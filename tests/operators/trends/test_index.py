@@ -106,8 +106,6 @@ def _in_range(index: Any, x: int, y: int) -> bool:
     shape, place = index.shape, index.shape.place[y]
     if place < 0:
         return False
-    if index.kind == "key":
-        return bool(shape.first[x] == place)
     first, last = np.atleast_2d(shape.first), np.atleast_2d(shape.last)
     return bool(((first[:, x] <= place) & (place < last[:, x])).any())
 
@@ -131,9 +129,6 @@ def test_neighbours_are_those_of_the_edges(condition: str, within: str) -> None:
     assert (followed == (degrees > 0)).all()
     preceded = (index.events.latest >= 0) & (until[index.events.latest] > np.arange(n))
     assert (preceded == (graph.latest >= 0)).all()
-    if index.kind == "key":
-        assert (index.events.nearest[followed] == graph.successors[graph.offsets[:-1][followed]]).all()
-        assert (index.events.latest[preceded] == graph.latest[preceded]).all()
 
 
 def test_an_index_takes_at_most_64_bytes_an_event() -> None:

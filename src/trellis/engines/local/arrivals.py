@@ -12,6 +12,7 @@ import pyarrow as pa
 from trellis.errors import DataError, UsageError
 from trellis.events.adjacency import meets_condition
 from trellis.events.clock import Clock
+from trellis.events.columns.ordering import row_codes
 from trellis.events.prepare import prepare
 from trellis.events.sorting import column_of
 from trellis.events.tables import Tables, as_tables, with_readable_times
@@ -53,6 +54,7 @@ class Arrivals:
         self._held: list[pa.Table] = []
         self._needed_last = 0  # events that were needed when those not needed were last dropped
         self._newest: Any = None
+        self._last: pa.Table | None = None  # the latest event, where columns break ties
 
     @property
     def held(self) -> int:
@@ -89,11 +91,11 @@ class Arrivals:
             return row_schema(plan.bound).empty_table()
         clock = Clock(plan.bound.window, plan.bound.schema.time_type)
         times = clock.numbers(self._times(table))
-        if self._newest is not None and times.min() < self._newest:
+        if self._newest is not None and (times.min() < self._newest or not self._in_order(table)):
             raise DataError(
                 "an event is earlier than one of an earlier batch", "Hold events back until none before them can come."
             )
-        self._newest = times.max()
+        self._newest, self._last = times.max(), self._last_of(table)
         self._held = [*self._held, table.append_column(NEW, pa.repeat(True, table.num_rows))]
         found = self._completed() if self._may_end(table) else row_schema(plan.bound).empty_table()
         self._held[-1] = table.append_column(NEW, pa.repeat(False, table.num_rows))
@@ -101,6 +103,25 @@ class Arrivals:
             self._held = [self._needed(self._together(), clock)]
             self._needed_last = self.held
         return found
+
+    def _in_order(self, table: pa.Table) -> bool:
+        """Return whether no event is before the latest one of earlier batches by what breaks ties."""
+        if self._last is None:
+            return True
+        order = self._order(pa.concat_tables([self._last, table]))
+        return bool(order.min() == order[0])
+
+    def _last_of(self, table: pa.Table) -> pa.Table | None:
+        """Return the latest of some events; None where nothing breaks ties."""
+        assert self.plan is not None
+        assert self.plan.bound.schema is not None
+        return table.slice(int(self._order(table).argmax()), 1) if self.plan.bound.schema.tie_breakers else None
+
+    def _order(self, table: pa.Table) -> np.ndarray:
+        assert self.plan is not None
+        schema = self.plan.bound.schema
+        assert schema is not None
+        return row_codes([column_of(table, name) for name in (schema.time, *schema.tie_breakers)])
 
     def _read(self, events: Any) -> pa.Table:
         """Return the columns of a batch that the query reads, in the types that the first batch has."""
@@ -112,7 +133,7 @@ class Arrivals:
             self.plan = self._checked(self._bind(tables))
             schema = self.plan.bound.schema
             assert schema is not None
-            roles = {schema.time, schema.event_id, schema.type_column, *self.plan.columns}
+            roles = {name for _, name in schema.required} | {schema.type_column, *self.plan.columns}
             self._fields = pa.schema([field for field in tables[None].schema if field.name in roles])
             return tables[None].select(self._fields.names)
         for name in self._fields.names:

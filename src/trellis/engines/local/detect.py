@@ -17,15 +17,17 @@ from trellis.plan.plan import Plan
 def detect(query: Plannable, source: EventSource, options: RunOptions) -> LocalResults:
     """Return the results of a query over events that are brought into this process."""
     plan, table = bound_plan(query, source, options)
-    return LocalResults(with_methods(plan, options.methods, options.max_trends), table, options)
+    found = LocalResults(with_methods(plan, options.methods, options.max_trends), table, options)
+    found.warns_of_ties = True
+    return found
 
 
 def bound_plan(query: Plannable, source: EventSource, options: RunOptions) -> tuple[Plan, pa.Table]:
     """Return the plan of a query for the columns that events have, and the events as one table."""
     given = {name: _in_this_process(table, options.time) for name, table in source.tables.items()}
     tables, time = with_readable_times(with_fields(as_tables(given.get(None, given))), options.time)
-    plan = query.plan(schema_of(tables, time, options.type, options.event_id), options.params, options.report_mode)
-    return plan, union(tables)
+    schema = schema_of(tables, time, options.type, options.event_id, options.tie_breakers)
+    return query.plan(schema, options.params, options.report_mode), union(tables)
 
 
 def _in_this_process(data: Any, time: str | None) -> Any:

@@ -21,6 +21,7 @@ from trellis.engines.options import RunOptions
 from trellis.errors import UsageError
 from trellis.events.derived import with_derived
 from trellis.events.prepare import PreparedEvents, prepare, with_columns
+from trellis.events.ties import count_ties
 from trellis.limits import refuse_listing, refuse_rows
 from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
@@ -65,13 +66,18 @@ class LocalResults(Results):
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
         self.source_table = table
+        self.warns_of_ties = False
         self._prepare: Callable[[], PreparedEvents] = partial(prepare, plan, table, self.options.on_bad_rows)
         self._make_operator: Callable[[], QueryOperator] = self._first_operator
 
     @cached_property
     def _prepared(self) -> PreparedEvents:
         """The events, checked, sorted and cut into groups."""
-        return self._prepare()
+        prepared = self._prepare()
+        if self.warns_of_ties:
+            assert self.plan.bound.schema is not None
+            count_ties(prepared.events).warn(self.plan.bound.schema)
+        return prepared
 
     def _first_operator(self) -> QueryOperator:
         return make_operator(self.plan, self._prepared.events, _usable_threads(None))

@@ -32,6 +32,21 @@ _PHYSICAL = {
     Kind.UNKNOWN: pa.null(),
 }
 
+_BY_ID = {
+    arrow.id: type_
+    for type_, arrows in (
+        (INTEGER, (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())),
+        (DOUBLE, (pa.float16(), pa.float32(), pa.float64())),
+        (STRING, (pa.string(), pa.large_string(), pa.string_view())),
+        (BOOLEAN, (pa.bool_(),)),
+        (Type(Kind.DATE), (pa.date32(), pa.date64())),
+        (DURATION, (pa.duration("us"),)),
+        (UNKNOWN, (pa.null(),)),
+    )
+    for arrow in arrows
+}
+"""What the types of Arrow that have no parameters of interest are in the language."""
+
 
 def from_arrow(type_: DataType) -> Type:
     """Return the type that an Arrow column has in the language.
@@ -46,26 +61,17 @@ def from_arrow(type_: DataType) -> Type:
     Type
         Its kind, a decimal with its scale; OTHER, named as Arrow names it, for what conditions cannot use.
     """
+    known = _BY_ID.get(type_.id)
+    if known is not None:
+        return known
     is_ = pa.types
     if is_.is_dictionary(type_) or is_.is_run_end_encoded(type_):
         return from_arrow(type_.value_type)
-    if is_.is_integer(type_):
-        return INTEGER
-    if is_.is_floating(type_):
-        return DOUBLE
     if is_.is_decimal(type_):
         return decimal(max(0, type_.scale))
-    if is_.is_string(type_) or is_.is_large_string(type_) or is_.is_string_view(type_):
-        return STRING
-    if is_.is_boolean(type_):
-        return BOOLEAN
     if is_.is_timestamp(type_):
         return NAIVE if type_.tz is None else TIMESTAMP
-    if is_.is_date(type_):
-        return Type(Kind.DATE)
-    if is_.is_duration(type_):
-        return DURATION
-    return UNKNOWN if is_.is_null(type_) else Type(Kind.OTHER, name=str(type_))
+    return Type(Kind.OTHER, name=str(type_))
 
 
 def physical(type_: Type) -> DataType:

@@ -4,8 +4,8 @@ A task is a range `[lo, hi)` of events whose paths are counted together: a windo
 within its span (`single`). A path of a task starts at an event without predecessor in it (at `lo` if single; anywhere
 if `every`), and ends at an event without successor in it that is not before `first_end` (anywhere if `every`).
 
-`passes` has one backward pass over the events for each shape of the relation (`EdgeLists`, `KeyVertices`, `Tails`,
-`Ranges`, `Pairs`), compiled for each algebra of `algebra`. `large` is the pass over one task of millions of events.
+`passes` has one backward pass over the events for each shape of the relation (`EdgeLists`, `Tails`, `Ranges`,
+`Pairs`), compiled for each algebra of `algebra`. `large` is the pass over one task of millions of events.
 `paths` works on listed edges.
 
 Arrays
@@ -24,6 +24,6 @@ latest, ok : int64 (events,), bool (events,)
     The latest predecessor, -1 without one, and whether an event is usable.
 
 Invariants: what was added is never taken away again, so floats keep their precision. Cost for n events of a task:
-`EdgeLists` one step for each edge; `KeyVertices` n; `Tails` and `Ranges` n log v for v vertices; `Pairs` n log^2 n.
+`EdgeLists` one step for each edge; `Tails` and `Ranges` n log v for v vertices (of a segment); `Pairs` n log^2 n.
 Source: own, on the ABI paper's attribute vertices. See docs/attribute-index.md.
 """

@@ -30,13 +30,6 @@ class Logs(NamedTuple):
     one: float = 0.0
 
 
-class Wrapping(NamedTuple):
-    """Numbers of paths modulo 2**64."""
-
-    zero: np.uint64 = np.uint64(0)
-    one: np.uint64 = np.uint64(1)
-
-
 class Modulo(NamedTuple):
     """Numbers of paths modulo a prime, of which 64 can be added before one remainder is taken: see `modulo`.
 
@@ -60,18 +53,26 @@ def modulo(prime: int) -> Modulo:
     return Modulo(np.uint64(prime), np.uint64(bits), np.uint64(rest))
 
 
-class Shortest(NamedTuple):
-    """The least number of events on a path."""
+def wrapping() -> Modulo:
+    """Return the algebra of numbers modulo 2**64: nothing is taken away, and folding leaves a sum as it is."""
+    return Modulo(np.uint64(0), np.uint64(32), np.uint64(1 << 32))
 
-    zero: int = NO_PATH
+
+class Lengths(NamedTuple):
+    """The least or the greatest number of events on a path: see `lengths`.
+
+    `turn` is -1 or 0: with their bits turned by it, the greater of two lengths is the one that counts. So there is one
+    type of both, and passes are compiled once.
+    """
+
+    turn: int
+    zero: int
     one: int = 1
 
 
-class Longest(NamedTuple):
-    """The greatest number of events on a path; 0 where there is no path."""
-
-    zero: int = 0
-    one: int = 1
+def lengths(greatest: bool) -> Lengths:
+    """Return the algebra of the greatest lengths, 0 where there is no path, or the least ones, there `NO_PATH`."""
+    return Lengths(0, 0) if greatest else Lengths(-1, NO_PATH)
 
 
 def gather(algebra, total, value):
@@ -104,19 +105,22 @@ def _add_logs(a, b):
     return high + np.log2(1.0 + np.exp2(low - high))
 
 
+def scale(algebra, weight, value):
+    """Return a value times a weight; only numbers modulo a prime have weights."""
+    raise NotImplementedError
+
+
 def _of(algebra, *classes):
     return isinstance(algebra, types.BaseNamedTuple) and algebra.instance_class in classes
 
 
 @overload(gather)
 def _gather(algebra, total, value):
-    if _of(algebra, Floats, Modulo, Wrapping):
+    if _of(algebra, Floats, Modulo):
         return lambda algebra, total, value: total + value
     if _of(algebra, Logs):
         return lambda algebra, total, value: _add_logs(total, value)
-    if _of(algebra, Shortest):
-        return lambda algebra, total, value: min(total, value)
-    return lambda algebra, total, value: max(total, value)
+    return lambda algebra, total, value: total if (total ^ algebra.turn) > (value ^ algebra.turn) else value
 
 
 @overload(settle)
@@ -144,18 +148,23 @@ def _add(algebra, a, b):
     return lambda algebra, a, b: gather(algebra, a, b)
 
 
+@overload(scale)
+def _scale(algebra, weight, value):
+    if _of(algebra, Modulo):
+        return lambda algebra, weight, value: weight * value % algebra.prime
+    return lambda algebra, weight, value: value
+
+
 @overload(step)
 def _step(algebra, gathered, ends):
-    if _of(algebra, Shortest):
-        return lambda algebra, gathered, ends: algebra.one if ends else min(gathered + 1, algebra.zero)
-    if _of(algebra, Longest):
+    if _of(algebra, Lengths):
 
-        def longest(algebra, gathered, ends):
-            if gathered > 0:
-                return gathered + 1
-            return algebra.one if ends else algebra.zero
+        def length(algebra, gathered, ends):
+            if ends and (algebra.turn != 0 or gathered == algebra.zero):
+                return algebra.one
+            return algebra.zero if gathered == algebra.zero else gathered + 1
 
-        return longest
+        return length
 
     def number(algebra, gathered, ends):
         return add(algebra, gathered, algebra.one) if ends else gathered

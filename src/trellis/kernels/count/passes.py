@@ -8,9 +8,8 @@ single; anywhere if `every`), and ends at an event without successor in it that 
 How successors are found is the shape of the relation:
 
 - `EdgeLists`: they are listed.
-- `KeyVertices`: the attribute index of equalities; the successors of x are the later events of one vertex.
 - `Tails`: the attribute index; the successors of x are the later events of the attribute vertices from `first[x]` to
-  the end of a segment. A Fenwick tree for each segment adds from its end.
+  the end of a segment. A Fenwick tree for each segment adds from its end. Of equalities, a segment is one vertex.
 - `Ranges`: the attribute index; vertices `[first, last)`, several such ranges that do not overlap, and events before
   `reach[x]` only where there is a gap in time. A segment tree.
 - `Pairs`: as `Tails`, and `above[y] > below[x]` besides, or instead: divide and conquer over time, a Fenwick tree for
@@ -28,7 +27,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from trellis.kernels.count.algebra import add, gather, settle, step
+from trellis.kernels.count.algebra import add, gather, scale, settle, step
 from trellis.kernels.event_graph.edges import EdgeLists
 from trellis.kernels.jit import njit
 
@@ -36,6 +35,8 @@ FEW = 24  # events whose pairs are simply tried
 SERVE, CROSS, MERGE = range(3)  # what divide and conquer has to do
 ABREAST = 8  # tasks that go through the events together; written out, so that they become wide loads and stores
 SETTLE = 32  # values that are gathered before they are settled
+
+_NO_WEIGHTS = np.empty((0, 0), np.uint64)
 
 
 class EventNeighbours(NamedTuple):
@@ -66,13 +67,6 @@ class PassTasks(NamedTuple):
     every: bool
 
 
-class KeyVertices(NamedTuple):
-    """The vertices of events, and the one vertex of their successors; -1: none."""
-
-    place: np.ndarray
-    first: np.ndarray
-
-
 class Tails(NamedTuple):
     """Vertices of events, first vertex and end of their successors, and begin and end of the events' own segments."""
 
@@ -81,6 +75,12 @@ class Tails(NamedTuple):
     last: np.ndarray
     own: np.ndarray
     own_end: np.ndarray
+
+    @classmethod
+    def of_keys(cls, place: np.ndarray, key: np.ndarray) -> Tails:
+        """Return the shape in which the one vertex `key` (-1: none) holds all successors of an event."""
+        one = np.int32(1)
+        return cls(place, np.maximum(key, np.int32(0)), key + one, place, place + one)
 
 
 class Ranges(NamedTuple):
@@ -185,34 +185,6 @@ def _pass_tails(algebra, shape, events, tasks, t, extra, source, values):
                 while i <= size:
                     tree[end - i] = add(algebra, tree[end - i], value)
                     i += i & -i
-        x = begin - 1
-
-
-@njit(cache=True, nogil=True)
-def _pass_keys(algebra, shape, events, tasks, t, extra, source, values):
-    lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
-    nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
-    place, first = shape.place, shape.first
-    sums = np.full(tasks.width[t], algebra.zero)
-    x = hi - 1
-    while x >= lo:
-        begin = x
-        while begin > lo and later[begin - 1] == later[x]:
-            begin -= 1
-        for y in range(begin, x + 1):
-            value = algebra.zero
-            if usable[y]:
-                if first[y + offset] >= 0:
-                    value = sums[first[y + offset]]
-                if more:
-                    value = add(algebra, extra[y - lo], value)
-                else:
-                    value = step(algebra, value, every or (nearest[y] >= hi and y >= first_end))
-            values[y - lo] = value
-        for y in range(begin, x + 1):
-            where = place[y + offset]
-            if where >= 0:
-                sums[where] = add(algebra, sums[where], source[y - lo])
         x = begin - 1
 
 
@@ -508,7 +480,6 @@ def _merge(order, codes, lo, spare, a, middle, b):
 
 _PASSES = {
     EdgeLists: _pass_edges,
-    KeyVertices: _pass_keys,
     Tails: _pass_tails,
     Ranges: _pass_ranges,
     Pairs: _pass_pairs,
@@ -548,15 +519,80 @@ def _total(algebra, events, tasks, t, values):
     return total
 
 
-@njit(cache=True, nogil=True)
 def count(algebra, shape, events, tasks):
     """Return the value of each task: the number of its paths, or their least or greatest length."""
-    totals = np.full(tasks.lo.shape[0], algebra.zero)
-    none = np.full(0, algebra.zero)
-    values = np.full(_largest(tasks), algebra.zero)
-    for t in range(tasks.lo.shape[0]):
-        one_pass(algebra, shape, events, tasks, t, none, values, values)
-        totals[t] = _total(algebra, events, tasks, t, values)
+    return weigh(algebra, shape, events, tasks, _NO_WEIGHTS)[0]
+
+
+def weigh(algebra, shape, events, tasks, weights):
+    """Return the number of paths of each task and below it, one row a weight, the sums of weights of their events.
+
+    With weights, the algebra is `Modulo` a prime below 2**31; `weights` has one row a weight and one column an event.
+    """
+    return add_up(algebra, shape, events, tasks, weights, LengthBounds(1, 0, False, 0, len(tasks.lo)))[0]
+
+
+def weigh_lengths(algebra, shape, events, tasks, weights, shortest, longest):
+    """Weigh as `weigh` does, over the paths of `shortest` to `longest` events only."""
+    return add_up(algebra, shape, events, tasks, weights, LengthBounds(shortest, longest, False, 0, len(tasks.lo)))[0]
+
+
+def lengths(algebra, shape, events, tasks, t, longest):
+    """Return the number of paths of one task of each length from 1 to `longest`, at 0 those of length 1."""
+    found = add_up(algebra, shape, events, tasks, _NO_WEIGHTS, LengthBounds(1, longest, True, t, t + 1))
+    return found[:, 0, 0].copy()
+
+
+class LengthBounds(NamedTuple):
+    """Which lengths of paths are added up, of the tasks from `begin` to `end`: all where `longest` is 0.
+
+    `apart` has the numbers of each length apart from the others.
+    """
+
+    shortest: int
+    longest: int
+    apart: bool
+    begin: int
+    end: int
+
+
+@njit(cache=True, nogil=True)
+def add_up(algebra, shape, events, tasks, weights, bounds):
+    """Add up the values of tasks for `weigh`, `weigh_lengths` and `lengths`: a table by length, weight and task.
+
+    It is one kernel with one call of the pass, which is most of what is compiled. Without bounds on lengths an event
+    takes up what its successors have; with them, what these have of paths that are shorter by one.
+    """
+    shortest, longest, apart, begin = bounds.shortest, bounds.longest, bounds.apart, bounds.begin
+    bounded, rows, largest = longest > 0 or apart, 1 + weights.shape[0], _largest(tasks)
+    totals = np.full((longest if apart else 1, rows, bounds.end - begin), algebra.zero)
+    now, before = np.full((rows, largest), algebra.zero), np.full((rows, largest if bounded else 0), algebra.zero)
+    extra = np.full(largest, algebra.zero)
+    for t in range(begin, bounds.end):
+        lo, size = tasks.lo[t], tasks.hi[t] - tasks.lo[t]
+        for length in range(1, (min(longest, size) if bounded else 1) + 1):
+            for row in range(rows):
+                if row > 0:
+                    for x in range(size):
+                        extra[x] = scale(algebra, weights[row - 1, lo + x], now[0, x])
+                elif bounded:
+                    extra[:size] = algebra.zero
+                if bounded and length == 1:
+                    if row == 0:
+                        _only_ends(algebra, events, tasks, t, now[0])
+                    else:
+                        now[row, :size] = extra[:size]
+                else:
+                    source = before[row] if bounded else now[row]
+                    one_pass(
+                        algebra, shape, events, tasks, t, extra if bounded or row > 0 else extra[:0], source, now[row]
+                    )
+                if length >= shortest:
+                    at = length - 1 if apart else 0
+                    totals[at, row, t - begin] = add(
+                        algebra, totals[at, row, t - begin], _total(algebra, events, tasks, t, now[row])
+                    )
+            before, now = (now, before) if bounded else (before, now)
     return totals
 
 
@@ -679,14 +715,6 @@ def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
 
 
 @njit(cache=True, nogil=True)
-def suffixes(algebra, shape, events, tasks, t):
-    """Return the value of each event of one task: the number of paths from it to an end."""
-    values = np.full(tasks.hi[t] - tasks.lo[t], algebra.zero)
-    one_pass(algebra, shape, events, tasks, t, np.full(0, algebra.zero), values, values)
-    return values
-
-
-@njit(cache=True, nogil=True)
 def values_of_events(algebra, shape, events, tasks, extra, values):
     """Fill `values` for the events of all tasks, one task after another; `extra` is empty or goes with them."""
     begin = 0
@@ -695,58 +723,6 @@ def values_of_events(algebra, shape, events, tasks, extra, values):
         more = extra[begin:end] if extra.shape[0] > 0 else extra
         one_pass(algebra, shape, events, tasks, t, more, values[begin:end], values[begin:end])
         begin = end
-
-
-@njit(cache=True, nogil=True)
-def weigh(algebra, shape, events, tasks, weights):
-    """Return the number of paths of each task and below it, one row a weight, the sums of weights of their events.
-
-    The algebra is `Modulo` a prime below 2**31; `weights` has one row a weight and one column an event.
-    """
-    kinds = weights.shape[0]
-    totals = np.full((1 + kinds, tasks.lo.shape[0]), algebra.zero)
-    none = np.full(0, algebra.zero)
-    largest = _largest(tasks)
-    values, extra, sums = np.full(largest, algebra.zero), np.full(largest, algebra.zero), np.full(largest, algebra.zero)
-    for t in range(tasks.lo.shape[0]):
-        one_pass(algebra, shape, events, tasks, t, none, values, values)
-        totals[0, t] = _total(algebra, events, tasks, t, values)
-        for kind in range(kinds):
-            for x in range(tasks.lo[t], tasks.hi[t]):
-                extra[x - tasks.lo[t]] = weights[kind, x] * values[x - tasks.lo[t]] % algebra.prime
-            one_pass(algebra, shape, events, tasks, t, extra, sums, sums)
-            totals[1 + kind, t] = _total(algebra, events, tasks, t, sums)
-    return totals
-
-
-@njit(cache=True, nogil=True)
-def weigh_lengths(algebra, shape, events, tasks, weights, shortest, longest):
-    """Weigh as `weigh` does, over the paths of `shortest` to `longest` events only."""
-    kinds = weights.shape[0]
-    totals = np.full((1 + kinds, tasks.lo.shape[0]), algebra.zero)
-    largest = _largest(tasks)
-    zeros = np.full(largest, algebra.zero)
-    now, before = np.full((1 + kinds, largest), algebra.zero), np.full((1 + kinds, largest), algebra.zero)
-    extra = np.full(largest, algebra.zero)
-    for t in range(tasks.lo.shape[0]):
-        lo, hi = tasks.lo[t], tasks.hi[t]
-        for length in range(1, min(longest, hi - lo) + 1):
-            if length == 1:
-                _only_ends(algebra, events, tasks, t, now[0])
-            else:
-                one_pass(algebra, shape, events, tasks, t, zeros, before[0], now[0])
-            for kind in range(kinds):
-                for x in range(lo, hi):
-                    extra[x - lo] = weights[kind, x] * now[0, x - lo] % algebra.prime
-                if length == 1:
-                    now[1 + kind, : hi - lo] = extra[: hi - lo]
-                else:
-                    one_pass(algebra, shape, events, tasks, t, extra, before[1 + kind], now[1 + kind])
-            if length >= shortest:
-                for kind in range(1 + kinds):
-                    totals[kind, t] = add(algebra, totals[kind, t], _total(algebra, events, tasks, t, now[kind]))
-            before, now = now, before
-    return totals
 
 
 @njit(cache=True, nogil=True)
@@ -759,25 +735,8 @@ def _only_ends(algebra, events, tasks, t, values):
 
 
 @njit(cache=True, nogil=True)
-def lengths(algebra, shape, events, tasks, t, longest):
-    """Return the number of paths of one task of each length from 1 to `longest`, at 0 those of length 1."""
-    size = tasks.hi[t] - tasks.lo[t]
-    totals = np.full(longest, algebra.zero)
-    zeros = np.full(size, algebra.zero)
-    now, before = np.full(size, algebra.zero), np.full(size, algebra.zero)
-    for length in range(1, min(longest, size) + 1):
-        if length == 1:
-            _only_ends(algebra, events, tasks, t, now)
-        else:
-            one_pass(algebra, shape, events, tasks, t, zeros, before, now)
-        totals[length - 1] = _total(algebra, events, tasks, t, now)
-        before, now = now, before
-    return totals
-
-
-@njit(cache=True, nogil=True)
 def nearest_successors(algebra, shape, events, tasks, nearest):
-    """Lower `nearest` to the first successor of each event of the tasks; the algebra is `Shortest`."""
+    """Lower `nearest` to the first successor of each event of the tasks; the algebra is that of the least lengths."""
     largest = _largest(tasks)
     source, found, zeros = np.empty(largest, np.int64), np.empty(largest, np.int64), np.full(largest, algebra.zero)
     for t in range(tasks.lo.shape[0]):

@@ -223,6 +223,8 @@ def _is_found(tables, columns, programs, lists, scratch, guard, first, last, row
         base = t.at(tables, t.E_BEGINS, var)
         begin, end = base + columns[tables[t.E_UPTO] + var, first], base + columns[tables[t.E_UPTO] + var, last]
         for i in range(begin, end):
+            if t.at(tables, t.E_ENDS, i) >= last:  # what begins here or later ends behind
+                break
             answer = TRUE
             for term in range(tables[t.TERMS]):
                 if t.at(tables, t.T_ABSENT, term) != var:

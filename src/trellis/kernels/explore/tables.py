@@ -35,8 +35,8 @@ steps, terms of HAVING; the greedy variables, as bits; and whether the window is
     T_VARIABLES, T_ABSENT, T_LATE, T_PAIRED, T_MOVING, T_BEGINS, T_VARIABLE, T_KIND, T_SLOT, T_LAST, T_NTH, T_COUNT,
     T_LOOP_BEGINS, T_LOOP_SLOT, T_LOOP_VARIABLE, T_LOOP_PAIRS, T_NEED_BEGINS, T_NEED_SLOT, T_NEED_VARIABLE, T_NEED_KIND,
     T_REGISTER, T_SO_FAR, T_RESULT, R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
-    E_BEGINS, E_USABLE, E_UPTO, B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
-) = range(9, 71)  # fmt: skip
+    E_BEGINS, E_USABLE, E_ENDS, E_UPTO, B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
+) = range(9, 72)  # fmt: skip
 """Lists in the tables, of which the head tells where they begin.
 
 `A_...`, the automaton; variables and guards are numbers, sets of variables are bits. The transitions of state `s` are
@@ -58,13 +58,15 @@ that counts); the slot of each variable's last time; and the first rows of the m
 that is alike for a register, and the code whose greatest is remembered; of sums, whether there is a value, and it.
 
 `E_...`, the events that each variable may take, and the first row that tells how many of them come before an event.
+Where a NOT forbids a whole pattern, all events, each with the last event of the match that ends first from there on;
+else each with itself.
 
 `B_...`, events by their value, for terms that equate an event that a variable takes with a remembered one: the row of
 each term and variable, or -1; the reference that is remembered; the first row of the matrix that tells its bucket; and
 the buckets.
 """
 
-HEAD = 71
+HEAD = 72
 SAME_ROW, LATER_ROW, UNTIL_ROW = range(3)
 """Rows of the matrix: the first event of the same time, of a later one, and the first that is too late for an event."""
 ROWS = 3

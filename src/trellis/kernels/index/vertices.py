@@ -350,43 +350,6 @@ def neighbours_of_tails(parts, later, shape, target_begin, nearest, latest):
 
 
 @njit(cache=True, nogil=True)
-def neighbours_of_keys(parts, later, shape, nearest, latest):
-    """Lower `nearest` to the first successor, and raise `latest` to the last predecessor, of each event of the parts.
-
-    For successors that share one vertex: two scans, with the first event so far of each vertex, and then the last one
-    that it follows. `shape` is `trellis.kernels.count.passes.KeyVertices`; see `latest_of_ranges`.
-    """
-    begin, end, offset, width = parts.begin, parts.end, parts.offset, parts.width
-    place, first = shape.place, shape.first
-    next_ = last = np.empty(width.max() if width.shape[0] else 0, np.int64)
-    for p in range(begin.shape[0]):
-        next_[: width[p]] = nearest.shape[0]
-        x = end[p] - 1
-        while x >= begin[p]:
-            behind = x
-            while behind >= begin[p] and later[behind] == later[x]:
-                if first[behind + offset[p]] >= 0:
-                    nearest[behind] = min(nearest[behind], next_[first[behind + offset[p]]])
-                behind -= 1
-            for y in range(x, behind, -1):
-                if place[y + offset[p]] >= 0:
-                    next_[place[y + offset[p]]] = y
-            x = behind
-        last[: width[p]] = -1
-        x = begin[p]
-        while x < end[p]:
-            behind = x
-            while behind < end[p] and later[behind] == later[x]:
-                if place[behind + offset[p]] >= 0:
-                    latest[behind] = max(latest[behind], last[place[behind + offset[p]]])
-                behind += 1
-            for y in range(x, behind):
-                if first[y + offset[p]] >= 0:
-                    last[first[y + offset[p]]] = y
-            x = behind
-
-
-@njit(cache=True, nogil=True)
 def latest_of_tails(parts, later, shape, target_begin, latest):
     """Raise `latest` to the last predecessor of each event of the parts, where ranges are tails of segments."""
     begin, end, offset, width = parts.begin, parts.end, parts.offset, parts.width

@@ -283,7 +283,7 @@ class JoinCandidates:
     @cached_property
     def later(self) -> Ints:
         """For each event the first one of a later time in its partition."""
-        return later_times(self.events.times, self.events.bounds)
+        return later_times(self.events.ticks, self.events.bounds)
 
     @cached_property
     def begins(self) -> Ints:

@@ -166,13 +166,6 @@ def _step(
     if index is None or isinstance(index.shape, DIVIDED):
         return None
     shape = index.shape
-    if isinstance(shape, passes.KeyVertices):
-        place, first = shape.place, shape.first
-        none = first < 0
-        return _Step(
-            index, adjacency.takes, place, place, place + np.int32(1),
-            [(np.where(none, 0, first), np.where(none, 0, first + 1).astype(np.int32))],
-        )  # fmt: skip
     if isinstance(shape, passes.Tails):
         return _Step(index, adjacency.takes, shape.place, shape.own, shape.own_end, [(shape.first, shape.last)])
     return _Step(index, adjacency.takes, shape.place, None, None, list(zip(shape.first, shape.last, strict=True)))
@@ -260,7 +253,7 @@ class _ArrivalVertices:
     def _known(self, steps: dict[tuple[int, int], _Step], events: Slice, every: bool) -> passes.EventNeighbours:
         """Return where paths may begin and end, as the first successor and the last predecessor that tell it."""
         size = len(self)
-        later = self.begins[later_times(events.times, events.bounds)[self.events]]
+        later = self.begins[later_times(events.ticks, events.bounds)[self.events]]
         nearest, latest = np.full(size, -1, np.int64), np.full(size, size, np.int64)
         for i, arrival in enumerate(self.arrivals):
             here = np.flatnonzero(self.arrival == i)

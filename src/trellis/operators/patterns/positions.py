@@ -64,6 +64,7 @@ class PositionPaths:
             events,
             columns={name: column.take(rows) for name, column in events.columns.items()},
             times=np.ascontiguousarray(events.times[self.rows]),
+            order=None if events.order is None else events.order[self.rows],
             usable=np.ones(len(self.rows), np.bool_),
             bounds=begins,
             until=until,
@@ -78,7 +79,7 @@ class PositionPaths:
         may_begin, may_end = (np.isin(positions, ends) for ends in (self.graph.firsts, self.graph.lasts))
         ranges, group = self._anchored_ranges(events, may_begin) if self.graph.anchored else self._plain_ranges(events)
         graph = kernel.VertexGraph(
-            events, positions, self.slice.times[events], may_begin, may_end, vertices.offsets, vertices.targets,
+            events, positions, self.slice.ticks[events], may_begin, may_end, vertices.offsets, vertices.targets,
             np.flatnonzero(~may_begin),
         )  # fmt: skip
         given = (graph, ranges, self._carried(), self.plan.bound.report is Report.ANY)
@@ -180,7 +181,7 @@ class PositionPaths:
         return edges_between(events, adjacency, edge_kernel.ANY)
 
     def _until_forbidden(self, absent: tuple[str, ...]) -> Ints:
-        later = later_times(self.slice.times, self.slice.bounds)
+        later = later_times(self.slice.ticks, self.slice.bounds)
         return until_forbidden(later, self._forbidden(absent))
 
     def _forbidden(self, absent: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -197,7 +198,7 @@ class PositionPaths:
 
     def _first_times(self) -> NDArray[Any]:
         """Return for each window the time after which no result may begin: that of the first forbidden event."""
-        times, absent = self.slice.times, self.graph.before
+        times, absent = self.slice.ticks, self.graph.before
         most = np.full(len(self.lo), _extreme(times, 1), times.dtype)
         if absent and len(times):
             found = np.append(next_of(self._forbidden(absent)), len(times))[self.lo]
@@ -208,7 +209,7 @@ class PositionPaths:
     def _last_times(self, lo: Ints | None = None, hi: Ints | None = None) -> NDArray[Any]:
         """Return for each window the time before which no result may end: that of the last forbidden event."""
         lo, hi = self.lo if lo is None else lo, self.hi if hi is None else hi
-        times, absent = self.slice.times, self.graph.after
+        times, absent = self.slice.ticks, self.graph.after
         least = np.full(len(hi), _extreme(times, -1), times.dtype)
         if absent and len(times):
             forbidden = self._forbidden(absent)

@@ -73,7 +73,8 @@ class Compiled:
 def compile_tables(plan: Plan, events: Slice, variables: Variables) -> Compiled:
     """Return the tables of a plan over a slice."""
     codes = dict(variables.codes)
-    codes |= {v.name: len(codes) + i for i, v in enumerate(v for v in plan.bound.variables if v.absent)}
+    alone = [v.name for v in plan.bound.variables if v.absent and v.name not in plan.bound.inside_not]
+    codes |= {name: len(codes) + i for i, name in enumerate([*alone, *variables.ends])}
     if len(codes) > MOST_VARIABLES:
         raise TrellisError(
             f"the pattern has {len(codes)} variables; conditions beyond neighbours take at most {MOST_VARIABLES}",
@@ -473,18 +474,21 @@ def _events(events: Slice, variables: Variables, codes: Mapping[str, int], rows:
     places = np.arange(size)
     changes = np.ones(size, np.bool_)
     if size:
-        changes[1:] = events.times[1:] != events.times[:-1]
+        changes[1:] = events.ticks[1:] != events.ticks[:-1]
         inner = events.bounds[(events.bounds > 0) & (events.bounds < size)]
         changes[inner] = True
     same = np.maximum.accumulate(np.where(changes, places, 0))
     starts = np.append(np.flatnonzero(changes), size)
     later = starts[np.searchsorted(starts, places, side="right")]
-    masks = [variables.usable[name] for name in codes]
+    masks = [np.ones(size, np.bool_) if name in variables.ends else variables.usable[name] for name in codes]
     lists = [np.flatnonzero(mask) for mask in masks]
+    ends = [variables.ends.get(name, own) for name, own in zip(codes, lists, strict=True)]
     begins = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
     rows.times(same, later, events.until)
     rows.add(t.E_UPTO, [np.concatenate([[0], np.cumsum(mask)]) for mask in masks])
-    return {t.E_BEGINS: begins, t.E_USABLE: np.concatenate([*lists, np.empty(0, np.int64)])}
+    nothing = np.empty(0, np.int64)
+    usable, last = (np.concatenate([*rows, nothing]) for rows in (lists, ends))
+    return {t.E_BEGINS: begins, t.E_USABLE: usable, t.E_ENDS: last}
 
 
 def _buckets(

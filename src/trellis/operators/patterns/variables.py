@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.events.slice import Slice
+from trellis.events.slice import Ints, Slice
 from trellis.events.variables import usable_events
+from trellis.operators.patterns.absent import absent_ends
 from trellis.plan.plan import Plan
 from trellis.plan.registers import Guarding, guardings_of
 
@@ -28,15 +29,20 @@ class Variables:
         The number of each variable that takes events, in the order of the pattern.
     guardings
         The terms of the other conditions.
+    ends
+        For each pattern that a NOT forbids as a whole, and each event, the last event of the match of it that ends
+        first among those that begin there or later; the number of events where there is none.
     """
 
     usable: Mapping[str, Mask]
     codes: Mapping[str, int]
     guardings: tuple[Guarding, ...]
+    ends: Mapping[str, Ints] = field(default_factory=dict)
 
 
 def make_variables(plan: Plan, events: Slice) -> Variables:
     """Return the variables of a plan over a slice."""
     usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
     bound = [v.name for v in plan.bound.variables if not v.absent]
-    return Variables(usable, {name: code for code, name in enumerate(bound)}, guardings_of(plan.bound))
+    ends = {one.name: absent_ends(plan, one, events, usable) for one in plan.bound.absent_patterns}
+    return Variables(usable, {name: code for code, name in enumerate(bound)}, guardings_of(plan.bound), ends)

@@ -91,7 +91,7 @@ class SequenceCandidates:
             np.logical_or.reduce([usable[name] for name in absent]) if absent else None for absent in sequence.absent
         ]
         of_variable = [np.flatnonzero(usable[name]) for name in sequence.variables]
-        sizes, later = [len(one) for one in of_variable], later_times(events.times, events.bounds)
+        sizes, later = [len(one) for one in of_variable], later_times(events.ticks, events.bounds)
         found = cls(sequence.variables, of_variable, sizes, later, events.until, forbidden)
         keep = [np.ones(size, np.bool_) for size in sizes]
         for (v, w), conditions in sequence.pairs.items():

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from trellis.events.slice import Slice
 from trellis.kernels.count import passes, paths
-from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, Longest, Modulo, Shortest, Wrapping, modulo
+from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, Modulo, lengths, modulo, wrapping
 from trellis.kernels.count.passes import ABREAST
 from trellis.kernels.event_graph.edges import EdgeLists
 from trellis.operators.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
@@ -93,7 +93,7 @@ class Counter:
         totals = self._numbers(Floats(), self.tasks)
         return np.bincount(self.tasks.group, totals, self.groups).astype(np.float64)
 
-    def _numbers(self, algebra: Floats | Logs | Modulo | Wrapping, tasks: TrendTasks) -> np.ndarray:
+    def _numbers(self, algebra: Floats | Logs | Modulo, tasks: TrendTasks) -> np.ndarray:
         """Return the number of trends of each task; tasks that overlap are counted several at a time."""
         shape, events, given = self._arguments(tasks)
         order = np.lexsort((given.lo, given.part, given.offset)) if isinstance(shape, passes.Tails) else np.empty(0)
@@ -186,7 +186,7 @@ class Counter:
         """Return exact numbers of trends from their lowest 64 bits and their approximations."""
         tasks = self.tasks.of_groups(groups)
         lowest = np.zeros(len(groups), np.uint64)
-        np.add.at(lowest, np.searchsorted(groups, tasks.group), self._numbers(Wrapping(), tasks))
+        np.add.at(lowest, np.searchsorted(groups, tasks.group), self._numbers(wrapping(), tasks))
         found = zip(lowest.tolist(), approximate.tolist(), strict=True)
         return [low + ((int(about) - low + 2**63 >> 64) << 64) for low, about in found]
 
@@ -239,34 +239,33 @@ class Counter:
         """The length of the longest path of any task: an upper bound on lengths from here on is none."""
         if self.most >= NO_BOUND:
             return 0
-        return int(passes.count(Longest(), *self._arguments(self.tasks)).max(initial=0))
+        return int(passes.count(lengths(True), *self._arguments(self.tasks)).max(initial=0))
 
     def length_range(self) -> tuple[list[int], list[int]]:
         """Return the shortest and longest lengths of the trends of each group (0 where there are none)."""
         if self.restricted:
             return self._restricted_range()
         arguments = self._arguments(self.tasks)
-        low, high = passes.count(Shortest(), *arguments), passes.count(Longest(), *arguments)
-        shortest, longest = np.full(self.groups, NO_PATH, np.int64), np.zeros(self.groups, np.int64)
-        np.minimum.at(shortest, self.tasks.group, low)
-        np.maximum.at(longest, self.tasks.group, high)
-        shortest[shortest == NO_PATH] = 0
-        return shortest.tolist(), longest.tolist()
+        least, most = np.full(self.groups, NO_PATH, np.int64), np.zeros(self.groups, np.int64)
+        np.minimum.at(least, self.tasks.group, passes.count(lengths(False), *arguments))
+        np.maximum.at(most, self.tasks.group, passes.count(lengths(True), *arguments))
+        least[least == NO_PATH] = 0
+        return least.tolist(), most.tolist()
 
     def _restricted_range(self) -> tuple[list[int], list[int]]:
-        shortest, longest = [0] * self.groups, [0] * self.groups
+        low, high = [0] * self.groups, [0] * self.groups
         if self.most < 1:
-            return shortest, longest
+            return low, high
         arguments = self._arguments(self.tasks)
-        highest = passes.count(Longest(), *arguments)
-        for t, (group, high) in enumerate(zip(self.tasks.group.tolist(), highest.tolist(), strict=True)):
-            totals = passes.lengths(Floats(), *arguments, t, min(self.most, high))
+        highest = passes.count(lengths(True), *arguments)
+        for t, (group, greatest) in enumerate(zip(self.tasks.group.tolist(), highest.tolist(), strict=True)):
+            totals = passes.lengths(Floats(), *arguments, t, min(self.most, greatest))
             found = np.flatnonzero(totals > 0) + 1
             found = found[found >= self.least]
             if len(found):
-                shortest[group] = min(shortest[group] or NO_BOUND, int(found[0]))
-                longest[group] = max(longest[group], int(found[-1]))
-        return shortest, longest
+                low[group] = min(low[group] or NO_BOUND, int(found[0]))
+                high[group] = max(high[group], int(found[-1]))
+        return low, high
 
     def members(self, group: int) -> NDArray[np.int64]:
         """Return the events that lie on a trend of a group."""

@@ -94,7 +94,7 @@ def edges_between(events: Slice, adjacency: Adjacency, policy: int) -> tuple[Int
 def edge_codes(events: Slice, adjacency: Adjacency, policy: int) -> kernel.EdgeCodes:
     """Return the codes by which kernels find edges."""
     n = len(events)
-    later, until = later_times(events.times, events.bounds), events.until
+    later, until = later_times(events.ticks, events.bounds), events.until
     reach = reach_of(adjacency, events)
     if reach is not None and policy != kernel.CONTIGUOUS:
         until = np.minimum(until, np.maximum(reach, later))

@@ -22,7 +22,7 @@ from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
 from trellis.events.gaps import gap_of
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.count import passes
-from trellis.kernels.count.algebra import Shortest
+from trellis.kernels.count.algebra import lengths
 from trellis.kernels.count.triples import Triples
 from trellis.kernels.events.partitions import later_times, partition_ends
 from trellis.kernels.index import vertices
@@ -32,7 +32,7 @@ from trellis.plan.plan import Plan
 
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-Shape = passes.KeyVertices | passes.Tails | passes.Ranges | passes.Pairs | Triples
+Shape = passes.Tails | passes.Ranges | passes.Pairs | Triples
 DIVIDED = passes.Pairs | Triples  # shapes of divide and conquer: successors are not ranges of vertices
 LEAST = 512  # events of a part at least, where tasks overlap
 WORTH_THREADS = 1 << 18  # events of all parts from which two threads work
@@ -112,7 +112,7 @@ class AttributeIndex:
     @property
     def one_segment(self) -> bool:
         """Whether the shape is `Tails`, with the vertices of a part in one segment."""
-        return self.tails and not self.keyed
+        return self.tails and not self.keyed and self.kind != "key"
 
     def from_edges(self, part: int) -> tuple[Ints, Small]:
         """Return the from-edges of a part: for each vertex where its events begin, and the events, by time."""
@@ -199,9 +199,10 @@ def mirrored_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, threads: int =
         return None
     n, turned = len(events), relation.mirrored()
     bounds = n - events.bounds[::-1]
-    times = events.times[::-1]
+    times = events.ticks[::-1]
     back = replace(
-        events, times=-times if times.dtype.kind == "f" else ~times, usable=events.usable[::-1].copy(), bounds=bounds
+        events, times=-times if times.dtype.kind == "f" else ~times, usable=events.usable[::-1].copy(), bounds=bounds,
+        order=None,
     )  # fmt: skip
     layout = _Layout(turned, n - hi, n - lo, partition_ends(bounds, n), threads)
     shape, width, target = layout.shape()
@@ -302,17 +303,14 @@ def _with_neighbours(
 ) -> passes.EventNeighbours:
     """Find the first successor and the last predecessor of every event."""
     n = len(events)
-    later = later_times(events.times, events.bounds)
+    later = later_times(events.ticks, events.bounds)
     nearest, latest = np.full(n, n, np.int64), np.full(n, -1, np.int64)
     known = passes.EventNeighbours(later, nearest, latest, events.usable)
     arrays = vertices.IndexParts(parts.begin, parts.end, parts.offset, parts.width)
-    if isinstance(shape, passes.KeyVertices):
-        vertices.neighbours_of_keys(arrays, later, shape, nearest, latest)
-        return known
     if isinstance(shape, passes.Tails) and not single and len(parts) == len(parts.of_task):
         vertices.neighbours_of_tails(arrays, later, shape, target, nearest, latest)
         return known
-    passes.nearest_successors(Shortest(), shape, known, parts.as_tasks(), nearest)
+    passes.nearest_successors(lengths(False), shape, known, parts.as_tasks(), nearest)
     if isinstance(shape, DIVIDED):
         assert mirrored is not None
         latest[:] = n - 1 - _mirrored_nearest(events, mirrored, parts)[::-1]
@@ -468,12 +466,12 @@ class _Layout:
         with ThreadPoolExecutor(2) as pool:
             return list(pool.map(function, *arguments))
 
-    def _by_key(self) -> tuple[passes.KeyVertices, Ints, Small]:
+    def _by_key(self) -> tuple[passes.Tails, Ints, Small]:
         """A vertex for each key; without keys one for all."""
         place, first = self.own, self.target
         if not self.relation.keyed:
             place, first = (self._copied(flags) for flags in (self.relation.takes, self.relation.gives))
-        return passes.KeyVertices(place, first), self.number, first
+        return passes.Tails.of_keys(place, first), self.number, first
 
     def _ranges(self, place: Small, first: Small, last: Small) -> passes.Ranges:
         """Return ranges of vertices; nothing that is out of reach follows."""
@@ -514,12 +512,12 @@ def _mirrored_nearest(events: Slice, mirrored: _Relation, parts: Parts) -> Ints:
     """Return the first successors of the events with time running backwards, by the relation that is mirrored so."""
     n = len(events)
     bounds = n - events.bounds[::-1]
-    times = events.times[::-1]
+    times = events.ticks[::-1]
     later = later_times(-times if times.dtype.kind == "f" else ~times, bounds)
     layout = _Layout(mirrored, n - parts.end[::-1], n - parts.begin[::-1], partition_ends(bounds, n))
     shape, width, _ = layout.shape()
     nearest = np.full(n, n, np.int64)
     known = passes.EventNeighbours(later, nearest, nearest, events.usable[::-1].copy())
     turned = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
-    passes.nearest_successors(Shortest(), shape, known, turned.as_tasks(), nearest)
+    passes.nearest_successors(lengths(False), shape, known, turned.as_tasks(), nearest)
     return nearest

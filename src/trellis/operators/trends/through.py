@@ -7,7 +7,7 @@ around. Nothing is listed, and numbers of any size are exact: they are put toget
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from trellis.events.slice import Ints
 from trellis.kernels.count import passes
-from trellis.kernels.count.algebra import NO_PATH, Floats, Longest, Modulo, Shortest, modulo
+from trellis.kernels.count.algebra import NO_PATH, Floats, Lengths, Modulo, lengths, modulo
 from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
-from trellis.operators.exact import LARGE, SMALL, reconstruct
+from trellis.operators.exact import LARGE, SMALL, WideNumbers, multiply_modulo, primes_for, reconstruct
 from trellis.operators.trends.count import GraphRelation
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex, mirrored_index
@@ -32,7 +32,7 @@ EXACT = 1 << 53  # numbers below are exact as doubles
 ROWS_AT_ONCE = 1 << 22  # pairs of a task and one of its events that are worked on together
 
 Weights = Callable[[int], NDArray[np.uint64]]
-Algebra = Floats | Modulo | Shortest | Longest
+Algebra = Floats | Modulo | Lengths
 
 
 @dataclass(frozen=True)
@@ -99,15 +99,16 @@ class TrendsThrough:
     def __init__(self, structure: TrendStructure, counts: list[int]) -> None:
         self._events, self._largest = structure.events, max(counts, default=0)
         self._threads = structure.threads
-        self._back, self._forth = both_directions(structure)
+        self.back, self.forth = both_directions(structure)
         self._single = structure.tasks.single
+        self._all_alive = isinstance(self.forth.relation, AttributeIndex)  # where values alone tell, all may stand
 
     # --- Rows -------------------------------------------------------------------------------------------------
 
     @cached_property
     def _chunks(self) -> list[slice]:
         """Runs of tasks of a bounded size."""
-        tasks = self._back.tasks
+        tasks = self.back.tasks
         borders, size = [0], 0
         for t, own in enumerate((tasks.hi - tasks.lo).tolist()):
             if size + own > ROWS_AT_ONCE and size:
@@ -118,7 +119,7 @@ class TrendsThrough:
 
     def _pairs(self, some: slice) -> tuple[Ints, Ints, Ints]:
         """Return for each event of some tasks its task's group, the event, and its place in the mirrored task."""
-        tasks = self._back.tasks.chosen(some)
+        tasks = self.back.tasks.chosen(some)
         sizes = tasks.hi - tasks.lo
         begins = np.cumsum(sizes) - sizes
         within = np.arange(int(sizes.sum())) - np.repeat(begins, sizes)
@@ -129,11 +130,10 @@ class TrendsThrough:
     def _parts(self) -> list[_Chunk]:
         chunks = []
         for some in self._chunks:
-            group, event, turned = self._pairs(some)
-            back = self._back.values(Floats(), some)
-            forth = self._forth.values(Floats(), some)[turned]
-            alive = (back > 0) & (forth > 0)
-            chunks.append(_Chunk(some, group, event, turned, back, forth, np.flatnonzero(alive)))
+            chunk = _Chunk(self, some, *self._pairs(some))
+            alive = self._events.usable[chunk.event] if self._all_alive else (chunk.back > 0) & (chunk.forth > 0)
+            chunk.alive = np.flatnonzero(alive)
+            chunks.append(chunk)
         return chunks
 
     @cached_property
@@ -163,14 +163,16 @@ class TrendsThrough:
 
     # --- Numbers ----------------------------------------------------------------------------------------------
 
-    def counts(self) -> list[int]:
+    def counts(self) -> Sequence[int]:
         """Return the exact number of trends through the event of each row."""
         rows, of_pair = self._keys
+        bits = self._largest.bit_length()
         if self._largest < EXACT:
             exact = [chunk.back[chunk.alive] * chunk.forth[chunk.alive] for chunk in self._parts]
-            return np.bincount(of_pair, np.concatenate([np.empty(0), *exact]), len(rows)).astype(np.int64).tolist()
-        size = SMALL if self._single else LARGE
-        return reconstruct(self._largest.bit_length(), self._residues, False, size, self._threads)[0]
+            return WideNumbers(np.bincount(of_pair, np.concatenate([np.empty(0), *exact]), len(rows)).astype(np.uint64))
+        if not self._single and len(primes_for(bits, LARGE)) <= 2:
+            return WideNumbers.of_residues(lambda prime: self._residues(prime)[0], self._threads)
+        return reconstruct(bits, self._residues, False, SMALL if self._single else LARGE, self._threads)[0]
 
     def sums(self, weights: Weights, bits: int) -> list[list[int]]:
         """Return for each row the exact sums, over the trends through its event, of the weights of all their events.
@@ -187,34 +189,41 @@ class TrendsThrough:
         table, place = np.zeros((kinds, len(rows)), np.uint64), 0
         for chunk in self._parts:
             some, turned, alive = chunk.tasks, chunk.turned, chunk.alive
-            back = self._back.values(algebra, some)
-            forth = self._forth.values(algebra, some)[turned]
+            back = self.back.values(algebra, some)
+            forth = self.forth.values(algebra, some)[turned]
             here = of_pair[place : place + len(alive)]
-            through = product(back, forth, prime)
+            through = multiply_modulo(back, forth, prime)
             for kind in range(kinds):
                 if weights is None:
-                    np.add.at(table[0], here, through[alive])
+                    self._add(table[0], here, through[alive])
                     continue
                 own = weights[kind][chunk.event]
-                behind = self._back.values(algebra, some, product(own, back, prime))
+                behind = self.back.values(algebra, some, multiply_modulo(own, back, prime))
                 upside = np.empty(len(own), np.uint64)
-                upside[turned] = product(own, forth, prime)
-                before = self._forth.values(algebra, some, upside)[turned]
-                found = product(before, back, prime) + product(forth, behind, prime)
-                found = (found + prime - product(own, through, prime)) % prime
-                np.add.at(table[kind], here, found[alive])
+                upside[turned] = multiply_modulo(own, forth, prime)
+                before = self.forth.values(algebra, some, upside)[turned]
+                found = multiply_modulo(before, back, prime) + multiply_modulo(forth, behind, prime)
+                found = (found + prime - multiply_modulo(own, through, prime)) % prime
+                self._add(table[kind], here, found[alive])
             place += len(alive)
-        return table % np.uint64(prime)
+        return table % np.uint64(prime) if self._single else table
+
+    def _add(self, numbers: NDArray[np.uint64], rows: Ints, own: NDArray[np.uint64]) -> None:
+        """Add the numbers of pairs to those of their rows; without a span each has a row of its own."""
+        if self._single:
+            np.add.at(numbers, rows, own)
+        else:
+            numbers[rows] = own
 
     # --- Extremes ---------------------------------------------------------------------------------------------
 
     def lengths(self, longest: bool) -> Ints:
         """Return the least or greatest length of a trend through the event of each row."""
-        algebra = Longest() if longest else Shortest()
+        algebra = lengths(longest)
 
         def both(chunk: _Chunk) -> Ints:
-            back = self._back.values(algebra, chunk.tasks)
-            return back + self._forth.values(algebra, chunk.tasks)[chunk.turned] - 1
+            back = self.back.values(algebra, chunk.tasks)
+            return back + self.forth.values(algebra, chunk.tasks)[chunk.turned] - 1
 
         return self._extreme(both, longest)
 
@@ -223,7 +232,7 @@ class TrendsThrough:
 
         An event without a value has the code -1.
         """
-        algebra = Longest() if greatest else Shortest()
+        algebra = lengths(greatest)
         none = algebra.zero
 
         def both(chunk: _Chunk) -> Ints:
@@ -233,8 +242,8 @@ class TrendsThrough:
             before = np.where((own > 0) & (chunk.forth > 0), own, none)
             upside = np.empty(len(own), np.int64)
             upside[chunk.turned] = before
-            found = [self._back.values(algebra, chunk.tasks, behind)]
-            found.append(self._forth.values(algebra, chunk.tasks, upside)[chunk.turned])
+            found = [self.back.values(algebra, chunk.tasks, behind)]
+            found.append(self.forth.values(algebra, chunk.tasks, upside)[chunk.turned])
             return np.maximum(*found) if greatest else np.minimum(*found)
 
         best = self._extreme(both, greatest)
@@ -251,31 +260,20 @@ class TrendsThrough:
         return best
 
 
-@dataclass(frozen=True)
 class _Chunk:
     """Some tasks, with the group and position of each of their events, and how many ways lead to and from it."""
 
-    tasks: slice
-    group: Ints
-    event: Ints
-    turned: Ints
-    back: NDArray[np.float64]
-    forth: NDArray[np.float64]
-    alive: Ints
+    def __init__(self, through: TrendsThrough, tasks: slice, group: Ints, event: Ints, turned: Ints) -> None:
+        self._through, self.tasks = through, tasks
+        self.group, self.event, self.turned = group, event, turned
+        self.alive = np.empty(0, np.int64)
 
+    @cached_property
+    def back(self) -> NDArray[np.float64]:
+        """How many ways lead on from each event."""
+        return self._through.back.values(Floats(), self.tasks)
 
-def product(a: NDArray[np.uint64], b: NDArray[np.uint64], prime: int) -> NDArray[np.uint64]:
-    """Return products of residues modulo a prime below 2**32, or one a little below 2**58."""
-    p = np.uint64(prime)
-    if prime.bit_length() <= 32:
-        return a * b % p
-    half, rest = np.uint64(LARGE // 2), np.uint64((1 << LARGE) - prime)
-    low = np.uint64((1 << (LARGE // 2)) - 1)
-
-    def shifted(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Return residues times 2**29: what goes beyond 2**58 comes back `rest` times."""
-        return ((x >> half) * rest + ((x & low) << half)) % p
-
-    high = (a >> half) * (b >> half) % p
-    middle = ((a >> half) * (b & low) + (a & low) * (b >> half)) % p
-    return (shifted(shifted(high)) + shifted(middle) + (a & low) * (b & low)) % p
+    @cached_property
+    def forth(self) -> NDArray[np.float64]:
+        """How many ways lead to each event."""
+        return self._through.forth.values(Floats(), self.tasks)[self.turned]

@@ -75,12 +75,7 @@ def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindo
     )  # fmt: skip
 
 
-def _ranges(
-    shape: passes.KeyVertices | passes.Tails | passes.Ranges, here: slice
-) -> tuple[tuple[Small, ...], tuple[Small, ...]]:
-    if isinstance(shape, passes.KeyVertices):
-        first = shape.first[here]
-        return (np.maximum(first, 0),), (first + 1,)
+def _ranges(shape: passes.Tails | passes.Ranges, here: slice) -> tuple[tuple[Small, ...], tuple[Small, ...]]:
     if isinstance(shape, passes.Tails):
         return (shape.first[here],), (shape.last[here],)
     rows = [(first[here], last[here]) for first, last in zip(shape.first, shape.last, strict=True)]

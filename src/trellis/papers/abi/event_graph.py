@@ -28,7 +28,7 @@ def constructed_graph(plan: Plan, events: Slice, construction: str, threads: int
         If there are too many edges, or the query has nothing that an ABI graph indexes.
     """
     values = values_of(plan, events)
-    later = later_times(events.times, events.bounds)
+    later = later_times(events.ticks, events.bounds)
     degrees, parts = np.zeros(len(events), np.int64), [np.empty(0, np.int32)]
     found = 0
     for begin, middle, end in source_ranges(events):

@@ -29,7 +29,7 @@ def pre_filtered(given: AlgorithmInput, abi: AbiGraph, exact: bool, task: int) -
     if given.tasks.every or not exact:
         return given.may_start(task), given.may_end(task)
     lo, hi = int(given.tasks.lo[task]), int(given.tasks.hi[task])
-    times = given.events.times[lo:hi]
+    times = given.events.ticks[lo:hi]
     ticks = np.cumsum(np.concatenate([[False], times[1:] != times[:-1]])).astype(np.int64)
     return edge_kernel.pre_filter(ticks, abi.vertex, abi.first, abi.last, abi.offsets, abi.held, lo, abi.vertices)
 
@@ -58,7 +58,7 @@ class AbiWindow:
     @cached_property
     def later(self) -> Ints:
         """For each event the first later one of the window."""
-        here = self.given.events.times[self.lo : self.hi]
+        here = self.given.events.ticks[self.lo : self.hi]
         return self.lo + later_times(here, np.array([0, len(here)]))
 
     @cached_property

@@ -35,7 +35,7 @@ def partitions(given: AlgorithmInput, cet: CetGraph) -> Iterator[CetPartition]:
     """Yield the partitions of an input, each with the problem of planning it."""
     limit = given.settings.memory_limit
     limit = given.bounds.references * REFERENCE if limit is None else limit
-    times, bounds = given.events.times, given.events.bounds
+    times, bounds = given.events.ticks, given.events.bounds
     order = np.lexsort((cet.hi, cet.lo))
     partition = np.searchsorted(bounds, cet.lo[order], side="right") - 1
     cuts = np.flatnonzero(np.diff(partition)) + 1

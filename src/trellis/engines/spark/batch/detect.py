@@ -28,7 +28,9 @@ def detect(query: Plannable, source: EventSource, options: RunOptions, spark: Sp
         The session for what is not a Spark frame yet.
     """
     with in_driver():
-        events, schema = described_events(source, spark, options.time, options.type, options.event_id, True)
+        events, schema = described_events(
+            source, spark, options.time, options.type, options.event_id, True, options.tie_breakers
+        )
     plan = query.plan(schema, options.params, options.report_mode)
     if options.methods.algorithm == JOIN:
         from trellis.engines.spark.papers.join import JoinedResults

@@ -8,10 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from trellis.events.clock import Clock
 from trellis.events.columns.ordering import group_codes
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.slice import Slice
+from trellis.events.ties import TieCount, count_ties
+from trellis.language.bound import BoundQuery, WindowKind
 
 MOST_REPORTED = 1 << 20  # windows, or partitions, that one task reports
 
@@ -20,23 +24,30 @@ MOST_REPORTED = 1 << 20  # windows, or partitions, that one task reports
 class GroupsMet:
     """Numbers of windows and of partitions; None: they were too many for the tasks to report.
 
-    `rows`: how many rows were shuffled to the tasks, copies for overlapping window batches among them.
+    `rows`: how many rows were shuffled to the tasks, copies for overlapping window batches among them. `ties`: of the
+    events, each counted once.
     """
 
     windows: int | None
     partitions: int | None
     rows: int | None = None
+    ties: TieCount | None = None
 
 
 class TaskReport(NamedTuple):
-    """Report of one task: windows and partitions as Arrow streams, None where they are too many, and its rows."""
+    """Report of one task: windows and partitions as Arrow streams, None where they are too many, its rows, its ties."""
 
     windows: bytes | None
     partitions: bytes | None
     rows: int
+    events: int
+    tied: int
 
 
-REPORT_OF_TASK = pa.struct([("windows", pa.binary()), ("partitions", pa.binary()), ("rows", pa.int64())])
+REPORT_OF_TASK = pa.struct([
+    ("windows", pa.binary()), ("partitions", pa.binary()), ("rows", pa.int64()), ("events", pa.int64()),
+    ("tied", pa.int64()),
+])  # fmt: skip
 
 
 class GroupCollector:
@@ -44,12 +55,17 @@ class GroupCollector:
 
     Parameters
     ----------
+    bound
+        The query.
     partition
         The partition's attributes.
     """
 
-    def __init__(self, partition: Sequence[str]) -> None:
+    def __init__(self, bound: BoundQuery, partition: Sequence[str]) -> None:
+        assert bound.schema is not None
+        self.clock = Clock(bound.window, bound.schema.time_type) if bound.window.kind is WindowKind.SLIDING else None
         self.partition = list(partition)
+        self.ties = TieCount()
         self._windows: list[np.ndarray] = []
         self._partitions: list[pa.Table] = []
         self._rows = 0
@@ -62,6 +78,7 @@ class GroupCollector:
 
     def add(self, events: Slice) -> None:
         """Note the groups of a slice."""
+        self.ties += count_ties(events, self._counted(events))
         self._windows = [np.unique(np.concatenate([*self._windows, events.groups.number]))]
         if not self.partition:
             return
@@ -69,12 +86,20 @@ class GroupCollector:
         met = pa.table({f"p{i}": events.columns[name].take(firsts) for i, name in enumerate(self.partition)})
         self._partitions.append(met)
 
+    def _counted(self, events: Slice) -> NDArray[np.bool_] | None:
+        """Return which events are counted here: of the copies of an event that in the batch of its last window."""
+        if self.clock is None or not self.clock.overlaps:
+            return None
+        latest = np.full(len(events.bounds), np.iinfo(np.int64).min)
+        np.maximum.at(latest, np.searchsorted(events.bounds, events.groups.lo, "right") - 1, events.groups.number)
+        return self.clock.windows(events.times)[1] <= np.repeat(latest[:-1], np.diff(events.bounds))
+
     def report(self) -> TaskReport:
         """Return the report for the driver."""
         windows = np.concatenate([*self._windows, np.zeros(0, np.int64)])
         windows_met = pa.table({"window": windows})
         partitions = distinct(pa.concat_tables(self._partitions)) if self._partitions else pa.table({})
-        return TaskReport(_bytes(windows_met), _bytes(partitions), self._rows)
+        return TaskReport(_bytes(windows_met), _bytes(partitions), self._rows, self.ties.events, self.ties.tied)
 
 
 def distinct(table: pa.Table) -> pa.Table:
@@ -91,12 +116,13 @@ def groups_met(reports: Sequence[TaskReport], has_partition: bool) -> GroupsMet:
     windows = [_table(report.windows) for report in reports]
     partitions = [_table(report.partitions) for report in reports]
     rows = sum(report.rows for report in reports)
+    ties = sum((TieCount(report.events, report.tied) for report in reports), TieCount())
     number = None if any(one is None for one in windows) else _distinct_rows([t for t in windows if t is not None])
     if not has_partition:
-        return GroupsMet(number, min(1, number) if number is not None else 1, rows)
+        return GroupsMet(number, min(1, number) if number is not None else 1, rows, ties)
     if any(one is None for one in partitions):
-        return GroupsMet(number, None, rows)
-    return GroupsMet(number, _distinct_rows([t for t in partitions if t is not None and t.num_columns]), rows)
+        return GroupsMet(number, None, rows, ties)
+    return GroupsMet(number, _distinct_rows([t for t in partitions if t is not None and t.num_columns]), rows, ties)
 
 
 def _distinct_rows(tables: list[pa.Table]) -> int:

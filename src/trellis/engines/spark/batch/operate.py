@@ -22,13 +22,13 @@ from trellis.engines.spark.split.rows import (
     partition_name,
     whole_groups,
 )
-from trellis.engines.spark.split.split import group_keys, row_names
+from trellis.engines.spark.split.split import group_keys, order_of_time, row_names
 from trellis.events.clock import Clock
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.groups import make_groups
 from trellis.events.prepare import repeated_id
 from trellis.events.slice import Ints, Slice
-from trellis.events.sorting import repeated_rows
+from trellis.events.sorting import repeated_rows, tie_order
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
@@ -104,7 +104,7 @@ class CollectedWork:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the rows of a task, in the order (group, time, id), and give `COLLECTED` rows."""
         with in_task():
-            groups = GroupCollector(self.partition)
+            groups = GroupCollector(self.work.plan.bound, self.partition)
             for operator in self.work.operators(groups.watched(batches)):
                 groups.add(operator.events)
                 for batch in self.work.answer(operator):
@@ -180,7 +180,8 @@ def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:
     if bound.schema.event_id is not None:
         _refuse_repeated(ids, bounds, windows, bound.schema.event_id)
     groups, until = make_groups(bound, clock, times, bounds, windows)
-    return Slice(columns, ids, times, usable, bounds, groups, until)
+    ties = [normalise(table[c], from_arrow(table[c].type)) for c in order_of_time(bound)[1:]]
+    return Slice(columns, ids, times, usable, bounds, groups, until, order=tie_order(times, ties))
 
 
 def _windows(clock: Clock, times: np.ndarray, batch: Ints, length: int) -> tuple[Ints, Ints]:

@@ -154,7 +154,11 @@ class SparkResults(Results):
         work = CollectedWork(self._work(plan, what, picks), names)
         rows = read.collect(read.split.grouped().mapInArrow(work, from_arrow_schema(COLLECTED)))
         table, reports = unpacked_answer(rows, schema)
-        self._known["facts"] = read.facts(groups_met(reports, bool(names)))
+        met = groups_met(reports, bool(names))
+        if "facts" not in self._known and met.ties is not None:
+            assert plan.bound.schema is not None
+            met.ties.warn(plan.bound.schema)
+        self._known["facts"] = read.facts(met)
         return table
 
     @property

@@ -152,7 +152,7 @@ def lazy_split(plan: Plan, events: EventFrame, drop: bool, length: int) -> Split
 
 
 def readable(events: EventFrame, name: str) -> Column:
-    """Return whether a column has a value that can be a time or an id."""
+    """Return whether a column has a value that can be a time, a tie-breaker or an id."""
     column = events.column(name)
     if events.types[name].typeName() in ("double", "float"):
         return column.isNotNull() & ~f.isnan(column) & (f.abs(column) != f.lit(float("inf")))
@@ -162,7 +162,7 @@ def readable(events: EventFrame, name: str) -> Column:
 def _roles(bound: BoundQuery) -> list[tuple[str, str]]:
     schema = bound.schema
     assert schema is not None
-    return [("time", schema.time)] + ([("id", schema.event_id)] if schema.event_id else [])
+    return schema.required
 
 
 def _all_readable(bound: BoundQuery, events: EventFrame) -> Column:

@@ -34,8 +34,8 @@ from trellis.engines.spark.papers.indexed import (
 from trellis.engines.spark.session.settled import settled
 from trellis.engines.spark.split.compile import compile_condition
 from trellis.engines.spark.split.exactness import can_compile, digits_of
-from trellis.engines.spark.split.rows import ID, TIME, WINDOW_BATCH
-from trellis.engines.spark.split.split import Split, group_keys, row_names
+from trellis.engines.spark.split.rows import ID, WINDOW_BATCH
+from trellis.engines.spark.split.split import Split, group_keys, order_of_time, row_names
 from trellis.errors import UsageError
 from trellis.language.bound import Operation, Value, WindowKind, columns_of
 from trellis.language.schema import Kind
@@ -129,8 +129,9 @@ class _Construction:
         """The rows with their groups and numbers, and what the conditions say of each alone."""
         rows = self._grouped()
         base = f.shiftleft(GROUP, ROOM)
-        in_order = Over.partitionBy(GROUP).orderBy(TIME, ID)
-        not_later = f.count(f.lit(1)).over(Over.partitionBy(GROUP).orderBy(TIME))
+        moment = order_of_time(self.bound)
+        in_order = Over.partitionBy(GROUP).orderBy(*moment, ID)
+        not_later = f.count(f.lit(1)).over(Over.partitionBy(GROUP).orderBy(*moment))
         event, later = base + f.row_number().over(in_order) - 1, base + not_later
         pairs = [_alike(c, self._column) for c in (*self.relation.keys, *([self.order] if self.order else []))]
         known = rows.select(

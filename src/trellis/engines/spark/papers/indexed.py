@@ -177,9 +177,7 @@ def _of_index(operator: TrendOperator, index: AttributeIndex) -> IndexGraph:
     offset = np.repeat(parts.offset, sizes)
     position = np.arange(len(offset)) - offset
     base = np.repeat(np.cumsum(parts.width) - parts.width, sizes)
-    if isinstance(shape, passes.KeyVertices):
-        found = [(shape.first, np.where(shape.first < 0, -1, shape.first + 1))]
-    elif isinstance(shape, passes.Ranges):
+    if isinstance(shape, passes.Ranges):
         found = list(zip(shape.first, shape.last, strict=True))
     else:
         assert isinstance(shape, passes.Tails)

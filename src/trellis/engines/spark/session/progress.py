@@ -14,22 +14,22 @@ class JobProgress:
 
     Attributes
     ----------
-    stages, stages_done
+    stages_planned, stages_done
         Number of their stages, and of those that are done.
-    tasks, tasks_done
+    tasks_planned, tasks_done
         Number of tasks of the stages that Spark has begun, and of those that are done.
     """
 
-    stages: int
+    stages_planned: int
     stages_done: int
-    tasks: int
+    tasks_planned: int
     tasks_done: int
 
     def __str__(self) -> str:
-        if not self.tasks:
+        if not self.tasks_planned:
             return ""
-        stage = min(self.stages_done + 1, self.stages)
-        return f"stage {stage} of {self.stages}, {self.tasks_done:,} of {self.tasks:,} tasks"
+        current = min(self.stages_done + 1, self.stages_planned)
+        return f"stage {current} of {self.stages_planned}, {self.tasks_done:,} of {self.tasks_planned:,} tasks"
 
 
 def job_progress(session: SparkSession) -> JobProgress | None:
@@ -48,14 +48,14 @@ def job_progress(session: SparkSession) -> JobProgress | None:
     numbers = sorted({stage for job in jobs if job is not None for stage in job.stageIds})
     if not numbers:
         return None
-    stages = _not_skipped([info for info in map(tracker.getStageInfo, numbers) if info is not None])
-    done = sum(1 for info in stages if info.numTasks and info.numCompletedTasks >= info.numTasks)
-    tasks, tasks_done = sum(info.numTasks for info in stages), sum(info.numCompletedTasks for info in stages)
-    return JobProgress(len(stages), done, tasks, tasks_done)
+    infos = _not_skipped([info for info in map(tracker.getStageInfo, numbers) if info is not None])
+    done = sum(1 for info in infos if info.numTasks and info.numCompletedTasks >= info.numTasks)
+    tasks, tasks_done = sum(info.numTasks for info in infos), sum(info.numCompletedTasks for info in infos)
+    return JobProgress(len(infos), done, tasks, tasks_done)
 
 
-def _not_skipped(stages: list[SparkStageInfo]) -> list[SparkStageInfo]:
+def _not_skipped(infos: list[SparkStageInfo]) -> list[SparkStageInfo]:
     """Return the stages but those that Spark skips, since it has their output: nothing of them has run."""
-    ran = [info.numActiveTasks + info.numCompletedTasks > 0 for info in stages]
+    ran = [info.numActiveTasks + info.numCompletedTasks > 0 for info in infos]
     last = max((i for i, has_run in enumerate(ran) if has_run), default=0)
-    return [info for i, info in enumerate(stages) if ran[i] or i >= last]
+    return [info for i, info in enumerate(infos) if ran[i] or i >= last]

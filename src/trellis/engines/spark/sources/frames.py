@@ -201,7 +201,7 @@ def _in_utc(frame: DataFrame) -> DataFrame:
 
 def described_events(
     source: EventSource, spark: SparkSession | None, time: str | None, type: str | None, event_id: str | None,
-    fields: bool = False,
+    fields: bool = False, tie_breakers: tuple[str, ...] = (),
 ) -> tuple[DataFrame, Schema]:  # fmt: skip
     """Return events as one frame, and what is known of their columns; with `fields`, those of structs are columns."""
     frames, time = read_frames(source, spark, time, fields)
@@ -211,7 +211,7 @@ def described_events(
     )
     if tables[0].type is not None and type is not None:
         raise UsageError("types come from several tables and from a column", "Leave out one of the two.")
-    schema = with_common_types(Schema(tables, time, type, event_id))
+    schema = with_common_types(Schema(tables, time, type, event_id, tie_breakers))
     events = union(frames)
     if tables[0].type is not None:  # decimals may have got wider
         common = {fld.name: from_spark(fld.dataType) for fld in events.schema.fields}

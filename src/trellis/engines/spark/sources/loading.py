@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.logger import PySparkLogger
 from pyspark.sql import Column, DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import functions as f
@@ -20,7 +21,7 @@ from trellis.engines.spark.sources.schema import parse_times
 from trellis.engines.spark.split.compile import SPARK_ERRORS
 from trellis.errors import DataError
 from trellis.io import read as local
-from trellis.io.partitions import key_types
+from trellis.io.partitions import key_types, with_keys
 from trellis.io.sources import Source
 
 EXPLAINABLE = 2 << 30
@@ -138,3 +139,9 @@ def first_line(error: Exception) -> str:
     line = re.sub(r"^.*?Exception: ", "", line)
     line = re.sub(r"^(\[[\w.]+\]\s*)+|\s*SQLSTATE: \w+.*$", "", line)
     return line[:300].rstrip(".")
+
+
+def check_together(job: FileJob, schemas: Sequence[pa.Schema]) -> None:
+    """Refuse files whose columns do not fit together, with the words of the local engine."""
+    tables = [with_keys(schema.empty_table(), source.keys) for schema, source in zip(schemas, job.sources, strict=True)]
+    local.concat(job.sources, tables, None)

@@ -11,8 +11,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
+from trellis.engines.spark.sources.csv_files import unguarded
 from trellis.engines.spark.sources.frames import EventFrame
-from trellis.engines.spark.sources.read import read, unguarded
+from trellis.engines.spark.sources.read import read
 from trellis.engines.spark.sources.schema import parse_times
 from trellis.engines.spark.split.compile import SPARK_ERRORS
 from trellis.errors import DataError, UsageError

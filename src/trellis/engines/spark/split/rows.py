@@ -27,6 +27,11 @@ def partition_name(place: int) -> str:
     return f"p{place}"
 
 
+def tie_name(place: int) -> str:
+    """Return the column that holds a tie-breaker, by its place behind the time."""
+    return f"tie{place}"
+
+
 def column_name(place: int) -> str:
     """Return the column that holds a column of the plan, by its place there."""
     return f"c{place}"

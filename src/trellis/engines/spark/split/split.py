@@ -2,7 +2,8 @@
 
 Constant conditions and the choice of columns are Spark's own work, before any Python runs. A row is then
 
-    c0, c1, ... (the columns that the plan reads), p0, p1, ... (partition), time, id, [usable], [window_batch]
+    c0, c1, ... (the columns that the plan reads), p0, p1, ... (partition), time, [tie0, tie1, ...], id, [usable],
+    [window_batch]
 
 with all rows of a partition and window batch in one task, in time order. A *window batch* is a number of consecutive
 windows, which share one sorted copy of their events; only an event whose windows lie in two batches is copied. The task
@@ -26,7 +27,7 @@ from trellis.engines.spark.split.compile import compile_condition, raise_data_er
 from trellis.engines.spark.split.exactness import can_compile, may_overflow
 from trellis.engines.spark.split.late import LateConditions, SomeVariable
 from trellis.engines.spark.split.repeated import FirstOfIds
-from trellis.engines.spark.split.rows import ID, TIME, USABLE, WINDOW_BATCH, column_name, partition_name
+from trellis.engines.spark.split.rows import ID, TIME, USABLE, WINDOW_BATCH, column_name, partition_name, tie_name
 from trellis.events.clock import INT64, TOO_LONG, Clock
 from trellis.events.columns.windows import EXACT, FARTHEST, MOST_DIGITS, TOO_FAR, DoubleWindows
 from trellis.events.prepare import unordered
@@ -75,7 +76,7 @@ class Split:
     @property
     def _order(self) -> list[str]:
         """The columns by which the events of a group are sorted."""
-        return [TIME, ID] if ID in self.rows.columns else [TIME]
+        return [*order_of_time(self.plan.bound), *([ID] if ID in self.rows.columns else [])]
 
     def windows(self) -> DataFrame:
         """Return the number of the window, for each event and window that holds it."""
@@ -89,6 +90,12 @@ class Split:
         keys = group_keys(self.plan.bound)
         gathered = self.rows.repartition(*_shuffle_keys(self.plan.bound)) if keys else self.rows.repartition(1)
         return gathered.sortWithinPartitions(*keys, *self._order)
+
+
+def order_of_time(bound: BoundQuery) -> list[str]:
+    """Return the columns of rows that say which event comes first: the time, and what breaks ties."""
+    assert bound.schema is not None
+    return [TIME, *(tie_name(i) for i in range(len(bound.schema.tie_breakers)))]
 
 
 def group_keys(bound: BoundQuery) -> list[str]:
@@ -195,6 +202,10 @@ def _narrowed(
         for i, (n, kind) in enumerate(bound.partition)
     ]
     columns.append(guard(schema.time, time_number(events.column(schema.time), bound)).alias(TIME))
+    columns += [
+        guard(name, _ordered(events.column(name), events.types[name])).alias(tie_name(i))
+        for i, name in enumerate(schema.tie_breakers)
+    ]
     if schema.event_id is not None or numbered:
         columns.append(
             f.col(ID) if schema.event_id is None else guard(schema.event_id, events.column(schema.event_id)).alias(ID)
@@ -233,7 +244,9 @@ def _without_repeated(plan: Plan, rows: DataFrame) -> DataFrame:
     """Leave out rows whose id occurred before, in the order (time, other columns), in one of their windows."""
     keys = [partition_name(i) for i in range(len(plan.bound.partition))]
     others = [n for n in rows.columns if n.startswith(OTHER)]
-    rows = rows.repartition(*keys, ID).sortWithinPartitions(*keys, ID, TIME, *others).drop(*others)
+    rows = (
+        rows.repartition(*keys, ID).sortWithinPartitions(*keys, ID, *order_of_time(plan.bound), *others).drop(*others)
+    )
     return rows.mapInArrow(FirstOfIds(plan, (*keys, ID)), rows.schema)
 
 
@@ -347,7 +360,8 @@ def with_positions(events: EventFrame, bound: BoundQuery) -> DataFrame:
     """Number the events in the order (time, table, other columns), from 0: a global sort."""
     schema = bound.schema
     assert schema is not None
-    names = [schema.time, TYPE] if schema.tables[0].type is not None else [schema.time]
+    names = [schema.time, *schema.tie_breakers]
+    names += [TYPE] if schema.tables[0].type is not None else []
     names += [n for n in events.types if n not in names]
     order = [f.asc_nulls_first(_ordered(events.column(n), events.types[n])) for n in names]
     return events.frame.withColumn(ID, f.row_number().over(Over.orderBy(*order)).cast("bigint") - 1)

@@ -81,7 +81,9 @@ def detect_stream(
         raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
     if table not in FOLDERS:
         raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
-    events, schema = described_events(EventSource.of(frame), None, run.time, run.type, run.event_id, True)
+    events, schema = described_events(
+        EventSource.of(frame), None, run.time, run.type, run.event_id, True, run.tie_breakers
+    )
     (one,) = standing_queries({"query": query}, with_zones(schema), run)
     group = QueryGroup((one,))
     keys = bucket_keys(events.sparkSession)
@@ -172,7 +174,9 @@ class Stream:
         self._lock = threading.Lock()
         self._alone = StreamLock()
         with in_driver():
-            self.events, schema = described_events(EventSource.of(frame), session, run.time, run.type, run.event_id)
+            self.events, schema = described_events(
+                EventSource.of(frame), session, run.time, run.type, run.event_id, tie_breakers=run.tie_breakers
+            )
             self.queries = standing_queries(queries, with_zones(schema), run)
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
         self.checkpoint = Checkpoint.at(options.checkpoint)

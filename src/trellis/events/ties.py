@@ -1,0 +1,53 @@
+"""Ties: events of one partition of which neither comes before the other, so that neither can follow the other."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.events.slice import Slice
+from trellis.language.schema import Schema
+
+MANY = 0.01  # the share of events from which on ties are told
+TOLD = r"[\d,]+ of [\d,]+ events .* share `"  # how the warning begins
+
+
+@dataclass(frozen=True)
+class TieCount:
+    """How many events there are, and how many of them share their time with another one of their partition."""
+
+    events: int = 0
+    tied: int = 0
+
+    def __add__(self, other: TieCount) -> TieCount:
+        return TieCount(self.events + other.events, self.tied + other.tied)
+
+    def warn(self, schema: Schema) -> None:
+        """Warn where many events are tied."""
+        if self.tied <= MANY * self.events:
+            return
+        broken = f" and {', '.join(f'`{name}`' for name in schema.tie_breakers)}" if schema.tie_breakers else ""
+        names = (schema.time, *schema.tie_breakers)
+        warnings.warn(
+            f"{self.tied:,} of {self.events:,} events ({self.tied / self.events:.1%}) share `{schema.time}`{broken} "
+            "with another event of their partition, and neither of two such events follows the other; if a column "
+            f"tells their order, name it: time={(*names, 'COLUMN')!r} or --time {','.join(names)},COLUMN",
+            stacklevel=2,
+        )
+
+
+def count_ties(events: Slice, counted: NDArray[np.bool_] | None = None) -> TieCount:
+    """Count the ties of a slice, of all events or of those that are `counted`."""
+    if not len(events):
+        return TieCount()
+    same = events.ticks[1:] == events.ticks[:-1]
+    same[events.bounds[1:-1] - 1] = False
+    tied = np.zeros(len(events), np.bool_)
+    tied[1:] = same
+    tied[:-1] |= same
+    if counted is None:
+        return TieCount(len(events), int(tied.sum()))
+    return TieCount(int(counted.sum()), int((tied & counted).sum()))

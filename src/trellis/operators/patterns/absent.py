@@ -1,0 +1,130 @@
+"""Where the patterns that a NOT forbids as a whole have their matches.
+
+A gap between two events holds a match if the one that ends first, of those that begin in the gap or later, ends in it.
+So all that is needed of the matches is, for each event, where that one ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.errors import TrellisError
+from trellis.events.slice import Groups, Ints, Slice
+from trellis.kernels.events.partitions import later_times
+from trellis.language import syntax as s
+from trellis.language.bound import AbsentPattern, BoundQuery, ConditionKind, Window, WindowKind
+from trellis.operators.batch import PathBatch
+from trellis.operators.contract import ListRequest
+from trellis.plan.choice import pattern_plan
+from trellis.plan.plan import Plan
+
+MOST_MATCHES = 10_000_000  # of a forbidden pattern that are looked at one by one
+
+Masks = Mapping[str, NDArray[np.bool_]]
+
+
+def absent_ends(plan: Plan, absent: AbsentPattern, events: Slice, usable: Masks) -> Ints:
+    """Return for each event where the match of a pattern ends that ends first, of those from this event on.
+
+    Parameters
+    ----------
+    plan
+        The plan of the query.
+    absent
+        The pattern.
+    events
+        The slice.
+    usable
+        The events that may fill each variable.
+
+    Returns
+    -------
+    numpy.ndarray
+        The last event of that match; the number of events where there is none.
+    """
+    asked = [c for c in plan.bound.conditions if absent.variables.intersection(c.variables)]
+    beside = any(isinstance(node, s.And) for node in s.walk(absent.pattern))
+    if beside or any(c.kind is not ConditionKind.CONSTANT for c in asked):
+        return _of_matches(plan.bound, absent, events)
+    size = len(events)
+    later = np.append(later_times(events.ticks, events.bounds), size)
+    following = {name: np.append(_next_of(usable[name]), size) for name in absent.variables}
+    return _first_end(absent.pattern, np.arange(size), later, following)
+
+
+def _next_of(flags: NDArray[np.bool_]) -> Ints:
+    """Return for each place the first one from there on that has the flag; the size where none has."""
+    found = np.where(flags, np.arange(len(flags)), len(flags))
+    return np.minimum.accumulate(found[::-1])[::-1]
+
+
+def _first_end(pattern: s.Pattern, places: Ints, later: Ints, following: Mapping[str, Ints]) -> Ints:
+    """Return where the first match from each place on ends: each part takes as few events as it may, and these soon."""
+    match pattern:
+        case s.Single(var=var):
+            return following[var][places]
+        case s.Kleene(var=var, least=least):
+            ends = following[var][places]
+            for _ in range(least - 1):
+                ends = following[var][later[ends]]
+            return ends
+        case s.Or(arms=arms):
+            return np.minimum.reduce([_first_end(arm, places, later, following) for arm in arms])
+        case s.Seq(parts=parts):
+            needed = [part for part in parts if not s.may_be_empty(part)]
+            ends = _first_end(needed[0], places, later, following)
+            for part in needed[1:]:
+                ends = _first_end(part, later[ends], later, following)
+            return ends
+    raise AssertionError(pattern)
+
+
+def _of_matches(bound: BoundQuery, absent: AbsentPattern, events: Slice) -> Ints:
+    """Return the ends by all matches of the pattern."""
+    from trellis.operators.patterns.operator import PatternOperator  # late: its structure asks for this
+
+    inner = _bound_alone(bound, absent)
+    if inner.window.kind is WindowKind.WHOLE:
+        lo, hi = events.bounds[:-1], events.bounds[1:]
+        until = np.repeat(hi, hi - lo)
+        events = replace(events, groups=Groups(lo, hi, np.zeros(len(lo), np.int64)), until=until, begins=None)
+    operator = PatternOperator(pattern_plan(inner), events)
+    counts = operator.counts
+    if sum(counts) > MOST_MATCHES:
+        raise TrellisError(
+            f"NOT({absent.name}) forbids a pattern that has {sum(counts):,} matches here; at most {MOST_MATCHES:,} are "
+            "looked at one by one",
+            "Use fewer conditions between its variables, WITHIN and SLIDE, or a partition.",
+        )
+    size = len(events)
+    ends = np.full(size, size, np.int64)
+    ranges = [(group, 0, count) for group, count in enumerate(counts) if count]
+    for _ in operator.list(ListRequest(ranges, partial(_note, ends))):
+        pass
+    return np.minimum.accumulate(ends[::-1])[::-1].copy()
+
+
+def _note(ends: Ints, batch: PathBatch) -> None:
+    """Note for the first event of each match the last one, if no other has ended before."""
+    if len(batch):
+        firsts, lasts = batch.positions[batch.offsets[:-1]], batch.positions[batch.ends - 1]
+        np.minimum.at(ends, firsts, lasts)
+
+
+def _bound_alone(bound: BoundQuery, absent: AbsentPattern) -> BoundQuery:
+    """Return the query of the forbidden pattern, in each window, or in each partition where there is a span."""
+    window = bound.window if bound.window.kind is WindowKind.SLIDING else Window(WindowKind.WHOLE)
+    return replace(
+        bound,
+        pattern=absent.pattern,
+        variables=tuple(replace(v, absent=False) for v in bound.variables if v.name in absent.variables),
+        conditions=tuple(c for c in bound.conditions if set(c.variables) <= absent.variables),
+        window=window, select=s.Select.ANY, report=s.Report.ANY, having=(), filters=(), returns=(), aggregates=(),
+        group_by=(), order_by=(), limit=None, per_window=False, offset=0, limit_per=(), per_event=None,
+        after_match=None, absent_patterns=(),
+    )  # fmt: skip
