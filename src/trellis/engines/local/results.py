@@ -177,7 +177,8 @@ class LocalResults(Results):
 
     def _first_rows(self, ranks: range | None) -> PathBatch | None:
         """Return the rows of the result, if these are so few of one group that they are found without counting."""
-        if len(self._prepared.events.groups) != 1:
+        all_rows = self.plan.bound.limit is None and ranks is None
+        if all_rows or len(self._prepared.events.groups) != 1:
             return None
         ranges = wanted_ranges(self.plan.bound, [sys.maxsize], ranks)
         return self.operator.first(*ranges[0][1:]) if ranges else None
