@@ -4,7 +4,7 @@ The shape of a match so far is all that its moves depend on but the values of it
 that have events, which registers hold something, and how many events are counted. A move says which terms an event must
 meet, which of them are known then, the shape that it leads to with the registers that are still needed, and whether the
 match may end there. Patterns with NOT or UNTIL have none, there every step looks at the events in between; nor those
-whose steps have policies of their own, or with greedy variables.
+whose steps have policies of their own, or with greedy variables, or with repeated groups.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def refresh(tables, lists, moves):
 @njit(cache=True, nogil=True, _nrt=False)
 def has_moves(tables):
     """Return whether matches of a shape share their moves."""
-    return not tables[t.NOTS] and not tables[t.GREEDY] and tables[t.STEPS] == 1
+    return not tables[t.NOTS] and not tables[t.GREEDY] and tables[t.STEPS] == 1 and not tables[t.GROUPS]
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -214,7 +214,7 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
     for i in range(row.shape[0]):
         after[i] = row[i]
     after[BOUND] = row[BOUND] | (1 << variable)
-    _note_registers(tables, columns, after, variable, event, row[BOUND] & (1 << variable) != 0)
+    _note_registers(tables, columns, after, variable, event, row[BOUND])
     size, rows[move, M_KNOWN] = np.int64(0), -1
     begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
     for b in range(begin, lists.ends[row[BRANCHES]], 2):
@@ -252,12 +252,12 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _note_registers(tables, columns, after, variable, event, is_bound):
+def _note_registers(tables, columns, after, variable, event, bound):
     """Change the registers of a variable as far as the shape tells of them: sets only hold something then."""
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
-        if t.at(tables, t.R_KIND, r) in (t.SET, t.PAIRS) and not is_bound:
+        if t.at(tables, t.R_KIND, r) in (t.SET, t.PAIRS) and not bound & (1 << variable):
             after[SLOTS + t.at(tables, t.R_SLOT, r)] = 0
-    remember_plainly(tables, columns, after, variable, event, is_bound)
+    remember_plainly(tables, columns, after, variable, event, bound, t.at(tables, t.L_VIEWS, variable))
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -343,11 +343,10 @@ def make_plainly(tables, columns, code, ints, there, rows, move, row, variable, 
     """
     for i in range(after.shape[0]):
         after[i] = row[i]
-    is_bound = after[BOUND] & (1 << variable) != 0
     if after[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
     after[EVENT], after[VARIABLE] = event, variable
-    remember_plainly(tables, columns, after, variable, event, is_bound)
+    remember_plainly(tables, columns, after, variable, event, after[BOUND], t.at(tables, t.L_VIEWS, variable))
     first = M_TERMS + tables[t.TERMS]
     for i in range(first, first + rows[move, M_KNOWN]):
         if not holds_plainly(tables, code, ints, there, rows[move, i], after):
@@ -399,8 +398,9 @@ def make_move(tables, columns, programs, lists, scratch, moves, move, row, varia
     if row[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
     status = remember(
-        tables, columns, programs, lists, scratch, after, variable, event, row[BOUND] & (1 << variable) != 0
-    )
+        tables, columns, programs, lists, scratch, after, variable, event, row[BOUND],
+        t.at(tables, t.L_VIEWS, variable),
+    )  # fmt: skip
     if status < 0:
         return status
     first = M_TERMS + tables[t.TERMS]

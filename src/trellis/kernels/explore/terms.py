@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.matches import BOUND, BRANCHES, FAILS, HOLDS, SLOTS, TROUBLE, holds, is_decided
+from trellis.kernels.explore.matches import (
+    BOUND,
+    FAILS,
+    HOLDS,
+    SLOTS,
+    TROUBLE,
+    holds,
+    is_decided,
+    open_views,
+    taken_by,
+)
 from trellis.kernels.expression.program import COMPARE_COLUMNS, FIELDS, MISFIT, TRUE, compares
 from trellis.kernels.jit import njit
 
@@ -17,10 +27,11 @@ UNRESOLVED = -2
 @njit(cache=True, nogil=True, _nrt=False)
 def asked_terms(tables, scratch, row, variable, due):
     """Write the terms that an event must meet to be taken by a variable; return how many."""
-    bound, bit, size = row[BOUND], 1 << variable, np.int64(0)
+    bound, views, size = row[BOUND], taken_by(tables, row, variable), np.int64(0)
     for term in range(tables[t.TERMS]):
         own = t.at(tables, t.T_VARIABLES, term)
-        if t.at(tables, t.T_ABSENT, term) >= 0 or not own & bit or (own & ~bit) & ~bound or not scratch.decided[term]:
+        bit = own & views
+        if t.at(tables, t.T_ABSENT, term) >= 0 or not bit or (own & ~bit) & ~bound or not scratch.decided[term]:
             continue
         if bound & bit:
             if not t.at(tables, t.T_MOVING, term) & bit:
@@ -45,10 +56,7 @@ def meets(tables, columns, programs, lists, scratch, row, variable, event, due, 
 @njit(cache=True, nogil=True, _nrt=False)
 def open_of(tables, lists, scratch, row):
     """Return the variables that may take events, as bits, and note which terms are decided."""
-    open_ = np.int64(0)
-    begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
-    for b in range(begin, lists.ends[row[BRANCHES]], 2):
-        open_ |= t.at(tables, t.A_OPEN, lists.values[b])
+    open_ = open_views(tables, lists, row)
     for term in range(tables[t.TERMS]):
         scratch.decided[term] = is_decided(tables, term, open_, row[BOUND], row)
     return open_
@@ -63,7 +71,7 @@ def resolve(tables, programs, row, variable, due, number, resolved, place):
     code = programs.code
     if number > MOST_TERMS:
         return UNRESOLVED
-    is_new = not row[BOUND] & (1 << variable)
+    takes = taken_by(tables, row, variable)
     for i in range(number):
         term, here = due[i], place + 3 * i
         p = code[term]
@@ -76,9 +84,8 @@ def resolve(tables, programs, row, variable, due, number, resolved, place):
             kind = t.at(tables, t.T_KIND, r)
             if kind == t.OF_UPTO:
                 return UNRESOLVED  # it depends on the event, too
-            if t.at(tables, t.T_VARIABLE, r) == variable and (
-                kind in (t.OF_EACH, t.OF_LATER) or (is_new and kind == t.OF_FIRST)
-            ):
+            bit = 1 << t.at(tables, t.T_VARIABLE, r)
+            if takes & bit and (kind in (t.OF_EACH, t.OF_LATER) or (kind == t.OF_FIRST and not row[BOUND] & bit)):
                 news += 1
                 continue
             slot = t.at(tables, t.T_LAST if kind == t.OF_EARLIER else t.T_SLOT, r)
