@@ -71,8 +71,11 @@ def graphs(draw: Any) -> Graph:
     return events, after
 
 
-def naive_order(events: list[int], after: list[list[int]]) -> list[list[int]]:
-    """Return all paths from vertices without predecessors to those without successors, by events, then by vertices."""
+def naive_order(events: list[int], variables: list[int], after: list[list[int]]) -> list[list[int]]:
+    """Return all paths from vertices without predecessors to those without successors.
+
+    They are in the order of their events, then of their variables, then of their vertices.
+    """
     entered = {w for row in after for w in row}
     found: list[list[int]] = []
 
@@ -85,7 +88,7 @@ def naive_order(events: list[int], after: list[list[int]]) -> list[list[int]]:
     for vertex in range(len(events)):
         if vertex not in entered:
             walk([vertex])
-    return sorted(found, key=lambda path: ([events[v] for v in path], path))
+    return sorted(found, key=lambda path: ([events[v] for v in path], [variables[v] for v in path], path))
 
 
 @pytest.mark.parametrize("limbs", [1, 3])
@@ -98,7 +101,8 @@ def test_results_come_by_events_from_any_rank_on(
     offsets = np.cumsum([0, *(len(row) for row in after)]).astype(np.int64)
     successors = np.array([v for row in after for v in row], np.int32)
     least, most = data.draw(st.sampled_from([(1, 99), (2, 99), (1, 2), (2, 3)]))
-    expected = [path for path in naive_order(events, after) if least <= len(path) <= most]
+    variables = data.draw(st.lists(st.integers(0, 2), min_size=len(events), max_size=len(events)))
+    expected = [path for path in naive_order(events, variables, after) if least <= len(path) <= most]
     begin, wanted = data.draw(st.integers(0, len(expected))), data.draw(st.integers(1, 5))
     ways, starts = paths_to_ends(offsets, successors, 0, len(events), limbs)
     skip = np.zeros(limbs, np.uint64)
@@ -108,8 +112,8 @@ def test_results_come_by_events_from_any_rank_on(
         out, ends = np.empty(100, np.int32), np.empty(wanted, np.int64)
         given_levels = make_levels(room, room, limbs)
         written = list_by_events(
-            offsets, successors, np.array(events), 0, ways, starts, skip.copy(), wanted, least, min(most, len(events)),
-            given_levels, out, ends,
+            offsets, successors, np.array(events), np.array(variables), 0, ways, starts, skip.copy(), wanted, least,
+            min(most, len(events)), given_levels, out, ends,
         )  # fmt: skip
         if written != NO_ROOM:
             break

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from trellis.errors import BindError, QuerySyntaxError, ReservedError
+from trellis.errors import BindError, QuerySyntaxError
 from trellis.language import syntax as s
 from trellis.language.binder import bind
 from trellis.language.bound import BoundQuery, ConditionKind
@@ -386,22 +386,23 @@ def test_a_name_that_return_gives_is_no_variable_of_an_aggregate():
     assert parse(to_query_text(query)) == query
 
 
-# --- What is reserved -------------------------------------------------------------------------------------------
+# --- Iterations -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
+    ("text", "iteration"),
     [
-        ("PATTERN SEQ(A+ a[], B b)+", "a quantifier behind a group"),
+        ("g[i].a.x", s.Iteration("g", s.Which.LATER)),
+        ("g[i-1].a.x", s.Iteration("g", s.Which.EARLIER)),
+        ("g[3].a.x", s.Iteration("g", s.Which.NTH, 3)),
+        ("FIRST(g).a.x", s.Iteration("g", s.Which.FIRST)),
+        ("LAST(`my group`).a.x", s.Iteration("my group", s.Which.LAST)),
     ],
 )
-def test_reserved_things_parse_and_are_refused_by_name(text: str, name: str):
-    tree = parse(text)
+def test_iterations_of_groups(text: str, iteration: s.Iteration):
+    tree = parse(f"PATTERN SEQ(A a, B b)+ g[] WHERE {text} > 1")
+    assert tree.where == (s.Comparison(">", s.Attribute("a", "x", iteration=iteration), s.Integer(1)),)
     assert parse(to_query_text(tree)) == tree
-    with pytest.raises(ReservedError) as error:
-        bind(tree, text)
-    assert name in error.value.what
-    assert "reserved" in error.value.what
 
 
 # --- Printing and places ----------------------------------------------------------------------------------------

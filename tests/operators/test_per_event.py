@@ -6,6 +6,7 @@ import random
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -89,3 +90,24 @@ def test_what_is_refused() -> None:
     many = "PATTERN E+ s[] REPORT any HAVING LENGTH >= 2 AGGREGATE COUNT(*) PER EVENT"
     with pytest.raises(ListingRefused, match="this AGGREGATE goes through all results, and there are"):
         rows(many, events, max_trends=1000)
+
+
+def test_numbers_of_two_words_are_exact() -> None:
+    """Sums of two words, their text and their quotients are those of Python's own numbers."""
+    from trellis.operators.exact import LARGE, WideNumbers, prime_below
+    from trellis.results.numbers import exact_columns
+    from trellis.results.per_event import _shares
+
+    dice = random.Random(5)
+    numbers = [0, 1, 2**53, 2**64 - 1, 2**64, 2**115, *(dice.getrandbits(dice.randint(1, 115)) for _ in range(3000))]
+    primes = [prime_below(LARGE, i) for i in (0, 1)]
+    rows = {prime: np.array([number % prime for number in numbers], np.uint64) for prime in primes}
+    wide = WideNumbers.of_residues(rows.__getitem__, 2)
+    assert wide.tolist() == numbers
+    assert [wide[0], wide[5], *wide[3:5]] == [0, 2**115, 2**64 - 1, 2**64]
+    whole, text = exact_columns(wide, 0)
+    assert [int(number) for number in whole.to_pylist()] == numbers
+    assert text.to_pylist() == [str(number) for number in numbers]
+    total = sum(numbers)
+    shares = _shares(wide, np.zeros(len(numbers), np.int64), [total]).to_pylist()
+    assert shares == [number / total for number in numbers]

@@ -32,9 +32,6 @@ from .windows import Window, length, worlds
 __all__ = ["Answer", "Event", "OracleError", "OracleOverflow", "Trend", "run"]
 
 
-RESERVED = (syntax.Group,)
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a query gives."""
@@ -70,8 +67,6 @@ def run(
     that is all NULL, the scale of a decimal.
     """
     given = params or {}
-    if any(isinstance(node, RESERVED) for node in syntax.walk(query)):
-        raise OracleError("the query uses what is reserved")
     data = read(tables, time=time, type=type, event_id=event_id, schema=schema)
     pattern = _pattern(query.pattern, data)
     types = _types(pattern)
@@ -94,7 +89,7 @@ def run(
         span = size if slide is None else None
         found = Matcher(pattern, conjuncts, world.events, query.select, span, untils).trends()
         results = ranked(reported(found, mode), names)
-        candidates = (make_trend(world.window, world.partition, 0, pairs) for pairs in results)
+        candidates = (make_trend(world.window, world.partition, 0, *one) for one in results)
         kept = skipped([trend for trend in candidates if all(test(trend) for test in having)], setting)
         trends += [replace(trend, rank=rank) for rank, trend in enumerate(kept)]
         if kept:

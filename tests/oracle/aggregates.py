@@ -12,7 +12,19 @@ from trellis.language.syntax import Which
 from .conditions import column_kind
 from .events import Event, OracleError, order_key, same_key
 from .exact import average
-from .output import Setting, Trend, address, aggregate, aggregate_kind, as_date, compile_item, item_name, shown, unique
+from .output import (
+    Setting,
+    Trend,
+    address,
+    aggregate,
+    aggregate_kind,
+    as_date,
+    compile_item,
+    counted,
+    item_name,
+    shown,
+    unique,
+)
 from .values import EXACT, Typed, compile_expression
 from .windows import Window
 
@@ -78,7 +90,7 @@ def _columns(item: syntax.Item, trends: list[Trend], setting: Setting) -> list[t
         case syntax.Aggregate("COUNT", None):
             return _with_text(name, len(trends), 0)
         case syntax.Aggregate("COUNT", syntax.VariableReference(var)):
-            return _with_text(name, sum(len(trend.bound(var)) for trend in trends), 0)
+            return _with_text(name, sum(counted(trend, var, setting.query.pattern) for trend in trends), 0)
         case syntax.Aggregate("MIN" | "MAX" as function, syntax.Length()):
             return [(name, aggregate(function, [trend.length for trend in trends]))]
         case syntax.Aggregate("AVG", syntax.Length()):

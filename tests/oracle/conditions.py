@@ -15,7 +15,8 @@ from .events import Event, Input, OracleError
 from .exact import average, largest, present, smallest, total
 from .values import NUMBERS, Leaf, Typed, clean, compile_expression, settle
 
-Reference = tuple[str, Which, int | None]  # variable, which of its events (those of an aggregate: several), k in v[k]
+Reference = tuple[Any, Which, int | None]  # variable, which of its events (those of an aggregate: several), k in v[k]
+OfIteration = tuple[str, str, Which, int | None]  # a variable, and of which iteration of the group with a label
 Bound = Mapping[str, tuple[Event, ...]]  # variable -> its events in time order; unbound ones are missing
 Test = Callable[[Any], bool | None]
 
@@ -150,6 +151,11 @@ class Conjunct:
     variables: frozenset[str]  # all that must be bound: those that it names, unless by COUNT(v) alone
     memo: dict[tuple, bool] = field(default_factory=dict)
 
+    @property
+    def named(self) -> frozenset[str]:
+        """All variables, and labels of groups, that it names; those of other iterations as `OfIteration`."""
+        return frozenset(var for var, _, _ in self.references)
+
     def holds(self, bound: Bound, *, of_coming: bool) -> bool:
         """Test all combinations; of one with an event that is yet to come the answer is `of_coming`."""
         return all(of_coming if TO_COME in events else self._true(events) for events in self._combinations(bound))
@@ -160,7 +166,7 @@ class Conjunct:
         return self.memo[events]
 
     def _combinations(self, bound: Bound) -> Iterator[tuple[Event | None, ...]]:
-        named = sorted({var for var, _, _ in self.references})
+        named = sorted({var for var, _, _ in self.references}, key=str)
         choices = [choose(var, self.references, bound.get(var, ())) for var in named]
         for combination in itertools.product(*choices):
             chosen = {reference: event for choice in combination for reference, event in choice.items()}
@@ -212,13 +218,20 @@ def _pick(reference: Reference, events: tuple[Event, ...], moving: dict[Which, A
 def reference_of(node: syntax.Node) -> Reference | None:
     """Tell which event or events an attribute or an aggregate is taken from; None for any other node."""
     match node:
-        case syntax.Attribute(var, _, which, nth):
+        case syntax.Attribute(var, _, which, nth, iteration) if iteration is None or iteration.which is Which.LATER:
             return (var, which, nth)
+        case syntax.Attribute(var, _, which, nth, iteration):
+            return ((var, iteration.label, iteration.which, iteration.nth), which, nth)
         case syntax.Prefix(var=var, inclusive=inclusive):
             return (var, Which.UPTO if inclusive else Which.BEFORE, None)
         case syntax.Aggregate(_, syntax.Attribute(var) | syntax.VariableReference(var)):
             return (var, Which.WHOLE, None)
     return None
+
+
+def variable_of(name: str | OfIteration) -> str:
+    """Give the variable that something is an event of."""
+    return name if isinstance(name, str) else name[0]
 
 
 def _outermost(node: syntax.Node) -> Iterator[syntax.Node]:
@@ -262,7 +275,7 @@ def compile_conjunct(
                 pass
             case _:
                 attr, function = inner.attr, None
-        kind = column_kind(reference[0], attr, types, data)
+        kind = column_kind(variable_of(reference[0]), attr, types, data)
 
         def evaluate(events: tuple[Any, ...]) -> Any:
             chosen = events[place]

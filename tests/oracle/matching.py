@@ -16,9 +16,23 @@ from trellis.language.syntax import Select
 
 from .conditions import Bound, Conjunct
 from .events import Event
-from .readings import EDGE, TO_COME, Gap, Pairs, Reading, Taken, gaps, readings
-from .steps import Ways, left_by, steps_of
-from .structure import absents, fits, variables
+from .readings import (
+    EDGE,
+    TO_COME,
+    Cut,
+    Gap,
+    Pairs,
+    Reading,
+    Taken,
+    Within,
+    bindings,
+    cut_of,
+    gaps,
+    leaves_within,
+    readings,
+)
+from .steps import Left, Ways, left_by, steps_of
+from .structure import absents, fits, is_optional, variables
 
 
 def exact(number: Any) -> Any:
@@ -28,12 +42,16 @@ def exact(number: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Longer:
-    """A match so far with one more event: its place and variable, its steps, and the greedy variables it leaves."""
+    """A match so far with one more event: its place and variable, its steps, and the greedy variables it leaves.
+
+    `cut` are the iterations of its events.
+    """
 
     place: int
     var: str
     ways: Ways
-    left: frozenset[str]
+    left: Left
+    cut: Cut
 
     @property
     def policy(self) -> Select | None:
@@ -61,33 +79,34 @@ class Matcher:
         self.names = variables(pattern)
         negated = {single.var for single in absents(pattern)}
         self.positive = [c for c in conjuncts if not c.variables & negated]
+        self.innermost = dict(_innermost(pattern, None))
         self.of_absent = {var: [c for c in conjuncts if var in c.variables] for var in negated}
 
-    def trends(self) -> list[Pairs]:
-        """List every trend once."""
-        return list(self._grow((), {()}, 0))
+    def trends(self) -> list[tuple[Pairs, Cut]]:
+        """List every trend once: its pairs, and how these are cut into iterations."""
+        return list(self._grow((), (), {()}, 0))
 
-    def _grow(self, so_far: Pairs, ways: set[Ways], place: int) -> Iterator[Pairs]:
+    def _grow(self, so_far: Pairs, cut: Cut, ways: set[Ways], place: int) -> Iterator[tuple[Pairs, Cut]]:
         """Yield the match so far, if it is a trend, and the trends it can grow into with events from `place` on.
 
         `ways` are the steps by which policies let it come about.
         """
-        if so_far and self.is_trend(so_far, ways):
-            yield so_far
-        found = [more for i in range(place, len(self.events)) for more in self._longer(so_far, ways, i)]
+        if so_far and self.is_trend(so_far, cut, ways):
+            yield so_far, cut
+        found = [more for i in range(place, len(self.events)) for more in self._longer(so_far, cut, ways, i)]
         allowed = [one for one in found if not so_far or self._is_selected(one, found, place)]
-        for i, var in dict.fromkeys((one.place, one.var) for one in allowed):
-            own = {one.ways for one in allowed if (one.place, one.var) == (i, var)}
-            yield from self._grow((*so_far, (self.events[i], var)), own, i + 1)
+        for i, var, longer in dict.fromkeys((one.place, one.var, one.cut) for one in allowed):
+            own = {one.ways for one in allowed if (one.place, one.var, one.cut) == (i, var, longer)}
+            yield from self._grow((*so_far, (self.events[i], var)), longer, own, i + 1)
 
-    def _longer(self, so_far: Pairs, ways: set[Ways], place: int) -> Iterator[Longer]:
+    def _longer(self, so_far: Pairs, cut: Cut, ways: set[Ways], place: int) -> Iterator[Longer]:
         """Yield the matches so far with one more event, whatever policies say of it."""
         for var in self.names:
             pairs = (*so_far, (self.events[place], var))
             for reading in self.beginnings(pairs):
-                steps = steps_of(reading, pairs)
-                if steps[:-1] in ways:
-                    yield Longer(place, var, steps, left_by(self.pattern, reading, pairs))
+                steps, own = steps_of(reading, pairs), cut_of(reading, pairs)
+                if steps[:-1] in ways and own[:-1] == cut:
+                    yield Longer(place, var, steps, left_by(self.pattern, reading, pairs), own)
 
     def _is_selected(self, one: Longer, found: list[Longer], place: int) -> bool:
         """Tell whether the policy of a step, and every `greedy` that it leaves, let it take its event."""
@@ -99,16 +118,17 @@ class Matcher:
             return False
         tick = self.events[one.place].tick
         return not any(
-            other.var in one.left
+            (other.var, other.cut[-1]) in one.left
             and (other.place == place or (other.policy or self.select) is not Select.CONTIGUOUS)
             and (other.place == one.place or self.events[other.place].tick < tick)
             for other in found
         )
 
-    def is_trend(self, pairs: Pairs, ways: set[Ways]) -> bool:
-        """Tell whether the pairs are a match of the whole pattern that meets all that the query asks."""
+    def is_trend(self, pairs: Pairs, cut: Cut, ways: set[Ways]) -> bool:
+        """Tell whether the pairs, so cut, are a match of the whole pattern that meets all that the query asks."""
         return self._in_span(pairs[0][0], pairs[-1][0]) and any(
-            self._holds(reading)
+            cut_of(reading, pairs) == cut
+            and self._holds(reading)
             and steps_of(reading, pairs) in ways
             and not any(self._filled(gap, reading, pairs) for gap in gaps(reading))
             for reading in readings(self.pattern, pairs, beginning=False)
@@ -135,32 +155,38 @@ class Matcher:
 
     def _holds(self, reading: Reading) -> bool:
         """Tell whether every condition holds; those that name a variable which the reading lacks are not applied."""
-        bound = _bound(reading)
-        applied = (conjunct for conjunct in self.positive if conjunct.variables <= bound.keys())
-        if not all(conjunct.holds(bound, of_coming=True) for conjunct in applied):
-            return False
-        return not any(self._met_until(leaf, bound) for leaf in reading.leaves())
+        for conjunct in self.positive:
+            for bound in bindings(reading, conjunct.named):
+                if self._is_asked(conjunct, bound) and not conjunct.holds(bound, of_coming=True):
+                    return False
+        return not any(self._met_until(leaf, reading, within) for leaf, _, within in leaves_within(reading))
 
-    def _met_until(self, leaf: Taken, bound: Bound) -> bool:
+    def _is_asked(self, conjunct: Conjunct, bound: Bound) -> bool:
+        """Tell whether all variables are bound, and there is an iteration of the group around each of the others."""
+        inside = {self.innermost[name] for name in conjunct.named if name in self.innermost}
+        return conjunct.variables <= bound.keys() and inside - {None} <= bound.keys()
+
+    def _met_until(self, leaf: Taken, reading: Reading, within: Within) -> bool:
         """Tell whether an event of a variable's type, from its first event to its last, meets its UNTIL."""
         taken = [event for event in leaf.events if event is not TO_COME]
         condition = self.untils.get(leaf.var)
-        if condition is None or not taken or not condition.variables <= bound.keys():
+        if condition is None or not taken:
             return False
+        ways = [bound for bound in bindings(reading, condition.named, within) if self._is_asked(condition, bound)]
         return any(
             taken[0].order <= event.order <= taken[-1].order
             and fits(event, leaf.node.type)
-            and condition.holds({**bound, leaf.var: (event,)}, of_coming=False)
+            and all(condition.holds({**bound, leaf.var: (event,)}, of_coming=False) for bound in ways)
             for event in self.events
+            if ways
         )
 
     def _filled(self, gap: Gap, reading: Reading, pairs: Pairs) -> bool:
         """Tell whether an event, or the whole of a match, that the NOT forbids lies in the gap."""
-        bound = _bound(reading)
         inside = [event for event in self.events if self._inside(gap, event, pairs)]
         for absent in gap.absent.events:
             if isinstance(absent, syntax.Single):
-                if any(self._forbidden(absent, event, bound) for event in inside):
+                if any(self._forbidden(absent, event, reading, gap.within) for event in inside):
                     return True
             elif Matcher(absent, self._of_pattern(absent), inside, Select.ANY).trends():
                 return True
@@ -178,14 +204,26 @@ class Matcher:
         early = self._in_span(first, event) if gap.before is EDGE else event.tick < gap.before.tick
         return late and early
 
-    def _forbidden(self, single: syntax.Single, event: Event, bound: Bound) -> bool:
+    def _forbidden(self, single: syntax.Single, event: Event, reading: Reading, within: Within) -> bool:
         """Tell whether the event meets all conditions of a NOT's variable; those on events to come it may not."""
         if not fits(event, single.type):
             return False
-        full = {**bound, single.var: (event,)}
-        applied = (conjunct for conjunct in self.of_absent[single.var] if conjunct.variables <= full.keys())
-        return all(conjunct.holds(full, of_coming=False) for conjunct in applied)
+        for conjunct in self.of_absent[single.var]:
+            for bound in bindings(reading, conjunct.named, within):
+                full = {**bound, single.var: (event,)}
+                if conjunct.variables <= full.keys() and not conjunct.holds(full, of_coming=False):
+                    return False
+        return True
 
 
-def _bound(reading: Reading) -> Bound:
-    return {leaf.var: leaf.events for leaf in reading.leaves() if leaf.events}
+def _innermost(pattern: syntax.Node, group: int | None) -> Iterator[tuple[str, int | None]]:
+    """Yield each variable, and each label, with the identity of the innermost repeated group around it."""
+    if isinstance(pattern, syntax.Single | syntax.Kleene):
+        yield pattern.var, group
+    if isinstance(pattern, syntax.Group) and not is_optional(pattern):
+        if pattern.label is not None:
+            yield pattern.label, group
+        group = id(pattern)
+    if not isinstance(pattern, syntax.Absent | syntax.Condition):
+        for child in syntax.children(pattern):
+            yield from _innermost(child, group)

@@ -15,8 +15,8 @@ from trellis.language.syntax import Which
 from .conditions import choose, column_kind, reference_of
 from .events import MICROSECOND, Event, Input, OracleError, from_micros, order_key
 from .exact import average, largest, smallest, total
-from .readings import Pairs
-from .structure import kleene_variables, variables
+from .readings import Cut, Pairs
+from .structure import groups, kleene_variables, labels, leaves, variables
 from .values import NUMBERS, Leaf, Typed, compile_expression
 from .windows import Window
 
@@ -31,6 +31,7 @@ class Trend:
     events: tuple[Any, ...]  # event ids
     variables: tuple[str, ...]  # one for each event
     members: tuple[Event, ...]
+    cut: Cut = ()  # for each event the numbers of its iterations
 
     @property
     def pairs(self) -> tuple[tuple[Any, str], ...]:
@@ -46,11 +47,16 @@ class Trend:
         """The events bound to a variable."""
         return tuple(event for event, name in zip(self.members, self.variables, strict=True) if name == var)
 
+    @property
+    def iterations(self) -> tuple[str, ...]:
+        """The iterations of each event as texts."""
+        return tuple(".".join(map(str, numbers)) for numbers in self.cut)
 
-def make_trend(window: Window | None, partition: tuple[Any, ...], rank: int, pairs: Pairs) -> Trend:
+
+def make_trend(window: Window | None, partition: tuple[Any, ...], rank: int, pairs: Pairs, cut: Cut) -> Trend:
     """Give a match its address."""
     members = tuple(event for event, _ in pairs)
-    return Trend(window, partition, rank, tuple(e.id for e in members), tuple(var for _, var in pairs), members)
+    return Trend(window, partition, rank, tuple(e.id for e in members), tuple(var for _, var in pairs), members, cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ def trend_leaf(setting: Setting) -> Leaf:
             case syntax.VariableReference(var):
                 return Typed("array" if var in kleene else "id", lambda trend: _ids(trend, var, var in kleene))
             case syntax.Aggregate("COUNT", syntax.VariableReference(var)):
-                return Typed("int", lambda trend: len(trend.bound(var)))
+                return Typed("int", lambda trend: counted(trend, var, setting.query.pattern))
             case syntax.Attribute(which=Which.EACH, var=var) if var in kleene:
                 return Typed("array", lambda trend: _array(trend, inner))
             case syntax.Attribute():
@@ -98,6 +104,17 @@ def trend_leaf(setting: Setting) -> Leaf:
         return None
 
     return leaf
+
+
+def counted(trend: Trend, name: str, pattern: syntax.Pattern) -> int:
+    """Count the events bound to a variable, or the iterations of the group with a label."""
+    if name not in labels(pattern):
+        return len(trend.bound(name))
+    group = next(one for one in groups(pattern) if one.label == name)
+    inside = {leaf.var for leaf in leaves(group)}
+    depth = sum(group in syntax.walk(one) for one in groups(pattern))
+    numbers = (cut[:depth] for cut, var in zip(trend.cut, trend.variables, strict=True) if var in inside)
+    return len(set(numbers))
 
 
 def _ids(trend: Trend, var: str, many: bool) -> Any:
@@ -227,7 +244,8 @@ def _members(trend: Trend, setting: Setting) -> list[tuple[str, Any]]:
     if not kleene:
         return [(name, _ids(trend, name, False)) for name in names]
     columns: list[tuple[str, Any]] = [("events", list(trend.events))]
-    return columns + ([("bindings", list(trend.variables))] if len(names) > 1 else [])
+    columns += [("bindings", list(trend.variables))] if len(names) > 1 else []
+    return columns + ([("iterations", list(trend.iterations))] if groups(setting.query.pattern) else [])
 
 
 def address(

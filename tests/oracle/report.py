@@ -6,16 +6,19 @@ from collections.abc import Iterable, Sequence
 
 from trellis.language.syntax import Report
 
-from .readings import Pairs
+from .readings import Cut, Pairs
 
 
-def reported(trends: Sequence[Pairs], mode: Report) -> list[Pairs]:
-    """Keep the trends of one window and partition that the mode reports; `trends` must be all of them."""
+def reported(trends: Sequence[tuple[Pairs, Cut]], mode: Report) -> list[tuple[Pairs, Cut]]:
+    """Keep the trends of one window and partition that the mode reports; `trends` must be all of them.
+
+    Only pairs are compared, not the iterations into which they are cut.
+    """
     if mode is Report.ANY:
         return list(trends)
-    if mode is Report.MAXIMAL:
-        return maximal(trends)
-    return unextendable(trends)
+    different = [*dict.fromkeys(pairs for pairs, _ in trends)]
+    kept = {*(maximal(different) if mode is Report.MAXIMAL else unextendable(different))}
+    return [(pairs, cut) for pairs, cut in trends if pairs in kept]
 
 
 def maximal(trends: Sequence[Pairs]) -> list[Pairs]:
@@ -51,13 +54,15 @@ def unextendable(trends: Sequence[Pairs]) -> list[Pairs]:
     return [trend for trend in trends if trend not in extendable]
 
 
-def ranked(trends: Iterable[Pairs], variables: Sequence[str]) -> list[Pairs]:
-    """Order by the events, a prefix first, then by the variables in the order of the pattern."""
+def ranked(trends: Iterable[tuple[Pairs, Cut]], variables: Sequence[str]) -> list[tuple[Pairs, Cut]]:
+    """Order by the events, a prefix first, then by the variables in the order of the pattern, then by iterations."""
 
-    def key(trend: Pairs) -> tuple:
+    def key(trend: tuple[Pairs, Cut]) -> tuple:
+        pairs, cut = trend
         return (
-            tuple(event.order for event, _ in trend),
-            tuple(variables.index(var) for _, var in trend),
+            tuple(event.order for event, _ in pairs),
+            tuple(variables.index(var) for _, var in pairs),
+            cut,
         )
 
     return sorted(trends, key=key)

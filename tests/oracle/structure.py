@@ -49,9 +49,25 @@ def variables(pattern: syntax.Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(leaf.var for leaf in leaves(pattern)))
 
 
+def is_optional(group: syntax.Group) -> bool:
+    """Tell whether a group is an optional part without iterations: `SEQ(...)?` without a label."""
+    return (group.least, group.most, group.label) == (0, 1, None)
+
+
+def groups(pattern: syntax.Node) -> list[syntax.Group]:
+    """Give the repeated groups."""
+    return [node for node in syntax.walk(pattern) if isinstance(node, syntax.Group) and not is_optional(node)]
+
+
+def labels(pattern: syntax.Node) -> frozenset[str]:
+    """Give the labels of the repeated groups."""
+    return frozenset(group.label for group in groups(pattern) if group.label is not None)
+
+
 def kleene_variables(pattern: syntax.Node) -> frozenset[str]:
-    """Give the variables with a Kleene operator (in at least one arm of an OR)."""
-    return frozenset(leaf.var for leaf in leaves(pattern) if isinstance(leaf, syntax.Kleene))
+    """Give the variables to which a trend may bind several events: with a Kleene operator, or in a repeated group."""
+    inside = {leaf.var for group in groups(pattern) for leaf in leaves(group)}
+    return frozenset(inside | {leaf.var for leaf in leaves(pattern) if isinstance(leaf, syntax.Kleene)})
 
 
 def untyped(pattern: Any) -> Any:
@@ -60,7 +76,7 @@ def untyped(pattern: Any) -> Any:
         return replace(pattern, type=None)
     if isinstance(pattern, syntax.Absent):
         return replace(pattern, events=tuple(untyped(event) for event in pattern.events))
-    if isinstance(pattern, syntax.PolicyStep):
+    if isinstance(pattern, syntax.PolicyStep | syntax.Group):
         return replace(pattern, pattern=untyped(pattern.pattern))
     if isinstance(pattern, syntax.Seq):
         return replace(pattern, parts=tuple(untyped(part) for part in pattern.parts))

@@ -847,6 +847,57 @@ def test_an_empty_input() -> None:
     assert answer.aggregates == [{"count": 0, "count_text": "0"}]
 
 
-def test_reserved_patterns_are_refused() -> None:
-    with pytest.raises(OracleError, match="reserved"):
-        run(s.QuerySyntax(s.Group(s.Single("E", "v"))), [{"t": 1}], time="t", type=None)
+# --- Repeated groups ----------------------------------------------------------------------------------------
+
+
+def cuts(text: str, types: str, x: list[int] | None = None) -> list[str]:
+    """Give the results as text, `a0/1 b1/2` for event 0 bound to a in iteration 1 and event 1 to b in iteration 2."""
+    rows = at(*range(len(types)), type=list(types), x=x or [0] * len(types))
+    trends = ask(text, rows, type="type").trends
+    return [
+        " ".join(f"{var}{event}/{of}" for (event, var), of in zip(trend.pairs, trend.iterations, strict=True))
+        for trend in trends
+    ]
+
+
+def test_iterations_follow_one_another_and_bind_anew() -> None:
+    assert cuts("PATTERN SEQ(A a, B b)+ g[] WHERE a.x < b.x", "ABAB", [1, 2, 5, 6]) == [
+        "a0/1 b1/1 a2/2 b3/2",
+        "a0/1 b3/1",
+    ]
+    assert cuts("PATTERN SEQ(SEQ(A a, B b){2} g[], C c)", "ABCABC") == ["a0/1 b1/1 a3/2 b4/2 c5/"]
+
+
+def test_the_same_pairs_cut_otherwise_are_another_trend() -> None:
+    assert cuts("PATTERN SEQ(A+ a[])+ g[]", "AA") == ["a0/1 a1/1", "a0/1 a1/2"]
+    assert cuts("PATTERN SEQ(SEQ(A a)+ h[])+ g[] REPORT maximal", "AA") == ["a0/1.1 a1/1.2", "a0/1.1 a1/2.1"]
+
+
+def test_variables_outside_meet_every_iteration() -> None:
+    text = "PATTERN SEQ(SEQ(A a, B b)+ g[], C c) WHERE a.x < c.x"
+    assert cuts(text, "ABABC", [1, 0, 9, 0, 5]) == ["a0/1 b1/1 c4/", "a0/1 b3/1 c4/"]
+
+
+def test_iterations_are_compared() -> None:
+    text = "PATTERN SEQ(A a, B b)+ g[] WHERE g[i].a.x > g[i-1].b.x REPORT any"
+    assert cuts(text, "ABAB", [1, 4, 5, 0]) == ["a0/1 b1/1", "a0/1 b1/1 a2/2 b3/2", "a0/1 b3/1", "a2/1 b3/1"]
+    assert cuts(text, "ABAB", [1, 5, 4, 0]) == ["a0/1 b1/1", "a0/1 b3/1", "a2/1 b3/1"]
+    assert cuts("PATTERN SEQ(A a, B b){2} g[] WHERE LAST(g).a.x > FIRST(g).a.x", "ABAB", [1, 0, 2, 0]) != []
+    assert cuts("PATTERN SEQ(A a, B b){2} g[] WHERE g[2].a.x > g[1].a.x", "ABAB", [2, 0, 1, 0]) == []
+
+
+def test_counts_of_a_groups_variables_are_of_one_iteration() -> None:
+    assert cuts("PATTERN SEQ(A a, B+ b[])+ g[] WHERE COUNT(b) = 2", "ABABB") == [
+        "a0/1 b1/1 b3/1",
+        "a0/1 b1/1 b4/1",
+        "a0/1 b3/1 b4/1",
+        "a2/1 b3/1 b4/1",
+    ]
+    assert cuts("PATTERN SEQ(A a, B+ b[])+ g[] HAVING COUNT(b) = 3 AND COUNT(g) = 2", "ABABB") == [
+        "a0/1 b1/1 a2/2 b3/2 b4/2"
+    ]
+
+
+def test_not_at_the_end_of_a_group_reaches_to_the_next_iteration() -> None:
+    assert cuts("PATTERN SEQ(A a, B b, NOT(C n))+ g[] REPORT any", "ABCAB") == ["a0/1 b4/1", "a3/1 b4/1"]
+    assert cuts("PATTERN SEQ(SEQ(A a, NOT(C n))+ g[], B b) REPORT any", "ACAB") == ["a2/1 b3/"]

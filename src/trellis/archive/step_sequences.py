@@ -6,10 +6,10 @@ Names are event types. Steps of one AND are a *block*: they may come in any orde
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trellis.errors import UsageError
-from trellis.plan.automaton import Alternation, Automaton, Guard, Interleaving, Leaf, PartEntry, Remainder
+from trellis.plan.automaton import Alternation, Automaton, Guard, Interleaving, Leaf, Loop, PartEntry, Remainder
 
 MOST_SEQUENCES = 1000
 Names = frozenset[str] | None  # None: any name
@@ -66,7 +66,11 @@ def step_sequences_of(automaton: Automaton, types: Mapping[str, str | None]) -> 
     return joined
 
 
-def _expand(item: Leaf | Alternation | Interleaving | PartEntry, types: Mapping[str, str | None]) -> list[StepSequence]:
+def _expand(
+    item: Leaf | Alternation | Interleaving | PartEntry | Loop, types: Mapping[str, str | None]
+) -> list[StepSequence]:
+    if isinstance(item, Loop):
+        return _iterations(item, types)
     if isinstance(item, PartEntry):
         raise UsageError(
             "a history cannot answer policies of single steps", "Leave them out, or ask by SELECT for all steps."
@@ -86,6 +90,16 @@ def _expand(item: Leaf | Alternation | Interleaving | PartEntry, types: Mapping[
         return [StepSequence(steps, (frozenset(),) * between, (False,) * between, item.most != item.least)]
     arms = [_one_after_another(arm, types) for arm in item.arms]
     return _alternatives(arms) if isinstance(item, Alternation) else _in_any_order(arms)
+
+
+def _iterations(loop: Loop, types: Mapping[str, str | None]) -> list[StepSequence]:
+    """Return the sequences of as many iterations of a group as there must be."""
+    if not loop.least:
+        raise UsageError(
+            "a repeated group may take no event, which a history cannot answer", "Leave the optional part out."
+        )
+    found = [replace(one, kleene=True) for one in _one_after_another(loop.first * loop.least, types)]
+    return found if found else [StepSequence(())]
 
 
 def _names(type_: str | None) -> Names:

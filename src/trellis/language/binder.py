@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Any
 
-from trellis.errors import BindError, ReservedError, UsageError, did_you_mean
+from trellis.errors import BindError, UsageError, did_you_mean
 from trellis.language import syntax as s
 from trellis.language.bound import (
     BoundQuery,
@@ -18,6 +18,7 @@ from trellis.language.bound import (
     Window,
     WindowKind,
 )  # fmt: skip
+from trellis.language.groups import repeated_groups, walk_paths
 from trellis.language.having import bind_having
 from trellis.language.outputs import (
     aggregate_columns,
@@ -62,7 +63,9 @@ def bind(
         If the query does not fit; says where and what to do.
     """
     variables = _variables(query.pattern, text)
-    scope = Scope(text, {v.name: v for v in variables}, schema, read_parameters(params))
+    groups = repeated_groups(query.pattern)
+    labels = {group.label: number for number, group in enumerate(groups) if group.label is not None}
+    scope = Scope(text, {v.name: v for v in variables}, schema, read_parameters(params), labels=labels)
     _check_types(query.pattern, scope)
     partition = _partition(query, scope)
     conditions = tuple(condition_of(c, scope) for c in query.where if not isinstance(c, s.PartitionClause))
@@ -74,14 +77,15 @@ def bind(
     group_by = tuple(dict.fromkeys(_grouping(name, partition, scope) for name in query.group_by))
     lead = _leading_columns(query, window, partition, group_by, scope)
     taken = [c.name for c in lead]
-    returned = [bind_output(i.expression, scope) for i in query.returns]
+    listed = scope.of_iterations()
+    returned = [bind_output(i.expression, listed) for i in query.returns]
     returns = name_outputs(query.returns, returned, taken, scope)
-    aggregated = [bind_aggregate(i, scope, query.per_event) for i in query.aggregates]
+    aggregated = [bind_aggregate(i, listed, query.per_event) for i in query.aggregates]
     aggregates = name_outputs(query.aggregates, aggregated, taken, scope, texts=True)
     columns = lead + _result_columns(query, variables, returns, aggregates, scope)
     _check_columns(columns, query, scope)
-    order_by = bind_order(query.order_by, scope)
-    limit_per = bind_limit_per(query.limit_per, scope)
+    order_by = bind_order(query.order_by, listed)
+    limit_per = bind_limit_per(query.limit_per, listed)
     _check_after_match(query, scope)
     _check_unused(scope)
     return BoundQuery(
@@ -93,7 +97,7 @@ def bind(
         columns=tuple(columns),
         parameters=tuple((n, scope.parameters[n].shown) for n in sorted(scope.used)), given=dict(params or {}),
         limit_per=limit_per, per_event=query.per_event, after_match=query.after_match,
-        absent_patterns=absent_patterns,
+        absent_patterns=absent_patterns, groups=groups,
     )  # fmt: skip
 
 
@@ -101,26 +105,45 @@ def bind(
 
 
 def _variables(pattern: s.Pattern, text: str) -> tuple[Variable, ...]:
-    """Return the variables in the order of the pattern; refuse what is reserved and what is declared twice."""
+    """Return the variables in the order of the pattern; refuse those and labels that are declared twice."""
     found: dict[str, Variable] = {}
     absent = {id(leaf) for forbidden in s.absent_patterns(pattern) for leaf in s.leaves(forbidden)}
-    for node in s.walk(pattern):
-        _refuse_reserved(node, text)
+    for node, path in walk_paths(pattern):
         if isinstance(node, s.Single | s.Kleene):
-            variable = Variable(node.var, node.type, isinstance(node, s.Kleene), id(node) in absent)
+            kleene = isinstance(node, s.Kleene)
+            variable = Variable(node.var, node.type, kleene, id(node) in absent, groups=path)
             if found.setdefault(node.var, variable) != variable:
                 raise _twice(node, text)
     _occurrences(pattern, text)
+    _check_groups(pattern, found, text)
     if s.may_be_empty(pattern):
         raise BindError("the pattern can match without any event", text, pattern.span.start, pattern.span.end,
                         "Let at least one part of it take an event: `E v` or `E+ v[]`.")  # fmt: skip
     return tuple(found.values())
 
 
-def _refuse_reserved(node: s.Node, text: str) -> None:
-    if isinstance(node, s.Group):
-        raise ReservedError("a quantifier behind a group is reserved for later", text, node.span.start, node.span.end,
-                            "Today quantifiers stand behind variables, such as `E* v[]`.")  # fmt: skip
+def _check_groups(pattern: s.Pattern, variables: Collection[str], text: str) -> None:
+    """Refuse labels that are used twice, and what cannot stand inside of a repeated group."""
+    known: set[str] = set()
+    for node, path in walk_paths(pattern):
+        absent = next((n for n in s.walk(node) if isinstance(n, s.Absent)), None) if isinstance(node, s.And) else None
+        if path and absent is not None:
+            what = "NOT inside AND cannot stand in a repeated group: its neighbours may be of two iterations"
+            raise BindError(what, text, absent.span.start, absent.span.end, "Put it outside of the AND.")
+        if isinstance(node, s.Absent):
+            group = next((n for n in s.walk(node) if isinstance(n, s.Group)), None)
+            if group is not None:
+                what = "a quantifier behind a group cannot stand inside NOT"
+                raise BindError(what, text, group.span.start, group.span.end, "Forbid the group once.")
+        if not isinstance(node, s.Group):
+            continue
+        label = node.label
+        if label is not None and (label in known or label in variables):
+            what = f"`{label}` is a variable and the label of a group" if label in variables else (
+                f"the label `{label}` is used twice"
+            )  # fmt: skip
+            raise BindError(what, text, node.span.start, node.span.end, "Give each its own name.")
+        known.update(() if label is None else (label,))
 
 
 def _twice(node: s.Single | s.Kleene, text: str) -> BindError:
@@ -292,10 +315,11 @@ def _result_columns(
         return [OutputColumn(n.name, return_type(n.output)) for n in returns]
     ids = id_type(scope.schema)
     bound = [v for v in variables if not v.absent]
-    if not any(v.kleene for v in bound):
+    if not any(v.several for v in bound):
         return [OutputColumn(v.name, type_text(ids)) for v in bound]
     columns = [OutputColumn("events", type_text(ids, True))]
-    return columns + ([OutputColumn("bindings", "array<string>")] if len(bound) > 1 else [])
+    columns += [OutputColumn("bindings", "array<string>")] if len(bound) > 1 else []
+    return columns + ([OutputColumn("iterations", "array<string>")] if any(v.groups for v in bound) else [])
 
 
 def _check_columns(columns: list[OutputColumn], query: s.QuerySyntax, scope: Scope) -> None:
@@ -335,7 +359,9 @@ def _always_bound(pattern: s.Node) -> set[str]:
     below = [_always_bound(child) for child in s.children(pattern)]
     if isinstance(pattern, s.Or):
         return set.intersection(*below)
-    return set().union(*below) if isinstance(pattern, s.Seq | s.And | s.PolicyStep) else set()
+    if isinstance(pattern, s.Group) and not pattern.least:
+        return set()
+    return set().union(*below) if isinstance(pattern, s.Seq | s.And | s.PolicyStep | s.Group) else set()
 
 
 def _report(mode: str | None, query: s.QuerySyntax) -> s.Report:

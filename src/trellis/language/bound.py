@@ -13,7 +13,16 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from trellis.language import syntax as s
+from trellis.language.groups import RepeatedGroup
 from trellis.language.schema import BOOLEAN, Schema, Type
+
+
+class AtIteration(NamedTuple):
+    """Which iteration of a group a value is of: `g[i-1]` is EARLIER; FIRST, LAST, or the NTH."""
+
+    group: int
+    which: s.Which
+    nth: int | None = None
 
 
 class Reference(NamedTuple):
@@ -35,7 +44,8 @@ class Column:
     """An attribute of an event bound to `var`.
 
     With a `function` it is an aggregate over the events that `which` tells: COUNT, SUM, FSUM, AVG, FAVG (of doubles,
-    rounded once), MIN or MAX; LIST, the set of their values; or LENGTH, the number of all events.
+    rounded once), MIN or MAX; LIST, the set of their values; or LENGTH, the number of all events. `at` tells the
+    iteration, where it is not the one that goes on.
     """
 
     var: str
@@ -44,6 +54,7 @@ class Column:
     nth: int | None
     type: Type
     function: str = ""
+    at: AtIteration | None = None
 
     @property
     def references(self) -> tuple[Reference, ...]:
@@ -132,6 +143,7 @@ class Variable:
     """A variable of the pattern; `absent` where NOT declares it.
 
     `until` is the variable whose UNTIL asks for such events: then it is absent, too, and nobody can write its name.
+    `groups` are the numbers of the repeated groups around it, outermost first.
     """
 
     name: str
@@ -139,6 +151,12 @@ class Variable:
     kleene: bool = False
     absent: bool = False
     until: str | None = None
+    groups: tuple[int, ...] = ()
+
+    @property
+    def several(self) -> bool:
+        """Whether a trend may bind several events to it: it is a Kleene variable, or bound anew in each iteration."""
+        return self.kleene or bool(self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +279,7 @@ class BoundQuery:
     limit_per: tuple[Output, ...] = ()
     per_event: s.PerEvent | None = None
     after_match: s.AfterMatch | None = None
+    groups: tuple[RepeatedGroup, ...] = ()
     absent_patterns: tuple[AbsentPattern, ...] = ()
 
     @property
@@ -281,7 +300,7 @@ class BoundQuery:
     @property
     def fixed(self) -> bool:
         """Whether the pattern is a sequence of fixed length: no Kleene operator."""
-        return not any(v.kleene and not v.absent for v in self.variables)
+        return not any(v.several and not v.absent for v in self.variables)
 
     def variable(self, name: str) -> Variable:
         """Return a variable by its name."""

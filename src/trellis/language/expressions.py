@@ -202,6 +202,23 @@ class ExpressionBuilder(PatternBuilder):
             return s.Attribute(var, attr, s.Which.NTH, number, span=at(meta))
         return IndexedReference(var, attr, form, span=at(meta))
 
+    def of_iteration(self, meta: Any, c: list[Any]) -> s.Node:
+        label, (form, number), var, attr = name_of(c[0]), c[1], name_of(c[2]), name_of(c[3])
+        which = {"i": s.Which.LATER, "i-1": s.Which.EARLIER, "nth": s.Which.NTH}.get(form)
+        if which is None:
+            self.fail(f"`{label}[{form}]` speaks of several iterations", at(meta), "Write `g[i]`, `g[i-1]` or `g[1]`.")
+        iteration = s.Iteration(label, which, number, span=span_of(c[0]))
+        return s.Attribute(var, attr, iteration=iteration, span=at(meta))
+
+    def of_picked(self, meta: Any, c: list[Any]) -> s.Node:
+        called, var, attr = c[0], name_of(c[1]), name_of(c[2])
+        form = called.form if isinstance(called, IndexedReference) else ""
+        which = PICKS.get(form.removeprefix("pick "))
+        if not isinstance(which, s.Which):
+            hint = "Write `FIRST(g).a.x`, `LAST(g).a.x`, or `g[i].a.x` beside `g[i-1].a.x`."
+            self.fail("only FIRST(g) and LAST(g) name an iteration", at(meta), hint)
+        return s.Attribute(var, attr, iteration=s.Iteration(called.var, which, span=called.span), span=at(meta))
+
     def indexed_whole(self, meta: Any, c: list[Any]) -> s.Node:
         var, (form, number) = name_of(c[0]), c[1]
         if form not in SO_FAR:
@@ -388,6 +405,9 @@ class ExpressionBuilder(PatternBuilder):
             whole = node.var if node.attr is None else f"{node.var}.{node.attr}"
             hint = f"Write `{node.function}({whole})`." if node.function else None
             self.fail("events so far have no meaning outside WHERE", node.span, hint)
+        if isinstance(node, s.Attribute) and node.iteration is not None:
+            hint = f"Write `FIRST({node.var}).{node.attr}` for the first of all iterations."
+            self.fail("single iterations have no meaning outside WHERE", node.span, hint)
         if not isinstance(node, IndexedReference):
             return None
         self._complete(node)

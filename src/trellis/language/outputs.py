@@ -172,7 +172,8 @@ def bind_aggregate(item: s.Item, scope: Scope, per_event: s.PerEvent | None = No
     if e.argument is None:
         return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT")
     if e.function == "COUNT" and isinstance(e.argument, s.VariableReference):
-        _bindable(scope.variable(e.argument.var, e.argument), e.argument, scope)
+        if e.argument.var not in scope.labels:
+            _bindable(scope.variable(e.argument.var, e.argument), e.argument, scope)
         return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT", variable=e.argument.var)
     if isinstance(e.argument, s.Length):
         return Output(OutputKind.AGGREGATE, DOUBLE if e.function == "AVG" else INTEGER, function=e.function)

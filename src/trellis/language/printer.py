@@ -268,7 +268,18 @@ def _attribute(a: s.Attribute, earlier: frozenset[str]) -> str:
         s.Which.LAST: f"LAST({var})",
         s.Which.NTH: f"{var}[{a.nth}]",
     }
-    return f"{events[a.which]}.{_after_dot(a.attr)}"
+    text = f"{events[a.which]}.{_after_dot(a.attr)}"
+    if a.iteration is None:
+        return text
+    label = name_text(a.iteration.label)
+    iterations = {
+        s.Which.EARLIER: f"{label}[i-1]",
+        s.Which.LATER: f"{label}[i]",
+        s.Which.FIRST: f"FIRST({label})",
+        s.Which.LAST: f"LAST({label})",
+        s.Which.NTH: f"{label}[{a.iteration.nth}]",
+    }
+    return f"{iterations[a.iteration.which]}.{_after_dot(a.var)}.{_after_dot(a.attr)}"
 
 
 def _real(number: Decimal) -> str:

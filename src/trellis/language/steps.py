@@ -22,7 +22,7 @@ def condition_of(condition: s.Condition, scope: Scope) -> Condition:
 
 
 def _kind(columns: list[Column], variables: tuple[str, ...]) -> ConditionKind:
-    if any(c.function for c in columns):
+    if any(c.function or c.at is not None for c in columns):
         return ConditionKind.REST
     neighbours = [c.which in (s.Which.EARLIER, s.Which.LATER) for c in columns]
     if len(variables) <= 1 and all(c.which is s.Which.EACH for c in columns):
@@ -41,6 +41,8 @@ def plain_pattern(pattern: s.Pattern, select: s.Select) -> s.Pattern:
             return s.rebuild(node.pattern, plain)
         if isinstance(node, s.Kleene) and node.policy is not None and node.policy is needless:
             return replace(node, policy=None)
+        if isinstance(node, s.Group) and node.policy is not None and node.policy is needless:
+            return s.rebuild(replace(node, policy=None), plain)
         return None
 
     return cast(s.Pattern, s.rebuild(pattern, plain))
@@ -90,7 +92,7 @@ def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:
     for arms in (node for node in s.walk(pattern) if isinstance(node, s.And)):
         for node in s.walk(arms):
             word = None
-            if isinstance(node, s.PolicyStep) or (isinstance(node, s.Kleene) and node.policy is not None):
+            if isinstance(node, s.PolicyStep) or (isinstance(node, s.Kleene | s.Group) and node.policy is not None):
                 word = "a policy of a single step"
             elif isinstance(node, s.Kleene) and (node.greedy or node.until is not None):
                 word = "greedy" if node.greedy else "UNTIL"
@@ -115,7 +117,8 @@ def _complete_before(pattern: s.Node, before: tuple[str, ...]) -> Iterator[tuple
 
 def _until(node: s.Kleene, until: s.Condition, before: set[str], scope: Scope) -> tuple[Variable, Condition]:
     """Return the variable and the condition of an UNTIL."""
-    looked_at = Variable(until_name(node.var), node.type, absent=True, until=node.var)
+    groups = scope.variables[node.var].groups
+    looked_at = Variable(until_name(node.var), node.type, absent=True, until=node.var, groups=groups)
     named = [n for n in s.walk(until) if isinstance(n, s.Attribute)]
     for one in named:
         if one.var == node.var and one.which is not s.Which.EACH:

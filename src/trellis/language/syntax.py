@@ -206,13 +206,26 @@ class Which(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Iteration(Node):
+    """An iteration of the group with a label: `g[i-1]` (EARLIER), `g[i]` (LATER), FIRST(g), LAST(g), `g[k]` (NTH)."""
+
+    label: str
+    which: Which
+    nth: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute(Node):
-    """An attribute of an event (or of each event) of a variable; `nth` is k in `v[k].x`, else None."""
+    """An attribute of an event (or of each event) of a variable; `nth` is k in `v[k].x`, else None.
+
+    `iteration` tells of which iteration of a group the variable is: `g[i-1].a.x`.
+    """
 
     var: str
     attr: str
     which: Which = Which.EACH
     nth: int | None = None
+    iteration: Iteration | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from trellis.errors import BindError, did_you_mean
 from trellis.language import syntax as s
-from trellis.language.bound import Column, Constant, Operation, Value, Variable, columns_of, references_of
+from trellis.language.bound import AtIteration, Column, Constant, Operation, Value, Variable, columns_of, references_of
 from trellis.language.functions import CAST_TYPES, CASTS, MOMENT, MOST_PLACES, SCALARS, fits
 from trellis.language.parameters import ParameterValue
 from trellis.language.printer import value_text
@@ -47,10 +47,16 @@ class Scope:
     trends: bool = False  # whether values are of whole trends: HAVING
     values: dict[tuple[int, Type | None], tuple[s.Node, Value]] = field(default_factory=dict)
     leaf: Callable[[s.Expression], Column | None] | None = None  # gives values of whole trends, where these stand
+    labels: Mapping[str, int] = field(default_factory=dict)  # of repeated groups, with their numbers
 
     def of_trends(self) -> Scope:
         """Return the scope of HAVING, whose values are of whole trends."""
-        return replace(self, trends=True, values={})
+        return replace(self.of_iterations(), trends=True)
+
+    def of_iterations(self) -> Scope:
+        """Return the scope of clauses that speak of all iterations together: what a group binds is several events."""
+        several = {name: replace(v, kleene=v.several and not v.absent) for name, v in self.variables.items()}
+        return replace(self, variables=several, values={})
 
     @property
     def time(self) -> str:
@@ -76,6 +82,9 @@ class Scope:
         """Return a declared variable, or fail."""
         if name in self.variables:
             return self.variables[name]
+        if name in self.labels:
+            hint = f"Name a variable of the group; COUNT({name}) is the number of iterations."
+            self.fail(f"`{name}` is the label of a group, not a variable", self.part(node, name), hint)
         if name in self.parameters:
             hint = "Parameters stand in WHERE and WITHIN."
             self.fail(f"`{name}` is a parameter, not a variable", self.part(node, name), hint)
@@ -351,6 +360,8 @@ def so_far(e: s.Prefix, scope: Scope) -> Column:
 
 def _of_whole(function: str, argument: s.Attribute | s.VariableReference, e: s.Node, scope: Scope) -> Value:
     """Return an aggregate over all events of a variable; of a variable that takes one, the value itself."""
+    if isinstance(argument, s.VariableReference) and argument.var in scope.labels:
+        return Column(argument.var, scope.time, s.Which.WHOLE, None, INTEGER, "COUNT")
     variable = scope.variable(argument.var, argument)
     if variable.absent:
         scope.fail(f"`{argument.var}` is declared by NOT and bound to no event", argument)
@@ -388,6 +399,8 @@ def bind_column(e: s.Attribute, scope: Scope) -> Column:
     """Return the column that an attribute of a variable names."""
     variable = scope.variable(e.var, e)
     name, type_ = scope.column(variable, e.attr, e)
+    if e.iteration is not None:
+        return Column(e.var, name, s.Which.EACH, None, type_, at=_iteration(e.iteration, variable, e, scope))
     if variable.kleene:
         return Column(e.var, name, e.which, e.nth, type_)
     if e.which in (s.Which.EARLIER, s.Which.LATER):
@@ -396,6 +409,22 @@ def bind_column(e: s.Attribute, scope: Scope) -> Column:
     if e.which is s.Which.NTH:
         scope.fail(f"`{e.var}` is one event; it has no `[{e.nth}]`", e, f"Write `{e.var}.{e.attr}`.")
     return Column(e.var, name, s.Which.EACH, None, type_)
+
+
+def _iteration(of: s.Iteration, variable: Variable, e: s.Attribute, scope: Scope) -> AtIteration | None:
+    """Return the iteration that is named, None for the one that goes on: `g[i]`."""
+    if of.label not in scope.labels:
+        what = f"`{of.label}` is a variable" if of.label in scope.variables else f"no group has the label `{of.label}`"
+        known = did_you_mean(of.label, scope.labels, f"Labels are {', '.join(scope.labels)}.") if scope.labels else (
+            "A label stands behind a quantifier: `SEQ(A a, B b)+ g[]`."
+        )  # fmt: skip
+        scope.fail(f"{what}; iterations are those of a repeated group", of, known)
+    group = scope.labels[of.label]
+    if group not in variable.groups or variable.absent:
+        inside = [v.name for v in scope.variables.values() if group in v.groups and not v.absent]
+        hint = f"Its variables are {', '.join(inside)}."
+        scope.fail(f"`{e.var}` is not a variable of the group `{of.label}`", scope.part(e, e.var), hint)
+    return None if of.which is s.Which.LATER else AtIteration(group, of.which, of.nth)
 
 
 def _given(e: s.Parameter, scope: Scope, beside: Type | None) -> Value:

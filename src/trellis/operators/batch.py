@@ -13,6 +13,8 @@ from trellis.events.slice import Ints
 
 RANK_LIMIT = 1 << 63  # ranks from here on do not fit 64 bits
 NO_RANK = -1  # stands for such a rank
+LEVEL = 8  # the bit of a code from which on it tells how many iterations an event begins
+VARIABLE = (1 << LEVEL) - 1  # the bits of a code that tell the variable
 
 RankRange = tuple[int, int, int]  # a group, and of its ranks the first and the one after the last
 Small = NDArray[np.int32]
@@ -35,8 +37,9 @@ class PathBatch:
         Result `i` is `positions[offsets[i]:offsets[i + 1]]`.
     labels
         The rank (`NO_RANK` where it does not fit 64 bits) and the group of each result, or a function that gives them.
-    variables : integer array, optional
-        The number of the variable that each event is bound to, for patterns of several variables.
+    codes : integer array, optional
+        The number of the variable that each event is bound to, for patterns of several variables, and from the bit
+        `LEVEL` on of how many of the groups around that the event begins an iteration, the innermost ones.
     shared : int32 array, optional
         In the compact form: how many leading events a result has in common with the one before it, which `positions`
         then does not repeat. The first result shares none.
@@ -44,11 +47,11 @@ class PathBatch:
 
     def __init__(
         self, positions: Small, offsets: NDArray[Any], labels: Labels | Callable[[], Labels],
-        variables: NDArray[Any] | None = None, shared: Small | None = None,
+        codes: NDArray[Any] | None = None, shared: Small | None = None,
     ) -> None:  # fmt: skip
         self.table: Small | None = None
         self.shared = shared
-        self._given = positions, offsets, variables
+        self._given = positions, offsets, codes
         self._label = labels
 
     @classmethod
@@ -57,10 +60,10 @@ class PathBatch:
         positions: Small,
         ends: NDArray[Any],
         labels: Labels | Callable[[], Labels],
-        variables: NDArray[Any] | None = None,
+        codes: NDArray[Any] | None = None,
     ) -> PathBatch:
         """Return the batch of results that end at places of `positions`."""
-        return cls(positions, np.concatenate([np.zeros(1, ends.dtype), ends]), labels, variables)
+        return cls(positions, np.concatenate([np.zeros(1, ends.dtype), ends]), labels, codes)
 
     @classmethod
     def of_task(cls, positions: Small, ends: NDArray[Any], task: int) -> PathBatch:
@@ -97,9 +100,14 @@ class PathBatch:
         return self.offsets[1:]
 
     @cached_property
+    def codes(self) -> NDArray[Any] | None:
+        """The variable of each event, and how many iterations it begins; None for a pattern of one variable."""
+        return self._given[2] if self.table is None else np.tile(np.arange(len(self.table)), len(self))
+
+    @cached_property
     def variables(self) -> NDArray[Any] | None:
         """The variable of each event; None for a pattern of one variable."""
-        return self._given[2] if self.table is None else np.tile(np.arange(len(self.table)), len(self))
+        return None if self.codes is None else self.codes & VARIABLE
 
     @cached_property
     def _labels(self) -> Labels:
@@ -146,10 +154,8 @@ class PathBatch:
         lengths = self.offsets[1:][rows] - begins
         ends = np.cumsum(lengths)
         places = np.arange(ends[-1] if len(ends) else 0) + np.repeat(begins - (ends - lengths), lengths)
-        variables = None if self.variables is None else self.variables[places]
-        return PathBatch.of_ends(
-            self.positions[places], ends, lambda: (self.ranks[rows], self.groups[rows]), variables
-        )  # fmt: skip
+        codes = None if self.codes is None else self.codes[places]
+        return PathBatch.of_ends(self.positions[places], ends, lambda: (self.ranks[rows], self.groups[rows]), codes)
 
     def pieces(self, values: int) -> Iterator[PathBatch]:
         """Yield all results in batches of at most `values` events, or of one result; arrays are shared."""
@@ -161,7 +167,7 @@ class PathBatch:
             yield PathBatch(
                 self.positions[begin:end], (offsets[row : behind + 1] - begin).astype(np.int32),
                 (self.ranks[here], self.groups[here]),
-                None if self.variables is None else self.variables[begin:end],
+                None if self.codes is None else self.codes[begin:end],
             )  # fmt: skip
             row = behind
 
@@ -172,23 +178,23 @@ class PathBatch:
             return batches[0]
         sizes = np.cumsum([0, *(len(one.positions) for one in batches)])
         shifted = [one.ends.astype(np.int64) + shift for one, shift in zip(batches, sizes[:-1], strict=True)]
-        variables = [one.variables for one in batches if one.variables is not None]
+        codes = [one.codes for one in batches if one.codes is not None]
 
         def labels() -> Labels:
             return _joined([one.ranks for one in batches], np.int64), _joined([one.groups for one in batches], np.int64)
 
         return PathBatch.of_ends(
             _joined([one.positions for one in batches], np.int32), _joined(shifted, np.int64), labels,
-            np.concatenate(variables) if variables else None,
+            np.concatenate(codes) if codes else None,
         )  # fmt: skip
 
-    def on(self, events: Ints, variables: Ints, first_group: int = 0) -> PathBatch:
+    def on(self, events: Ints, codes: Ints, first_group: int = 0) -> PathBatch:
         """Return the batch whose positions are vertices as one of events, each with its variable.
 
         Parameters
         ----------
-        events, variables
-            The event and the variable of each vertex.
+        events, codes
+            The event of each vertex, and its variable with the iterations that it begins.
         first_group
             The group that has the number 0 here.
         """
@@ -196,7 +202,7 @@ class PathBatch:
 
         places = np.ascontiguousarray(self.positions, np.int32).view(np.uint32)
         taken, bound = np.empty(len(places), np.int32), np.empty(len(places), np.int32)
-        take_bound(events, variables, places, taken, bound)
+        take_bound(events, codes, places, taken, bound)
         return PathBatch(taken, self.offsets, lambda: (self.ranks, self.groups + first_group), bound)
 
     def of_variable(self, variable: int) -> tuple[PathBatch, NDArray[np.bool_] | None]:
@@ -222,7 +228,7 @@ class PathBatch:
 
         if self.table is not None:
             return PathBatch.of_table(self.table, labels)
-        return PathBatch(self.positions, self.offsets, labels, self.variables, self.shared)
+        return PathBatch(self.positions, self.offsets, labels, self.codes, self.shared)
 
     def compacted(self) -> PathBatch:
         """Return the compact form: each result without the events that it shares with the one before it."""
@@ -243,8 +249,8 @@ class PathBatch:
         place = np.arange(len(self.positions)) - np.repeat(offsets[:-1], lengths)
         new = place >= np.repeat(shared, lengths)
         ends = np.append(0, np.cumsum(lengths - shared)).astype(np.int32)
-        variables = None if self.variables is None else self.variables[new]
-        return PathBatch(self.positions[new], ends, lambda: (self.ranks, self.groups), variables, shared)
+        codes = None if self.codes is None else self.codes[new]
+        return PathBatch(self.positions[new], ends, lambda: (self.ranks, self.groups), codes, shared)
 
 
 def rank_labels(runs: Sequence[tuple[int, int, int]]) -> Labels:

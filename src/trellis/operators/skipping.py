@@ -66,7 +66,7 @@ class SkippingOperator(QueryOperator):
         else:
             kept = self._by_bisection(group, count)
         labels = np.arange(len(kept)), np.full(len(kept), group)
-        return PathBatch(kept.positions, kept.offsets, labels, kept.variables)
+        return PathBatch(kept.positions, kept.offsets, labels, kept.codes)
 
     def _by_listing(self, group: int, count: int) -> PathBatch:
         if count > MOST:

@@ -1,9 +1,9 @@
 """The automaton of a pattern: its positions, and the steps and guards between them.
 
 It is the only form in which a pattern leaves the plan. A state is what remains to be matched. Reading an event as a
-variable leads to what remains after it (a partial derivative of the pattern), so SEQ, OR, AND and Kleene variables need
-no cases of their own further on. NOT leaves no trace but a guard on the transition, or on the acceptance, that crosses
-its place. Two views are read off it: the `links` between positions, and the `chain` of a fixed sequence.
+variable leads to what remains after it (a partial derivative of the pattern), so SEQ, OR, AND, Kleene variables and
+groups need no cases of their own further on. NOT leaves no trace but a guard on the transition, or on the acceptance,
+that crosses its place. Two views are read off it: the `links` between positions, and the `chain` of a fixed sequence.
 """
 
 from __future__ import annotations
@@ -13,14 +13,32 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
 from itertools import product
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from trellis.language import syntax as s
 from trellis.language.bound import until_name
+from trellis.language.groups import is_repeated
 from trellis.language.printer import absent_name
 
 MAX_STATES = 256  # of a pattern with AND, whose states multiply
 MOST_STATES = 4096  # of other patterns, which have hardly more than variables
+
+
+class Letter(NamedTuple):
+    """A variable whose event begins an iteration of the `begins` innermost groups around it."""
+
+    variable: str
+    begins: int = 0
+
+
+class OfBefore(NamedTuple):
+    """A variable of the iteration before, of the group with a number."""
+
+    group: int
+    variable: str
+
+
+Names: TypeAlias = "tuple[str | OfBefore, ...]"
 
 
 class UntilEvent(IntEnum):
@@ -37,11 +55,16 @@ class Guard:
 
     Of `after` those count that have events; without any, the guard begins where the window does. With `until` it is an
     UNTIL: none from behind the event before (for a `FIRST` event of the variable: from it) to the new one, inclusive.
+
+    `groups` are the numbers of the repeated groups around it; `closing` says that the transition begins another
+    iteration of one of them, so that conditions speak of the iteration before.
     """
 
     absent: tuple[str, ...]
-    after: tuple[str, ...]
+    after: Names
     until: UntilEvent = UntilEvent.NO
+    groups: tuple[int, ...] = ()
+    closing: bool = False
 
 
 def _absent(guards: tuple[Guard, ...]) -> tuple[str, ...]:
@@ -55,7 +78,8 @@ class Transition:
     The event must be later than the last events of the variables `after`, as far as they have any; arms of an AND may
     take events of the same time. It closes `guards`.
 
-    `step` is the number of its policy among those of the automaton; `left` are the greedy variables that it leaves.
+    `step` is the number of its policy among those of the automaton; `left` are the greedy variables that it leaves, as
+    they would take the event; `begun` the numbers of the groups of which it begins an iteration, outermost first.
     """
 
     source: int
@@ -64,7 +88,8 @@ class Transition:
     guards: tuple[Guard, ...] = ()
     after: tuple[str, ...] = ()
     step: int = 0
-    left: tuple[str, ...] = ()
+    left: tuple[Letter, ...] = ()
+    begun: tuple[int, ...] = ()
 
     @property
     def absent(self) -> tuple[str, ...]:
@@ -97,7 +122,7 @@ class Leaf:
     """
 
     variable: str
-    after: tuple[str, ...]
+    after: Names
     least: int = 1
     most: int | None = 1
     taken: bool = False
@@ -128,63 +153,110 @@ class PartEntry:
     rest: Remainder
 
 
-Item: TypeAlias = "Leaf | Guard | Alternation | Interleaving | PartEntry"
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A repeated group of which at least `least` and at most `most` iterations are still to come; None: any number.
+
+    `first` is the next iteration, `again` each one behind it; `step` is the number of the policy of the next one's
+    first event, `again_step` that of the others.
+    """
+
+    group: int
+    first: Remainder
+    again: Remainder
+    least: int
+    most: int | None
+    step: int = 0
+    again_step: int = 0
+
+
+Item: TypeAlias = "Leaf | Guard | Alternation | Interleaving | PartEntry | Loop"
 Remainder: TypeAlias = "tuple[Item, ...]"  # one after another
 
 
 @dataclass(frozen=True, slots=True)
 class _Next:
-    """An event that may come next: its variable, the guards before it, what remains, its policy, what it leaves."""
+    """An event that may come next: its variable, the guards before it, what remains, its policy, what it leaves.
+
+    `begun` are the groups of which it begins an iteration.
+    """
 
     leaf: Leaf
     guards: tuple[Guard, ...]
     rest: Remainder
     step: int = 0
-    left: tuple[str, ...] = ()
+    left: tuple[Letter, ...] = ()
+    begun: tuple[int, ...] = ()
 
 
 class _Policies(list[s.Select | None]):
-    """The policies of steps by their numbers; None, the first, is that of SELECT."""
+    """The policies of steps by their numbers; None, the first, is that of SELECT. Groups are numbered here, too."""
 
-    def number(self, policy: s.Select | None) -> int:
-        """Return the number of a new step with this policy."""
-        if policy is None:
+    def __init__(self) -> None:
+        super().__init__([None])
+        self._known: dict[int, int] = {}
+        self._groups: dict[int, int] = {}
+
+    def number(self, node: s.Kleene | s.PolicyStep | s.Group) -> int:
+        """Return the number of the step that a node's policy is of."""
+        if node.policy is None:
             return 0
-        self.append(policy)
-        return len(self) - 1
+        if id(node) not in self._known:
+            self._known[id(node)] = len(self)
+            self.append(node.policy)
+        return self._known[id(node)]
+
+    def group(self, node: s.Group) -> int:
+        """Return the number of a repeated group."""
+        return self._groups.setdefault(id(node), len(self._groups))
 
 
-def _compiled(pattern: s.Pattern, policies: _Policies, after: tuple[str, ...] = ()) -> Remainder:
-    """Return a pattern that stands behind the variables `after`."""
+def _compiled(pattern: s.Pattern, policies: _Policies, after: Names = (), groups: tuple[int, ...] = ()) -> Remainder:
+    """Return a pattern that stands behind the variables `after` and inside of groups."""
     match pattern:
         case s.Single(var=var, optional=optional):
             return (Leaf(var, after, 0 if optional else 1),)
         case s.Kleene(var=var, least=least, most=most, greedy=greedy):
             until = None if pattern.until is None else until_name(var)
-            return (Leaf(var, after, least, most, False, policies.number(pattern.policy), greedy, until),)
-        case s.PolicyStep(policy=policy, pattern=inner):
-            step = policies.number(policy)
-            return (PartEntry(step, _compiled(inner, policies, after)),)
+            return (Leaf(var, after, least, most, False, policies.number(pattern), greedy, until),)
+        case s.PolicyStep(pattern=inner):
+            step = policies.number(pattern)
+            return (PartEntry(step, _compiled(inner, policies, after, groups)),)
         case s.Absent(events=events):
-            return (Guard(tuple(map(absent_name, events)), after),)
+            return (Guard(tuple(map(absent_name, events)), after, groups=groups),)
         case s.Or(arms=arms):
-            return (Alternation(tuple(_compiled(arm, policies, after) for arm in arms)),)
+            return (Alternation(tuple(_compiled(arm, policies, after, groups) for arm in arms)),)
         case s.And(arms=arms):
-            return (Interleaving(tuple(_compiled(arm, policies, after) for arm in arms)),)
+            return (Interleaving(tuple(_compiled(arm, policies, after, groups) for arm in arms)),)
+        case s.Group():
+            return _compiled_group(pattern, policies, after, groups)
         case s.Seq(parts=parts):
             found: Remainder = ()
             for part in parts:
-                found += _compiled(part, policies, after)
+                found += _compiled(part, policies, after, groups)
                 after = _lasts(part, after)
             return found
     raise AssertionError(pattern)
 
 
-def _lasts(pattern: s.Pattern, before: tuple[str, ...]) -> tuple[str, ...]:
+def _compiled_group(group: s.Group, policies: _Policies, after: Names, groups: tuple[int, ...]) -> Remainder:
+    """Return a group: an optional part, or a loop, each of whose iterations is later than the one before."""
+    if not is_repeated(group):
+        return (Alternation((_compiled(group.pattern, policies, after, groups), ())),)
+    number = policies.group(group)
+    inside = (*groups, number)
+    first = _compiled(group.pattern, policies, after, inside)
+    before = tuple(OfBefore(number, str(name)) for name in _lasts(group.pattern, ()))
+    again = _compiled(group.pattern, policies, before, inside)
+    least = 0 if s.may_be_empty(group.pattern) else group.least  # an iteration without events leaves no trace
+    return (Loop(number, first, again, least, group.most, 0, policies.number(group)),)
+
+
+def _lasts(pattern: s.Pattern, before: Names) -> Names:
     """Return the variables that may have the last event up to the end of a pattern, those `before` it included."""
     match pattern:
         case s.Single(var=var) | s.Kleene(var=var):
-            own: tuple[str, ...] = (var,)
+            own: Names = (var,)
         case s.Absent():
             return before
         case s.Seq(parts=parts):
@@ -195,6 +267,8 @@ def _lasts(pattern: s.Pattern, before: tuple[str, ...]) -> tuple[str, ...]:
             own = tuple(dict.fromkeys(var for arm in arms for var in _lasts(arm, ())))
         case s.PolicyStep(pattern=inner):
             return _lasts(inner, before)
+        case s.Group(pattern=inner):
+            own = _lasts(inner, ())
         case _:
             raise AssertionError(pattern)
     return (*before, *own) if s.may_be_empty(pattern) else own
@@ -207,8 +281,14 @@ def _steps(rest: Remainder) -> list[_Next]:
     head, tail = rest[0], rest[1:]
     steps = [replace(one, rest=one.rest + tail) for one in _head_steps(head)]
     for skipped, left in _head_endings(head):
-        steps += [replace(one, guards=skipped + one.guards, left=left + one.left) for one in _steps(tail)]
+        for one in _steps(tail):
+            steps.append(replace(one, guards=_closed(skipped, one.begun) + one.guards, left=left + one.left))
     return steps
+
+
+def _closed(guards: tuple[Guard, ...], begun: tuple[int, ...]) -> tuple[Guard, ...]:
+    """Return guards that are open when iterations begin; those inside of these groups are of the iteration before."""
+    return tuple(replace(guard, closing=True) if {*guard.groups} & {*begun} else guard for guard in guards)
 
 
 def _head_steps(head: Item) -> list[_Next]:
@@ -225,8 +305,22 @@ def _head_steps(head: Item) -> list[_Next]:
                 for i, arm in enumerate(arms)
                 for one in _steps(arm)
             ]
+        case Loop():
+            return _iteration(head)
         case Guard():
             return []
+
+
+def _iteration(loop: Loop) -> list[_Next]:
+    """Return the events that may begin the next iteration of a group."""
+    most = None if loop.most is None else loop.most - 1
+    behind = replace(loop, first=loop.again, least=max(loop.least - 1, 0), most=most, step=loop.again_step)
+    found, rest = [], () if most == 0 else (behind,)
+    for one in _steps(loop.first):
+        left = tuple(Letter(name, begins + 1) for name, begins in one.left)
+        begun, step = (loop.group, *one.begun), one.step or loop.step
+        found.append(replace(one, rest=one.rest + rest, begun=begun, step=step, left=left))
+    return found
 
 
 def _taken(leaf: Leaf) -> _Next:
@@ -245,7 +339,7 @@ def _joined(arms: tuple[Remainder, ...]) -> Remainder:
     return left[0] if len(left) == 1 else (Interleaving(left),)
 
 
-_Ending = tuple[tuple[Guard, ...], tuple[str, ...]]  # the guards that stay open, and the greedy variables that end
+_Ending = tuple[tuple[Guard, ...], tuple[Letter, ...]]  # the guards that stay open, and the greedy variables that end
 
 
 def _endings(rest: Remainder) -> list[_Ending]:
@@ -261,9 +355,11 @@ def _together_ended(ways: list[list[_Ending]]) -> list[_Ending]:
 def _head_endings(head: Item) -> list[_Ending]:
     match head:
         case Leaf(least=least):
-            return [] if least else [((), (head.variable,) if head.greedy else ())]
+            return [] if least else [((), (Letter(head.variable),) if head.greedy else ())]
         case Guard():
             return [((head,), ())]
+        case Loop(least=least):
+            return [] if least else [((), ())]
         case PartEntry(rest=rest):
             return _endings(rest)
         case Alternation(arms=arms):
@@ -272,16 +368,35 @@ def _head_endings(head: Item) -> list[_Ending]:
             return _together_ended([_endings(arm) for arm in arms])
 
 
-def leaves_and_guards(rest: Remainder) -> Iterator[Leaf | Guard]:
-    """Yield the variables and the NOTs of what remains."""
+def items_of(rest: Remainder, outer: Loop | None = None) -> Iterator[tuple[Loop | Leaf | Guard, Loop | None]]:
+    """Yield the loops, the variables and the NOTs of what remains, each with the outermost loop around it."""
     for item in rest:
         if isinstance(item, Leaf | Guard):
-            yield item
+            yield item, outer
+        elif isinstance(item, Loop):
+            yield item, outer
+            for body in (item.first, item.again if item.most != 1 else ()):
+                yield from items_of(body, outer or item)
         elif isinstance(item, PartEntry):
-            yield from leaves_and_guards(item.rest)
+            yield from items_of(item.rest, outer)
         else:
             for arm in item.arms:
-                yield from leaves_and_guards(arm)
+                yield from items_of(arm, outer)
+
+
+def leaves_and_guards(rest: Remainder) -> Iterator[Leaf | Guard]:
+    """Yield the variables and the NOTs of what remains."""
+    return (item for item, _ in items_of(rest) if not isinstance(item, Loop))
+
+
+def _after(names: Names, begun: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the variables that an event must be later than.
+
+    Those of the iteration before count for the event that begins the next: all others of that are later anyway.
+    """
+    plain = (name.variable if isinstance(name, OfBefore) else name for name in names
+             if not isinstance(name, OfBefore) or name.group in begun)  # fmt: skip
+    return tuple(dict.fromkeys(plain))
 
 
 class LazyAutomaton:
@@ -307,14 +422,17 @@ class LazyAutomaton:
                 self._numbers[one.rest] = len(self._rests)
                 self._rests.append(one.rest)
             leaf, target = one.leaf, self._numbers[one.rest]
-            after = (leaf.variable,) if leaf.taken else leaf.after
-            found.append(Transition(state, leaf.variable, target, one.guards, after, one.step, one.left))
+            after = (leaf.variable,) if leaf.taken else _after(leaf.after, one.begun)
+            guards = tuple(replace(guard, after=_after(guard.after, one.begun)) for guard in one.guards)
+            found.append(Transition(state, leaf.variable, target, guards, after, one.step, one.left, one.begun))
         return tuple(dict.fromkeys(found))
 
     def _endings(self, state: int) -> tuple[Acceptance, ...]:
         """Return the ways in which a match may end in a state."""
-        ways = dict.fromkeys(guards for guards, _ in _endings(self._rests[state]))
-        return tuple(Acceptance(state, guards) for guards in ways)
+        ways = [
+            [replace(one, after=_after(one.after, ())) for one in guards] for guards, _ in _endings(self._rests[state])
+        ]
+        return tuple(Acceptance(state, guards) for guards in dict.fromkeys(map(tuple, ways)))
 
     def _open(self, state: int) -> frozenset[str]:
         """Return the variables that may still take an event."""
@@ -323,7 +441,7 @@ class LazyAutomaton:
     def _timed(self, state: int) -> frozenset[str]:
         """Return the variables for whose last events the rest of a match still asks when they were."""
         return frozenset(
-            name
+            name.variable if isinstance(name, OfBefore) else name
             for item in leaves_and_guards(self._rests[state])
             for name in ((item.variable,) if isinstance(item, Leaf) and item.taken else item.after)
         )
@@ -402,13 +520,18 @@ class Automaton:
         leaves = (item for item in leaves_and_guards(self.root) if isinstance(item, Leaf))
         return len(self.policies) > 1 or any(leaf.greedy or leaf.until is not None for leaf in leaves)
 
+    @property
+    def grouped(self) -> bool:
+        """Whether a group is repeated."""
+        return any(isinstance(item, Loop) for item, _ in items_of(self.root))
+
     def links(self) -> PositionLinks | None:
         """Return the steps between positions.
 
-        None for AND, for a variable at several places or whose events are counted, and where NOT depends on more than
-        the position: then positions alone do not tell what a match may go on with.
+        None for AND, for repeated groups, for a variable at several places or whose events are counted, and where NOT
+        depends on more than the position: then positions alone do not tell what a match may go on with.
         """
-        if self.concurrent or self.repeated or not self.complete or self.worded or self.composite:
+        if self.concurrent or self.repeated or not self.complete or self.worded or self.composite or self.grouped:
             return None
         number = {position.variable: i for i, position in enumerate(self.positions)}
         into: dict[int, set[int]] = {}
@@ -489,7 +612,7 @@ def _reached(state: int, steps: _Steps) -> set[int]:
 
 def build_automaton(pattern: s.Pattern) -> Automaton:
     """Return the automaton of a pattern."""
-    policies = _Policies([None])
+    policies = _Policies()
     root = _compiled(pattern, policies)
     leaves = [Position(item.variable, item.most != 1) for item in leaves_and_guards(root) if isinstance(item, Leaf)]
     positions = tuple(dict.fromkeys(leaves))

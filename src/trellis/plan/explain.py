@@ -10,7 +10,7 @@ from trellis.language.bound import BoundQuery, Condition, WindowKind
 from trellis.language.durations import to_text
 from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
-from trellis.plan.automaton import Automaton, Transition
+from trellis.plan.automaton import Transition
 from trellis.plan.plan import Plan
 from trellis.plan.spec import OperatorSpec
 
@@ -37,7 +37,7 @@ def explain_data(plan: Plan) -> dict[str, Any]:
                 for v in bound.variables
                 if v.until is None
             ],
-            "automaton": _automaton_data(plan.automaton),
+            "automaton": _automaton_data(plan),
         },
         "conditions": {
             "partition": [name for name, _ in bound.partition],
@@ -74,28 +74,31 @@ def _operator_data(spec: OperatorSpec) -> dict[str, str]:
     return said | ({"else": "; else ".join(standing_in)} if standing_in else {})
 
 
-def _automaton_data(automaton: Automaton) -> dict[str, Any]:
+def _automaton_data(plan: Plan) -> dict[str, Any]:
+    automaton = plan.automaton
     return {
         "states": automaton.states,
         "complete": automaton.complete,
         "transitions": [
-            {"from": t.source, "variable": t.variable, "to": t.target, "absent": list(t.absent)} | _words(t, automaton)
+            {"from": t.source, "variable": t.variable, "to": t.target, "absent": list(t.absent)} | _words(t, plan)
             for t in automaton.transitions
         ],
         "accepting": [{"state": a.state, "absent": list(a.absent)} for a in automaton.accepting],
     }
 
 
-def _words(transition: Transition, automaton: Automaton) -> dict[str, str]:
+def _words(transition: Transition, plan: Plan) -> dict[str, str]:
     """Return the words at a step: its policy, the greedy variables that it leaves, and UNTIL."""
     words = {}
-    policy = automaton.policies[transition.step]
+    policy = plan.automaton.policies[transition.step]
     if policy is not None:
         words["policy"] = str(policy)
     if transition.left:
-        words["greedy"] = ", ".join(transition.left)
+        words["greedy"] = ", ".join(dict.fromkeys(letter.variable for letter in transition.left))
     if any(guard.until for guard in transition.guards):
         words["until"] = transition.variable
+    if transition.begun:
+        words["iteration"] = ", ".join(plan.bound.groups[number].label or "its group" for number in transition.begun)
     return words
 
 
@@ -198,6 +201,7 @@ def _arrow(transition: dict[str, Any], state: int) -> str:
     guard += f" [{transition['policy']}]" if "policy" in transition else ""
     guard += f" [if {transition['greedy']} can take no more]" if "greedy" in transition else ""
     guard += " [until]" if "until" in transition else ""
+    guard += f" [begins an iteration of {transition['iteration']}]" if "iteration" in transition else ""
     target = "again" if transition["to"] == state else f"({transition['to']})"
     return f"--{transition['variable']}{guard}--> {target}"
 

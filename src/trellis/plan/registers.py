@@ -26,14 +26,17 @@ from trellis.language.bound import (
     columns_of,
     references_of,
 )
+from trellis.language.groups import without_groups
 from trellis.language.syntax import Which
-from trellis.plan.automaton import Automaton
+from trellis.plan.automaton import Automaton, build_automaton
 from trellis.plan.cuts import FLIPPED
 from trellis.plan.relation import terms
+from trellis.plan.views import View, Viewed, Views, view_text
 
 ADJACENT = (Which.EARLIER, Which.LATER)
 SO_FAR = (Which.BEFORE, Which.UPTO)
 LATE = (Which.LAST, Which.NTH, Which.WHOLE)
+ENOUGH = 1 << 20  # iterations that are counted where the number of one is asked for
 ORDINAL = {1: "first", 2: "second", 3: "third"}
 
 
@@ -88,7 +91,7 @@ class Guarding:
     number
         Its number among all terms.
     condition
-        The whole condition, which is asked only where all its variables have events.
+        The whole condition, which is asked only where all its variables have events; they are named by their views.
     value, references
         The term, and the events that it names.
     absent
@@ -99,6 +102,9 @@ class Guarding:
         Whether all values of a variable are remembered even where the extreme one would do.
     result
         Whether it is a condition of HAVING, which is asked of whole matches that are reported, and of nothing else.
+    views, awaited
+        The views of the variables, and of groups whose iterations are counted, that the condition names; and those that
+        must be complete before it is asked.
     """
 
     number: int
@@ -109,6 +115,8 @@ class Guarding:
     singles: frozenset[str]
     sets: bool = False
     result: bool = False
+    views: tuple[View, ...] = ()
+    awaited: tuple[View, ...] = ()
 
     @cached_property
     def variables(self) -> frozenset[str]:
@@ -116,12 +124,13 @@ class Guarding:
         if self.result:
             return frozenset()
         named = {c.var for c in columns_of(self.condition.value) if not (c.function == "COUNT" and c.which in LATE)}
-        return frozenset(named) - {self.absent}
+        return frozenset(named | {view.name for view in self.views if view.presence}) - {self.absent}
 
     @cached_property
     def late(self) -> bool:
         """Whether the condition names an event that is only known later."""
-        return not self.result and any(column.which in LATE for column in columns_of(self.condition.value))
+        late = any(column.which in LATE for column in columns_of(self.condition.value))
+        return not self.result and (late or bool(self.awaited))
 
     @cached_property
     def paired(self) -> frozenset[str]:
@@ -202,18 +211,34 @@ def guardings_of(bound: BoundQuery) -> tuple[Guarding, ...]:
     absent = {v.name for v in bound.variables if v.absent}
     singles = frozenset(v.name for v in bound.variables if not v.kleene)
     inside_not = bound.inside_not
-    found: list[Guarding] = []
+    of, found = Views(bound), list[Guarding]()
+
+    def add(viewed: Viewed, value: Value, negated: str | None, result: bool) -> None:
+        condition, views, awaited = viewed
+        waited_for = (Reference(view.name, Which.WHOLE, None, "COUNT") for view in awaited)
+        one_event = singles | {v.name for v in views if v.variable in singles and v.group >= 0 and not _gathers(v)}
+        references = (*references_of(value), *waited_for)
+        found.append(
+            Guarding(len(found), condition, value, references, negated, one_event, False, result, views, awaited)
+        )
+
     for condition in bound.conditions:
         if condition.kind is ConditionKind.CONSTANT or inside_not.intersection(condition.variables):
             continue
         negated = next(iter(absent.intersection(condition.variables)), None)
-        for value in _terms(condition):
-            found.append(Guarding(len(found), condition, value, references_of(value), negated, singles))
+        viewed = of.of_condition(condition)
+        for value in (viewed.condition.value,) if viewed.awaited else _terms(viewed.condition):
+            add(viewed, value, negated, False)
     for condition in bound.filters:
-        for value in terms(condition.value):
-            one = Guarding(len(found), condition, value, references_of(value), None, singles, result=True)
-            found.append(one)
+        viewed = of.of_result(condition)
+        for value in terms(viewed.condition.value):
+            add(viewed, value, None, True)
     return tuple(found)
+
+
+def _gathers(view: View) -> bool:
+    """Return whether a view of another iteration has the events of several iterations of a group inside of it."""
+    return view.group != view.path[-1]
 
 
 def _compared_with(value: Value, reference: Reference) -> Iterator[int | None]:
@@ -235,7 +260,8 @@ def _compared_with(value: Value, reference: Reference) -> Iterator[int | None]:
 
 def check_so_far(bound: BoundQuery, automaton: Automaton) -> None:
     """Refuse conditions on events so far that would have to be asked again when later variables take events."""
-    behind = variables_behind(automaton)
+    once = build_automaton(without_groups(bound.pattern)) if bound.groups else automaton
+    behind = variables_behind(once)
     for one in guardings_of(bound):
         for var in one.so_far:
             others = [name for name in one.condition.variables if name != var]
@@ -280,10 +306,10 @@ def _terms(condition: Condition) -> Iterator[Value]:
 
 def register_text(register: Register, singles: frozenset[str]) -> str:
     """Say what a register holds; `singles` are the variables that take one event."""
-    var = register.variable
+    var = view_text(register.variable)
     match register.kind:
         case RegisterKind.FIRST:
-            return var if var in singles else f"the first {var}"
+            return var if register.variable in singles else f"the first {var}"
         case RegisterKind.LAST:
             return f"the last {var}"
         case RegisterKind.NTH:

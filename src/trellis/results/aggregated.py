@@ -17,10 +17,11 @@ from trellis.errors import ListingRefused
 from trellis.events.columns.types import normalise, plain_value
 from trellis.language.bound import BoundQuery, NamedOutput, Output, OutputKind
 from trellis.language.schema import INTEGER
+from trellis.operators.bindings import counted_events
 from trellis.operators.contract import ListRequest, QueryOperator
 from trellis.plan.plan import Plan
 from trellis.results.numbers import aggregate_rows
-from trellis.results.rows import RowMaker, taking
+from trellis.results.rows import RowMaker
 
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
@@ -115,8 +116,6 @@ class _Listed:
         self._outputs, self._maker = outputs, maker
         none = {"SUM": Sum(Fraction(0), 0), "AVG": Sum(Fraction(0), 0), "COUNT": 0}
         self._none = [none.get(output.function) for output in outputs]
-        names = taking(maker.bound)
-        self._codes = {name: code for code, name in enumerate(names)} if len(names) > 1 else {}
         self._states: dict[int, list[Any]] = {}
 
     def states(self, group: int) -> list[Any]:
@@ -141,10 +140,9 @@ class _Listed:
         if output.column is None and output.variable is None:
             return pa.array(batch.lengths), batch.groups
         of = output.variable if output.column is None else output.column.var
-        code = self._codes.get(str(of))
         groups, positions = np.repeat(batch.groups, np.diff(batch.offsets)), batch.positions
-        if code is not None and batch.variables is not None:
-            own = batch.variables == code
+        own = counted_events(self._maker.bound, str(of), batch.codes)
+        if own is not None:
             groups, positions = groups[own], positions[own]
         if output.column is None:
             return pa.array(positions), groups

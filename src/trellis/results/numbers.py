@@ -126,7 +126,8 @@ def exact_columns(values: Sequence[Any], scale: int) -> list[pa.Array]:
 
     if isinstance(values, WideNumbers) and scale == 0:
         whole = pa.Array.from_buffers(COUNT, len(values), [None, pa.py_buffer(values.words())])
-        return [whole, whole.cast(pa.string())]
+        narrow = not values.high.any() and not (values.low >> np.uint64(63)).any()  # 64 bits are written sooner
+        return [whole, (pa.array(values.low.view(np.int64)) if narrow else whole).cast(pa.string())]
     decimals: list[Decimal | None] = []
     texts: list[str | None] = []
     for value in values:

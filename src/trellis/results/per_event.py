@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.columns.types import normalise, physical, plain_value
 from trellis.language.bound import Output
+from trellis.operators.bindings import counted_events
 from trellis.operators.contract import ListRequest, QueryOperator
 from trellis.plan.plan import Plan
 from trellis.results.numbers import aggregate_schema, exact_columns, is_exact
@@ -151,8 +152,8 @@ class ListedNumbers:
         if output.column is None and output.variable is None:
             return pa.array(batch.lengths), True
         name = output.column.var if output.column is not None else output.variable
-        own = self._codes.get(str(name))
-        mask = None if own is None or batch.variables is None else batch.variables != own
+        own = counted_events(self._maker.bound, str(name), batch.codes)
+        mask = None if own is None else ~own
         if output.column is None:
             return pa.array(np.ones(len(batch.positions), np.int64), mask=mask), False
         return self._events.columns[output.column.name].take(pa.array(batch.positions, mask=mask)), False

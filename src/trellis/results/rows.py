@@ -74,7 +74,9 @@ def row_schema(bound: BoundQuery) -> pa.Schema:
     if bound.fixed:
         return pa.schema(fields + [pa.field(name, ids) for name in names])
     fields.append(pa.field("events", pa.list_(ids)))
-    return pa.schema([*fields, pa.field("bindings", pa.list_(pa.string()))] if len(names) > 1 else fields)
+    texts = pa.list_(pa.string())
+    fields += [pa.field("bindings", texts)] if len(names) > 1 else []
+    return pa.schema([*fields, pa.field("iterations", texts)] if bound.groups else fields)
 
 
 def taking(bound: BoundQuery) -> list[str]:
@@ -101,6 +103,8 @@ def check_compact(bound: BoundQuery) -> None:
     clauses["LIMIT PER item"] = bound.limit_per
     if len(taking(bound)) > 1:
         raise UsageError("rows have no compact form for a pattern of several variables", "Leave out compact=True.")
+    if bound.groups:
+        raise UsageError("rows have no compact form for a pattern with repeated groups", "Leave out compact=True.")
     if bound.fixed:
         raise UsageError(
             "rows have no compact form for a pattern of single events: they have no column `events`",
@@ -130,13 +134,15 @@ def chosen(columns: Sequence[str], known: Sequence[str]) -> list[str]:
 def exploded_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of one row an event: window, partition, rank, place in the trend from 1, the event's columns.
 
-    A pattern of several variables also tells the event's `variable`. Columns of types that conditions cannot use, and
-    those whose names are taken, are left out.
+    A pattern of several variables also tells the event's `variable`, one with repeated groups its `iteration`. Columns
+    of types that conditions cannot use, and those whose names are taken, are left out.
     """
     assert bound.schema is not None
     fields = [*lead_schema(bound), pa.field("rank", pa.int64()), pa.field("place", pa.int64())]
     if len(taking(bound)) > 1:
         fields.append(pa.field("variable", pa.string()))
+    if bound.groups:
+        fields.append(pa.field("iteration", pa.string()))
     taken = {f.name for f in fields}
     for table in bound.schema.tables:
         for name, type_ in table.columns.items():
@@ -217,7 +223,7 @@ class RowMaker:
             return partial(self._lead_column, lead.index(field.name))
         plain: dict[str, Callable[[PathArrays], pa.Array]] = {
             "shared": PathArrays.shared, "rank": PathArrays.ranks, "length": PathArrays.lengths_shown,
-            "events": self.ids, "new": self.ids, "bindings": self._bindings,
+            "events": self.ids, "new": self.ids, "bindings": self._bindings, "iterations": self._iterations,
             "start_time": PathArrays.start_times, "end_time": PathArrays.end_times,
         }  # fmt: skip
         if field.name in plain and not (self.bound.fixed and field.name in self._fixed):
@@ -233,6 +239,12 @@ class RowMaker:
     def _bindings(self, rows: PathArrays) -> pa.Array:
         assert rows.batch.variables is not None
         return rows.lists(self._names.taken(rows.batch.variables))
+
+    def _iterations(self, rows: PathArrays) -> pa.Array:
+        from trellis.results.iterations import iteration_texts
+
+        assert rows.batch.codes is not None
+        return rows.lists(iteration_texts(rows.batch.codes, rows.batch.offsets, self.bound))
 
     def _of_variable(self, name: str | None, make: Callable[[PathArrays], pa.Array], rows: PathArrays) -> pa.Array:
         """Return a column made of the events of one variable; NULL where it has none."""
@@ -271,6 +283,8 @@ class RowMaker:
                 columns.append(pa.array(place))
             elif field.name == "variable" and self._variables:
                 columns.append(batch.column("bindings").flatten())
+            elif field.name == "iteration" and self.bound.groups:
+                columns.append(batch.column("iterations").flatten())
             elif field.name in of_trend:
                 columns.append(batch.column(field.name).take(row))
             else:

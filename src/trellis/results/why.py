@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from trellis.errors import OverflowInCondition
+from trellis.errors import OverflowInCondition, UsageError
 from trellis.events.columns.aggregates import aggregate_of, aggregate_text, spelled_out
 from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.types import from_arrow, normalise
@@ -99,6 +99,11 @@ class Candidate:
     """
 
     def __init__(self, bound: BoundQuery, events: pa.Table, ids: Sequence[Any], variables: Sequence[str]) -> None:
+        if bound.groups:
+            raise UsageError(
+                "the conditions of a pattern with repeated groups are not told one by one",
+                "Look at `bindings` and `iterations` of the rows.",
+            )
         self.bound, self.ids, self.variables = bound, list(ids), list(variables)
         self.columns = {f.name: normalise(events[f.name], from_arrow(f.type)) for f in events.schema}
         self.places = {v.name: [i for i, name in enumerate(variables) if name == v.name] for v in bound.variables}

@@ -56,6 +56,7 @@ from trellis.kernels.explore.matches import (
     TIES,
     TROUBLE,
     VARIABLE,
+    begin_iteration,
     is_complete,
     is_result,
     step,
@@ -94,7 +95,7 @@ def _pool(tables, lists, moves, classes, one, variable, row):
 
     They differ in the last event of the variable, which the next one overwrites, and no term asks for it then.
     """
-    if tables[t.NOTS] or not classes.rows[one, BOUND] & (1 << variable):
+    if tables[t.NOTS] or tables[t.GROUPS] or not classes.rows[one, BOUND] & (1 << variable):
         return 0
     for i in range(row.shape[0]):
         row[i] = classes.rows[one, i]
@@ -148,6 +149,12 @@ def _take(
     number, lead = classes.ways[one, way + NUMBER], classes.ways[one, way + LEAD]
     for i in range(row.shape[0]):
         row[i] = classes.rows[one, i]
+    if t.at(tables, t.L_GROUPS, variable):
+        answer = begin_iteration(tables, columns, programs, lists, scratch, row, variable)
+        if answer <= FAILS:
+            return answer
+        for i in range(row.shape[0]):
+            row[i] = scratch.begun[i]
     shape, move = classes.states[one, SHAPE], np.int64(-1)
     if shape >= 0:
         move = move_of(tables, columns, programs, lists, scratch, moves, shape, row, variable, 0, event, due, fresh)

@@ -6,7 +6,19 @@ import numpy as np
 
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.lists import FULL, keep
-from trellis.kernels.explore.matches import BOUND, BRANCHES, END, EVENT, FAILS, HOLDS, TIES, step
+from trellis.kernels.explore.matches import (
+    BOUND,
+    BRANCHES,
+    END,
+    EVENT,
+    FAILS,
+    HOLDS,
+    OPENS,
+    TIES,
+    TROUBLE,
+    begin_iteration,
+    step,
+)
 from trellis.kernels.explore.moves import (
     M_KIND,
     NOWHERE,
@@ -62,8 +74,17 @@ def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shap
         for variable in range(variables):
             if not coming & (1 << variable):
                 continue
+            own = row
+            if t.at(tables, t.L_GROUPS, variable):
+                status = begin_iteration(tables, columns, programs, lists, scratch, row, variable)
+                if status == TROUBLE:
+                    return np.int64(TROUBLE)
+                if status == FAILS:
+                    coming &= ~(1 << variable)
+                    continue
+                own = scratch.begun
             number = _due_terms(
-                tables, columns, programs, lists, scratch, moves, shape, row, variable, begin, due, fresh
+                tables, columns, programs, lists, scratch, moves, shape, own, variable, begin, due, fresh
             )
             if number < 0:
                 return number
@@ -71,7 +92,7 @@ def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shap
                 continue
             coming &= ~(1 << variable)
             status, best = _reach(
-                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, variable, due, number,
+                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, own, variable, due, number,
                 fresh, begin, end, best, policy, lo, hi,
             )  # fmt: skip
             if status < 0:
@@ -174,7 +195,7 @@ def begin_row(lists, scratch, row, hi):
     """Write the match that has no event yet."""
     for i in range(row.shape[0]):
         row[i] = t.NONE
-    row[BOUND], row[TIES], row[END] = 0, 0, hi
+    row[BOUND], row[TIES], row[END], row[OPENS] = 0, 0, hi, 0
     scratch.branches[0], scratch.branches[1] = 0, 0
     row[BRANCHES] = keep(lists, scratch.branches, 2)
 

@@ -52,7 +52,7 @@ def explore_groups(
         if status < 0:
             forget_graph(graph, lo, hi, tables[t.VARIABLES])
             break
-        one = ordered(graph, lo, hi, tables[t.VARIABLES])
+        one = ordered(tables, graph, lo, hi)
         forget_graph(graph, lo, hi, tables[t.VARIABLES])
         size, edges, number = one.events.shape[0], one.targets.shape[0], one.starts.shape[0]
         if vertex + size + 1 > room:

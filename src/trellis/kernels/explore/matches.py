@@ -1,8 +1,8 @@
 """Matches so far: what they go on with, what they remember, and when they are complete.
 
 A match so far is a row of numbers: its last event, the variable that took it, its branches (a list of states, each with
-its undecided NOTs), the variables that have events, those whose last event has the time of the last one, the first
-event that is too late for it, and from `SLOTS` on its registers.
+its undecided NOTs), the views that have events, the variables whose last event has the time of the last one, the first
+event that is too late for it, the views that an iteration which begins now opens, and from `SLOTS` on its registers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trellis.kernels.explore.running import running
 from trellis.kernels.expression.program import FALSE, MISFIT, TRUE, is_true
 from trellis.kernels.jit import njit
 
-EVENT, VARIABLE, BRANCHES, BOUND, TIES, END, SLOTS = range(7)
+EVENT, VARIABLE, BRANCHES, BOUND, TIES, END, OPENS, SLOTS = range(8)
 FAILS, HOLDS = 0, 1
 NO_ROOM, TROUBLE, DEAD = -1, -2, -3  # lists are full; numbers leave 64 bits; a branch ends here
 NO_ONE = np.int64(-1)  # no event, no variable
@@ -41,6 +41,8 @@ class Scratch(NamedTuple):
         The terms that wait for no event any more; behind them, the term whose numbers leave 64 bits.
     nexts, firsts
         The event that each step selects, and the first that each greedy variable could take.
+    before, begun
+        A match before an iteration begins, and as it is then.
     """
 
     events: np.ndarray
@@ -54,6 +56,8 @@ class Scratch(NamedTuple):
     decided: np.ndarray
     nexts: np.ndarray
     firsts: np.ndarray
+    before: np.ndarray
+    begun: np.ndarray
 
 
 # --- Terms ------------------------------------------------------------------------------------------------------
@@ -85,25 +89,34 @@ def is_decided(tables, term, open_, bound, row):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def taken_by(tables, row, variable):
+    """Return the views of a match that take the event of a letter, as bits."""
+    if variable < 0:
+        return np.int64(0)
+    views = t.at(tables, t.L_VIEWS, variable)
+    for k in range(t.at(tables, t.L_ONLY_BEGINS, variable), t.at(tables, t.L_ONLY_BEGINS, variable + 1)):
+        iteration = max(row[SLOTS + t.at(tables, t.L_ONLY_SLOT, k)], 0) + t.at(tables, t.L_ONLY_BEGUN, k)
+        if iteration != t.at(tables, t.L_ONLY_NUMBER, k):
+            views &= ~(1 << t.at(tables, t.L_ONLY_VIEW, k))
+    return views
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def _fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
     """Write the events that a term names; `event` is taken by `newest`, or looked at by a NOT; False for none."""
-    is_new = newest >= 0 and not row[BOUND] & (1 << newest)
+    takes = taken_by(tables, row, newest)
     for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
-        kind = t.at(tables, t.T_KIND, r)
+        kind, bit = t.at(tables, t.T_KIND, r), 1 << t.at(tables, t.T_VARIABLE, r)
+        is_new = not row[BOUND] & bit
         if kind == t.OF_ABSENT or (
-            t.at(tables, t.T_VARIABLE, r) == newest
-            and (kind in (t.OF_EACH, t.OF_LATER) or (is_new and kind == t.OF_FIRST))
+            takes & bit and (kind in (t.OF_EACH, t.OF_LATER) or (is_new and kind == t.OF_FIRST))
         ):
             chosen[r] = event
         else:
-            slot = (
-                t.at(tables, t.T_LAST, r)
-                if kind == t.OF_EARLIER and t.at(tables, t.T_VARIABLE, r) == newest
-                else t.at(tables, t.T_SLOT, r)
-            )
+            slot = t.at(tables, t.T_LAST, r) if kind == t.OF_EARLIER and takes & bit else t.at(tables, t.T_SLOT, r)
             chosen[r] = row[SLOTS + slot]
             if kind >= t.OF_WHOLE:
-                if kind == t.OF_UPTO and t.at(tables, t.T_VARIABLE, r) == newest:
+                if kind == t.OF_UPTO and takes & bit:
                     chosen[r] = running(
                         tables, columns, lists, scratch, t.at(tables, t.T_REGISTER, r), chosen[r], not is_new, event
                     )
@@ -123,9 +136,10 @@ def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
         return MISFIT
     begin, end = t.at(tables, t.T_LOOP_BEGINS, term), t.at(tables, t.T_LOOP_BEGINS, term + 1)
     at, counters = t.at(tables, t.T_BEGINS, term), scratch.counters
+    takes = taken_by(tables, row, newest)
     loops = 0
     for k in range(begin, end):
-        if t.at(tables, t.T_LOOP_VARIABLE, k) == newest:
+        if takes & (1 << t.at(tables, t.T_LOOP_VARIABLE, k)):
             continue
         number = row[SLOTS + t.at(tables, t.T_LOOP_SLOT, k)]
         first = lists.ends[number - 1] if number > 0 else 0
@@ -253,7 +267,7 @@ def _low(tables, columns, guard, row):
     if t.at(tables, t.R_TIME_SLOT, 0) < 0:
         return columns[t.SAME_ROW, row[EVENT]]
     low = NO_ONE
-    for var in range(tables[t.VARIABLES]):
+    for var in range(tables[t.BASES]):
         if after & (1 << var):
             low = max(low, row[SLOTS + t.at(tables, t.R_TIME_SLOT, var)])
     return low
@@ -263,14 +277,20 @@ def _low(tables, columns, guard, row):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def remember(tables, columns, programs, lists, scratch, row, variable, event, is_bound):
-    """Change the registers of a variable that takes an event; return `HOLDS`, or what went wrong."""
-    size = tables[t.EVENTS]
-    if t.at(tables, t.R_TIME_SLOT, variable) >= 0:
-        row[SLOTS + t.at(tables, t.R_TIME_SLOT, variable)] = columns[t.SAME_ROW, event]
+def remember(tables, columns, programs, lists, scratch, row, variable, event, bound, taken):
+    """Change the registers of a letter that takes an event; return `HOLDS`, or what went wrong.
+
+    `bound` are the views that have events before, `taken` those that take it.
+    """
+    size, time_slot = tables[t.EVENTS], t.at(tables, t.R_TIME_SLOT, t.at(tables, t.L_BASE, variable))
+    if time_slot >= 0:
+        row[SLOTS + time_slot] = columns[t.SAME_ROW, event]
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind, at = t.at(tables, t.R_KIND, r), SLOTS + t.at(tables, t.R_SLOT, r)
-        own = columns[tables[t.R_ALIKE] + r, event]
+        own, view = columns[tables[t.R_ALIKE] + r, event], 1 << t.at(tables, t.R_VIEW, r)
+        is_bound = bound & view != 0
+        if not taken & view and kind != t.LENGTH:
+            continue
         if kind == t.PAIRS and not is_bound:
             row[at] = 0
         elif kind == t.PAIRS and row[at] != t.NONE:  # before the last event changes
@@ -289,16 +309,19 @@ def remember(tables, columns, programs, lists, scratch, row, variable, event, is
                 return NO_ROOM
             if kind == t.SUM and scratch.decided[tables[t.TERMS]] < 0:
                 return TROUBLE
-    remember_plainly(tables, columns, row, variable, event, is_bound)
+    remember_plainly(tables, columns, row, variable, event, bound, taken)
     return HOLDS
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def remember_plainly(tables, columns, row, variable, event, is_bound):
-    """Change the registers of a variable that takes an event, but for sets and those that run along."""
+def remember_plainly(tables, columns, row, variable, event, bound, taken):
+    """Change the registers of a letter that takes an event, but for sets and those that run along; see `remember`."""
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind, at = t.at(tables, t.R_KIND, r), SLOTS + t.at(tables, t.R_SLOT, r)
-        own = columns[tables[t.R_ALIKE] + r, event]
+        own, view = columns[tables[t.R_ALIKE] + r, event], 1 << t.at(tables, t.R_VIEW, r)
+        is_bound = bound & view != 0
+        if not taken & view:
+            continue
         if kind == t.LAST:
             row[at] = own
         elif kind == t.COUNT:
@@ -324,7 +347,7 @@ def remember_plainly(tables, columns, row, variable, event, is_bound):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _forget(tables, row, open_, absent):
+def _forget(tables, row, open_, absent, loops):
     """Clear what no term that can still be asked needs, so that matches with the same rest are one; return the rest.
 
     Those are the slots whose registers are needed, as bits.
@@ -334,6 +357,11 @@ def _forget(tables, row, open_, absent):
     kept = open_
     for term in range(tables[t.TERMS]):
         own = t.at(tables, t.T_VARIABLES, term)
+        if loops:  # what a term is asked with in another iteration
+            for n in range(t.at(tables, t.T_NEED_BEGINS, term), t.at(tables, t.T_NEED_BEGINS, term + 1)):
+                if t.at(tables, t.T_NEED_GROUPS, n) & loops:
+                    live |= np.uint64(1) << np.uint64(t.at(tables, t.T_NEED_SLOT, n))
+                    kept |= 1 << t.at(tables, t.T_NEED_VARIABLE, n)
         if own & ~(bound | open_):
             continue
         of_not = t.at(tables, t.T_ABSENT, term) >= 0
@@ -357,7 +385,7 @@ def _forget(tables, row, open_, absent):
             elif kind == t.WHILE_OTHERS:
                 needed = of_not or waits or movers & ~bit != 0
             else:
-                needed = True
+                needed = kind != t.WHILE_LOOPS
             if needed:
                 live |= np.uint64(1) << np.uint64(t.at(tables, t.T_NEED_SLOT, n))
     for slot in range(row.shape[0] - SLOTS):
@@ -368,20 +396,64 @@ def _forget(tables, row, open_, absent):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def open_views(tables, lists, row):
+    """Return the views that may take events, as bits."""
+    open_ = row[OPENS]
+    begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
+    for b in range(begin, lists.ends[row[BRANCHES]], 2):
+        open_ |= t.at(tables, t.A_OPEN, lists.values[b])
+    return open_
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def begin_iteration(tables, columns, programs, lists, scratch, row, variable):
+    """Write a match as it is when a letter begins an iteration; return `HOLDS`, `FAILS` or `TROUBLE`.
+
+    It is written to `scratch.begun`, and as it was before to `scratch.before`. What waited for the end of the iteration
+    before is asked.
+    """
+    before, begun, groups = scratch.before, scratch.begun, t.at(tables, t.L_GROUPS, variable)
+    open_ = open_views(tables, lists, row)
+    for term in range(tables[t.TERMS] if row[VARIABLE] >= 0 else 0):
+        if (
+            t.at(tables, t.T_CLOSES, term) & groups
+            and t.at(tables, t.T_ABSENT, term) < 0
+            and not t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]
+            and not is_decided(tables, term, open_, row[BOUND], row)
+        ):
+            answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, NO_ONE)
+            if answer != TRUE:
+                return TROUBLE if answer == MISFIT else FAILS
+    clears = t.at(tables, t.L_CLEARS, variable)
+    for i in range(row.shape[0]):
+        before[i] = begun[i] = row[i]
+    for slot in range(row.shape[0] - SLOTS):
+        if clears & (1 << slot):
+            begun[SLOTS + slot] = t.NONE
+    for k in range(t.at(tables, t.L_COPY_BEGINS, variable), t.at(tables, t.L_COPY_BEGINS, variable + 1)):
+        begun[SLOTS + t.at(tables, t.L_COPY_TO, k)] = row[SLOTS + t.at(tables, t.L_COPY_FROM, k)]
+    begun[OPENS] = t.at(tables, t.L_OPENS, variable)
+    begun[BOUND] = row[BOUND] & ~t.at(tables, t.L_EMPTIES, variable)
+    for k in range(t.at(tables, t.L_LINK_BEGINS, variable), t.at(tables, t.L_LINK_BEGINS, variable + 1)):
+        if row[BOUND] & (1 << t.at(tables, t.L_LINK_FROM, k)):
+            begun[BOUND] |= 1 << t.at(tables, t.L_LINK_TO, k)
+    return HOLDS
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, allowed, barred, after):
     """Write the match `after` a match takes an event; return `HOLDS`, `FAILS`, or what went wrong.
 
     `allowed` are the steps, as bits, whose policies allow it; `barred` the greedy variables that it may not leave.
     """
-    last, bit = row[EVENT], 1 << variable
-    is_bound = row[BOUND] & bit != 0
+    last, bit, taken = row[EVENT], 1 << t.at(tables, t.L_BASE, variable), taken_by(tables, row, variable)
     same = last >= 0 and columns[t.SAME_ROW, event] == columns[t.SAME_ROW, last]
     for i in range(row.shape[0]):
         after[i] = row[i]
-    after[EVENT], after[VARIABLE], after[BOUND] = event, variable, row[BOUND] | bit
+    after[EVENT], after[VARIABLE], after[BOUND], after[OPENS] = event, variable, row[BOUND] | taken, 0
     if row[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
-    status = remember(tables, columns, programs, lists, scratch, after, variable, event, is_bound)
+    status = remember(tables, columns, programs, lists, scratch, after, variable, event, row[BOUND], taken)
     if status < 0:
         return status
     size = np.int64(0)
@@ -413,10 +485,11 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
 @njit(cache=True, nogil=True, _nrt=False)
 def shorten(tables, columns, programs, lists, scratch, after, size, ties):
     """Leave of a match what its rest depends on; return the slots of the registers that are needed, as bits."""
-    open_ = timed = guard_timed = absent = np.int64(0)
+    open_ = timed = guard_timed = absent = loops = np.int64(0)
     for b in range(0, size, 2):
         state, pending = scratch.branches[b], scratch.branches[b + 1]
         open_ |= t.at(tables, t.A_OPEN, state)
+        loops |= t.at(tables, t.A_LOOPS, state)
         timed |= t.at(tables, t.A_TIMED, state)
         guard_timed |= t.at(tables, t.A_GUARD_TIMED, state)
         absent |= t.at(tables, t.A_ABSENT, state)
@@ -425,10 +498,10 @@ def shorten(tables, columns, programs, lists, scratch, after, size, ties):
             guard = lists.values[i]
             for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
                 absent |= 1 << t.at(tables, t.A_ABSENTS, a)
-    times = tables[t.VARIABLES] if t.at(tables, t.R_TIME_SLOT, 0) >= 0 else 0
+    times = tables[t.BASES] if t.at(tables, t.R_TIME_SLOT, 0) >= 0 else 0
     for var in range(times):
         scratch.counters[var, 0] = after[SLOTS + t.at(tables, t.R_TIME_SLOT, var)]
-    live = _forget(tables, after, open_, absent)
+    live = _forget(tables, after, open_, absent, loops)
     for var in range(times):  # they lie behind the registers, and stay while a guard asks for them
         if guard_timed & (1 << var):
             after[SLOTS + t.at(tables, t.R_TIME_SLOT, var)] = scratch.counters[var, 0]
@@ -466,15 +539,16 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
             and is_decided(tables, term, open_, bound, after)
         ):
             variable = after[VARIABLE]
-            if t.at(tables, t.T_SO_FAR, term) & (1 << variable):  # it is asked of this event and those before
-                if not row[BOUND] & (1 << variable) and t.at(tables, t.T_PAIRED, term) & (1 << variable):
+            own = t.at(tables, t.T_SO_FAR, term) & taken_by(tables, row, variable)
+            if own:  # it is asked of this event and those before
+                if not row[BOUND] & own and t.at(tables, t.T_PAIRED, term) & own:
                     continue
                 answer = holds(tables, columns, programs, lists, scratch, term, row, variable, after[EVENT])
             else:
                 answer = holds(tables, columns, programs, lists, scratch, term, after, NO_ONE, NO_ONE)
             if answer != TRUE:
                 return TROUBLE if answer == MISFIT else DEAD
-    size, guards = 0, scratch.guards
+    size, guards, begun = 0, scratch.guards, t.at(tables, t.L_GROUPS, after[VARIABLE])
     begin = lists.ends[pending - 1] if pending else 0
     new = t.at(tables, t.A_GUARD_BEGINS, transition)
     for i in range((lists.ends[pending] - begin) // GUARD + t.at(tables, t.A_GUARD_BEGINS, transition + 1) - new):
@@ -487,6 +561,15 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
             until = t.at(tables, t.A_GUARD_UNTIL, guard)
             if until:
                 low, high = after[EVENT] if until == t.FIRST_EVENT else row[EVENT] + 1, after[EVENT] + 1
+        if at < lists.ends[pending]:  # one that waits, of an iteration that is over or not
+            closing = begun & t.at(tables, t.A_GUARD_GROUPS, guard) != 0
+        else:
+            closing = t.at(tables, t.A_GUARD_CLOSING, guard) != 0
+        if closing:
+            answer = _is_filled(tables, columns, programs, lists, scratch, guard, low, high, scratch.before, lo, hi)
+            if answer != FALSE:
+                return TROUBLE if answer == MISFIT else DEAD
+            continue
         if not t.at(tables, t.A_GUARD_UNTIL, guard) and not _is_decidable(tables, guard, low, after, open_):
             if size + GUARD > guards.shape[0]:
                 return NO_ROOM
@@ -504,10 +587,9 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
 def is_complete(tables, columns, programs, lists, scratch, row, lo, hi):
     """Return whether a match, taken as it is, matches the whole pattern: `HOLDS`, `FAILS` or `TROUBLE`."""
     begin, end = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0, lists.ends[row[BRANCHES]]
-    open_, ways = np.int64(0), 0
+    open_, ways = open_views(tables, lists, row), 0
     for b in range(begin, end, 2):
         state = lists.values[b]
-        open_ |= t.at(tables, t.A_OPEN, state)
         ways += t.at(tables, t.A_WAY_BEGINS, state + 1) - t.at(tables, t.A_WAY_BEGINS, state)
     if ways == 0:
         return FAILS

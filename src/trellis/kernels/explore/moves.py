@@ -4,7 +4,7 @@ The shape of a match so far is all that its moves depend on but the values of it
 that have events, which registers hold something, and how many events are counted. A move says which terms an event must
 meet, which of them are known then, the shape that it leads to with the registers that are still needed, and whether the
 match may end there. Patterns with NOT or UNTIL have none, there every step looks at the events in between; nor those
-whose steps have policies of their own, or with greedy variables.
+whose steps have policies of their own, or with greedy variables, or with repeated groups.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ from trellis.kernels.explore.matches import (
     holds,
     insert_branch,
     is_decided,
+    open_views,
     remember,
     remember_plainly,
     shorten,
+    taken_by,
 )
 from trellis.kernels.expression.program import COMPARE_COLUMNS, FIELDS, MISFIT, TRUE, compares
 from trellis.kernels.jit import njit
@@ -104,7 +106,7 @@ def refresh(tables, lists, moves):
 @njit(cache=True, nogil=True, _nrt=False)
 def has_moves(tables):
     """Return whether matches of a shape share their moves."""
-    return not tables[t.NOTS] and not tables[t.GREEDY] and tables[t.STEPS] == 1
+    return not tables[t.NOTS] and not tables[t.GREEDY] and tables[t.STEPS] == 1 and not tables[t.GROUPS]
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -146,10 +148,11 @@ def coming_of(tables, lists, row):
 @njit(cache=True, nogil=True, _nrt=False)
 def asked_terms(tables, scratch, row, variable, due):
     """Write the terms that an event must meet to be taken by a variable; return how many."""
-    bound, bit, size = row[BOUND], 1 << variable, np.int64(0)
+    bound, views, size = row[BOUND], taken_by(tables, row, variable), np.int64(0)
     for term in range(tables[t.TERMS]):
         own = t.at(tables, t.T_VARIABLES, term)
-        if t.at(tables, t.T_ABSENT, term) >= 0 or not own & bit or (own & ~bit) & ~bound or not scratch.decided[term]:
+        bit = own & views
+        if t.at(tables, t.T_ABSENT, term) >= 0 or not bit or (own & ~bit) & ~bound or not scratch.decided[term]:
             continue
         if bound & bit:
             if not t.at(tables, t.T_MOVING, term) & bit:
@@ -174,10 +177,7 @@ def meets(tables, columns, programs, lists, scratch, row, variable, event, due, 
 @njit(cache=True, nogil=True, _nrt=False)
 def open_of(tables, lists, scratch, row):
     """Return the variables that may take events, as bits, and note which terms are decided."""
-    open_ = np.int64(0)
-    begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
-    for b in range(begin, lists.ends[row[BRANCHES]], 2):
-        open_ |= t.at(tables, t.A_OPEN, lists.values[b])
+    open_ = open_views(tables, lists, row)
     for term in range(tables[t.TERMS]):
         scratch.decided[term] = is_decided(tables, term, open_, row[BOUND], row)
     return open_
@@ -192,7 +192,7 @@ def resolve(tables, programs, row, variable, due, number, resolved, place):
     code = programs.code
     if number > MOST_TERMS:
         return UNRESOLVED
-    is_new = not row[BOUND] & (1 << variable)
+    takes = taken_by(tables, row, variable)
     for i in range(number):
         term, here = due[i], place + 3 * i
         p = code[term]
@@ -205,9 +205,8 @@ def resolve(tables, programs, row, variable, due, number, resolved, place):
             kind = t.at(tables, t.T_KIND, r)
             if kind == t.OF_UPTO:
                 return UNRESOLVED  # it depends on the event, too
-            if t.at(tables, t.T_VARIABLE, r) == variable and (
-                kind in (t.OF_EACH, t.OF_LATER) or (is_new and kind == t.OF_FIRST)
-            ):
+            bit = 1 << t.at(tables, t.T_VARIABLE, r)
+            if takes & bit and (kind in (t.OF_EACH, t.OF_LATER) or (kind == t.OF_FIRST and not row[BOUND] & bit)):
                 news += 1
                 continue
             other = row[SLOTS + t.at(tables, t.T_LAST if kind == t.OF_EARLIER else t.T_SLOT, r)]
@@ -293,7 +292,7 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
     for i in range(row.shape[0]):
         after[i] = row[i]
     after[BOUND] = row[BOUND] | (1 << variable)
-    _note_registers(tables, columns, after, variable, event, row[BOUND] & (1 << variable) != 0)
+    _note_registers(tables, columns, after, variable, event, row[BOUND])
     size, rows[move, M_KNOWN] = np.int64(0), -1
     begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
     for b in range(begin, lists.ends[row[BRANCHES]], 2):
@@ -331,12 +330,12 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _note_registers(tables, columns, after, variable, event, is_bound):
+def _note_registers(tables, columns, after, variable, event, bound):
     """Change the registers of a variable as far as the shape tells of them: sets only hold something then."""
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
-        if t.at(tables, t.R_KIND, r) in (t.SET, t.PAIRS) and not is_bound:
+        if t.at(tables, t.R_KIND, r) in (t.SET, t.PAIRS) and not bound & (1 << variable):
             after[SLOTS + t.at(tables, t.R_SLOT, r)] = 0
-    remember_plainly(tables, columns, after, variable, event, is_bound)
+    remember_plainly(tables, columns, after, variable, event, bound, t.at(tables, t.L_VIEWS, variable))
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -422,11 +421,10 @@ def make_plainly(tables, columns, code, ints, there, rows, move, matches, one, v
     """
     for i in range(after.shape[0]):
         after[i] = matches[one, i]
-    is_bound = after[BOUND] & (1 << variable) != 0
     if after[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
     after[EVENT], after[VARIABLE] = event, variable
-    remember_plainly(tables, columns, after, variable, event, is_bound)
+    remember_plainly(tables, columns, after, variable, event, after[BOUND], t.at(tables, t.L_VIEWS, variable))
     first = M_TERMS + tables[t.TERMS]
     for i in range(first, first + rows[move, M_KNOWN]):
         if not _holds_plainly(tables, code, ints, there, rows[move, i], after):
@@ -478,8 +476,9 @@ def make_move(tables, columns, programs, lists, scratch, moves, move, row, varia
     if row[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
     status = remember(
-        tables, columns, programs, lists, scratch, after, variable, event, row[BOUND] & (1 << variable) != 0
-    )
+        tables, columns, programs, lists, scratch, after, variable, event, row[BOUND],
+        t.at(tables, t.L_VIEWS, variable),
+    )  # fmt: skip
     if status < 0:
         return status
     first = M_TERMS + tables[t.TERMS]

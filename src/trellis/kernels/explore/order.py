@@ -1,8 +1,9 @@
 """Results in their order where the same events may be bound to different variables.
 
-Results are ordered by their events first and by their variables only where all events are the same, so the paths of a
-graph are not in their order vertex by vertex: a walk goes over events, with all vertices that a sequence of events can
-have reached, and the ways to bind them are told apart when the sequence is complete. Numbers of paths are exact, in
+Results are ordered by their events first and by their variables only where all events are the same, then by their
+iterations, so the paths of a graph are not in their order vertex by vertex: a walk goes over events, with all vertices
+that a sequence of events can have reached. The variables to which it binds them are told apart when the sequence is
+complete, and the iterations when the variables are. Numbers of paths are exact, in
 limbs of 64 bits, the lowest first.
 """
 
@@ -26,27 +27,31 @@ class Levels(NamedTuple):
     ----------
     begins
         Where each level begins.
-    vertices, places, useful
-        The vertices of a level in rising order, the next successor of each, and whether a binding goes over it.
+    vertices, places, useful, active
+        The vertices of a level in rising order, the next successor of each, whether a binding goes over it, and one of
+        the variables that are chosen.
     ways
         uint64 (vertices, limbs): the numbers of ways to each.
-    chosen
-        The place in each level of the binding that is written.
+    chosen, variables
+        The place in each level of the binding that is written, and the variable.
     """
 
     begins: np.ndarray
     vertices: np.ndarray
     places: np.ndarray
     useful: np.ndarray
+    active: np.ndarray
     ways: np.ndarray
     chosen: np.ndarray
+    variables: np.ndarray
 
 
 def make_levels(levels: int, vertices: int, limbs: int) -> Levels:
     """Return room for some levels, and vertices on them."""
     return Levels(
         np.zeros(levels + 2, np.int64), np.empty(vertices, np.int64), np.empty(vertices, np.int64),
-        np.empty(vertices, np.bool_), np.zeros((vertices, limbs), np.uint64), np.empty(levels + 1, np.int64),
+        np.empty(vertices, np.bool_), np.empty(vertices, np.bool_), np.zeros((vertices, limbs), np.uint64),
+        np.empty(levels + 1, np.int64), np.empty(levels + 1, np.int64),
     )  # fmt: skip
 
 
@@ -195,15 +200,60 @@ def _mark(offsets, successors, depth, levels):
 
 
 @njit(cache=True, nogil=True)
+def _is_reached(offsets, successors, levels, d, i):
+    """Return whether a vertex of level `d` follows one of the variables that are chosen."""
+    if d == 0:
+        return True
+    for j in range(levels.begins[d - 1], levels.begins[d]):
+        if levels.active[j] and _is_edge(offsets, successors, levels.vertices[j], levels.vertices[i]):
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _next_variables(offsets, successors, variables, depth, levels, d):
+    """Choose the next variables; that of level `d` is the last that was tried; return whether there are any."""
+    while d >= 0:
+        best = np.int64(-1)
+        for i in range(levels.begins[d], levels.begins[d + 1]):
+            own = variables[levels.vertices[i]]
+            if (
+                levels.useful[i]
+                and own > levels.variables[d]
+                and (best < 0 or own < best)
+                and _is_reached(offsets, successors, levels, d, i)
+            ):
+                best = own
+        if best < 0:
+            d -= 1
+            continue
+        levels.variables[d] = best
+        for i in range(levels.begins[d], levels.begins[d + 1]):
+            levels.active[i] = (
+                levels.useful[i]
+                and variables[levels.vertices[i]] == best
+                and _is_reached(offsets, successors, levels, d, i)
+            )
+        if d == depth:
+            return True
+        d += 1
+        levels.variables[d] = -1
+    return False
+
+
+@njit(cache=True, nogil=True)
 def _next_binding(offsets, successors, depth, levels, d):
-    """Choose the next binding; the choice of level `d` is the last that was tried; return whether there is one."""
+    """Choose the next binding to the variables that are chosen; return whether there is one.
+
+    The choice of level `d` is the last that was tried.
+    """
     chosen = levels.chosen
     while d >= 0:
         chosen[d] += 1
         if chosen[d] >= levels.begins[d + 1]:
             d -= 1
             continue
-        if not levels.useful[chosen[d]]:
+        if not levels.active[chosen[d]]:
             continue
         if d > 0 and not _is_edge(offsets, successors, levels.vertices[chosen[d - 1]], levels.vertices[chosen[d]]):
             continue
@@ -215,13 +265,15 @@ def _next_binding(offsets, successors, depth, levels, d):
 
 
 @njit(cache=True, nogil=True)
-def list_by_events(offsets, successors, events, lo, ways, starts, skip, wanted, least, most, levels, out, ends):
+def list_by_events(
+    offsets, successors, events, variables, lo, ways, starts, skip, wanted, least, most, levels, out, ends
+):
     """Write results in the order of their events, from the rank `skip` on.
 
     Parameters
     ----------
-    offsets, successors, events, lo
-        The paths, the event of each vertex, and the first vertex of the group.
+    offsets, successors, events, variables, lo
+        The paths, the event and the variable of each vertex, and the first vertex of the group.
     ways, starts
         See `paths_to_ends`.
     skip
@@ -271,22 +323,25 @@ def list_by_events(offsets, successors, events, lo, ways, starts, skip, wanted, 
             _subtract(skip, size)
         else:
             _mark(offsets, successors, depth, levels)
-            levels.chosen[0] = levels.begins[0] - 1
-            d = np.int64(0)
-            while _next_binding(offsets, successors, depth, levels, d):
-                d = np.int64(depth)
-                if _is_less(skip, one):
-                    if used + depth + 1 > out.shape[0]:
-                        return written
-                    for k in range(depth + 1):
-                        out[used + k] = levels.vertices[levels.chosen[k]]
-                    used += depth + 1
-                    ends[written] = used
-                    written += 1
-                    if written == wanted:
-                        return written
-                else:
-                    _subtract(skip, one)
+            levels.variables[0], place = -1, np.int64(0)
+            while _next_variables(offsets, successors, variables, depth, levels, place):
+                place = np.int64(depth)
+                levels.chosen[0] = levels.begins[0] - 1
+                d = np.int64(0)
+                while _next_binding(offsets, successors, depth, levels, d):
+                    d = np.int64(depth)
+                    if _is_less(skip, one):
+                        if used + depth + 1 > out.shape[0]:
+                            return written
+                        for k in range(depth + 1):
+                            out[used + k] = levels.vertices[levels.chosen[k]]
+                        used += depth + 1
+                        ends[written] = used
+                        written += 1
+                        if written == wanted:
+                            return written
+                    else:
+                        _subtract(skip, one)
         if depth + 1 < most:
             depth += 1
     return written

@@ -2,7 +2,8 @@
 
 A longer match that would make one no result is followed beside it: with each vertex of a match go the vertices that the
 longer ones have reached with the same event, bound to the same variable. Where a vertex depends on its event and
-variable alone these are the vertex itself, and such matches are left out at once.
+variable alone these are the vertex itself, and such matches are left out at once. REPORT does not look at iterations,
+so where groups are repeated the matches with the same events and variables that are cut otherwise go beside one, too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trellis.kernels.arrays import first_at_least, grown
+from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.lists import FULL, clear, hashed, keep
 from trellis.kernels.explore.matches import EVENT, NO_ROOM, VARIABLE
 from trellis.kernels.explore.vertices import EDGES, STARTS, VERTICES
@@ -23,12 +25,12 @@ MOST_BITS = 1 << 33  # of a matrix of vertices
 
 
 class OrderedGraph(NamedTuple):
-    """The matches so far of a group, in the order (event, variable).
+    """The matches so far of a group, in the order (event, letter).
 
     Attributes
     ----------
     events, variables, complete, wanted
-        Of each vertex; whether it is a whole match, and one that meets HAVING.
+        Of each vertex, the variable as a letter; whether it is a whole match, and one that meets HAVING.
     offsets, targets
         Its successors, in rising order.
     group, group_end
@@ -49,15 +51,17 @@ class OrderedGraph(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def ordered(graph, lo, hi, variables):
+def ordered(tables, graph, lo, hi):
     """Return a graph with its vertices in order."""
-    size = graph.sizes[VERTICES]
+    size, variables = graph.sizes[VERTICES], tables[t.VARIABLES]
     label = np.empty(size, np.int32)
     order = np.empty(size, np.int32)
     group, group_end = np.empty(size, np.int32), np.empty(size, np.int32)
-    n = 0
+    n = begin = 0
     for home in range((hi - lo) * variables):
-        begin = n
+        letter = home % variables
+        if letter == 0 or t.at(tables, t.L_BASE, letter) != t.at(tables, t.L_BASE, letter - 1):
+            begin = n
         vertex = np.int64(graph.heads[home]) - 1
         while vertex >= 0:
             label[vertex] = n
@@ -156,9 +160,16 @@ def _met(before, vertex, near):
 
 @njit(cache=True, nogil=True)
 def follow(graph, mode, same, lists, members):
-    """Return the pairs of vertices and longer matches, and 0; or what there is no room for."""
+    """Return the pairs of vertices and longer matches, and 0; or what there is no room for.
+
+    What goes beside a vertex are the vertices of longer matches, and, with the number of vertices added, those of
+    matches that are cut otherwise.
+    """
     size = graph.events.shape[0]
     maximal = mode == MAXIMAL
+    begins = np.zeros(size, np.bool_)
+    for i in range(graph.starts.shape[0]):
+        begins[graph.starts[i]] = True
     clear(lists)
     preceded, followed, reaching = _futures(graph, same[:0] if maximal else same)
     bad = reaching if maximal else graph.complete
@@ -192,12 +203,16 @@ def follow(graph, mode, same, lists, members):
                 vertex = np.int64(graph.starts[next_start])
                 next_start += 1
                 count = 0
+                if 2 * (graph.group_end[vertex] - graph.group[vertex]) > members.shape[0]:
+                    status = NO_ROOM
+                    break
                 for w in range(graph.group[vertex], graph.group_end[vertex]):
                     if preceded[w]:
-                        if count >= members.shape[0]:
-                            status = NO_ROOM
-                            break
                         members[count] = w
+                        count += 1
+                for w in range(graph.group[vertex], graph.group_end[vertex]):
+                    if begins[w] and w != vertex:
+                        members[count] = w + size
                         count += 1
         if own >= 0:
             while own < number and place_of == graph.offsets[vertices[own] + 1]:
@@ -211,8 +226,8 @@ def follow(graph, mode, same, lists, members):
                 _gather(lists, longer[own], vertices[own], beyond, near)
             vertex = np.int64(graph.targets[place_of])
             place_of += 1
+            count = 0
             if maximal:
-                count = 0
                 for w in range(graph.group[vertex], graph.group_end[vertex]):
                     if _met(before, w, near):
                         if count >= members.shape[0]:
@@ -220,10 +235,9 @@ def follow(graph, mode, same, lists, members):
                             break
                         members[count] = w
                         count += 1
-            else:
-                count = _beside(graph, lists, longer[own], vertex, members)
-                if count < 0:
-                    status = NO_ROOM
+            count = _beside(graph, lists, longer[own], np.int64(vertices[own]), vertex, members, count)
+            if count < 0:
+                status = NO_ROOM
         if status:
             break
         inside = False
@@ -264,7 +278,8 @@ def follow(graph, mode, same, lists, members):
             vertices[number], longer[number] = vertex, beside
             is_result = graph.wanted[vertex] and not followed[vertex]
             for i in range(count):
-                is_result &= not bad[members[i]]
+                w = members[i]
+                is_result &= not bad[w] if w < size else not followed[w - size]
             results[number] = is_result
             table[place] = number + 1
             number += 1
@@ -283,30 +298,44 @@ def follow(graph, mode, same, lists, members):
 
 @njit(cache=True, nogil=True)
 def _gather(lists, longer, vertex, beyond, near):
-    """Write what can be reached from a vertex, and from the longer matches beside it, these included."""
+    """Write what can be reached from a vertex, and from the matches beside it, longer ones included."""
+    size = beyond.shape[0]
     for k in range(near.shape[0]):
         near[k] = beyond[vertex, k]
     begin = lists.ends[longer - 1] if longer else 0
     for i in range(begin, lists.ends[longer]):
         w = lists.values[i]
-        near[w >> 6] |= np.uint64(1) << np.uint64(w & 63)
+        if w >= size:
+            w -= size
+        else:
+            near[w >> 6] |= np.uint64(1) << np.uint64(w & 63)
         for k in range(near.shape[0]):
             near[k] |= beyond[w, k]
 
 
 @njit(cache=True, nogil=True)
-def _beside(graph, lists, longer, vertex, members):
-    """Write where longer matches come to with the event and variable of a vertex; return how many, -1 for no room."""
-    low, high, count = np.int64(graph.group[vertex]), np.int64(graph.group_end[vertex]), 0
-    begin = lists.ends[longer - 1] if longer else 0
-    for i in range(begin, lists.ends[longer]):
-        other = lists.values[i]
-        end = graph.offsets[other + 1]
-        at = first_at_least(graph.targets, graph.offsets[other], end, low)
-        if at < end and graph.targets[at] < high:
+def _beside(graph, lists, longer, source, vertex, members, count):
+    """Add where matches beside one come to with the event and variable of a vertex; return how many, -1 for no room.
+
+    Those of longer matches are there already where `count` is not 0. `source` is the vertex that the match comes from.
+    """
+    low, high = np.int64(graph.group[vertex]), np.int64(graph.group_end[vertex])
+    size, with_longer = graph.events.shape[0], count == 0
+    begin, end = lists.ends[longer - 1] if longer else 0, lists.ends[longer]
+    for i in range(begin, end + 1):
+        other = lists.values[i] if i < end else source + size
+        shift = size if other >= size else 0
+        if (shift == 0 and not with_longer) or (i == end and high - low == 1):
+            continue
+        last = graph.offsets[other - shift + 1]
+        at = first_at_least(graph.targets, graph.offsets[other - shift], last, low)
+        while at < last and graph.targets[at] < high:
+            w = np.int64(graph.targets[at]) + shift
+            at += 1
+            if w == vertex + size:
+                continue
             if count >= members.shape[0]:
                 return -1
-            w = np.int64(graph.targets[at])
             k, known = count, False
             while k > 0 and members[k - 1] >= w:
                 known |= members[k - 1] == w

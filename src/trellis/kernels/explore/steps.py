@@ -5,10 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.matches import BRANCHES, END, EVENT, HOLDS, NO_ONE, step
+from trellis.kernels.explore.matches import (
+    BRANCHES,
+    END,
+    EVENT,
+    FAILS,
+    HOLDS,
+    NO_ONE,
+    TROUBLE,
+    begin_iteration,
+    step,
+)
 from trellis.kernels.explore.moves import asked_terms, coming_of, meets, open_of
 from trellis.kernels.explore.vertices import candidates, connect
 from trellis.kernels.jit import njit
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _joined_by(tables, columns, programs, lists, scratch, row, variable):
+    """Return `HOLDS`, `FAILS` or `TROUBLE`, and the match that an event of a letter joins; note its decided terms.
+
+    It is the match itself, or, where the letter begins an iteration, what of it counts then.
+    """
+    if not t.at(tables, t.L_GROUPS, variable):
+        return HOLDS, row
+    status = begin_iteration(tables, columns, programs, lists, scratch, row, variable)
+    if status == HOLDS:
+        open_of(tables, lists, scratch, scratch.begun)
+    return status, scratch.begun
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -24,14 +48,17 @@ def _first(tables, columns, programs, lists, scratch, row, open_, variables, ste
     for variable in range(tables[t.VARIABLES]):
         if begin >= best or not variables & (1 << variable):
             continue
-        number = asked_terms(tables, scratch, row, variable, due)
-        lowest, highest = candidates(tables, columns, row, variable, due, number, begin, best)
-        for i in range(lowest, highest):
+        status, own = _joined_by(tables, columns, programs, lists, scratch, row, variable)
+        if status == TROUBLE:
+            return TROUBLE - 1
+        number = asked_terms(tables, scratch, own, variable, due)
+        lowest, highest = candidates(tables, columns, own, variable, due, number, begin, best)
+        for i in range(lowest, highest if status == HOLDS else lowest):
             event = tables[i]
-            answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
+            answer = meets(tables, columns, programs, lists, scratch, own, variable, event, due, number)
             if answer == HOLDS:
                 answer = step(
-                    tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi,
+                    tables, columns, programs, lists, scratch, own, open_, variable, event, lo, hi,
                     1 << step_number, 0, fresh[variable],
                 )  # fmt: skip
             if answer < 0:
@@ -39,6 +66,8 @@ def _first(tables, columns, programs, lists, scratch, row, open_, variables, ste
             if answer == HOLDS:
                 best = event
                 break
+        if t.at(tables, t.L_GROUPS, variable):
+            open_of(tables, lists, scratch, row)
     return best if best < end else -1
 
 
@@ -53,16 +82,20 @@ def _barred(tables, columns, programs, lists, scratch, row, open_, coming, due, 
         if columns[t.SAME_ROW, firsts[variable]] < columns[t.SAME_ROW, event] or firsts[variable] == event:
             barred |= bit
         elif firsts[variable] < event:  # at the same time as the first: it may be taken, too
-            number = asked_terms(tables, scratch, row, variable, due)
             upto = tables[t.E_UPTO] + variable
             if columns[upto, event] == columns[upto, event + 1]:
                 continue
-            answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
+            answer, own = _joined_by(tables, columns, programs, lists, scratch, row, variable)
+            if answer == HOLDS:
+                number = asked_terms(tables, scratch, own, variable, due)
+                answer = meets(tables, columns, programs, lists, scratch, own, variable, event, due, number)
             if answer == HOLDS:
                 answer = step(
-                    tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, t.EVERY_STEP, 0,
+                    tables, columns, programs, lists, scratch, own, open_, variable, event, lo, hi, t.EVERY_STEP, 0,
                     fresh[variable],
                 )  # fmt: skip
+            if t.at(tables, t.L_GROUPS, variable):
+                open_of(tables, lists, scratch, row)
             if answer < 0:
                 return answer
             if answer == HOLDS:
@@ -108,13 +141,19 @@ def go_on_by_steps(tables, columns, programs, lists, scratch, moves, graph, vert
     for variable in range(variables):
         if not coming & (1 << variable):
             continue
-        number = asked_terms(tables, scratch, row, variable, due)
+        status, own = _joined_by(tables, columns, programs, lists, scratch, row, variable)
+        if status == TROUBLE:
+            return TROUBLE
+        if status == FAILS:
+            open_of(tables, lists, scratch, row)
+            continue
+        number = asked_terms(tables, scratch, own, variable, due)
         lowest, highest = np.int64(0), np.int64(tables[t.STEPS])
         anywhere = False
         for k in range(tables[t.STEPS]):
             anywhere |= free & (1 << k) != 0 and t.at(tables, t.A_STEP_VARIABLES, k) & (1 << variable) != 0
         if anywhere:
-            lowest, highest = candidates(tables, columns, row, variable, due, number, begin, end)
+            lowest, highest = candidates(tables, columns, own, variable, due, number, begin, end)
         for i in range(lowest, highest):
             event = tables[i] if anywhere else nexts[i]
             allowed, known = free, False
@@ -134,11 +173,12 @@ def go_on_by_steps(tables, columns, programs, lists, scratch, moves, graph, vert
                 )
                 if barred < 0:
                     return barred
-                number = asked_terms(tables, scratch, row, variable, due)
-            answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
+                _, own = _joined_by(tables, columns, programs, lists, scratch, row, variable)
+                number = asked_terms(tables, scratch, own, variable, due)
+            answer = meets(tables, columns, programs, lists, scratch, own, variable, event, due, number)
             if answer == HOLDS:
                 answer = step(
-                    tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, allowed, barred,
+                    tables, columns, programs, lists, scratch, own, open_, variable, event, lo, hi, allowed, barred,
                     fresh[variable],
                 )  # fmt: skip
             if answer == HOLDS:
@@ -147,4 +187,6 @@ def go_on_by_steps(tables, columns, programs, lists, scratch, moves, graph, vert
                 )
             if answer < 0:
                 return answer
+        if t.at(tables, t.L_GROUPS, variable):
+            open_of(tables, lists, scratch, row)
     return 0

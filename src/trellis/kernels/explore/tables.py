@@ -18,25 +18,29 @@ from numba.extending import register_jitable
     OF_FIRST, OF_LAST, OF_NTH, OF_EACH, OF_EARLIER, OF_LATER, OF_ABSENT, OF_WHOLE, OF_BEFORE, OF_UPTO,
 ) = range(10)  # fmt: skip
 """Kinds of references; from `OF_WHOLE` on to registers as they are: of a whole variable, before an event, up to it."""
-WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN = range(3)  # how long a term needs a register
+WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN, WHILE_LOOPS = range(4)  # how long a term needs a register
 ANY, NEXT, CONTIGUOUS = range(3)  # policies
 FIRST_EVENT = 1  # of an UNTIL: it is asked of the first event of its variable
 EVERY_STEP = -1
 NONE, CONFLICT = -1, -2  # values of registers: nothing, and different values where all should be one
 
-VARIABLES, TERMS, SPAN, GREEDY, EVENTS, WIDTH, NOTS, STEPS, RESULTS = range(9)
-"""Numbers at the head of the tables: of variables, terms, events, numbers of a match, variables of NOT, policies of
-steps, terms of HAVING; the greedy variables, as bits; and whether the window is a span."""
+VARIABLES, TERMS, SPAN, GREEDY, EVENTS, WIDTH, NOTS, STEPS, RESULTS, BASES, GROUPS = range(11)
+"""Numbers at the head of the tables: of letters, which these pages call variables as well, terms, events, numbers of a
+match, variables of NOT, policies of steps, terms of HAVING; the greedy letters, as bits; whether the window is a span;
+of variables in the proper sense, and of repeated groups. Where no group is repeated letters are the variables."""
 
 (
     A_BEGINS, A_VARIABLE, A_TARGET, A_AFTER, A_GUARD_BEGINS, A_GUARDS, A_NEXT, A_OPEN, A_TIMED, A_GUARD_TIMED, A_ABSENT,
     A_WAY_BEGINS, A_WAY_GUARD_BEGINS, A_WAY_GUARDS, A_ABSENT_BEGINS, A_ABSENTS, A_GUARD_AFTER, A_GUARD_UNTIL,
-    A_STEP, A_LEFT, A_STEPS, A_POLICIES, A_STEP_VARIABLES,
+    A_STEP, A_LEFT, A_STEPS, A_POLICIES, A_STEP_VARIABLES, A_LOOPS, A_GUARD_GROUPS, A_GUARD_CLOSING,
+    L_BASE, L_VIEWS, L_GROUPS, L_EMPTIES, L_OPENS, L_CLEARS, L_COPY_BEGINS, L_COPY_TO, L_COPY_FROM, L_LINK_BEGINS,
+    L_LINK_TO, L_LINK_FROM, L_ONLY_BEGINS, L_ONLY_VIEW, L_ONLY_SLOT, L_ONLY_NUMBER, L_ONLY_BEGUN,
     T_VARIABLES, T_ABSENT, T_LATE, T_PAIRED, T_MOVING, T_BEGINS, T_VARIABLE, T_KIND, T_SLOT, T_LAST, T_NTH, T_COUNT,
     T_LOOP_BEGINS, T_LOOP_SLOT, T_LOOP_VARIABLE, T_LOOP_PAIRS, T_NEED_BEGINS, T_NEED_SLOT, T_NEED_VARIABLE, T_NEED_KIND,
-    T_REGISTER, T_SO_FAR, T_RESULT, R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
+    T_REGISTER, T_SO_FAR, T_RESULT, T_CLOSES, T_NEED_GROUPS,
+    R_VIEW, R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
     E_BEGINS, E_USABLE, E_ENDS, E_UPTO, B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
-) = range(9, 72)  # fmt: skip
+) = range(11, 97)  # fmt: skip
 """Lists in the tables, of which the head tells where they begin.
 
 `A_...`, the automaton; variables and guards are numbers, sets of variables are bits. The transitions of state `s` are
@@ -44,18 +48,28 @@ steps, terms of HAVING; the greedy variables, as bits; and whether the window is
 variables `A_AFTER`, and closes guards. Of each state: the variables that may come next, those that are open (may still
 take events), those for whose last time steps and guards ask, those that NOT may still forbid; and the ways in which a
 match may end there, with the guards that stay open. A guard forbids its `A_ABSENTS` behind the last events of
-`A_GUARD_AFTER`, unless it is an UNTIL. Each transition is a step with a number, and leaves greedy variables; each state
-has the steps that may come next, as bits; each step has a policy, and the variables that it may read.
+`A_GUARD_AFTER`, unless it is an UNTIL. Each transition is a step with a number, and leaves greedy letters; each state
+has the steps that may come next, as bits; each step has a policy, and the letters that it may read. Of each state, too,
+the groups that may begin another iteration; of each guard the groups around it, and whether it looks at the iteration
+before that which the transition begins. Transitions read letters; `A_AFTER`, `A_TIMED` and what guards come after are
+variables; those that are open are views.
+
+`L_...`, letters: the variable, the views that take its event, the groups of which it begins an iteration, and then the
+views that are emptied, those that are open then, and the slots of registers that are emptied; slots and views that get
+what others have had. Views that take its event in one iteration only: with each the slot that counts iterations, the
+number of the iteration, and whether the letter begins one. Terms look at views: see `trellis.plan.views`.
 
 `T_...`, the terms of conditions; each is the program of its number. Its variables, the variable of NOT (or -1), whether
 it waits for an event, the variables of whose consecutive events it speaks, those of which each new event is asked
 about. Its references: the variable, what is named, the slot of the register, that of the event before, the number of an
 event by its number, the slot that counts, and the place of the register. The sets that it goes over, and the registers
-that it needs. The variables of whose events so far it speaks; and whether it is of HAVING.
+that it needs. The variables of whose events so far it speaks; and whether it is of HAVING. Groups whose next iteration
+makes known what it waits for; for each register that it needs the groups in whose next iterations it is asked with it.
 
-`R_...`, registers by variable: the kind, the slot, the number of an event, the slot of the event before (of NTH the one
-that counts); the slot of each variable's last time; and the first rows of the matrix that tell for each event the first
-that is alike for a register, and the code whose greatest is remembered; of sums, whether there is a value, and it.
+`R_...`, registers by letter: the view, the kind, the slot, the number of an event, the slot of the event before (of
+NTH the one that counts); the slot of each variable's last time; and the first rows of the matrix that tell for each
+event the first that is alike for a register, and the code whose greatest is remembered; of sums, whether there is a
+value, and it.
 
 `E_...`, the events that each variable may take, and the first row that tells how many of them come before an event.
 Where a NOT forbids a whole pattern, all events, each with the last event of the match that ends first from there on;
@@ -66,7 +80,7 @@ each term and variable, or -1; the reference that is remembered; the first row o
 the buckets.
 """
 
-HEAD = 72
+HEAD = 97
 SAME_ROW, LATER_ROW, UNTIL_ROW = range(3)
 """Rows of the matrix: the first event of the same time, of a later one, and the first that is too late for an event."""
 ROWS = 3

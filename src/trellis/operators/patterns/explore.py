@@ -68,6 +68,7 @@ class Room:
             np.empty(self.lists, np.int64), np.empty(self.lists, np.int64), np.empty(self.lists, np.int64),
             np.zeros((max(m.LOOPS, variables), 4), np.int64), np.zeros(terms + 1, np.int64),
             np.zeros(compiled.number(t.STEPS), np.int64), np.zeros(variables, np.int64),
+            np.zeros(self.width, np.int64), np.zeros(self.width, np.int64),
         )  # fmt: skip
         self.moves = make_moves(SHAPES, self.width, variables, terms)
         self.due = np.empty(terms + 1, np.int64)
@@ -138,7 +139,8 @@ class Exploration:
         room, found = self._room(groups, first, last), []
         for graphs, sizes in self._graphs(groups, first, last, room):
             found += self._reported(graphs, room, sizes)
-        return _joined(found)
+        paths = _joined(found)
+        return replace(paths, codes=np.array(self.compiled.alphabet.codes, np.int64)[paths.codes])
 
     def vertices(self, groups: Groups) -> int:
         """Return how many matches so far there are."""

@@ -21,6 +21,7 @@ from trellis.language.bound import Column, NamedOutput, Output, OutputKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
 from trellis.operators.batch import PathBatch
+from trellis.operators.bindings import counted_events
 from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator, state_of
 from trellis.operators.patterns.end_keys import EndKeys
 from trellis.operators.patterns.indexed import IndexedPositions
@@ -129,7 +130,8 @@ class PatternOperator(QueryOperator):
             var, name = _named(output)
             if var is None:
                 continue
-            other = vertices.variables != self.structure.variables.codes[var]
+            own = counted_events(self.plan.bound, var, vertices.codes)
+            other = np.zeros(len(vertices.events), np.bool_) if own is None else ~own
             if name is None:
                 columns[_key(var, name)] = pa.array(np.ones(len(other), np.int64), mask=other)
             else:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.kernels.explore import order as kernel
+from trellis.operators.patterns.paths import BoundVertices
 
 Ints = NDArray[np.int64]
 LIMB = 64
@@ -17,9 +18,9 @@ class EventOrder:
     """The paths of one group: vertices `[lo, hi)` of a graph, in the order of their events; `total` paths or more."""
 
     def __init__(
-        self, offsets: Ints, successors: NDArray[np.int32], events: Ints, lo: int, hi: int, total: int
+        self, offsets: Ints, successors: NDArray[np.int32], vertices: BoundVertices, lo: int, hi: int, total: int
     ) -> None:
-        self._graph = offsets, successors, events, lo
+        self._graph = offsets, successors, vertices.events, vertices.variables, lo
         self.limbs = (max(total, 1) * 2).bit_length() // LIMB + 1
         self._ways, self._starts = kernel.paths_to_ends(offsets, successors, lo, hi, self.limbs)
         self._room = LEAST_ROOM

@@ -10,16 +10,25 @@ from numpy.typing import NDArray
 
 from trellis.language.bound import BoundQuery, Window, WindowKind
 from trellis.language.syntax import Report, Select
+from trellis.operators.batch import VARIABLE
 from trellis.plan.plan import Plan
 
 Ints = NDArray[np.int64]
 
 
 class BoundVertices(NamedTuple):
-    """Events bound to variables: the event of each vertex, as its position in the slice, and its variable."""
+    """Events bound to variables: the event of each vertex, as its position in the slice, and its variable.
+
+    `codes` tell the variable, and how many iterations the event begins; see `PathBatch`.
+    """
 
     events: Ints
-    variables: Ints
+    codes: Ints
+
+    @property
+    def variables(self) -> Ints:
+        """The variable of each vertex."""
+        return self.codes & VARIABLE
 
 
 @dataclass(frozen=True)
@@ -28,8 +37,8 @@ class Paths:
 
     Attributes
     ----------
-    events, variables
-        The event of each vertex, as its position in the slice, and its variable.
+    events, codes
+        The event of each vertex, as its position in the slice, and its variable; see `BoundVertices`.
     offsets, successors
         The successors of each vertex, in rising order.
     begins
@@ -39,7 +48,7 @@ class Paths:
     """
 
     events: Ints
-    variables: Ints
+    codes: Ints
     offsets: Ints
     successors: NDArray[np.int32]
     begins: Ints
@@ -48,7 +57,7 @@ class Paths:
     @property
     def vertices(self) -> BoundVertices:
         """The events and variables of the vertices."""
-        return BoundVertices(self.events, self.variables)
+        return BoundVertices(self.events, self.codes)
 
 
 def plan_over_vertices(plan: Plan, bound: BoundQuery | None = None) -> Plan:

@@ -111,7 +111,7 @@ class PatternPart:
         paths = self.paths
         lo, hi = paths.begins[group], paths.begins[group + 1]
         total = self.operator.counts[group]
-        return EventOrder(paths.offsets, paths.successors, paths.events, int(lo), int(hi), total)
+        return EventOrder(paths.offsets, paths.successors, paths.vertices, int(lo), int(hi), total)
 
 
 class PatternStructure:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,16 +21,15 @@ from trellis.kernels.explore import matches
 from trellis.kernels.explore import tables as t
 from trellis.kernels.expression.program import COMPARE_COLUMNS, EQUAL
 from trellis.language.bound import Reference, WindowKind, columns_of
-from trellis.language.syntax import Select, Which
+from trellis.language.syntax import Which
+from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabet
+from trellis.operators.patterns.states import States, bits, ints, letter_tables, mask, ragged
 from trellis.operators.patterns.variables import Variables
-from trellis.plan.automaton import Guard, LazyAutomaton, Leaf, leaves_and_guards
 from trellis.plan.plan import Plan
-from trellis.plan.registers import SO_FAR, Guarding, Register, RegisterKind
+from trellis.plan.registers import ENOUGH, LATE, SO_FAR, Guarding, Register, RegisterKind
+from trellis.plan.views import View, counter
 
 Ints = NDArray[np.int64]
-MOST_STATES = 1 << 14
-MOST_VARIABLES = 60  # and registers: they are bits of a word
-POLICIES = {Select.ANY: t.ANY, Select.NEXT: t.NEXT, Select.CONTIGUOUS: t.CONTIGUOUS}
 KINDS = {
     Which.FIRST: t.OF_FIRST,
     Which.LAST: t.OF_LAST,
@@ -56,6 +54,7 @@ class Compiled:
     guardings: tuple[Guarding, ...]
     registers: tuple[Register, ...]
     begins: Ints
+    alphabet: Alphabet
 
     def number(self, field: int) -> int:
         """Return a number of the tables' head."""
@@ -72,51 +71,50 @@ class Compiled:
 
 def compile_tables(plan: Plan, events: Slice, variables: Variables) -> Compiled:
     """Return the tables of a plan over a slice."""
-    codes = dict(variables.codes)
-    alone = [v.name for v in plan.bound.variables if v.absent and v.name not in plan.bound.inside_not]
-    codes |= {name: len(codes) + i for i, name in enumerate([*alone, *variables.ends])}
-    if len(codes) > MOST_VARIABLES:
+    if len(plan.automaton.policies) > MOST_BITS:
         raise TrellisError(
-            f"the pattern has {len(codes)} variables; conditions beyond neighbours take at most {MOST_VARIABLES}",
-            "Split the query into several.",
-        )
-    takes = len(variables.codes)
-    if len(plan.automaton.policies) > MOST_VARIABLES:
-        raise TrellisError(
-            f"{len(plan.automaton.policies) - 1} steps have a policy of their own; at most {MOST_VARIABLES} can",
+            f"{len(plan.automaton.policies) - 1} steps have a policy of their own; at most {MOST_BITS} can",
             "Say the policy of most steps by SELECT.",
         )
-    guardings = variables.guardings
-    registers = _Registers(guardings, codes, takes, plan.automaton.concurrent and _has_guards(codes, takes))
+    guardings, states = variables.guardings, States(plan)
+    paths = {v.name: v.groups for v in plan.bound.variables}
+    alone = [v.name for v in plan.bound.variables if v.absent and v.name not in plan.bound.inside_not]
+    absent = (*alone, *variables.ends)
+    views = (view for one in guardings for view in one.views)
+    alphabet = make_alphabet(states.flat, variables.codes, paths, absent, views)
+    registers = _Registers(guardings, alphabet, plan.automaton.concurrent and bool(absent))
     programs = compile_programs(
         [one.value for one in guardings],
         lambda number, reference: guardings[number].references.index(reference),
         events.columns,
         len(events),
     )
-    terms = _terms(guardings, codes, registers)
+    terms = _terms(guardings, alphabet, registers)
     rows = _Rows(len(events))
     parts = [
-        _automaton(plan, codes),
+        states.tables(alphabet),
+        letter_tables(alphabet, registers.slots),
         terms,
         registers.tables(events.columns, rows),
-        _events(events, variables, codes, rows),
-        _buckets(guardings, programs, variables, codes, terms, rows),
+        _events(events, variables, alphabet, rows),
+        _buckets(guardings, programs, variables, alphabet, terms, rows),
     ]
     numbers = {
-        t.VARIABLES: takes,
+        t.VARIABLES: len(alphabet.letters),
+        t.BASES: len(alphabet.variables),
         t.TERMS: len(guardings),
         t.SPAN: int(plan.bound.window.kind is WindowKind.SPAN),
-        t.GREEDY: _mask((leaf.variable for leaf in _leaves(plan) if leaf.greedy), codes),
+        t.GREEDY: states.greedy(alphabet),
         t.STEPS: len(plan.automaton.policies),
         t.EVENTS: len(events),
         t.WIDTH: matches.SLOTS + registers.width,
-        t.NOTS: len(codes) - takes,
+        t.NOTS: len(absent),
         t.RESULTS: sum(one.result for one in guardings),
+        t.GROUPS: len(plan.bound.groups),
     }
     lists = {field: values for part in parts for field, values in part.items()}
     tables = t.pack(numbers | rows.first, lists)
-    return Compiled(tables, rows.matrix(), programs, guardings, tuple(registers.slots), terms[t.T_BEGINS])
+    return Compiled(tables, rows.matrix(), programs, guardings, tuple(registers.slots), terms[t.T_BEGINS], alphabet)
 
 
 class _Rows:
@@ -144,97 +142,14 @@ class _Rows:
         return found
 
 
-def _has_guards(codes: Mapping[str, int], takes: int) -> bool:
-    return len(codes) > takes
-
-
-def _ints(values: Iterable[Any]) -> Ints:
-    return np.array([*values], np.int64)
-
-
-def _leaves(plan: Plan) -> list[Leaf]:
-    return [item for item in leaves_and_guards(plan.automaton.root) if isinstance(item, Leaf)]
-
-
-def _mask(names: Iterable[str], codes: Mapping[str, int]) -> int:
-    return sum(1 << codes[name] for name in set(names))
-
-
-def _ragged(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """Return where each row begins, and the rows one after another."""
-    begins = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
-    return begins, _ints(value for row in rows for value in row)
-
-
-# --- The automaton ----------------------------------------------------------------------------------------------
-
-
-def _automaton(plan: Plan, codes: Mapping[str, int]) -> dict[int, Ints]:
-    lazy, policies = LazyAutomaton(plan.automaton.root), plan.automaton.policies
-    guards: dict[Guard, int] = {}
-    transitions, ways, nexts, absent, guard_timed = [], [], [], [], []
-    state = 0
-    while state < len(lazy):
-        if len(lazy) > MOST_STATES:
-            raise TrellisError(
-                f"the pattern has more than {MOST_STATES:,} states: every AND multiplies them",
-                "Use fewer parts in AND.",
-            )
-        transitions.append(lazy.transitions(state))
-        ways.append(lazy.endings(state))
-        nexts.append(_mask((one.variable for one in transitions[-1]), codes))
-        items = [*leaves_and_guards(lazy.remainder(state))]
-        forbidden = [n for item in items if isinstance(item, Guard) for n in item.absent]
-        forbidden += [item.until for item in items if isinstance(item, Leaf) and item.until is not None]
-        absent.append(_mask(forbidden, codes))
-        guard_timed.append(_mask((n for item in items if isinstance(item, Guard) for n in item.after), codes))
-        state += 1
-
-    def numbers(some: Iterable[Guard]) -> list[int]:
-        return [guards.setdefault(guard, len(guards)) for guard in some]
-
-    flat = [one for row in transitions for one in row]
-    endings = [one for row in ways for one in row]
-    guard_begins, guard_lists = _ragged([numbers(one.guards) for one in flat])
-    way_guard_begins, way_guards = _ragged([numbers(one.guards) for one in endings])
-    absent_begins, absents = _ragged([[codes[name] for name in guard.absent] for guard in guards])
-    return {
-        t.A_BEGINS: _ragged([[0] * len(row) for row in transitions])[0],
-        t.A_VARIABLE: _ints(codes[one.variable] for one in flat),
-        t.A_TARGET: _ints(one.target for one in flat),
-        t.A_AFTER: _ints(_mask(one.after, codes) for one in flat),
-        t.A_GUARD_BEGINS: guard_begins,
-        t.A_GUARDS: guard_lists,
-        t.A_NEXT: _ints(nexts),
-        t.A_OPEN: _ints(_mask(lazy.open(s), codes) for s in range(len(lazy))),
-        t.A_TIMED: _ints(_mask(lazy.timed(s), codes) for s in range(len(lazy))),
-        t.A_GUARD_TIMED: _ints(guard_timed),
-        t.A_ABSENT: _ints(absent),
-        t.A_WAY_BEGINS: _ragged([[0] * len(row) for row in ways])[0],
-        t.A_WAY_GUARD_BEGINS: way_guard_begins,
-        t.A_WAY_GUARDS: way_guards,
-        t.A_ABSENT_BEGINS: absent_begins,
-        t.A_ABSENTS: absents,
-        t.A_GUARD_AFTER: _ints(_mask(guard.after, codes) for guard in guards),
-        t.A_GUARD_UNTIL: _ints(guard.until for guard in guards),
-        t.A_STEP: _ints(one.step for one in flat),
-        t.A_LEFT: _ints(_mask(one.left, codes) for one in flat),
-        t.A_STEPS: _ints(sum(1 << step for step in {one.step for one in row}) for row in transitions),
-        t.A_POLICIES: _ints(POLICIES[policy or plan.bound.select] for policy in policies),
-        t.A_STEP_VARIABLES: _ints(
-            _mask((one.variable for one in flat if one.step == step), codes) for step in range(len(policies))
-        ),
-    }
-
-
 # --- Registers --------------------------------------------------------------------------------------------------
 
 
 class _Registers:
     """The registers of all terms, each once; slots of last times follow them, where guards ask for those."""
 
-    def __init__(self, guardings: tuple[Guarding, ...], codes: Mapping[str, int], takes: int, timed: bool) -> None:
-        self.codes, self.takes = codes, takes
+    def __init__(self, guardings: tuple[Guarding, ...], alphabet: Alphabet, timed: bool) -> None:
+        self.alphabet = alphabet
         self.slots: dict[Register, int] = {}
         self._columns: dict[Register, set[str]] = {}
         most: dict[str, int] = {}
@@ -248,10 +163,10 @@ class _Registers:
             for reference in one.references:
                 self._add(one, reference)
         self.times = timed
-        self.width = len(self.slots) + (takes if timed else 0)
-        if self.width > MOST_VARIABLES:
+        self.width = len(self.slots) + (len(alphabet.variables) if timed else 0)
+        if self.width > MOST_BITS:
             raise TrellisError(
-                f"the conditions ask a match to remember {self.width} things; at most {MOST_VARIABLES} fit",
+                f"the conditions ask a match to remember {self.width} things; at most {MOST_BITS} fit",
                 "Use fewer conditions between variables.",
             )
 
@@ -269,6 +184,15 @@ class _Registers:
             return (self._counts[register.variable],)
         if register.kind is RegisterKind.PAIRS:
             return (Register(RegisterKind.LAST, register.variable),)
+        return self.of_iterations(register)
+
+    def of_iterations(self, register: Register) -> tuple[Register, ...]:
+        """Return the register that one of the iteration before is copied from, or that counts iterations."""
+        view = self.alphabet.view(register.variable) if register.variable else None
+        if view is not None and view.source:
+            return (replace(register, variable=view.source),)
+        if view is not None and view.only:
+            return (Register(RegisterKind.TALLY, counter(view.group, ()).name, ENOUGH),)
         return ()
 
     def slot(self, register: Register | None) -> int:
@@ -286,28 +210,31 @@ class _Registers:
     def tables(self, columns: Mapping[str, pa.Array], rows: _Rows) -> dict[int, Ints]:
         """Return the registers by variable."""
         order = [register for _, register in self._order]
-        begins = np.searchsorted(_ints(code for code, _ in self._order), np.arange(self.takes + 1))
+        begins = np.searchsorted(ints(code for code, _ in self._order), np.arange(len(self.alphabet.letters) + 1))
         found = [self._rows(register, columns, rows.size) for register in order]
         rows.add(t.R_ALIKE, [alike for alike, _, _ in found])
         rows.add(t.R_CODES, [codes for _, codes, _ in found])
         beside = [self.count(r.variable) if r.kind is RegisterKind.NTH else self.last(r.variable) for r in order]
-        times = np.arange(self.takes) + len(self.slots) if self.times else np.full(self.takes, -1)
+        bases = len(self.alphabet.variables)
+        times = np.arange(bases) + len(self.slots) if self.times else np.full(bases, -1)
         return {
             t.R_BEGINS: begins,
-            t.R_KIND: _ints(kind for _, _, kind in found),
-            t.R_SLOT: _ints(self.slots[r] for r in order),
-            t.R_NTH: _ints(r.nth for r in order),
-            t.R_LAST: _ints(beside),
+            t.R_KIND: ints(kind for _, _, kind in found),
+            t.R_SLOT: ints(self.slots[r] for r in order),
+            t.R_NTH: ints(r.nth for r in order),
+            t.R_LAST: ints(beside),
             t.R_TIME_SLOT: times,
+            t.R_VIEW: ints(self.alphabet.view_numbers.get(r.variable, 0) for r in order),
         }
 
     def _takers(self, register: Register) -> Iterable[int]:
-        """Return the variables whose events change a register."""
-        return range(self.takes) if register.kind is RegisterKind.LENGTH else (self.codes[register.variable],)
+        """Return the letters whose events change a register."""
+        every = range(len(self.alphabet.letters))
+        return every if register.kind is RegisterKind.LENGTH else self.alphabet.takers(register.variable)
 
     @cached_property
     def _order(self) -> list[tuple[int, Register]]:
-        """The registers by the variable whose events change them; pairs and counts come first."""
+        """The registers by the letter whose events change them; pairs and counts come first."""
         first = {RegisterKind.PAIRS: 0, RegisterKind.COUNT: 1}
         every = [(code, register) for register in self.slots for code in self._takers(register)]
         return sorted(every, key=lambda one: (one[0], first.get(one[1].kind, 2), self.slots[one[1]]))
@@ -386,30 +313,37 @@ def _names(one: Guarding, reference: Reference) -> Iterable[str]:
 # --- Terms ------------------------------------------------------------------------------------------------------
 
 
-def _terms(guardings: tuple[Guarding, ...], codes: Mapping[str, int], registers: _Registers) -> dict[int, Ints]:
+def _terms(guardings: tuple[Guarding, ...], alphabet: Alphabet, registers: _Registers) -> dict[int, Ints]:
+    codes = alphabet.view_numbers
     references = [(one, reference) for one in guardings for reference in one.references]
     loops = [_loops(one, codes, registers) for one in guardings]
     needs = [_needs(one, codes, registers) for one in guardings]
-    loop_begins, _ = _ragged([[0] * len(row) for row in loops])
-    need_begins, _ = _ragged([[0] * len(row) for row in needs])
+    loop_begins, _ = ragged([[0] * len(row) for row in loops])
+    need_begins, _ = ragged([[0] * len(row) for row in needs])
     loop = np.array([row for rows in loops for row in rows], np.int64).reshape(-1, 3).T.copy()
     need = np.array([row for rows in needs for row in rows], np.int64).reshape(-1, 3).T.copy()
+    lasting = [
+        _lasting(one, alphabet, alphabet.views[view], how)
+        for one, rows in zip(guardings, needs, strict=True)
+        for _, view, how in rows
+    ]
     return {
-        t.T_VARIABLES: _ints(_mask(one.variables, codes) for one in guardings),
-        t.T_ABSENT: _ints(-1 if one.absent is None else codes[one.absent] for one in guardings),
-        t.T_LATE: _ints(one.late for one in guardings),
-        t.T_PAIRED: _ints(_mask(one.paired & one.variables, codes) for one in guardings),
-        t.T_MOVING: _ints(_mask(one.moving, codes) for one in guardings),
-        t.T_BEGINS: _ragged([[0] * len(one.references) for one in guardings])[0],
-        t.T_VARIABLE: _ints(codes.get(reference.var, 0) for _, reference in references),
-        t.T_KIND: _ints(_reference_kind(one, r) for one, r in references),
-        t.T_REGISTER: _ints(registers.place(one.register(r)) if r.which in SO_FAR else 0 for one, r in references),
-        t.T_SO_FAR: _ints(_mask(one.so_far, codes) for one in guardings),
-        t.T_RESULT: _ints(one.result for one in guardings),
-        t.T_SLOT: _ints(registers.slot(one.register(r)) for one, r in references),
-        t.T_LAST: _ints(registers.last(r[0]) for _, r in references),
-        t.T_NTH: _ints(r[2] or 0 for _, r in references),
-        t.T_COUNT: _ints(registers.count(r[0]) for _, r in references),
+        t.T_VARIABLES: ints(mask(one.variables, codes) for one in guardings),
+        t.T_ABSENT: ints(-1 if one.absent is None else alphabet.absent_numbers[one.absent] for one in guardings),
+        t.T_CLOSES: ints(bits(_closed_by(one, alphabet)) for one in guardings),
+        t.T_LATE: ints(one.late for one in guardings),
+        t.T_PAIRED: ints(mask(one.paired & one.variables, codes) for one in guardings),
+        t.T_MOVING: ints(mask(one.moving, codes) for one in guardings),
+        t.T_BEGINS: ragged([[0] * len(one.references) for one in guardings])[0],
+        t.T_VARIABLE: ints(codes.get(reference.var, 0) for _, reference in references),
+        t.T_KIND: ints(_reference_kind(one, r) for one, r in references),
+        t.T_REGISTER: ints(registers.place(one.register(r)) if r.which in SO_FAR else 0 for one, r in references),
+        t.T_SO_FAR: ints(mask(one.so_far, codes) for one in guardings),
+        t.T_RESULT: ints(one.result for one in guardings),
+        t.T_SLOT: ints(registers.slot(one.register(r)) for one, r in references),
+        t.T_LAST: ints(registers.last(r[0]) for _, r in references),
+        t.T_NTH: ints(r[2] or 0 for _, r in references),
+        t.T_COUNT: ints(registers.count(r[0]) for _, r in references),
         t.T_LOOP_BEGINS: loop_begins,
         t.T_LOOP_SLOT: loop[0],
         t.T_LOOP_VARIABLE: loop[1],
@@ -418,7 +352,29 @@ def _terms(guardings: tuple[Guarding, ...], codes: Mapping[str, int], registers:
         t.T_NEED_SLOT: need[0],
         t.T_NEED_VARIABLE: need[1],
         t.T_NEED_KIND: need[2],
+        t.T_NEED_GROUPS: ints(map(bits, lasting)),
     }
+
+
+def _lasting(one: Guarding, alphabet: Alphabet, view: View, how: int) -> frozenset[int]:
+    """Return the groups for whose next iterations a register of a view is kept."""
+    if how == t.WHILE_LOOPS:
+        users = (v for v in one.views if v.source == view.name or (v.only and v.group == view.group))
+        return frozenset(user.group for user in users)
+    return _living_in(one, alphabet) - view.replaced_by
+
+
+def _living_in(one: Guarding, alphabet: Alphabet) -> frozenset[int]:
+    """Return the groups in whose iterations a term is asked anew."""
+    of_not = alphabet.paths[one.absent] if one.absent is not None else ()
+    return frozenset(of_not).union(*(view.emptied_by for view in one.views))
+
+
+def _closed_by(one: Guarding, alphabet: Alphabet) -> frozenset[int]:
+    """Return the groups whose next iteration makes known what a term waits for."""
+    late = {column.var for column in columns_of(one.condition.value) if column.which in LATE}
+    late |= {view.name for view in one.awaited}
+    return frozenset().union(*(view.emptied_by for view in one.views if view.name in late))
 
 
 def _reference_kind(one: Guarding, reference: Reference) -> int:
@@ -453,13 +409,15 @@ def _needs(one: Guarding, codes: Mapping[str, int], registers: _Registers) -> li
         if register.kind is RegisterKind.NTH:
             found[registers.count(var), codes[var], t.WHILE_OPEN] = None
         found[registers.slots[register], codes.get(var, 0), how] = None
+        for other in registers.of_iterations(register):
+            found[registers.slots[other], codes[other.variable], t.WHILE_LOOPS] = None
     return [*found]
 
 
 # --- Events -----------------------------------------------------------------------------------------------------
 
 
-def _events(events: Slice, variables: Variables, codes: Mapping[str, int], rows: _Rows) -> dict[int, Ints]:
+def _events(events: Slice, variables: Variables, alphabet: Alphabet, rows: _Rows) -> dict[int, Ints]:
     size = len(events)
     places = np.arange(size)
     changes = np.ones(size, np.bool_)
@@ -470,9 +428,10 @@ def _events(events: Slice, variables: Variables, codes: Mapping[str, int], rows:
     same = np.maximum.accumulate(np.where(changes, places, 0))
     starts = np.append(np.flatnonzero(changes), size)
     later = starts[np.searchsorted(starts, places, side="right")]
-    masks = [np.ones(size, np.bool_) if name in variables.ends else variables.usable[name] for name in codes]
+    names = [*(one.variable for one in alphabet.letters), *alphabet.absent]
+    masks = [np.ones(size, np.bool_) if name in variables.ends else variables.usable[name] for name in names]
     lists = [np.flatnonzero(mask) for mask in masks]
-    ends = [variables.ends.get(name, own) for name, own in zip(codes, lists, strict=True)]
+    ends = [variables.ends.get(name, own) for name, own in zip(names, lists, strict=True)]
     begins = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
     rows.times(same, later, events.until)
     rows.add(t.E_UPTO, [np.concatenate([[0], np.cumsum(mask)]) for mask in masks])
@@ -482,12 +441,12 @@ def _events(events: Slice, variables: Variables, codes: Mapping[str, int], rows:
 
 
 def _buckets(
-    guardings: tuple[Guarding, ...], programs: ProgramTables, variables: Variables, codes: Mapping[str, int],
+    guardings: tuple[Guarding, ...], programs: ProgramTables, variables: Variables, alphabet: Alphabet,
     terms: Mapping[int, Ints], rows: _Rows,
 ) -> dict[int, Ints]:  # fmt: skip
     """Return the events by value for terms that equate two events."""
     size = rows.size
-    of_term = np.full((len(guardings), max(1, len(variables.codes))), -1, np.int64)
+    of_term = np.full((len(guardings), max(1, len(alphabet.letters))), -1, np.int64)
     reference: list[int] = []
     buckets: list[Ints] = []
     begins, lists, first = [np.zeros(1, np.int64)], [], 0
@@ -502,12 +461,15 @@ def _buckets(
             if not _is_found(one.references[mine], one.references[theirs], one):
                 continue
             name = one.references[mine].var
-            ints, there = programs.programs.ints, programs.programs.there
-            usable = np.flatnonzero(variables.usable[name] & there[own, :size])
-            values, which = np.unique(ints[own, usable], return_inverse=True)
-            place = np.minimum(np.searchsorted(values, ints[other, :size]), max(len(values) - 1, 0))
-            found = there[other, :size] & (values[place] == ints[other, :size] if len(values) else False)
-            of_term[number, codes[name]] = len(buckets)
+            coded, there = programs.programs.ints, programs.programs.there
+            variable = alphabet.views[alphabet.view_numbers[name]].variable
+            if variable is None:
+                continue
+            usable = np.flatnonzero(variables.usable[variable] & there[own, :size])
+            values, which = np.unique(coded[own, usable], return_inverse=True)
+            place = np.minimum(np.searchsorted(values, coded[other, :size]), max(len(values) - 1, 0))
+            found = there[other, :size] & (values[place] == coded[other, :size] if len(values) else False)
+            of_term[number, alphabet.takers(name)] = len(buckets)
             buckets.append(np.where(found, place + first, -1))
             reference.append(int(terms[t.T_BEGINS][number]) + theirs)
             lists.append(usable[np.argsort(which, kind="stable")])
@@ -517,7 +479,7 @@ def _buckets(
     rows.add(t.B_BUCKET, buckets)
     return {
         t.B_OF_TERM: of_term.ravel(),
-        t.B_REFERENCE: _ints(reference),
+        t.B_REFERENCE: ints(reference),
         t.B_BEGINS: np.concatenate(begins),
         t.B_EVENTS: np.concatenate([*lists, np.empty(0, np.int64)]),
     }

@@ -1,0 +1,59 @@
+"""The repeated groups of a pattern: `SEQ(A a, B+ b[])+ g[]`, whose variables are bound anew in each iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from trellis.language import syntax as s
+
+
+class RepeatedGroup(NamedTuple):
+    """A repeated group; groups have the numbers 0, 1, ... in the order in which they begin in the pattern.
+
+    `path` are the numbers of the groups around it, outermost first, its own last.
+    """
+
+    label: str | None
+    path: tuple[int, ...]
+
+
+def is_repeated(node: s.Node) -> bool:
+    """Return whether a node is a group with iterations; `SEQ(...)?` is an optional part without any."""
+    return isinstance(node, s.Group) and ((node.least, node.most) != (0, 1) or node.label is not None)
+
+
+def repeated_groups(pattern: s.Node) -> tuple[RepeatedGroup, ...]:
+    """Return the repeated groups of a pattern by their numbers."""
+    found: list[RepeatedGroup] = []
+    for node, path in walk_paths(pattern):
+        if isinstance(node, s.Group) and is_repeated(node):
+            found.append(RepeatedGroup(node.label, path))
+    return tuple(found)
+
+
+def walk_paths(pattern: s.Node) -> Iterator[tuple[s.Node, tuple[int, ...]]]:
+    """Yield a node and all below it, parents first, with the numbers of the groups around each (its own included)."""
+    number = 0
+
+    def below(node: s.Node, path: tuple[int, ...]) -> Iterator[tuple[s.Node, tuple[int, ...]]]:
+        nonlocal number
+        if is_repeated(node):
+            path = (*path, number)
+            number += 1
+        yield node, path
+        for child in s.children(node):
+            yield from below(child, path)
+
+    return below(pattern, ())
+
+
+def without_groups(pattern: s.Pattern) -> s.Pattern:
+    """Return a pattern in which every repeated group happens once."""
+
+    def once(node: s.Node) -> s.Node | None:
+        return s.rebuild(node.pattern, once) if isinstance(node, s.Group) and is_repeated(node) else None
+
+    found = s.rebuild(pattern, once)
+    assert isinstance(found, s.Pattern)
+    return found

@@ -1,0 +1,124 @@
+"""Hypothesis strategies of patterns with repeated groups, nested, with labels, bounds and policies."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.oracle.structure import groups, kleene_variables, labels
+from tests.strategies import (
+    COMPARATORS,
+    TYPES,
+    Case,
+    general_conditions,
+    havings,
+    not_empty,
+    outputs,
+    patterns,
+    so_far,
+    tables,
+    trend_conditions,
+    whole,
+    withins,
+    worded,
+)
+from trellis.language import syntax as s
+
+REPEATED = [*[(1, None)] * 4, (0, None), (0, 1), (1, 2), (2, 2), (2, None), (0, 2)]
+
+
+@st.composite
+def grouped(draw: Any, pattern: s.Pattern, names: Iterator[str], depth: int = 3, inside: bool = False) -> s.Pattern:
+    """Draw quantifiers behind some parts of a pattern; NOT inside AND is in no group."""
+    made = pattern
+    if isinstance(pattern, s.Seq | s.Or | s.And):
+        alike = isinstance(pattern, s.Or) and pattern.arms[0] == pattern.arms[1]
+        parts = pattern.parts if isinstance(pattern, s.Seq) else pattern.arms
+        deeper = inside or isinstance(pattern, s.And)
+        if not alike and not _shares(pattern):
+            parts = tuple(draw(grouped(part, names, depth - 1, deeper)) for part in parts)
+        made = s.Seq(parts) if isinstance(pattern, s.Seq) else type(pattern)(parts)
+    if isinstance(made, s.Single) and made.type is None:
+        return made
+    absent = any(isinstance(node, s.And) and _has_not(node) for node in s.walk(made))
+    if isinstance(made, s.Absent) or absent or (inside and _has_not(made)) or not depth or draw(st.integers(0, 2)):
+        return made
+    least, most = draw(st.sampled_from(REPEATED))
+    label = next(names) if draw(st.booleans()) else None
+    policy = draw(st.sampled_from([None, None, *s.Select])) if label is not None and not inside else None
+    return s.Group(made, least, most, label, policy)
+
+
+def _has_not(pattern: s.Pattern) -> bool:
+    return any(isinstance(node, s.Absent) for node in s.walk(pattern))
+
+
+def _shares(pattern: s.Pattern) -> bool:
+    """Tell whether arms of an OR share a variable, which then must be in the same groups."""
+    found = [{n.var for n in s.walk(arm) if isinstance(n, s.Single | s.Kleene)} for arm in s.children(pattern)]
+    return any(one & other for one, other in itertools.combinations(found, 2))
+
+
+def required(pattern: s.Pattern) -> s.Pattern:
+    """Give the same pattern, with groups that happen where it could match without any event."""
+
+    def once(node: s.Node) -> s.Node | None:
+        if isinstance(node, s.Group) and not node.least:
+            most = None if node.most is None else max(node.most, 2)
+            return s.Group(s.rebuild(node.pattern, once), 1, most, node.label, node.policy)
+        return None
+
+    if not s.may_be_empty(pattern):
+        return pattern
+    return not_empty(s.rebuild(pattern, once))
+
+
+@st.composite
+def grouped_case(draw: Any, *, most: int = 6, clauses: bool = False) -> Case:
+    """Draw a query over a pattern with repeated groups; with `clauses` also HAVING and all that is returned."""
+    drawn = draw(patterns(3, draw(st.sampled_from([4, 9, 9]))))
+    pattern = draw(grouped(drawn, iter(["g", "h", "i", "j", "k2", "l2", "m2", "n2"])))
+    if not groups(pattern):
+        pattern = s.Group(pattern, *draw(st.sampled_from(REPEATED[:5])), "g")
+        if any(isinstance(node, s.And) and _has_not(node) for node in s.walk(pattern)):
+            pattern = pattern.pattern
+    pattern = required(pattern)
+    table = draw(tables(types=[*TYPES * 3, "C"], most=most))
+    if draw(st.integers(0, 3)) == 0:
+        pattern = draw(worded(pattern, table.clock))
+    negated = {id(leaf) for node in s.walk(pattern) if isinstance(node, s.Absent) for leaf in node.events}
+    leaves = [n for n in s.walk(pattern) if isinstance(n, (s.Single, s.Kleene)) and id(n) not in negated]
+    where = draw(general_conditions(pattern, table.clock))
+    shape = draw(st.integers(0, 5))
+    if shape == 0:
+        where.append(draw(whole([draw(st.sampled_from(leaves))])))
+    elif shape == 1 and labels(pattern):
+        number = s.Aggregate("COUNT", s.VariableReference(draw(st.sampled_from(sorted(labels(pattern))))))
+        where.append(s.Comparison(draw(st.sampled_from(COMPARATORS)), number, s.Integer(draw(st.integers(1, 2)))))
+    elif shape == 2 and any(isinstance(leaf, s.Kleene) for leaf in leaves):
+        where.append(draw(so_far(draw(st.sampled_from([leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)])))))
+    partition = ("g",) if draw(st.integers(0, 4)) == 0 else ()
+    if partition:
+        where.append(s.PartitionClause((s.Name("g"),)))
+    more: dict[str, Any] = {}
+    if clauses:
+        several = kleene_variables(pattern)
+        var = draw(st.sampled_from(leaves)).var
+        more = draw(outputs(var, partition, var in several))
+        of_trend = [s.Kleene(leaf.type, leaf.var) if leaf.var in several else leaf for leaf in leaves]
+        more["having"] = draw(st.one_of(havings(), trend_conditions(of_trend)))
+        if labels(pattern) and more.get("aggregates"):
+            label = draw(st.sampled_from(sorted(labels(pattern))))
+            more["aggregates"] += (s.Item(s.Aggregate("COUNT", s.VariableReference(label)), "iterations_of_it"),)
+    query = s.QuerySyntax(
+        pattern=pattern,
+        where=tuple(where),
+        select=draw(st.sampled_from([s.Select.ANY, *s.Select])),
+        report=draw(st.sampled_from(list(s.Report))),
+        within=draw(st.one_of(st.none(), withins(table.clock))),
+        **more,
+    )
+    return Case(query, table.rows, table.options, table.schema)

@@ -1,0 +1,109 @@
+"""Patterns with repeated groups equal the oracle, whatever is repeated and asked of iterations."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+import trellis
+from tests.compare import assert_same
+from tests.grouping import grouped_case
+from tests.profiles import examples
+from tests.strategies import Case
+from trellis.errors import TrellisError, UsageError
+
+
+def _assert_same_or_refused(drawn: Case) -> None:
+    try:
+        assert_same(drawn)
+    except UsageError as error:
+        if "of each iteration of" not in str(error) and "so far" not in str(error):
+            raise
+
+
+@examples(120)
+@given(drawn=grouped_case(most=6))
+def test_groups(drawn: Case) -> None:
+    _assert_same_or_refused(drawn)
+
+
+@examples(80)
+@given(drawn=grouped_case(most=6, clauses=True))
+def test_groups_with_every_clause(drawn: Case) -> None:
+    _assert_same_or_refused(drawn)
+
+
+@pytest.mark.slow
+@settings(max_examples=3000)
+@given(drawn=grouped_case(most=7, clauses=True))
+def test_many_more_groups(drawn: Case) -> None:
+    _assert_same_or_refused(drawn)
+
+
+EVENTS = pd.DataFrame(
+    {"id": range(1, 9), "t": range(1, 9), "type": list("ABBAABCB"), "x": [1, 5, 3, 2, 7, 1, 4, 6]}
+).set_index("id", drop=False)
+
+
+def detect(text: str, **options: Any) -> Any:
+    return trellis.query(text).detect(EVENTS, time="t", type="type", event_id="id", **options)
+
+
+def test_rows_tell_iterations() -> None:
+    rows = detect("PATTERN SEQ(A a, SEQ(B b)+ h[])+ g[] REPORT maximal").to_arrow().to_pylist()
+    assert list(rows[0]) == ["rank", "length", "start_time", "end_time", "events", "bindings", "iterations"]
+    assert rows[0]["events"] == [1, 2, 3, 4, 6, 8]
+    assert rows[0]["bindings"] == ["a", "b", "b", "a", "b", "b"]
+    assert rows[0]["iterations"] == ["1", "1.1", "1.2", "2", "2.1", "2.2"]
+
+
+def test_one_row_an_event_tells_the_iteration() -> None:
+    rows = detect("PATTERN SEQ(A a, B b){2} g[] LIMIT 1").explode().to_arrow().to_pylist()
+    assert [(row["variable"], row["iteration"]) for row in rows] == [("a", "1"), ("b", "1"), ("a", "2"), ("b", "2")]
+
+
+def test_an_optional_group_has_no_iterations() -> None:
+    rows = detect("PATTERN SEQ(A a, SEQ(B b, B c)?, C d)").to_arrow().to_pylist()
+    assert list(rows[0])[4:] == ["a", "b", "c", "d"]
+    assert [(row["a"], row["b"], row["c"]) for row in rows][:2] == [(1, 2, 3), (1, 2, 6)]
+    assert (1, None, None) in [(row["a"], row["b"], row["c"]) for row in rows]
+
+
+def test_a_group_counts_without_listing() -> None:
+    half = 200
+    events = pd.DataFrame({"id": range(2 * half), "t": range(2 * half), "type": list("AB") * half})
+    found = trellis.query("PATTERN SEQ(A a, B b){100,} g[] REPORT any").detect(events, time="t", type="type")
+    assert found.count() == sum(comb(half + k, 2 * k) for k in range(100, half + 1))
+
+
+def test_compact_rows_are_refused() -> None:
+    with pytest.raises(UsageError, match="repeated groups"):
+        next(detect("PATTERN (A a)+ g[]").batches(compact=True))
+
+
+def test_a_trend_of_iterations_is_not_explained_by_conditions() -> None:
+    with pytest.raises(UsageError, match="repeated groups"):
+        detect("PATTERN SEQ(A a, B b)+ g[]")[0].explain()
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("a.x + b.x < c.x", "compares `a` and `b` of each iteration of the group `g` with `c`"),
+        ("SUM(b.x) < c.x", "picks events of each iteration of the group `g` and compares them with `c`"),
+        ("g[i-1].a.x < c.x", "picks events of each iteration of the group `g`"),
+    ],
+)
+def test_what_would_have_to_be_remembered_of_every_iteration_is_refused(where: str, said: str) -> None:
+    with pytest.raises(TrellisError) as refused:
+        detect(f"PATTERN SEQ(SEQ(A a, B+ b[])+ g[], C c) WHERE {where}").count()
+    assert said in str(refused.value)
+
+
+def test_bounds_inside_of_bounds_multiply() -> None:
+    with pytest.raises(TrellisError, match=r"states: every AND, and every bound"):
+        detect("PATTERN SEQ(SEQ(A a){500} g[], B b){500} h[]").count()
