@@ -10,17 +10,22 @@ from contextlib import contextmanager
 from typing import Any
 
 taken: dict[str, list[float]] = {}
+_inner: list[list[float]] = []  # of each stage that is on, the seconds of stages inside it
 
 
 @contextmanager
 def stage(name: str) -> Iterator[None]:
-    """Add what is done inside to the seconds of a stage."""
+    """Add what is done inside to the seconds of a stage, but for what belongs to another stage inside it."""
     wall, cpu = time.perf_counter(), time.process_time()
+    _inner.append([0.0, 0.0])
     try:
         yield
     finally:
-        before = taken.get(name, [0.0, 0.0])
-        taken[name] = [before[0] + time.perf_counter() - wall, before[1] + time.process_time() - cpu]
+        whole = time.perf_counter() - wall, time.process_time() - cpu
+        before, inside = taken.get(name, [0.0, 0.0]), _inner.pop()
+        taken[name] = [b + w - i for b, w, i in zip(before, whole, inside, strict=True)]
+        if _inner:
+            _inner[-1] = [a + w for a, w in zip(_inner[-1], whole, strict=True)]
 
 
 def local(text: str, file: str) -> None:
@@ -49,8 +54,6 @@ def local(text: str, file: str) -> None:
     with stage("run"):
         found.count()
         found.to_arrow()
-    inside = taken.get("compile", [0.0, 0.0])
-    taken["run"] = [max(whole - part, 0.0) for whole, part in zip(taken["run"], inside, strict=True)]
 
 
 def spark(text: str, file: str) -> None:

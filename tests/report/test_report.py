@@ -180,3 +180,11 @@ def test_ten_thousand_trends_open_soon(tmp_path: Path) -> None:
     assert said[0].startswith("10000 of 10000 trends, page 1 of 200")
     assert said[-1] == "true"
     assert console == ""
+
+
+def test_a_pattern_with_groups_has_a_report_too() -> None:
+    table = pa.table({"ts": range(4), "id": list("abcd"), "kind": list("ABAB")})
+    trends = trellis.query("PATTERN SEQ(A a, B b)+ g[]").detect(table, event_id="id", type="kind")
+    told = data_of(report_text(trends))
+    assert len(told["rows"]) == len(trends)
+    assert told["reasons"][0] == ["the conditions of a pattern with repeated groups are not told one by one"]

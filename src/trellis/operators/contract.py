@@ -169,6 +169,10 @@ class QueryOperator(ABC):
 
     # --- Lists ------------------------------------------------------------------------------------------------
 
+    def first(self, begin: int, end: int) -> PathBatch | None:
+        """Return the results with ranks from `begin` on, if they are few, in one group, and need not be counted."""
+        return None
+
     @abstractmethod
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the results with given ranks, without those before them, as the request makes them.

@@ -123,6 +123,10 @@ def test_results_found_by_rank_are_those_listed(drawn: Case) -> None:
     for group, count in ((g, c) for g, c in enumerate(counts) if c):
         listed = list(operator.list(ListRequest([(group, 0, count)], lambda some: some)))
         assert _paths([operator.at(group, range(count))]) == _paths(listed)
+        indexed = operator.indexed if isinstance(operator, PatternOperator) else None
+        few = None if indexed is None or not indexed.in_order else indexed.operator.first_on_index(1, 4)
+        if few is not None and indexed is not None:
+            assert _paths([few.on(*indexed.vertices)]) == _paths(listed)[1:4]
 
 
 def _paths(lots: list[PathBatch]) -> list[Any]:

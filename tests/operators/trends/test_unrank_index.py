@@ -88,6 +88,10 @@ def test_all_ranks_of_a_window(ranges: int, seed: int) -> None:
     some = np.random.default_rng(seed).random(len(wanted)) < 0.3
     picked = [path for path, chosen in zip(wanted, some, strict=True) if chosen]
     assert lists(unranker.together(Ranks(ranks.words[some]))) == picked
+    if not len(window.reach):
+        first = IndexUnranker.of_first(window)
+        assert first.total == len(wanted)
+        assert lists(first.one_by_one(ranks)) == wanted
 
 
 @examples(60)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -166,9 +167,21 @@ class LocalResults(Results):
             refuse_listing(bound, self._counts, self.max_trends)
             rows = operator.best(BestRequest(bound, made, self.max_trends, bound.per_window, threads, bare))
             return arrange(bound, rows)
+        first = None if compact else self._first_rows(ranks)
+        if first is not None:
+            refuse_rows(len(first), self.max_trends)
+            return iter([made(first)] if len(first) else [])
         ranges = wanted_ranges(bound, self._counts, ranks)
         refuse_rows(sum(end - begin for _, begin, end in ranges), self.max_trends)
         return operator.list(ListRequest(ranges, made, threads, compact, bare))
+
+    def _first_rows(self, ranks: range | None) -> PathBatch | None:
+        """Return the rows of the result, if these are so few of one group that they are found without counting."""
+        all_rows = self.plan.bound.limit is None and ranks is None
+        if all_rows or len(self._prepared.events.groups) != 1:
+            return None
+        ranges = wanted_ranges(self.plan.bound, [sys.maxsize], ranks)
+        return self.operator.first(*ranges[0][1:]) if ranges else None
 
     def to_arrow(self) -> pa.Table:
         """Return all results as one Arrow table."""

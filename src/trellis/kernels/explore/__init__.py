@@ -21,8 +21,9 @@ scratch, moves, graph, classes, levels
     Room to work in; see the named tuples.
 row, fresh, after : int64 (numbers of a match,)
     Matches so far; `fresh` is (variables, numbers) where several are made.
-resolved, place
-    Terms as comparisons with a number, and where they begin.
+resolved, place, here, p, side, other
+    Terms as comparisons with a number, and where they begin, or one does; where its program is, and of which side the
+    event `other` is remembered.
 shape, move, same
     Numbers of a match's shape and of its move; whether an event has the time of the last one.
 term, variable, event, newest

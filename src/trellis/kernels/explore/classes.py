@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.lists import hashed
-from trellis.kernels.explore.moves import MOST_TERMS, coming_of
+from trellis.kernels.explore.lists import hashed, is_row
+from trellis.kernels.explore.moves import coming_of
+from trellis.kernels.explore.terms import MOST_TERMS
 from trellis.kernels.jit import njit
 
 NO_CLASSES, NO_LIMBS = -7, -8  # what there is no room for
@@ -19,10 +20,11 @@ NEXT, SHAPE, IS_LIVE, IS_TOUCHED, TAKEN, LIVING, TOUCHING = range(7)
 """Numbers of a class: the variables that may come next, as bits; that of its shape, or -1; whether events can join it,
 and whether it has fresh matches; the last event, plus one, that it was let take. Besides, one after another, the
 classes that events can still join, and those with fresh matches."""
-LEAD, POOL, WHOLE, NUMBER, RESOLVED = range(5)
+LEAD, POOL, WHOLE, NUMBER, KNOWN, RESOLVED = range(6)
 """Numbers of a class and a variable: the class, plus one, that it leads to, or what is known of it; the class, plus
 one, that takes the variable's events together with others that differ in what it overwrites; whether the matches that
-it leads to are whole ones; and how many terms are resolved (-1: not known, -2: they are not), which follow."""
+it leads to are whole ones; how many terms are resolved (-1: not known, -2: they are not), and whether those that become
+known with the event are among them; the terms follow."""
 WAY = RESOLVED + 3 * MOST_TERMS
 
 
@@ -73,15 +75,6 @@ def make_classes(classes: int, width: int, variables: int, limbs: int, moves: in
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def is_row(rows, number, row):
-    """Return whether a class has the numbers of a row."""
-    same = True
-    for i in range(row.shape[0]):
-        same &= rows[number, i] == row[i]
-    return same
-
-
-@njit(cache=True, nogil=True, _nrt=False)
 def known_class(rows, table, row):
     """Return the class of a row; without one, a negative number: the place where it belongs, less the greatest."""
     mask = np.uint64(table.shape[0] - 1)
@@ -117,6 +110,7 @@ def make_class(tables, lists, classes, row, shape):
         classes.ways[number, way + LEAD] = UNKNOWN
         classes.ways[number, way + POOL] = 0
         classes.ways[number, way + NUMBER] = NOT_YET
+        classes.ways[number, way + KNOWN] = 0
     table[place] = number + 1
     classes.at[number] = place
     classes.sizes[ALL] = number + 1

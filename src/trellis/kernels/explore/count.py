@@ -14,6 +14,7 @@ from trellis.kernels.explore.classes import (
     ALL,
     CHANGING,
     FAILED,
+    KNOWN,
     LEAD,
     LIMBS,
     LIVE,
@@ -39,13 +40,12 @@ from trellis.kernels.explore.classes import (
     enliven,
     give,
     give_pools,
-    is_row,
     known_class,
     make_class,
     settle,
 )
 from trellis.kernels.explore.graph import begin_row
-from trellis.kernels.explore.lists import FULL
+from trellis.kernels.explore.lists import FULL, is_row
 from trellis.kernels.explore.matches import (
     BOUND,
     END,
@@ -68,22 +68,18 @@ from trellis.kernels.explore.moves import (
     M_SHAPE,
     NOWHERE,
     SLOW,
-    UNRESOLVED,
-    asked_terms,
     ends_here,
     ends_plainly,
     has_moves,
     make_move,
     make_plainly,
-    meets,
     move_of,
-    open_of,
-    passes_all,
     refresh,
-    resolve,
+    resolve_known,
     shape_of,
     terms_of,
 )
+from trellis.kernels.explore.terms import UNRESOLVED, asked_terms, meets, open_of, passes_all, resolve
 from trellis.kernels.jit import njit
 
 # --- Classes that take events -----------------------------------------------------------------------------------
@@ -173,6 +169,12 @@ def _take(
         asks = terms_of(moves, move, due) if move >= 0 else asked_terms(tables, scratch, row, variable, due)
         if number == NOT_YET:
             number = resolve(tables, programs, row, variable, due, asks, classes.ways[one], way + RESOLVED)
+            if number != UNRESOLVED and move >= 0:
+                all_terms = resolve_known(
+                    tables, programs, moves, move, row, variable, classes.ways[one], way + RESOLVED, number
+                )
+                classes.ways[one, way + KNOWN] = all_terms != UNRESOLVED
+                number = number if all_terms == UNRESOLVED else all_terms
             classes.ways[one, way + NUMBER] = number
         answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, asks)
         if answer <= FAILS:
@@ -203,7 +205,7 @@ def _take(
     if target < 0:
         return target
     if move >= 0 and lead == UNKNOWN:
-        fixed = moves.rows[move, M_FIXED] and number != UNRESOLVED
+        fixed = moves.rows[move, M_FIXED] and number != UNRESOLVED and classes.ways[one, way + KNOWN]
         classes.ways[one, way + LEAD] = target + 1 if fixed else CHANGING
         classes.ways[one, way + WHOLE] = whole == HOLDS
     if move >= 0:
@@ -248,7 +250,7 @@ def _quickly(tables, columns, code, ints, there, moves, classes, one, fresh, var
     target = np.int64(classes.memo[move]) - 1
     if target < 0:
         return np.int64(UNMADE)
-    if not make_plainly(tables, columns, code, ints, there, moves, move, classes.rows, one, variable, event, hi, fresh):
+    if not make_plainly(tables, columns, code, ints, there, moves, move, classes.rows[one], variable, event, hi, fresh):
         return np.int64(FAILED)
     fresh[EVENT], fresh[VARIABLE], fresh[TIES] = t.NONE, 0, 0
     if not is_row(classes.rows, target, fresh):

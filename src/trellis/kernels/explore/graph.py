@@ -20,24 +20,24 @@ from trellis.kernels.explore.matches import (
     step,
 )
 from trellis.kernels.explore.moves import (
+    M_ASKED,
     M_KIND,
+    M_KNOWN,
+    M_PLAIN,
     NOWHERE,
     QUICK,
     SLOW,
-    asked_terms,
     coming_of,
     has_moves,
     make_move,
-    meets,
+    make_plainly,
     move_of,
-    open_of,
-    passes_all,
     refresh,
-    resolve,
     shape_of,
     terms_of,
 )
 from trellis.kernels.explore.steps import go_on_by_steps
+from trellis.kernels.explore.terms import asked_terms, meets, open_of, passes_all, resolve
 from trellis.kernels.explore.vertices import EDGES, candidates, connect
 from trellis.kernels.jit import njit
 
@@ -74,6 +74,8 @@ def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shap
         for variable in range(variables):
             if not coming & (1 << variable):
                 continue
+            if turn == 0 and policy != t.ANY and shape >= 0 and _asks(tables, moves.rows, shape, variable):
+                continue
             own = row
             if t.at(tables, t.L_GROUPS, variable):
                 status = begin_iteration(tables, columns, programs, lists, scratch, row, variable)
@@ -100,6 +102,13 @@ def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shap
     if policy != t.ANY:
         for variable in range(variables):
             if fresh[variable, EVENT] == best:
+                move = moves.made[variable]
+                if move >= 0 and not moves.rows[move, M_KNOWN]:
+                    answer = _make(
+                        tables, columns, programs, lists, scratch, moves, move, row, variable, best, hi, fresh[variable]
+                    )
+                    if answer < 0:
+                        return answer
                 answer = connect(
                     tables, columns, programs, lists, scratch, moves, graph, vertex, moves.made[variable],
                     fresh[variable], lo, hi,
@@ -109,7 +118,7 @@ def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shap
     return 0
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
 def _reach(
     tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, variable, due, number, fresh, begin,
     end, best, policy, lo, hi,
@@ -131,7 +140,21 @@ def _reach(
             answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, number)
         if answer == HOLDS:
             answer = _move(
-                tables, columns, programs, lists, scratch, moves, shape, row, variable, event, lo, hi, due, fresh
+                tables,
+                columns,
+                programs,
+                lists,
+                scratch,
+                moves,
+                shape,
+                row,
+                variable,
+                event,
+                policy,
+                lo,
+                hi,
+                due,
+                fresh,
             )
         if answer < 0:
             return answer, best
@@ -149,7 +172,7 @@ def _reach(
     return 0, best
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
 def _due_terms(tables, columns, programs, lists, scratch, moves, shape, row, variable, begin, due, fresh):
     """Write the terms that an event must meet to be taken by a variable; return how many, or `NO_ROOM`."""
     if shape >= 0:
@@ -165,9 +188,31 @@ def _due_terms(tables, columns, programs, lists, scratch, moves, shape, row, var
     return asked_terms(tables, scratch, row, variable, due)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
-def _move(tables, columns, programs, lists, scratch, moves, shape, row, variable, event, lo, hi, due, fresh):
-    """Write the match after another takes an event; return `HOLDS`, `FAILS`, or what went wrong."""
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
+def _asks(tables, rows, shape, variable):
+    """Return whether it is known that an event must meet terms to be taken by a variable."""
+    move = (shape * tables[t.VARIABLES] + variable) * 2
+    return rows[move, M_KIND] == QUICK and rows[move, M_ASKED] > 0
+
+
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
+def _make(tables, columns, programs, lists, scratch, moves, move, row, variable, event, hi, after):
+    """Write the match after a known move; return `HOLDS`, `FAILS`, or what went wrong."""
+    if moves.rows[move, M_PLAIN]:
+        made = make_plainly(
+            tables, columns, programs.code, programs.ints, programs.there, moves.rows, move, row, variable, event, hi,
+            after,
+        )  # fmt: skip
+        return HOLDS if made else FAILS
+    return make_move(tables, columns, programs, lists, scratch, moves, move, row, variable, event, hi, after)
+
+
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
+def _move(tables, columns, programs, lists, scratch, moves, shape, row, variable, event, policy, lo, hi, due, fresh):
+    """Write the match after another takes an event; return `HOLDS`, `FAILS`, or what went wrong.
+
+    Where only the first event counts, a match that is sure to be one is written when it is known that it is the first.
+    """
     moves.made[variable] = -1
     if shape >= 0:
         same = 1 if row[EVENT] >= 0 and columns[t.SAME_ROW, event] == columns[t.SAME_ROW, row[EVENT]] else 0
@@ -181,7 +226,10 @@ def _move(tables, columns, programs, lists, scratch, moves, shape, row, variable
             return np.int64(FAILS)
         if kind == QUICK:
             moves.made[variable] = move
-            return make_move(
+            if policy != t.ANY and not moves.rows[move, M_KNOWN]:
+                fresh[variable, EVENT] = event
+                return np.int64(HOLDS)
+            return _make(
                 tables, columns, programs, lists, scratch, moves, move, row, variable, event, hi, fresh[variable]
             )
     open_ = open_of(tables, lists, scratch, row)

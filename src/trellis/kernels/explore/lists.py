@@ -53,6 +53,15 @@ def hashed(values, begin, end):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def is_row(rows, number, row):
+    """Return whether one of some rows has the numbers of a row."""
+    same = True
+    for i in range(row.shape[0]):
+        same &= rows[number, i] == row[i]
+    return same
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def clear(lists):
     """Forget all lists but the empty one, which is 0."""
     for i in range(lists.used[0]):

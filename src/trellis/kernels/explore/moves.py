@@ -31,13 +31,21 @@ from trellis.kernels.explore.matches import (
     holds,
     insert_branch,
     is_decided,
-    open_views,
     remember,
     remember_plainly,
     shorten,
-    taken_by,
 )
-from trellis.kernels.expression.program import COMPARE_COLUMNS, FIELDS, MISFIT, TRUE, compares
+from trellis.kernels.explore.terms import (
+    MOST_TERMS,
+    UNRESOLVED,
+    asked_terms,
+    holds_plainly,
+    is_plain,
+    note_other,
+    open_of,
+    takes_event,
+)
+from trellis.kernels.expression.program import MISFIT, TRUE
 from trellis.kernels.jit import njit
 
 UNKNOWN, QUICK, NOWHERE, SLOW = range(4)
@@ -47,11 +55,8 @@ UNKNOWN, QUICK, NOWHERE, SLOW = range(4)
 )
 """Numbers of a move: its kind; what the match is then, which registers are needed then, as bits, and whether it may end
 there; how many terms an event must meet, how many are known with it, and how many are asked of a match that ends;
-whether all is known before the event is, and whether there are no sets and all terms compare columns. The terms follow,
-with room for all of them three times."""
-MOST_TERMS = 4  # of a match and a variable, that are resolved
-OWN, OPERATOR, CODE = range(3)
-UNRESOLVED = -2
+whether it does not depend on the event what comes of it, and whether there are no sets and all terms compare columns.
+The terms follow, with room for all of them three times."""
 
 
 class Moves(NamedTuple):
@@ -142,122 +147,39 @@ def coming_of(tables, lists, row):
     return coming
 
 
-# --- Terms ------------------------------------------------------------------------------------------------------
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def asked_terms(tables, scratch, row, variable, due):
-    """Write the terms that an event must meet to be taken by a variable; return how many."""
-    bound, views, size = row[BOUND], taken_by(tables, row, variable), np.int64(0)
-    for term in range(tables[t.TERMS]):
-        own = t.at(tables, t.T_VARIABLES, term)
-        bit = own & views
-        if t.at(tables, t.T_ABSENT, term) >= 0 or not bit or (own & ~bit) & ~bound or not scratch.decided[term]:
-            continue
-        if bound & bit:
-            if not t.at(tables, t.T_MOVING, term) & bit:
-                continue
-        elif t.at(tables, t.T_PAIRED, term) & bit:
-            continue
-        due[size] = term
-        size += 1
-    return size
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def meets(tables, columns, programs, lists, scratch, row, variable, event, due, number):
-    """Return whether an event meets the terms that are asked: `HOLDS`, `FAILS` or `TROUBLE`."""
-    for i in range(number):
-        answer = holds(tables, columns, programs, lists, scratch, due[i], row, variable, event)
-        if answer != TRUE:
-            return TROUBLE if answer == MISFIT else FAILS
-    return HOLDS
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def open_of(tables, lists, scratch, row):
-    """Return the variables that may take events, as bits, and note which terms are decided."""
-    open_ = open_views(tables, lists, row)
-    for term in range(tables[t.TERMS]):
-        scratch.decided[term] = is_decided(tables, term, open_, row[BOUND], row)
-    return open_
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def resolve(tables, programs, row, variable, due, number, resolved, place):
-    """Write terms as comparisons of an event's code with a number; return how many, or `UNRESOLVED`.
-
-    They are written from a place of `resolved` on, as three numbers each: the row of codes, the comparison, the code.
-    """
-    code = programs.code
-    if number > MOST_TERMS:
-        return UNRESOLVED
-    takes = taken_by(tables, row, variable)
-    for i in range(number):
-        term, here = due[i], place + 3 * i
-        p = code[term]
-        first = t.at(tables, t.T_BEGINS, term)
-        if not _is_plain(tables, code, term):
-            return UNRESOLVED
-        news = 0
-        for side in range(2):
-            r = first + code[p + 3 + 2 * side]
-            kind = t.at(tables, t.T_KIND, r)
-            if kind == t.OF_UPTO:
-                return UNRESOLVED  # it depends on the event, too
-            bit = 1 << t.at(tables, t.T_VARIABLE, r)
-            if takes & bit and (kind in (t.OF_EACH, t.OF_LATER) or (kind == t.OF_FIRST and not row[BOUND] & bit)):
-                news += 1
-                continue
-            other = row[SLOTS + t.at(tables, t.T_LAST if kind == t.OF_EARLIER else t.T_SLOT, r)]
-            column = code[p + 2 + 2 * side]
-            if other < 0 or not programs.there[column, other]:
-                resolved[here + OWN] = -1
-            else:
-                resolved[here + OWN] = code[p + 4 - 2 * side]
-                resolved[here + OPERATOR] = code[p + 1] if side == 1 else code[p + 1] + 6
-                resolved[here + CODE] = programs.ints[column, other]
-        if news != 1:
-            return UNRESOLVED
-    return number
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _is_plain(tables, code, term):
-    """Return whether a term compares two columns, of one event each."""
-    p = code[term]
-    loops = t.at(tables, t.T_LOOP_BEGINS, term + 1) - t.at(tables, t.T_LOOP_BEGINS, term)
-    return code[term + 1] == p + FIELDS and code[p] == COMPARE_COLUMNS and loops == 0
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _holds_plainly(tables, code, ints, there, term, row):
-    """Return whether a term that compares columns is true for what a match remembers."""
-    p, first = code[term], t.at(tables, t.T_BEGINS, term)
-    e = row[SLOTS + t.at(tables, t.T_SLOT, first + code[p + 3])]
-    f = row[SLOTS + t.at(tables, t.T_SLOT, first + code[p + 5])]
-    if e < 0 or f < 0 or not there[code[p + 2], e] or not there[code[p + 4], f]:
-        return False
-    return compares(code[p + 1], ints[code[p + 2], e], ints[code[p + 4], f])
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def passes_all(ints, there, resolved, one, place, number, event):
-    """Return whether an event meets terms that are resolved, from a place of a row on; `resolve` writes them."""
-    for i in range(place, place + 3 * number, 3):
-        own, operator, code = resolved[one, i + OWN], resolved[one, i + OPERATOR], resolved[one, i + CODE]
-        if own < 0 or not there[own, event]:
-            return False
-        x = ints[own, event]
-        if not (compares(operator - 6, code, x) if operator >= 6 else compares(operator, x, code)):
-            return False
-    return True
-
-
 # --- Moves ------------------------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def resolve_known(tables, programs, moves, move, row, variable, resolved, place, number):
+    """Write the terms that are known by a move behind `number` others, as `resolve` does; return how many there are.
+
+    It is `UNRESOLVED` if one of them does not compare the event that is taken with one that is remembered.
+    """
+    code, rows, terms = programs.code, moves.rows, tables[t.TERMS]
+    if number + rows[move, M_KNOWN] > MOST_TERMS:
+        return UNRESOLVED
+    for i in range(rows[move, M_KNOWN]):
+        term, here = rows[move, M_TERMS + terms + i], place + 3 * (number + i)
+        if not is_plain(tables, code, term):
+            return UNRESOLVED
+        p, first, news = code[term], t.at(tables, t.T_BEGINS, term), 0
+        for side in range(2):
+            r = first + code[p + 3 + 2 * side]
+            slot = t.at(tables, t.T_SLOT, r)
+            is_new = takes_event(tables, row, variable, slot)
+            if is_new < 0 or t.at(tables, t.T_KIND, r) >= t.OF_WHOLE:
+                return UNRESOLVED
+            if is_new:
+                news += 1
+            else:
+                note_other(programs, p, side, row[SLOTS + slot], resolved, here)
+        if news != 1:
+            return UNRESOLVED
+    return number + rows[move, M_KNOWN]
+
+
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
 def move_of(tables, columns, programs, lists, scratch, moves, shape, row, variable, same, event, due, after):
     """Return the move of a match by a variable, which is found if it is not known; or `NO_ROOM`.
 
@@ -317,7 +239,7 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
     rows[move, M_LIVE] = live
     rows[move, M_SHAPE] = shape_of(tables, lists, moves, after)
     _note_last(tables, lists, rows, move, after)
-    fixed = rows[move, M_KNOWN] == 0 and rows[move, M_LAST] == 0 and not (row[VARIABLE] < 0 and tables[t.SPAN])
+    fixed = rows[move, M_LAST] == 0 and not (row[VARIABLE] < 0 and tables[t.SPAN])
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind, slot = t.at(tables, t.R_KIND, r), t.at(tables, t.R_SLOT, r)
         if kind >= t.TALLY:
@@ -396,14 +318,14 @@ def _is_all_plain(tables, code, rows, move, variable):
         kind = t.at(tables, t.R_KIND, r)
         plain &= kind not in (t.SET, t.PAIRS) and kind < t.TALLY
     for i in range(rows[move, M_KNOWN]):
-        plain &= _is_plain(tables, code, rows[move, M_TERMS + terms + i])
+        plain &= is_plain(tables, code, rows[move, M_TERMS + terms + i])
     for i in range(rows[move, M_LAST]):
-        plain &= _is_plain(tables, code, rows[move, M_TERMS + 2 * terms + i])
+        plain &= is_plain(tables, code, rows[move, M_TERMS + 2 * terms + i])
     return plain
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def make_plainly(tables, columns, code, ints, there, rows, move, matches, one, variable, event, hi, after):
+def make_plainly(tables, columns, code, ints, there, rows, move, row, variable, event, hi, after):
     """Do what `make_move` does, by a move that is plain; return whether its terms hold.
 
     Parameters
@@ -414,20 +336,20 @@ def make_plainly(tables, columns, code, ints, there, rows, move, matches, one, v
         Those of the programs.
     rows, move
         The moves, and the number of one.
-    matches, one, variable, event
-        Matches and which of them, the variable and the event that it takes.
+    row, variable, event
+        The match, the variable and the event that it takes.
     hi, after
         The end of the group, and room for the match.
     """
     for i in range(after.shape[0]):
-        after[i] = matches[one, i]
+        after[i] = row[i]
     if after[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
     after[EVENT], after[VARIABLE] = event, variable
     remember_plainly(tables, columns, after, variable, event, after[BOUND], t.at(tables, t.L_VIEWS, variable))
     first = M_TERMS + tables[t.TERMS]
     for i in range(first, first + rows[move, M_KNOWN]):
-        if not _holds_plainly(tables, code, ints, there, rows[move, i], after):
+        if not holds_plainly(tables, code, ints, there, rows[move, i], after):
             return False
     live = rows[move, M_LIVE]
     for slot in range(after.shape[0] - SLOTS):
@@ -442,7 +364,7 @@ def ends_plainly(tables, code, ints, there, rows, move, row):
     """Do what `ends_here` does, by a move that is plain: return 1 or 0."""
     first = M_TERMS + 2 * tables[t.TERMS]
     for i in range(first, first + rows[move, M_LAST]):
-        if not _holds_plainly(tables, code, ints, there, rows[move, i], row):
+        if not holds_plainly(tables, code, ints, there, rows[move, i], row):
             return np.int64(0)
     return rows[move, M_WHOLE]
 

@@ -16,7 +16,8 @@ from trellis.kernels.explore.matches import (
     begin_iteration,
     step,
 )
-from trellis.kernels.explore.moves import asked_terms, coming_of, meets, open_of
+from trellis.kernels.explore.moves import coming_of
+from trellis.kernels.explore.terms import asked_terms, meets, open_of
 from trellis.kernels.explore.vertices import candidates, connect
 from trellis.kernels.jit import njit
 

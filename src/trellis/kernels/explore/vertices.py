@@ -8,7 +8,7 @@ import numpy as np
 
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.lists import FULL, hashed
+from trellis.kernels.explore.lists import FULL, hashed, is_row
 from trellis.kernels.explore.matches import EVENT, FAILS, HOLDS, SLOTS, TROUBLE, VARIABLE, is_complete, is_result
 from trellis.kernels.explore.moves import M_SHAPE, ends_here, has_moves, shape_of
 from trellis.kernels.jit import njit
@@ -28,8 +28,8 @@ class MatchGraph(NamedTuple):
     complete, wanted, shapes
         Whether it is a whole match, and one that meets HAVING; the number of its shape, or -1, see `moves`.
     table, at, link
-        An open-addressing hash of the vertices, plus one, and the place of each in it; the next vertex of the same
-        event and variable.
+        An open-addressing hash of the vertices, plus one, but for the first of each event and variable; the place of
+        each in it, or -1; the next vertex of the same event and variable.
     heads, tails
         The first and last vertex of each event and variable, plus one.
     starts
@@ -72,7 +72,8 @@ def make_graph(vertices: int, edges: int, width: int, places: int) -> MatchGraph
 def forget_graph(graph, lo, hi, variables):
     """Empty a graph."""
     for v in range(graph.sizes[VERTICES]):
-        graph.table[graph.at[v]] = 0
+        if graph.at[v] >= 0:
+            graph.table[graph.at[v]] = 0
     for i in range((hi - lo) * variables):
         graph.heads[i] = 0
         graph.tails[i] = 0
@@ -107,24 +108,23 @@ def candidates(tables, columns, row, variable, due, number, begin, end):
     return lowest, highest
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
 def _vertex(tables, columns, programs, lists, scratch, moves, graph, move, row, lo, hi):
     """Return the vertex of a match, which is made if there is none; or what went wrong."""
     table, rows = graph.table, graph.rows
-    mask = np.uint64(table.shape[0] - 1)
-    place = hashed(row, 0, row.shape[0]) & mask
-    while True:
-        found = np.int64(table[place]) - 1
-        if found < 0:
-            break
-        same = True
-        for i in range(row.shape[0]):
-            if rows[found, i] != row[i]:
-                same = False
-                break
-        if same:
-            return found
-        place = (place + np.uint64(1)) & mask
+    home = (row[EVENT] - lo) * tables[t.VARIABLES] + row[VARIABLE]
+    first = np.int64(graph.heads[home]) - 1
+    place = np.int64(-1)
+    if first >= 0:  # the first vertex of an event and variable is not in the table: mostly it is the only one
+        if is_row(rows, first, row):
+            return first
+        mask = np.uint64(table.shape[0] - 1)
+        slot = hashed(row, 0, row.shape[0]) & mask
+        while table[slot]:
+            if is_row(rows, np.int64(table[slot]) - 1, row):
+                return np.int64(table[slot]) - 1
+            slot = (slot + np.uint64(1)) & mask
+        place = np.int64(slot)
     number = graph.sizes[VERTICES]
     if number >= rows.shape[0]:
         return NO_VERTICES
@@ -140,15 +140,13 @@ def _vertex(tables, columns, programs, lists, scratch, moves, graph, move, row, 
     for i in range(row.shape[0]):
         rows[number, i] = row[i]
     graph.complete[number], graph.wanted[number] = complete == HOLDS, wanted == HOLDS
-    table[place] = number + 1
-    graph.at[number] = np.int64(place)
+    graph.at[number] = place
     graph.link[number] = 0
     graph.first[number] = graph.last[number] = 0
-    variables = tables[t.VARIABLES]
-    home = (row[EVENT] - lo) * variables + row[VARIABLE]
-    if graph.heads[home] == 0:
+    if first < 0:
         graph.heads[home] = number + 1
     else:
+        table[place] = number + 1
         graph.link[graph.tails[home] - 1] = number + 1
     graph.tails[home] = number + 1
     graph.sizes[VERTICES] = number + 1

@@ -28,7 +28,7 @@ from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
 from trellis.operators.patterns.structure import PatternStructure
 from trellis.operators.per_event import EventNumbers, join_rows
-from trellis.operators.trends.operator import picks_sooner
+from trellis.operators.trends.operator import FOUND_ALONE, picks_sooner
 from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -160,6 +160,21 @@ class PatternOperator(QueryOperator):
         for part in self.structure.parts(sorted({group for group, _, _ in waiting})):
             own = [one for one in waiting if part.first <= one[0] < part.last]
             yield from map(request.made, part.list(own, request.threads))
+
+    def first(self, begin: int, end: int) -> PathBatch | None:
+        """Return the results with ranks from `begin` on, if they are few, in one group, and need not be counted."""
+        from trellis.operators.trends.unrank import most_first
+
+        indexed = self._unranking
+        few = end - begin <= FOUND_ALONE and indexed is not None and end <= most_first(len(indexed.vertices.events))
+        if (
+            indexed is None
+            or not few
+            or not picks_sooner(self.events, ListRequest([(0, begin, end)], lambda some: some))
+        ):
+            return None
+        found = indexed.operator.first_on_index(begin, end)
+        return None if found is None else found.on(*indexed.vertices)
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
         """List the best results alone, where they can be searched on the indexes; else all."""

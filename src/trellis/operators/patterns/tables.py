@@ -136,9 +136,9 @@ class _Rows:
 
     def matrix(self) -> Ints:
         """Return all rows; the last column stands for no event."""
-        found = np.zeros((len(self._rows), self.size + 1), np.int64)
+        found = np.empty((len(self._rows), self.size + 1), np.int64)
         for row, values in zip(found, self._rows, strict=True):
-            row[: len(values)] = values
+            row[: len(values)], row[len(values) :] = values, 0
         return found
 
 
@@ -261,8 +261,18 @@ class _Registers:
                 codes = np.where(codes < 0, -WIDEST, codes if register.greatest else -codes)
         else:
             codes = row_codes([columns[name] for name in sorted(self._columns[register])])
-        _, first, which = np.unique(codes, return_index=True, return_inverse=True)
-        return first[which].astype(np.int64), codes.astype(np.int64), register.kind
+        return _alike(codes), codes.astype(np.int64), register.kind
+
+
+def _alike(codes: Ints) -> Ints:
+    """Return for each event the first with the same code."""
+    least, most = (int(codes.min()), int(codes.max())) if len(codes) else (0, 0)
+    if most - least < 4 * len(codes):  # ranks mostly are
+        first = np.empty(most - least + 1, np.int64)
+        first[codes[::-1] - least] = np.arange(len(codes) - 1, -1, -1)
+        return first[codes - least]
+    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    return first[which].astype(np.int64)
 
 
 SUMMED = (RegisterKind.NUMBER, RegisterKind.SUM, RegisterKind.EXACT_SUM)

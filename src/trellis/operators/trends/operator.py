@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from trellis.operators.per_event import EventNumbers
     from trellis.operators.ranks import Ranks
     from trellis.operators.trends.direct import DirectEdges
-    from trellis.operators.trends.unrank import SliceUnranker
+    from trellis.operators.trends.unrank import IndexUnranker, SliceUnranker
 
 BATCH_VALUES = 1 << 20  # events that the trends of a batch name
 BARE_VALUES = 3 << 19  # the same, where nothing but positions comes out
@@ -169,6 +169,39 @@ class TrendOperator(QueryOperator):
         ranges = TaskRanges(self.tasks, self.structure.task_sizes, request.ranges)
         values = self._values(request.positions_only)
         return iter(Listing(traversal, ranges, request.make, values, request.threads, request.compact))
+
+    def first(self, begin: int, end: int) -> PathBatch | None:
+        """Return the trends with ranks from `begin` on, if they are few, in one group, and need not be counted."""
+        from trellis.operators.trends.unrank import most_first
+
+        few = end - begin <= FOUND_ALONE and end <= most_first(len(self.events))
+        if not few or not self._picks_sooner(ListRequest([(0, begin, end)], lambda some: some)):
+            return None
+        return self.first_on_index(begin, end)
+
+    def first_on_index(self, begin: int, end: int) -> PathBatch | None:
+        """Return the same by the index, whatever is quicker; None without one."""
+        from trellis.operators.batch import PathBatch
+        from trellis.operators.ranks import Ranks
+
+        if self._first_trends is None:
+            return None
+        ranks = Ranks.of(range(begin, max(begin, min(end, self._first_trends.total))))
+        group = int(self.tasks.group[np.argmax(self.tasks.hi > self.tasks.lo)])
+        labels = ranks.shown(), np.full(len(ranks), group, np.int64)
+        found = PathBatch.of_ends(*self._first_trends.one_by_one(ranks), labels)
+        return PathBatch(found.positions, found.offsets.astype(np.int32), labels)
+
+    @cached_property
+    def _first_trends(self) -> IndexUnranker | None:
+        """The trends by small ranks; None where there is no index, or more than one task."""
+        from trellis.operators.trends.unrank import IndexUnranker, window_of
+
+        if self.plan.bound.having or self.index is None or self.tasks.single:
+            return None
+        some = np.flatnonzero(self.tasks.hi > self.tasks.lo)
+        window = window_of(self.index, self.tasks, int(some[0])) if len(some) == 1 else None
+        return None if window is None or len(window.reach) else IndexUnranker.of_first(window)
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
         """List the best trends alone, where they can be searched and that is quicker; else all."""

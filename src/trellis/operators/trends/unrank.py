@@ -18,6 +18,7 @@ from trellis.arguments import whole_number
 from trellis.digits import number_text
 from trellis.errors import TrellisError, UsageError
 from trellis.events.slice import Ints, Slice
+from trellis.kernels.best.suffixes import suffix_counts
 from trellis.kernels.count import passes
 from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.unrank import by_edges, by_index, many
@@ -103,6 +104,22 @@ class IndexUnranker:
         self._heads = by_index.start_heads(window.starts, counts)
         self._blocks = by_index.sum_blocks(by_index.block_orders(window.place), window.place, counts)
 
+    @classmethod
+    def of_first(cls, window: IndexWindow) -> IndexUnranker:
+        """Return one for ranks below `most_first`, for which it is enough to know of larger numbers that they are."""
+        made = cls.__new__(cls)
+        made.window, made.threads, made.room, made.limbs = window, 1, 1, (0,)
+        most = np.uint64(most_first(len(window.place)))
+        counts = np.minimum(suffix_counts(window), most).astype(np.int64).reshape(-1, 1)
+        made._heads = by_index.start_heads(window.starts, counts)
+        made._blocks = by_index.sum_blocks(by_index.block_orders(window.place), window.place, counts)
+        return made
+
+    @property
+    def total(self) -> int:
+        """The number of trends; of one for the first ranks at least that, or more than it tells apart."""
+        return sum(int(limb) << (by_index.BITS * i) for i, limb in enumerate(self._heads[-1]))
+
     @property
     def nbytes(self) -> int:
         """The memory that this takes, what it shares with the index included."""
@@ -137,6 +154,11 @@ class IndexUnranker:
             parts = zip(logs, begins, np.array_split(ends, self.threads), strict=False)
             list(pool.map(lambda p: many.collect(*p[0], window.begin, p[1], events, p[2]), parts))
         return events, ends
+
+
+def most_first(events: int) -> int:
+    """Return up to which rank, at least, those of so many events are found without exact numbers."""
+    return (1 << by_index.BITS) // (events + by_index.BLOCK)  # so that all numbers together fit a limb
 
 
 def _limbs(largest: int, bits: int) -> tuple[int, tuple[int, ...]]:
