@@ -12,6 +12,7 @@ import shutil
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -85,6 +86,7 @@ def _build(fresh: Path, verbose: bool) -> None:
 
 
 def _run(share: Iterable[tuple[str, Callable[[], None]]], verbose: bool) -> None:
+    warnings.simplefilter("ignore")  # about the events of the cases, which nobody asked for
     for name, step in share:
         begin = time.process_time()
         step()
