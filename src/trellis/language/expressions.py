@@ -35,7 +35,7 @@ ELSEWHERE = {
     "LEAD": "`NEXT(s).x` is that of the event behind `s.x`.",
     **{name: f"Write `CAST(x AS {name})`." for name in CAST_TYPES},
 }  # fmt: skip
-"""What to write for functions that other languages have."""
+"""Functions that other languages have, each with how to write it here."""
 
 
 class ExpressionBuilder(PatternBuilder):

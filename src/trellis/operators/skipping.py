@@ -38,11 +38,16 @@ class SkippingOperator(QueryOperator):
         See `QueryOperator`.
     inner
         The operator of the query without AFTER MATCH.
+    results
+        The results of each group that are kept, where they are known.
     """
 
-    def __init__(self, plan: Plan, events: Slice, threads: int, inner: QueryOperator) -> None:
+    def __init__(
+        self, plan: Plan, events: Slice, threads: int, inner: QueryOperator, results: list[PathBatch] | None = None
+    ) -> None:
         super().__init__(plan, events, threads)
         self.inner = inner
+        self._known = results
 
     @property
     def _code(self) -> int:
@@ -56,6 +61,8 @@ class SkippingOperator(QueryOperator):
     @cached_property
     def _results(self) -> list[PathBatch]:
         """The results of each group that are kept."""
+        if self._known is not None:
+            return self._known
         return [self._of_group(group, count) for group, count in enumerate(self.inner.counts)]
 
     def _of_group(self, group: int, count: int) -> PathBatch:
@@ -143,9 +150,7 @@ class SkippingOperator(QueryOperator):
 
     def variant(self, plan: Plan, events: Slice) -> SkippingOperator:
         """Return an operator for the same results with other output."""
-        other = SkippingOperator(plan, events, self.threads, self.inner)
-        other.__dict__["_results"] = self._results
-        return other
+        return SkippingOperator(plan, events, self.threads, self.inner, self._results)
 
     def describe(self) -> dict[str, str]:
         """Say how the inner operator works, and what is kept of its results."""
