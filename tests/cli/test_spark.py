@@ -92,7 +92,7 @@ def test_detect_gives_what_the_local_engine_gives(
     done: dict[str, Done], folder: Path, samples: Path, tmp_path: Path
 ) -> None:
     local = run_local("detect", KITING, samples / "kite.parquet", "--event-id", "event_id", "--out", tmp_path / "local")
-    assert (done["detect"].code, done["detect"].err) == (0, "")
+    assert (done["detect"].code, done["detect"].err) == (0, local.err)  # some events share a time, which both warn of
     assert done["detect"].out.splitlines()[2:-2] == local.out.splitlines()[2:-2]
     found, expected = pq.read_table(folder / "found"), pq.read_table(tmp_path / "local")
     keys = [("window_start", "ascending"), ("rank", "ascending")]

@@ -17,9 +17,8 @@ from trellis.plan.plan import Plan
 def detect(query: Plannable, source: EventSource, options: RunOptions) -> LocalResults:
     """Return the results of a query over events that are brought into this process."""
     plan, table = bound_plan(query, source, options)
-    found = LocalResults(with_methods(plan, options.methods, options.max_trends), table, options)
-    found.warns_of_ties = True
-    return found
+    planned = with_methods(plan, options.methods, options.max_trends)
+    return LocalResults(planned, table, options, warns_of_ties=True)
 
 
 def bound_plan(query: Plannable, source: EventSource, options: RunOptions) -> tuple[Plan, pa.Table]:

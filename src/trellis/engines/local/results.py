@@ -57,16 +57,20 @@ class LocalResults(Results):
         The events.
     options
         The options of the run.
+    warns_of_ties
+        Whether many events of one time are told by a warning.
     """
 
     engine = "local"
 
-    def __init__(self, plan: Plan, table: pa.Table, options: RunOptions | None = None) -> None:
+    def __init__(
+        self, plan: Plan, table: pa.Table, options: RunOptions | None = None, *, warns_of_ties: bool = False
+    ) -> None:
         self.plan = plan
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
         self.source_table = table
-        self.warns_of_ties = False
+        self._warns_of_ties = warns_of_ties
         self._prepare: Callable[[], PreparedEvents] = partial(prepare, plan, table, self.options.on_bad_rows)
         self._make_operator: Callable[[], QueryOperator] = self._first_operator
 
@@ -74,7 +78,7 @@ class LocalResults(Results):
     def _prepared(self) -> PreparedEvents:
         """The events, checked, sorted and cut into groups."""
         prepared = self._prepare()
-        if self.warns_of_ties:
+        if self._warns_of_ties:
             assert self.plan.bound.schema is not None
             count_ties(prepared.events).warn(self.plan.bound.schema)
         return prepared
