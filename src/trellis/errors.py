@@ -167,19 +167,25 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     folded = {c.casefold(): c for c in reversed(candidates)}
     if name.casefold() in folded:
         return folded[name.casefold()]
+    if longer := _longer(name, known):
+        return longer[0]
     close = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=cutoff)
-    return folded[close[0]] if close else _longer(name, known)
+    return folded[close[0]] if close else None
 
 
-def _longer(name: str, known: Iterable[str]) -> str | None:
-    """Return the one known name that has `name` as a part, as `amount_paid` has `amount`; None for none or several."""
+def _longer(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known names that have `name` as a part, as `amount_paid` has `amount`, the shortest first."""
     if len(name) < _PART:
-        return None
-    parts = sorted({c for c in known if name.casefold() in re.split(r"[\W_]+", c.casefold())})
-    return parts[0] if len(parts) == 1 else None
+        return []
+    parts = {c for c in known if name.casefold() in re.split(r"[\W_]+", c.casefold())}
+    return sorted(parts, key=lambda c: (len(c), c))
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
     """Return a hint `Did you mean ...?`, or `otherwise` where nothing is near."""
+    known = set(known)
     near = nearest(name, known)
+    longer = _longer(name, known)
+    if near in longer and near.casefold() != name.casefold():
+        return f"Did you mean {' or '.join(f'`{one}`' for one in longer[:3])}?"
     return f"Did you mean `{near}`?" if near is not None else otherwise

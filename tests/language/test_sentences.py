@@ -13,6 +13,7 @@ import pytest
 
 import trellis
 from trellis.digits import number_text
+from trellis.errors import did_you_mean
 from trellis.io.read import read_table
 from trellis.limits import refuse_rows
 
@@ -197,3 +198,17 @@ def test_a_refusal_prints_at_most_a_line_of_digits() -> None:
         assert max(map(len, told.splitlines())) < 180
     assert number_text(2**150) == "1427247692705959881058285969449495136382746624 (about 1.42e45)"
     assert number_text(2**1000).endswith(" (302 digits)")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("amount", "Did you mean `amount_paid` or `amount_received`?"),  # and not `to_account`, which looks alike
+        ("Paid", "Did you mean `paid`?"),
+        ("pirce", "Did you mean `price`?"),
+        ("volume", None),
+    ],
+)
+def test_names_that_are_near(name: str, hint: str | None) -> None:
+    known = ["amount_received", "amount_paid", "paid", "to_account", "price"]
+    assert did_you_mean(name, known) == hint

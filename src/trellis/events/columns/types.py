@@ -45,7 +45,7 @@ _BY_ID = {
     )
     for arrow in arrows
 }
-"""What the types of Arrow that have no parameters of interest are in the language."""
+"""The language's type for each type of Arrow that has no parameters of interest."""
 
 
 def from_arrow(type_: DataType) -> Type:
