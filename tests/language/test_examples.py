@@ -83,5 +83,5 @@ def test_is_the_text_that_the_design_gives(name: str):
     """The examples are what the papers print; the shared folder holds the same files where it exists."""
     original = EXAMPLES.parents[1] / "shared" / "queries" / f"{name}.tq"
     if not original.exists():
-        pytest.skip("no shared folder here")
+        pytest.skip("there is no shared folder here, or it has no such query")
     assert text_of(name) == original.read_text(encoding="utf-8")
