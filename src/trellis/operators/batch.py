@@ -43,10 +43,10 @@ class EventWords(NamedTuple):
 
     def held(self) -> EventWords:
         """Return the same as views that nobody writes to, so that kernels are compiled for one type."""
-        views = [array.view() for array in self]
+        views = EventWords(self.ids.view(), self.times.view(), self.codes.view())
         for view in views:
             view.flags.writeable = False
-        return EventWords(*views)
+        return views
 
 
 class WordRows(NamedTuple):

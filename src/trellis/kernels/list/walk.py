@@ -219,16 +219,16 @@ def _walk(walk, graph, task, blocks, block_shared, limits, marks, rows, shared, 
                     at += block_lengths[first + j]
                 if used + number * depth + size > room:
                     number = fitting(used, room, depth, block_lengths, first + begin, number)
+                place, wide = first + begin, table[here, WIDEST]
                 if words is not None:
-                    if coded:
-                        write_rows(
-                            row_codes, used, ends, row, head_codes, depth, table[here, WIDEST], block_codes, at,
-                            block_lengths, first + begin, number,
-                        )  # fmt: skip
+                    coding = number if coded else np.int64(0)
+                    write_rows(
+                        row_codes, used, ends, row, head_codes, depth, wide, block_codes, at, block_lengths, place,
+                        coding,
+                    )  # fmt: skip
                 used = write_rows(
-                    values, used, ends, row, heads, depth, table[here, WIDEST], block_values, at, block_lengths,
-                    first + begin, number,
-                )  # fmt: skip
+                    values, used, ends, row, heads, depth, wide, block_values, at, block_lengths, place, number
+                )
             else:
                 head = depth - turn + (block_shared[first + begin] if begin else 0)
                 if used + head + size > room:

@@ -111,4 +111,3 @@ def _small_ranges(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[Rank
     first, last = np.clip(begins[which] - before, 0, number), np.clip(ends[which] - before, 0, number)
     kept = first < last
     return mine[kept], first[kept], (last - first)[kept], (before + first)[kept]
-
