@@ -23,7 +23,7 @@ from trellis.events.slice import Ints, Slice
 from trellis.events.sorting import Order, column_of, event_order, repeated_rows, table_order, tie_order
 from trellis.events.times import unreadable_text
 from trellis.kernels.events import partitions as kernel
-from trellis.language.bound import BoundQuery, WindowKind
+from trellis.language.bound import BoundQuery, WindowKind, columns_of
 from trellis.language.schema import STRING, TYPE, Kind
 from trellis.plan.plan import Plan
 
@@ -129,6 +129,8 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
 
 def readable(column: pa.ChunkedArray) -> pa.Array:
     """Return which times, tie-breakers or ids can be read."""
+    if not column.null_count and not pa.types.is_floating(column.type):
+        return pa.repeat(True, len(column))
     good = pc.is_valid(column)
     if pa.types.is_floating(column.type):
         good = pc.and_(good, pc.fill_null(pc.is_finite(column), False))
@@ -192,9 +194,11 @@ def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[str]:
 
 def meets_constants(plan: Plan, table: pa.Table) -> NDArray[np.bool_]:
     """Return which events of a table may be in a result, as far as they alone tell."""
-    return _meets_constants(
-        plan, table, {name: column_of(table, name) for name in plan.columns if name in table.column_names}
-    )
+    schema = plan.bound.schema
+    asked = {column.name for condition in plan.constant for column in columns_of(condition.value)}
+    asked |= {schema.type_column} if schema is not None and schema.type_column is not None else set()
+    names = [name for name in plan.columns if name in asked and name in table.column_names]
+    return _meets_constants(plan, table, {name: column_of(table, name) for name in names})
 
 
 def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:
