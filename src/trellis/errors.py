@@ -13,7 +13,6 @@ import sys
 import unicodedata
 import warnings
 from collections.abc import Iterable
-from types import FrameType
 
 PACKAGE = os.path.dirname(__file__) + os.sep
 WIDEST = 120  # characters of a line that a message shows
@@ -198,8 +197,9 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) 
 def warn(message: str) -> None:
     """Warn of something at the line that called Trellis, the only one that its user knows."""
     level = place = 2  # of the caller
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        level, frame, inside = level + 1, frame.f_back, frame.f_code.co_filename.startswith(PACKAGE)
-        place = level if inside and frame is not None else place
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        level += 1
+        place = level if frame.f_code.co_filename.startswith(PACKAGE) else place
+        frame = frame.f_back
     warnings.warn(message, stacklevel=place)
