@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.errors import DataError, UsageError, nearest
+from trellis.errors import DataError, UsageError, nearest, warn
 from trellis.events.adjacency import is_true, meets_condition
 from trellis.events.clock import Clock
 from trellis.events.columns.ordering import row_codes, sort_indices
@@ -259,7 +258,7 @@ def warn_of_types(column: str, wanted: Sequence[str], missing: Sequence[str], ty
     for one, similar in alike.items():
         if similar:
             names = ", ".join(f"`{t}`" for t in similar)
-            _warn(f"no event has the type `{one}`, but some have {names}: types are case-sensitive")
+            warn(f"no event has the type `{one}`, but some have {names}: types are case-sensitive")
     if len(missing) < len(wanted) or not wanted or any(alike.values()) or column == TYPE:
         return
     said = " or ".join(f"`{one}`" for one in wanted)
@@ -267,14 +266,10 @@ def warn_of_types(column: str, wanted: Sequence[str], missing: Sequence[str], ty
     shown = sorted(types or ())[:MOST_TYPES]
     there = ", ".join(f"`{t}`" for t in shown) + (", …" if types and len(types) > len(shown) else "")
     has = f"; did you mean `{near[0]}`?" if near else f", which has {there}" if shown else ""
-    _warn(f"no event has the type {said} in the column `{column}`{has}")
+    warn(f"no event has the type {said} in the column `{column}`{has}")
 
 
 MOST_TYPES = 5  # that a warning names
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=7)
 
 
 # --- Order, windows, groups -------------------------------------------------------------------------------------
