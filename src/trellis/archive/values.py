@@ -139,7 +139,7 @@ def _item_hashes(column: str, names: NDArray[np.uint64], values: NDArray[np.uint
 
 @dataclass(frozen=True)
 class LeafValues:
-    """What leaves tell of the values of their events.
+    """The values of events, as far as leaves tell them.
 
     Attributes
     ----------
