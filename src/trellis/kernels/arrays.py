@@ -61,9 +61,9 @@ def radix_order(keys):
             before, counts[digit, value] = before + counts[digit, value], before
         for i in range(n):
             place = order[i]
-            value = ((np.uint64(keys[place]) ^ SIGN) >> shift) & DIGIT_MASK
-            other[counts[digit, value]] = place
-            counts[digit, value] += 1
+            own = ((np.uint64(keys[place]) ^ SIGN) >> shift) & DIGIT_MASK
+            other[counts[digit, own]] = place
+            counts[digit, own] += 1
         order, other = other, order
     return order
 

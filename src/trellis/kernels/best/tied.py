@@ -41,16 +41,16 @@ def tied_paths(window, each, best, sign, starts, most, steps):
     later, place, firsts, lasts = window.later, window.place, window.firsts, window.lasts
     n = place.shape[0]
     tops = np.full((n >> SHIFT) + 1, NOTHING, np.int64)  # the best value of each block
-    for y in range(n):
-        if best[y, 1] != NOWHERE:
-            tops[y >> SHIFT] = max(tops[y >> SHIFT], sign * best[y, 0])
+    for z in range(n):
+        if best[z, 1] != NOWHERE:
+            tops[z >> SHIFT] = max(tops[z >> SHIFT], sign * best[z, 0])
     nodes, places = np.empty(n, np.int32), np.empty(n, np.int32)
     events, ends = np.empty(1024, np.int32), np.empty(most, np.int64)
     used, found = 0, 0
     for start in starts:
         if best[start, 1] == NOWHERE:
             continue
-        depth, x, arrived = 0, start, True
+        depth, x, arrived = 0, np.int64(start), True
         while True:
             if arrived:
                 nodes[depth], places[depth] = x, later[x]
