@@ -22,7 +22,7 @@ from trellis.errors import UsageError
 from trellis.events.derived import with_derived
 from trellis.events.prepare import PreparedEvents, SortedTable, prepare, with_columns
 from trellis.events.ties import count_ties
-from trellis.limits import refuse_listing, refuse_rows
+from trellis.limits import may_refuse, refuse_listing, refuse_rows
 from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan, with_all_columns
@@ -178,7 +178,8 @@ class LocalResults(Results):
         """Return the rows of the result, if they are not too many."""
         bound, operator = self.plan.bound, self.operator
         if bound.arranged:
-            refuse_listing(bound, self._counts, self.max_trends)
+            if may_refuse(bound, len(self._prepared.events.groups), self.max_trends):
+                refuse_listing(bound, self._counts, self.max_trends)
             rows = operator.best(BestRequest(bound, made, self.max_trends, bound.per_window, threads, bare))
             return arrange(bound, rows)
         first = None if compact else self._first_rows(ranks)
