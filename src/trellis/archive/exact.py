@@ -38,7 +38,7 @@ class Exact:
 
 
 def needed(answerer: Answerer, text: Text) -> WantedRows:
-    """Return what the engine must see: leaves, and of these the events of some names where others do not matter."""
+    """Return the rows that the engine must see: of leaves, the events of some names where others do not matter."""
     leaves = answerer.leaves
     every = np.ones(len(leaves), np.bool_)
     question = answerer.search(text, QuestionOptions()).question
