@@ -107,7 +107,7 @@ def _shared_of_blocks(blocks):
 
 
 def _heads_of(words, nodes):
-    """Return what rows begin with: the words of the path at hand or, without words, its events."""
+    """Return the words of the path at hand or, without words, its events: with these rows begin."""
     return nodes if words is None else words.heads
 
 
