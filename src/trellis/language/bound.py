@@ -214,7 +214,7 @@ class OutputKind(StrEnum):
 class Output:
     """An item of RETURN, ORDER BY or AGGREGATE, resolved.
 
-    `function` is SUM, MIN, MAX, AVG, COUNT or SHARE for an aggregate, the operation for an expression; `column` the
+    `function` is SUM, MIN, MAX, AVG, COUNT, SHARE, BEGINS or ENDS for an aggregate, the operation for an expression; `column` the
     attribute it reads; `arguments` the operands of an expression, or the one value of a trend that is aggregated.
     `value` is an expression whose columns `_0`, `_1`, ... are the arguments, or, of an aggregate, the value of each
     event that `column` names.

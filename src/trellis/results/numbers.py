@@ -59,7 +59,7 @@ def aggregate_schema(bound: BoundQuery) -> pa.Schema:
 
 def is_exact(output: Output) -> bool:
     """Return whether an aggregate has its digits as text beside it."""
-    return output.function == "COUNT" or (output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL))
+    return output.function in ("COUNT", "BEGINS", "ENDS") or (output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL))
 
 
 def _types(output: Output) -> list[tuple[str, pa.DataType]]:
