@@ -7,6 +7,7 @@ from dataclasses import replace
 from trellis.errors import nearest
 from trellis.language import syntax as s
 from trellis.language.bound import (
+    COUNTING,
     Column,
     Constant,
     NamedOutput,
@@ -299,7 +300,7 @@ def return_type(output: Output) -> str:
 def exact(output: Output) -> bool:
     """Whether an aggregate is a whole or decimal number of any size, which has its digits as text beside it."""
     sums = output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.UNKNOWN)
-    return output.function == "COUNT" or sums
+    return output.function in COUNTING or sums
 
 
 def aggregate_columns(outputs: tuple[NamedOutput, ...]) -> list[OutputColumn]:

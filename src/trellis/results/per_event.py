@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.columns.types import normalise, physical, plain_value
-from trellis.language.bound import Output
+from trellis.language.bound import COUNTING, Output
 from trellis.operators.bindings import counted_events
 from trellis.operators.contract import ListRequest, QueryOperator
 from trellis.plan.plan import Plan
@@ -73,7 +73,7 @@ def _nearly(states: Sequence[int], counts: Sequence[int], groups: Ints) -> tuple
 def _columns(output: Output, states: Sequence[Any]) -> list[pa.Array]:
     from trellis.operators.aggregates import value_of
 
-    values = states if output.function in ("COUNT", "BEGINS", "ENDS") else [value_of(output, state) for state in states]
+    values = states if output.function in COUNTING else [value_of(output, state) for state in states]
     if is_exact(output):
         return exact_columns(values, output.type.scale)
     return [present(pa.array(values, physical(output.type)), arrow_type(output.type))]
