@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 
 from trellis.digits import number_text
-from trellis.errors import ListingRefused
+from trellis.errors import ListingRefused, warn
 from trellis.language.bound import BoundQuery, Output, OutputKind
 from trellis.language.syntax import Which
 
@@ -38,7 +37,7 @@ def refuse_listing(bound: BoundQuery, counts: Sequence[int], max_trends: int) ->
 def warn_of_all(results: int, max_trends: int) -> None:
     """Warn that ORDER BY goes through all results, if these are more than the bound on listing."""
     if results > max_trends:
-        warnings.warn(f"ORDER BY goes through all {number_text(results)} results, which may take long", stacklevel=5)
+        warn(f"ORDER BY goes through all {number_text(results)} results, which may take long")
 
 
 def can_be_searched(bound: BoundQuery) -> bool:

@@ -197,7 +197,9 @@ class LocalResults(Results):
 
     def aggregate(self, *items: str) -> ResultTable:
         """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
-        return self._variant(aggregate_plan(self.plan, items)).aggregates()
+        plan = aggregate_plan(self.plan, items)
+        same = plan.operator.name == self.plan.operator.name  # PER EVENT may need another
+        return (self._variant(plan) if same else self.with_plan(plan)).aggregates()
 
     def top(self, number: int, by: str = "length") -> ResultTable:
         """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
