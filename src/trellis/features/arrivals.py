@@ -35,9 +35,9 @@ class FeatureArrivals:
 
     def __init__(self, features: TrendFeatures) -> None:
         self._features = features
-        self._kept: pa.Table | None = None
+        self._in_reach: pa.Table | None = None
         self._newest: Any = None
-        for query in features.asked():
+        for query in features.feature_queries():
             if query.per_event.syntax.within is None:
                 raise UsageError(
                     f"the query `{query.name}` has no WITHIN, so that every event would have to be kept for ever",
@@ -49,7 +49,7 @@ class FeatureArrivals:
     @property
     def held(self) -> int:
         """How many events are kept."""
-        return 0 if self._kept is None else self._kept.num_rows
+        return 0 if self._in_reach is None else self._in_reach.num_rows
 
     def take(self, events: Any) -> Floats:
         """Take the next events; return their features, a row an event.
@@ -67,7 +67,9 @@ class FeatureArrivals:
         table = as_tables(events)[None].select(self._features.feature_names_in_.tolist())
         if not table.num_rows:
             return np.empty((0, len(self._features.feature_names_)))
-        whole = table if self._kept is None else pa.concat_tables([self._kept, table], promote_options="permissive")
+        whole = (
+            table if self._in_reach is None else pa.concat_tables([self._in_reach, table], promote_options="permissive")
+        )
         bounds = self._features.bound(table)
         times = [self._times(bound, whole) for bound in bounds]
         fresh = times[0][0][self.held :]
@@ -76,11 +78,11 @@ class FeatureArrivals:
                 "an event is earlier than one of an earlier batch", "Hold events back until none before them can come."
             )
         with warnings.catch_warnings():
-            if self._kept is not None:  # the first batch has told of ties
+            if self._in_reach is not None:  # the first batch has told of ties
                 warnings.filterwarnings("ignore", ".* share `")
             found = self._features.transform(whole)[self.held :]
         reached = np.any([own >= own.max() - size for own, size in times], axis=0)
-        self._kept, self._newest = whole.filter(pa.array(reached)), fresh.max()
+        self._in_reach, self._newest = whole.filter(pa.array(reached)), fresh.max()
         return found
 
     def _times(self, bound: BoundQuery, table: pa.Table) -> tuple[NDArray[Any], int | float]:

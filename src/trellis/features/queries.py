@@ -90,10 +90,10 @@ def feature_queries(
     named = dict(queries) if isinstance(queries, Mapping) else {f"q{i}": q for i, q in enumerate(queries, 1)}
     if not named:
         raise UsageError("features need a query", 'Give one, as TrendFeatures({"rising": "PATTERN ..."}).')
-    return [_asked(str(name), query, attributes, per_partition) for name, query in named.items()]
+    return [_feature_query(str(name), query, attributes, per_partition) for name, query in named.items()]
 
 
-def _asked(name: str, given: Any, attributes: Sequence[str], per_partition: bool) -> FeatureQuery:
+def _feature_query(name: str, given: Any, attributes: Sequence[str], per_partition: bool) -> FeatureQuery:
     query = given if isinstance(given, Query) else Query(given)
     syntax = query.syntax
     for clause, there in (

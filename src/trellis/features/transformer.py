@@ -29,7 +29,7 @@ ROW = "trellis_row"  # the id of an event whose column nobody names
 
 @dataclass(frozen=True)
 class _Answer:
-    """What one query says: its answer, the event of each row, and the features made of it."""
+    """The answer of one query, the event that each row is about, and the features made of it."""
 
     table: pa.Table
     rows: NDArray[np.int64]
@@ -146,7 +146,7 @@ class TrendFeatures(FeatureBase):
                                 ).infer_objects()  # fmt: skip
 
     def arrivals(self) -> FeatureArrivals:
-        """Return what takes events as they arrive, and gives their features over the events so far.
+        """Return an object that takes events as they arrive, and gives their features over the events so far.
 
         Raises
         ------
@@ -157,13 +157,13 @@ class TrendFeatures(FeatureBase):
 
         return FeatureArrivals(self)
 
-    def asked(self) -> list[FeatureQuery]:
+    def feature_queries(self) -> list[FeatureQuery]:
         """Return the queries as they are asked."""
         return feature_queries(self.queries, self.attributes, self.per_partition)
 
     def bound(self, table: pa.Table) -> list[BoundQuery]:
         """Return the queries bound to the columns of events."""
-        return [self._detect(query.per_event, table.slice(0, 0)).plan.bound for query in self.asked()]
+        return [self._detect(query.per_event, table.slice(0, 0)).plan.bound for query in self.feature_queries()]
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
@@ -171,7 +171,7 @@ class TrendFeatures(FeatureBase):
 
     def _answers(self, table: pa.Table) -> list[_Answer]:
         found = []
-        for query in self.asked():
+        for query in self.feature_queries():
             found.append(self._of_events(query, table))
             if query.per_partition is not None:
                 found.append(self._of_partitions(query, table))

@@ -22,7 +22,7 @@ def laundering(
     """Make transfers between accounts, some of which launder money.
 
     Most go from anyone to anyone, a few accounts having much of the traffic. The others are planted attempts of 3 to 16
-    transfers within two days, of the families of the published AML data: fan-in, fan-out, cycle, gather-scatter,
+    transfers within two days, of the schemes of the published AML data: fan-in, fan-out, cycle, gather-scatter,
     scatter-gather and stack. Their amounts are like all others, and shrink by a few percent from hop to hop; only how
     they hang together tells them apart.
 
@@ -44,8 +44,8 @@ def laundering(
     Returns
     -------
     pyarrow.Table
-        Columns `ts, event_id, source, destination, amount, attempt, family, laundering`, in time order; `attempt` is 0,
-        `family` empty and `laundering` 0 for all but the planted ones.
+        Columns `ts, event_id, source, destination, amount, attempt, scheme, laundering`, in time order; `attempt` is 0,
+        `scheme` empty and `laundering` 0 for all but the planted ones.
     """
     events = count("events", events)
     accounts = count("accounts", accounts, _FEWEST) if accounts else max(events // 5, _FEWEST)
@@ -64,7 +64,7 @@ def laundering(
         "destination": np.concatenate([planted["destination"], destination]),
         "amount": np.concatenate([planted["amount"], amounts]),
         "attempt": np.concatenate([planted["attempt"], np.zeros(plain, np.int64)]),
-        "family": np.concatenate([planted["family"], np.zeros(plain, np.int64)]),
+        "scheme": np.concatenate([planted["scheme"], np.zeros(plain, np.int64)]),
     }
     order = np.lexsort((rng.permutation(events), whole["seconds"]))
     sorted_ = {name: column[order] for name, column in whole.items()}
@@ -77,7 +77,7 @@ def laundering(
             "destination": pick(names, sorted_["destination"]),
             "amount": sorted_["amount"],
             "attempt": sorted_["attempt"],
-            "family": pick(["", *FAMILIES], sorted_["family"]),
+            "scheme": pick(["", *SCHEMES], sorted_["scheme"]),
             "laundering": (sorted_["attempt"] > 0).astype(np.int64),
         }
     )
@@ -89,8 +89,8 @@ def _planted(rng: np.random.Generator, wanted: int, accounts: int, span: float) 
     attempt = 0
     while len(rows) < wanted:
         attempt += 1
-        family = int(rng.integers(len(FAMILIES)))
-        hops = list(FAMILIES.values())[family](rng, int(rng.integers(3, 9)), accounts)
+        scheme = int(rng.integers(len(SCHEMES)))
+        hops = list(SCHEMES.values())[scheme](rng, int(rng.integers(3, 9)), accounts)
         begin = rng.random() * max(span - 2 * _DAY, 1)
         length = min(2 * _DAY, span)
         steps = max(step for _, _, step in hops) + 1
@@ -98,9 +98,9 @@ def _planted(rng: np.random.Generator, wanted: int, accounts: int, span: float) 
         for payer, payee, step in hops:
             second = begin + length * (step + rng.random() * 0.9) / steps
             amount = round(first * 0.97**step * (1 + 0.02 * rng.random()), 2)
-            rows.append((int(second), payer, payee, amount, attempt, family + 1))
+            rows.append((int(second), payer, payee, amount, attempt, scheme + 1))
     columns = list(zip(*rows[:wanted], strict=True)) or [()] * 6
-    names = ("seconds", "source", "destination", "amount", "attempt", "family")
+    names = ("seconds", "source", "destination", "amount", "attempt", "scheme")
     return {
         name: np.array(column, np.float64 if name == "amount" else np.int64)
         for name, column in zip(names, columns, strict=True)
@@ -148,7 +148,7 @@ def _stack(rng: np.random.Generator, size: int, accounts: int) -> list[Hop]:
     return [*layer(0), *layer(1)]
 
 
-FAMILIES: dict[str, Draw] = {
+SCHEMES: dict[str, Draw] = {
     "fan-in": _fan_in,
     "fan-out": _fan_out,
     "cycle": _cycle,
@@ -156,4 +156,4 @@ FAMILIES: dict[str, Draw] = {
     "scatter-gather": _scatter_gather,
     "stack": _stack,
 }
-"""The families of attempts: each draws the hops of one."""
+"""The schemes of attempts: each draws the hops of one."""
