@@ -19,13 +19,13 @@ public class FlinkSql {
         StreamTableEnvironment tables = StreamTableEnvironment.create(flink);
         tables.executeSql(
                 "CREATE TABLE events (millis BIGINT, name STRING, price DOUBLE, "
-                        + "at AS TO_TIMESTAMP_LTZ(millis, 3), WATERMARK FOR at AS at) "
+                        + "moment AS TO_TIMESTAMP_LTZ(millis, 3), WATERMARK FOR moment AS moment) "
                         + "WITH ('connector' = 'filesystem', 'path' = '" + arguments[0] + "', 'format' = 'csv')");
         long begin = System.nanoTime();
         TableResult result =
                 tables.executeSql(
-                        "SELECT COUNT(*) FROM events MATCH_RECOGNIZE (PARTITION BY name ORDER BY at "
-                                + "MEASURES A.millis AS first, C.millis AS last ONE ROW PER MATCH "
+                        "SELECT COUNT(*) FROM events MATCH_RECOGNIZE (PARTITION BY name ORDER BY moment "
+                                + "MEASURES A.millis AS begun, C.millis AS ended ONE ROW PER MATCH "
                                 + "AFTER MATCH SKIP TO NEXT ROW PATTERN (A B+ C) DEFINE "
                                 + "B AS (LAST(B.price, 1) IS NULL AND B.price < A.price) OR B.price < LAST(B.price, 1), "
                                 + "C AS C.price > LAST(B.price))");
