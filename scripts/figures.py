@@ -71,7 +71,7 @@ def times(ratio: float) -> str:
 
 def summary(results: dict[str, Any]) -> str:
     """Return the table of the first screen."""
-    rows = ["| question | work | Trellis | the best peer | it takes |", "| --- | --- | --- | --- | --- |"]
+    rows = ["| question | work | Trellis | the best peer | times as long |", "| --- | --- | --- | --- | --- |"]
     for line in chosen(results):
         ours, theirs = amount(line.ours["wall"], "s"), amount(line.theirs["wall"], "s")
         rows.append(f"| {line.table} | {line.work} | {ours} | {line.peer}: {theirs} | {times(line.ratio)} |")
