@@ -134,7 +134,7 @@ def test_the_results_file_and_what_was_lost(tmp_path: Path) -> None:
     peer["ratio"] = 3.01
     assert losses(before, now) == {}
     peer["ratio"] = 2.9
-    assert "lost 27%" in losses(before, now)[line.key]
+    assert "lost 28%" in losses(before, now)[line.key]
     now["benchmarks"][0]["tables"][0]["rows"] = []
     assert "gone" in losses(before, now)[line.key]
 
@@ -231,7 +231,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def test_the_best_run_counts_and_not_the_first(clock: Clock) -> None:
     naps = iter([1.0, 8.0, 2.0, 4.0])
-    assert best_of("naps", lambda: clock.sleep(next(naps))) == Timing(2.0, 4.0, 3)
+    assert best_of("naps", lambda: clock.sleep(next(naps))) == Timing(2.0, 4.0, 3, 3.0)
 
 
 def test_what_a_run_is_given_takes_no_part(clock: Clock) -> None:

@@ -80,7 +80,7 @@ class FeatureArrivals:
         with warnings.catch_warnings():
             if self._in_reach is not None:  # the first batch has told of ties
                 warnings.filterwarnings("ignore", ".* share `")
-            found = self._features.transform(whole)[self.held :]
+            found = np.asarray(self._features.transform(whole))[self.held :]
         reached = np.any([own >= own.max() - size for own, size in times], axis=0)
         self._in_reach, self._newest = whole.filter(pa.array(reached)), fresh.max()
         return found
