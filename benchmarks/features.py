@@ -73,8 +73,8 @@ def run(quick: bool) -> list[Table]:
                 f"One gradient boosting of scikit-learn with its defaults; trained on the first {SPLIT:.0%} in time, "
                 "judged on the rest. Features of a transfer are over the transfers up to its batch, on both sides. The "
                 "seconds are those of the features of all transfers.",
-                "The queries say that amounts stay alike from hop to hop, as the generator plants them; snapml's features "
-                "know who pays whom and when, and statistics of amounts.",
+                "The queries say that amounts stay alike from hop to hop, as the generator plants them; snapml's "
+                "features know who pays whom and when, and statistics of amounts.",
             ],
         )
     ]
