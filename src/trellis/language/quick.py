@@ -85,7 +85,7 @@ def _reduction(rule: Any) -> Reduction:
 
 @cache
 def _scanner(state: int) -> Any:
-    """Return what finds the next token in a state; None where Lark does more than to match."""
+    """Return the matcher of tokens in a state, and the tokens to pass over; None where Lark does more than to match."""
     tables = _tables()
     assert tables is not None
     lexer = tables.lexers[state]
@@ -94,7 +94,7 @@ def _scanner(state: int) -> Any:
 
 
 def parse_quickly(text: str, start: str, builder: Builder) -> Any:
-    """Return what the builder makes of a text; None if it is not right, or not short."""
+    """Return the syntax tree of a text; None if it is not right, or not short."""
     tables = _tables()
     if tables is None:
         return None
