@@ -43,10 +43,10 @@ def parse_literal(text: str) -> s.Literal | s.Negative | s.Literals | None:
 
 def _built(text: str, start: str) -> s.Node:
     found = parse_quickly(text, start, _QueryBuilder(text))
-    return _told(text, start) if found is None else cast(s.Node, found)
+    return _built_by_lark(text, start) if found is None else cast(s.Node, found)
 
 
-def _told(text: str, start: str) -> s.Node:
+def _built_by_lark(text: str, start: str) -> s.Node:
     """Parse a text as Lark does, which tells what is wrong with it."""
     try:
         tree = grammar().parse(text, start=start)

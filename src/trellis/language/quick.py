@@ -49,7 +49,7 @@ class QuickTables(NamedTuple):
     lexers: dict[int, Any]
     starts: dict[str, int]
     ends: dict[str, int]
-    kept: frozenset[str]
+    needed: frozenset[str]
 
 
 @cache
@@ -57,19 +57,19 @@ def _tables() -> QuickTables | None:
     parser = grammar().parser
     table = parser.parser._parse_table
     made: dict[int, Reduction] = {}
-    kept: set[str] = set()
+    needed: set[str] = set()
     for row in table.states.values():
         for action, rule in row.values():
             if action is not Shift and id(rule) not in made:
                 made[id(rule)] = _reduction(rule)
-                kept |= {symbol.name for symbol in rule.expansion if symbol.is_term and not symbol.filter_out}
+                needed |= {symbol.name for symbol in rule.expansion if symbol.is_term and not symbol.filter_out}
     if any(reduction.size == 0 for reduction in made.values()):
         return None  # a rule of nothing has no place
     actions = {
         state: {name: argument if action is Shift else made[id(argument)] for name, (action, argument) in row.items()}
         for state, row in table.states.items()
     }
-    return QuickTables(actions, parser.lexer.lexers, table.start_states, table.end_states, frozenset(kept))
+    return QuickTables(actions, parser.lexer.lexers, table.start_states, table.end_states, frozenset(needed))
 
 
 def _reduction(rule: Any) -> Reduction:
@@ -105,7 +105,7 @@ def parse_quickly(text: str, start: str, builder: Builder) -> Any:
 
 
 def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any:
-    actions, kept, end_state = tables.actions, tables.kept, tables.ends[start]
+    actions, needed, end_state = tables.actions, tables.needed, tables.ends[start]
     state, at, length, tokens = tables.starts[start], 0, len(text), 0
     states: list[int] = [state]
     values: list[Any] = []
@@ -158,7 +158,7 @@ def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any
         if kind == _END or tokens > MOST_TOKENS:
             return None
         states.append(action)
-        values.append(_token(kind, text[at:behind], at, behind) if kind in kept else None)
+        values.append(_token(kind, text[at:behind], at, behind) if kind in needed else None)
         starts.append(at)
         ends.append(behind)
         state, at = action, behind
