@@ -126,7 +126,7 @@ class _QueryBuilder(ExpressionBuilder):
         return {"returns": tuple(c)}
 
     def aggregates(self, meta: Any, c: list[Any]) -> dict[str, Any]:
-        items = tuple(_with_share(x) for x in c if isinstance(x, s.Item))
+        items = tuple(_of_event(x) for x in c if isinstance(x, s.Item))
         names = next((x for x in c if isinstance(x, tuple)), ())
         per_event = next((x for x in c if isinstance(x, s.PerEvent)), None)
         return {"aggregates": items, "group_by": names, "per_event": per_event}
@@ -180,11 +180,11 @@ class _QueryBuilder(ExpressionBuilder):
         return number
 
 
-def _with_share(item: s.Item) -> s.Item:
-    """Return an item of AGGREGATE, where a bare `SHARE` can be no variable."""
+def _of_event(item: s.Item) -> s.Item:
+    """Return an item of AGGREGATE, where a bare `SHARE`, `BEGINS` or `ENDS` can be no variable."""
     named = item.expression
-    if isinstance(named, s.VariableReference) and named.var.upper() == "SHARE":
-        return replace(item, expression=s.Share(span=named.span))
+    if isinstance(named, s.VariableReference) and named.var.upper() in s.OF_EVENT:
+        return replace(item, expression=s.OfEvent(named.var.upper(), span=named.span))
     return item
 
 
