@@ -10,7 +10,7 @@ from tests.profiles import examples
 from trellis.compiled.cases import CASES
 from trellis.errors import QuerySyntaxError
 from trellis.language import syntax as s
-from trellis.language.parser import _QueryBuilder, _built_by_lark
+from trellis.language.parser import _built_by_lark, _QueryBuilder
 from trellis.language.printer import to_query_text
 from trellis.language.quick import MOST_TOKENS, parse_quickly
 
