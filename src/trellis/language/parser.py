@@ -15,6 +15,7 @@ from trellis.language.expected import CLAUSES
 from trellis.language.expressions import ExpressionBuilder
 from trellis.language.grammar import grammar
 from trellis.language.mistakes import explain_unexpected
+from trellis.language.quick import parse_quickly
 
 DEEPEST = 100
 
@@ -41,6 +42,12 @@ def parse_literal(text: str) -> s.Literal | s.Negative | s.Literals | None:
 
 
 def _built(text: str, start: str) -> s.Node:
+    found = parse_quickly(text, start, _QueryBuilder(text))
+    return _built_by_lark(text, start) if found is None else cast(s.Node, found)
+
+
+def _built_by_lark(text: str, start: str) -> s.Node:
+    """Parse a text as Lark does, which tells what is wrong with it."""
     try:
         tree = grammar().parse(text, start=start)
     except UnexpectedInput as problem:
