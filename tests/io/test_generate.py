@@ -240,7 +240,11 @@ def test_options_that_make_no_sense(kind: str, options: dict[str, object], sente
         ("kite", {"acounts": 3}, "`kite` has no option `acounts`.\nDid you mean `accounts`?"),
         ("stock", {"zzz": 3}, "`stock` has no option `zzz`.\nIts options: companies, rate, start."),
         ("stocks", {}, "There is no kind `stocks` of sample stream.\nDid you mean `stock`?"),
-        ("x", {}, "There is no kind `x` of sample stream.\nKnown kinds: kite, stock, activity, zipf, laundering, social."),
+        (
+            "x",
+            {},
+            "There is no kind `x` of sample stream.\nKnown kinds: kite, stock, activity, zipf, laundering, social.",
+        ),
     ],
 )
 def test_unknown_kinds_and_options(kind: str, options: dict[str, object], sentence: str) -> None:
