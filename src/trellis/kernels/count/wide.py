@@ -39,10 +39,10 @@ def _times(a, b, prime, rest):
 
 
 @njit(cache=True, nogil=True)
-def multiply_residues(a, b, prime, rest, found):
+def multiply_residues(a, b, prime, rest, products):
     """Set the products of residues modulo a prime that is `rest` below 2**58."""
     for i in range(a.shape[0]):
-        found[i] = _times(a[i], b[i], prime, rest)
+        products[i] = _times(a[i], b[i], prime, rest)
 
 
 @njit(cache=True, nogil=True)
