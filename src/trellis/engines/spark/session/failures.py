@@ -15,6 +15,7 @@ from trellis.engines.spark.session.workers import lacking
 from trellis.engines.spark.split.compile import translate_error
 from trellis.errors import (
     DataError,
+    GroupTooLarge,
     ListingRefused,
     MemoryExhausted,
     OperatorFailed,
@@ -33,7 +34,7 @@ _DAMAGED = re.compile(
     r"CANNOT_LOAD_STATE_STORE[.\w]*|Checksum error: \S+|STDS_[A-Z_]+|"
     r"Error reading (?:delta|snapshot|streaming state) file[^\n]*"
 )
-_KINDS = {
+_KINDS: dict[str, type[TrellisError]] = {
     kind.__name__: kind
     for kind in (
         TrellisError,
@@ -41,6 +42,7 @@ _KINDS = {
         DataError,
         OverflowInCondition,
         ListingRefused,
+        GroupTooLarge,
         OperatorFailed,
         MemoryExhausted,
     )
@@ -143,8 +145,8 @@ def _unpacked(text: str) -> TrellisError | None:
     try:
         about = json.loads(base64.b64decode(text))
         kind = _KINDS[about["kind"]]
-        if kind is ListingRefused and about["count"] is not None:
-            return ListingRefused(about["what"], about["hint"], number_of(about["count"]))
+        if issubclass(kind, ListingRefused | GroupTooLarge):
+            return kind(about["what"], about["hint"], None if about["count"] is None else number_of(about["count"]))
         return kind(about["what"], about["hint"])
     except (ValueError, KeyError, TypeError):
         return None
