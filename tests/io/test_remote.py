@@ -49,10 +49,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         )
     try:
         said = wait_until("address", lambda: re.search(r"http://127\.0\.0\.1:(\d+)", log.read_text()))
-        options = f"endpoint_override=127.0.0.1:{said[1]}&scheme=http&access_key=a&secret_key=b&region=us-east-1"
-        system, _ = fs.FileSystem.from_uri(f"s3://bucket?allow_bucket_creation=true&{options}")
+        options = f"endpoint_override=127.0.0.1:{said[1]}&scheme=http&region=us-east-1"
+        system, _ = fs.FileSystem.from_uri(f"s3://a:b@bucket?allow_bucket_creation=true&{options}")
         system.create_dir("bucket")
-        yield f"s3a://bucket/NAME?{options}"
+        yield f"s3a://a:b@bucket/NAME?{options}"
     finally:
         server.kill()
         server.wait()
