@@ -16,6 +16,7 @@ from trellis.methods import check_methods
 from trellis.plan.choice import JOIN
 
 if TYPE_CHECKING:
+    from trellis.api.prepared import PreparedQuery
     from trellis.api.query import Query
     from trellis.engines.local.arrivals import Arrivals
     from trellis.plan.plan import Plan
@@ -107,7 +108,7 @@ def _runs_on_spark(source: EventSource, options: RunOptions, engine: str | None,
     return not are_small(paths for table in source.tables.values() if (paths := paths_of(table)))
 
 
-def arrivals(query: Query, options: RunOptions) -> Arrivals:
+def arrivals(query: Query, options: RunOptions, state: bytes | None) -> Arrivals:
     """Return the operator that takes events of a query as they arrive."""
     from trellis.engines.local.arrivals import Arrivals
     from trellis.events.tables import Tables, schema_of
@@ -117,7 +118,7 @@ def arrivals(query: Query, options: RunOptions) -> Arrivals:
         schema = schema_of(tables, time, options.type, options.event_id, options.tie_breakers)
         return query.plan(schema, options.params, None)
 
-    return Arrivals(bind, options.time, options.max_trends)
+    return Arrivals(bind, options.time, options.max_trends, options.on_bad_rows, state)
 
 
 class LocalEngine:
@@ -128,6 +129,12 @@ class LocalEngine:
         from trellis.api.query import Query
 
         return detect(Query(text), table, RunOptions.of(**{"time": None, **options}), engine="local")
+
+    def prepare(self, text: str, schema: Any, **options: Any) -> PreparedQuery:
+        """Return a query text bound to the columns of an Arrow schema."""
+        from trellis.api.query import Query
+
+        return Query(text).prepare(schema, **options)
 
 
 class SparkArchives:

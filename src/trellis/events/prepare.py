@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.errors import DataError, UsageError, nearest
+from trellis.errors import DataError, UsageError, nearest, warn
 from trellis.events.adjacency import is_true, meets_condition
 from trellis.events.clock import Clock
 from trellis.events.columns.ordering import row_codes, sort_indices
@@ -23,7 +22,7 @@ from trellis.events.slice import Ints, Slice
 from trellis.events.sorting import Order, column_of, event_order, repeated_rows, table_order, tie_order
 from trellis.events.times import unreadable_text
 from trellis.kernels.events import partitions as kernel
-from trellis.language.bound import BoundQuery, WindowKind
+from trellis.language.bound import BoundQuery, WindowKind, columns_of
 from trellis.language.schema import STRING, TYPE, Kind
 from trellis.plan.plan import Plan
 
@@ -37,18 +36,27 @@ class SortedTable:
         The events as they came.
     rows
         The rows that are left, in order; None for all as they are.
+    load
+        Gives all columns of the events where the table has only some.
     """
 
-    def __init__(self, table: pa.Table, rows: Order) -> None:
-        self._table, self._rows = table, rows
+    def __init__(self, table: pa.Table, rows: Order, load: Callable[[], pa.Table] | None = None) -> None:
+        self._table, self._rows, self._load = table, rows, load
+
+    def _all(self) -> pa.Table:
+        if self._load is not None:
+            self._table, self._load = self._load(), None
+        return self._table
 
     @cached_property
     def whole(self) -> pa.Table:
         """All the columns."""
-        return self.columns(self._table.column_names)
+        return self.columns(self._all().column_names)
 
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Return some of the columns."""
+        if not set(names) <= set(self._table.column_names):
+            self._all()
         return _taken(self._table.select(names).combine_chunks(), self._rows)
 
 
@@ -80,8 +88,10 @@ class PreparedEvents:
         return self.source.whole
 
 
-def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> PreparedEvents:
-    """Check, filter, partition, sort and window a table of events."""
+def prepare(
+    plan: Plan, table: pa.Table, on_bad_rows: str = "error", load: Callable[[], pa.Table] | None = None
+) -> PreparedEvents:
+    """Check, filter, partition, sort and window a table of events; `load` gives the columns that it does not have."""
     read = table.num_rows
     table = _without_bad_rows(table, plan.bound, on_bad_rows)
     events = _sorted(_filtered(plan, table))
@@ -92,7 +102,7 @@ def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> Prepared
         again = np.setdiff1d(np.arange(len(events)), first, assume_unique=True)
         repeated = table.take(pa.array(_places(events.rows, again)))
     dropped = read - table.num_rows + repeated.num_rows
-    return PreparedEvents(_slice(plan.bound, kept), SortedTable(table, kept.rows), read, dropped, repeated)
+    return PreparedEvents(_slice(plan.bound, kept), SortedTable(table, kept.rows, load), read, dropped, repeated)
 
 
 def with_columns(prepared: PreparedEvents, plan: Plan) -> Slice:
@@ -129,6 +139,8 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
 
 def readable(column: pa.ChunkedArray) -> pa.Array:
     """Return which times, tie-breakers or ids can be read."""
+    if not column.null_count and not pa.types.is_floating(column.type):
+        return pa.repeat(True, len(column))
     good = pc.is_valid(column)
     if pa.types.is_floating(column.type):
         good = pc.and_(good, pc.fill_null(pc.is_finite(column), False))
@@ -192,9 +204,11 @@ def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[str]:
 
 def meets_constants(plan: Plan, table: pa.Table) -> NDArray[np.bool_]:
     """Return which events of a table may be in a result, as far as they alone tell."""
-    return _meets_constants(
-        plan, table, {name: column_of(table, name) for name in plan.columns if name in table.column_names}
-    )
+    schema = plan.bound.schema
+    asked = {column.name for condition in plan.constant for column in columns_of(condition.value)}
+    asked |= {schema.type_column} if schema is not None and schema.type_column is not None else set()
+    names = [name for name in plan.columns if name in asked and name in table.column_names]
+    return _meets_constants(plan, table, {name: column_of(table, name) for name in names})
 
 
 def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:
@@ -255,7 +269,7 @@ def warn_of_types(column: str, wanted: Sequence[str], missing: Sequence[str], ty
     for one, similar in alike.items():
         if similar:
             names = ", ".join(f"`{t}`" for t in similar)
-            _warn(f"no event has the type `{one}`, but some have {names}: types are case-sensitive")
+            warn(f"no event has the type `{one}`, but some have {names}: types are case-sensitive")
     if len(missing) < len(wanted) or not wanted or any(alike.values()) or column == TYPE:
         return
     said = " or ".join(f"`{one}`" for one in wanted)
@@ -263,14 +277,10 @@ def warn_of_types(column: str, wanted: Sequence[str], missing: Sequence[str], ty
     shown = sorted(types or ())[:MOST_TYPES]
     there = ", ".join(f"`{t}`" for t in shown) + (", …" if types and len(types) > len(shown) else "")
     has = f"; did you mean `{near[0]}`?" if near else f", which has {there}" if shown else ""
-    _warn(f"no event has the type {said} in the column `{column}`{has}")
+    warn(f"no event has the type {said} in the column `{column}`{has}")
 
 
 MOST_TYPES = 5  # that a warning names
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=7)
 
 
 # --- Order, windows, groups -------------------------------------------------------------------------------------
