@@ -191,7 +191,7 @@ def tile_of(ticks: NDArray[Any], borders: int) -> Ints:
 
 
 class BorderEvents(NamedTuple):
-    """What a tile knows beside its own events: its codes of these and of the borders of columns behind them."""
+    """The events of a tile and the borders of columns behind them: their ticks and codes."""
 
     ticks: NDArray[Any]
     codes: PlaceCodes
@@ -236,7 +236,7 @@ class OpenEnds:
 
 
 class ColumnRows(NamedTuple):
-    """Which events of a tile go to which columns, and for what; and what is first over whole parts of columns."""
+    """Rows of a tile for columns: the event, its column and its roles there; and the first ticks over parts of columns."""
 
     event: Ints
     column: Ints
@@ -247,7 +247,7 @@ class ColumnRows(NamedTuple):
 
 
 def rows_for_columns(events: BorderEvents, tick: Ints, ends: OpenEnds) -> ColumnRows:
-    """Return what a tile, its events in order of time, sends to columns."""
+    """Return the rows for columns of a tile whose events are in order of time."""
     n, codes, columns = events.own, events.codes, events.columns
     first, last = events.columns_of_ranges()
     across = last > first
@@ -283,7 +283,7 @@ def rows_for_columns(events: BorderEvents, tick: Ints, ends: OpenEnds) -> Column
 
 
 class RowsOfColumn(NamedTuple):
-    """What tiles sent to a column: of each row its tile, event and tick there, and the columns of its range."""
+    """Rows of tiles for a column: of each its tile, event and tick there, and the columns of its range."""
 
     tile: Ints
     event: Ints

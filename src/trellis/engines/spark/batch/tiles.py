@@ -364,6 +364,6 @@ def _together(frames: Sequence[DataFrame]) -> DataFrame:
 
 
 def _sent_to(frame: DataFrame, number: int, task: Callable[[Any], Any], schema: pa.Schema) -> DataFrame:
-    """Return what tasks make of rows, those for one of so many tiles or columns together; a task takes several."""
+    """Return the answers of tasks to rows, those for one of so many tiles or columns together; a task takes several."""
     number = min(number, cores(frame.sparkSession))
     return frame.repartition(number, "to").sortWithinPartitions("to").mapInArrow(task, from_arrow_schema(schema))
