@@ -124,12 +124,19 @@ def _report() -> object:
     return write_report
 
 
+def _order_keys() -> object:
+    from trellis.results.rows import order_of
+
+    return order_of
+
+
 # Rooms below the engines ask for one by name and import none: the top of the package says who gives it.
 provide("local engine", _local_engine)
 provide("archives on Spark", _archives_on_spark)
 provide("Spark frames", _spark_frames)
 provide("pictures", _pictures)
 provide("report", _report)
+provide("keys of ORDER BY", _order_keys)
 
 
 def __getattr__(name: str) -> object:

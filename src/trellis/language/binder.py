@@ -335,7 +335,7 @@ def _check_columns(columns: list[OutputColumn], query: s.QuerySyntax, scope: Sco
 
 
 def _check_after_match(query: s.QuerySyntax, scope: Scope) -> None:
-    """Check AFTER MATCH: its variable must be bound in every result, and ORDER BY be of LENGTH."""
+    """Check AFTER MATCH: its variable must be bound in every result."""
     after = query.after_match
     if after is None:
         return
@@ -346,10 +346,6 @@ def _check_after_match(query: s.QuerySyntax, scope: Scope) -> None:
         if after.var not in _always_bound(query.pattern):
             hint = "Name one that every result has, or write `SKIP PAST LAST`."
             scope.fail(f"AFTER MATCH goes to `{after.var}`, which some results do not have", after, hint)
-    for key in query.order_by:
-        if not isinstance(key.expression, s.Length):
-            hint = "Leave the key out, or sort the rows of the result."
-            scope.fail("beside AFTER MATCH, ORDER BY takes LENGTH as yet", key, hint)
 
 
 def _always_bound(pattern: s.Node) -> set[str]:

@@ -190,6 +190,18 @@ class QueryOperator(ABC):
         warn_of_all(sum(self.counts), request.max_trends)
         return self.list(request.all_of(self.counts))
 
+    def leading(self, bound: BoundQuery) -> Sequence[PathBatch | None] | None:
+        """Return what AFTER MATCH keeps of each group, without listing what it skips.
+
+        None for a group, or for all, where only ranks or listing tell.
+
+        Parameters
+        ----------
+        bound
+            The query with AFTER MATCH, and with the ORDER BY that chooses among the results of one first event.
+        """
+        return None
+
     # --- Copies -----------------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -22,7 +22,7 @@ from trellis.language.bound import BoundQuery, Column, Operation, Output, Output
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
 from trellis.plan.plan import Plan
-from trellis.results.arrange import hidden_names
+from trellis.results.arrange import hidden_names, order_codes
 from trellis.results.paths import PathArrays, wrapped
 from trellis.results.sums import DIGITS_38, means_of, sums_of, up_to_38_digits
 from trellis.results.taken import TakenColumn, present
@@ -369,6 +369,13 @@ class RowMaker:
         columns = tuple(Column("", n, Which.EACH, None, a.type) for n, a in zip(names, output.arguments, strict=True))
         operation = output.value or Operation(output.function, columns, output.type, output.function)
         return evaluate(operation, lambda c: values[c.name], len(rows.batch.lengths))
+
+
+def order_of(plan: Plan, events: Slice, batch: PathBatch) -> list[NDArray[np.int64]]:
+    """Return for each key of ORDER BY numbers by which the results of a batch go, the least first."""
+    maker = RowMaker(plan, events)
+    rows = PathArrays(batch, maker._times)
+    return order_codes(plan.bound, [maker._shown(ordering.output, rows) for ordering in plan.bound.order_by])
 
 
 def _no_columns(column: Column) -> pa.Array:
