@@ -381,7 +381,7 @@ def _one_value(var: str, kleene: bool = True) -> st.SearchStrategy[s.Expression]
     comparable = st.sampled_from("xydk").map(lambda attr: s.Attribute(var, attr))
     attr = st.sampled_from(["x", "y", "n", "d", "k", "b", "g", "time"])
     return st.one_of(
-        st.just(s.Length()),
+        st.sampled_from([s.Length(), s.Aggregate("COUNT", s.VariableReference(var))]),
         st.builds(s.Aggregate, st.sampled_from(["SUM", "AVG"]), numbers),
         st.builds(s.Aggregate, st.sampled_from(["MIN", "MAX"]), comparable),
         st.builds(s.Attribute, st.just(var), attr, st.sampled_from([Which.FIRST, Which.LAST])),

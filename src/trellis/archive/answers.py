@@ -16,7 +16,7 @@ from trellis.archive.events import schema_of
 from trellis.archive.keys import KeyIntervals, walk
 from trellis.archive.leaves import Answer, Ints, LeafIntervals, Leaves, Policy, Question, Reading, SpanLimit
 from trellis.archive.search import LeafSearch
-from trellis.archive.step_sequences import StepSequence, step_sequences_of
+from trellis.archive.step_sequences import StepSequence, is_plain, step_sequences_of
 from trellis.archive.store import Manifest
 from trellis.errors import UsageError, did_you_mean
 from trellis.events.columns.windows import DoubleWindows
@@ -38,6 +38,7 @@ class Text:
 
     bound: BoundQuery
     sequences: tuple[StepSequence, ...]
+    plain: bool = True  # whether the sequences say all of the pattern
 
     @property
     def partition(self) -> list[str]:
@@ -48,6 +49,17 @@ class Text:
     def untyped(self) -> bool:
         """Whether any name fits some step."""
         return any(sequence.untyped for sequence in self.sequences)
+
+    @property
+    def names(self) -> frozenset[str] | None:
+        """The names of all events that may matter, where not every event does: under `contiguous` and without types."""
+        types = [variable.type for variable in self.bound.variables]
+        words = [
+            node.policy for node in s.walk(self.bound.pattern) if isinstance(node, s.PolicyStep | s.Kleene | s.Group)
+        ]
+        if None in types or s.Select.CONTIGUOUS in (self.bound.select, *words):
+            return None
+        return frozenset(str(type_) for type_ in types)
 
     @property
     def forbidden(self) -> frozenset[str]:
@@ -114,7 +126,7 @@ class Answerer:
     def schema(self) -> Schema:
         """The schema of the events."""
         manifest = self.manifest
-        return schema_of(manifest.arrow, manifest.time, manifest.type, manifest.event_id)
+        return schema_of(manifest.arrow, manifest.time, manifest.type, manifest.event_id, manifest.tie_breakers)
 
     # --- Questions --------------------------------------------------------------------------------------------
 
@@ -125,7 +137,8 @@ class Answerer:
         if known is None:
             bound = bind(parse(pattern), pattern, self.schema, params, None)
             types = {variable.name: variable.type for variable in bound.variables}
-            known = Text(bound, tuple(step_sequences_of(build_automaton(bound.pattern), types)))
+            automaton = build_automaton(bound.pattern)
+            known = Text(bound, tuple(step_sequences_of(automaton, types)), is_plain(automaton.root, types))
         self._texts[key] = known
         while len(self._texts) > REMEMBERED:
             del self._texts[next(iter(self._texts))]
@@ -135,6 +148,8 @@ class Answerer:
         """Return the search for the answers of a text in the leaves, or in blocks of them."""
         options.check()
         chosen = POLICIES[text.bound.select] if options.policy is None else Policy(options.policy)
+        if not text.plain:  # other events may lie between the steps that there must be
+            chosen = Policy.ANY
         if options.starts == "after" and chosen is not Policy.NEXT:
             raise UsageError("starts=after is a list of skip-till-next", "Use it with policy=skip-till-next.")
         if options.pairs and chosen is Policy.NEXT:
@@ -182,6 +197,8 @@ class Answerer:
         """Return whether the pattern happened."""
         search = self.search(text, options)
         answer = search.simple()
+        if not text.plain and answer is not Answer.NO:
+            answer = Answer.MAYBE
         if answer is Answer.NO or not self._is_by_key(text, search.question, options):
             return answer
         may = self.contents.keyless or len(self.key_intervals(text, search.question.reading).key)

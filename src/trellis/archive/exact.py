@@ -45,6 +45,8 @@ def needed(answerer: Answerer, text: Text) -> tuple[Flags, bool]:
     """Return the leaves that the engine must see, and whether only the first event of a gap tells that there is one."""
     leaves = answerer.leaves
     every = np.ones(len(leaves), np.bool_)
+    if not text.plain:
+        return every if text.names is None else leaves.has(text.names), False
     question = answerer.search(text, QuestionOptions()).question
     if text.untyped:
         return every, False  # any leaf may hold an event without a type

@@ -21,6 +21,7 @@ from trellis.events.slice import Slice
 from trellis.language.bound import BoundQuery, Column, Operation, Output, OutputKind, WindowKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
+from trellis.operators.bindings import counted_events
 from trellis.plan.plan import Plan
 from trellis.results.arrange import hidden_names, order_codes
 from trellis.results.paths import PathArrays, wrapped
@@ -326,6 +327,11 @@ class RowMaker:
             case OutputKind.ATTRIBUTE:
                 assert output.column is not None
                 return self._of_variable(output.column.var, partial(self._attribute, output), rows)
+            case OutputKind.AGGREGATE if output.function == "COUNT":
+                own = counted_events(self.bound, str(output.variable), rows.batch.codes)
+                if own is None:
+                    return pa.array(rows.batch.lengths)
+                return pa.array(np.diff(np.concatenate([[0], np.cumsum(own)])[rows.batch.offsets]))
             case OutputKind.AGGREGATE:
                 assert output.column is not None
                 return self._of_variable(output.column.var, partial(self._aggregate, output), rows)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from trellis.events.columns.ordering import group_codes
 from trellis.events.slice import Slice
@@ -62,6 +63,10 @@ class EndKeys:
             case OutputKind.ATTRIBUTE if output.column is not None and not output.list:
                 column = self._column(output.column)
                 return self._single(output) if column is None else replace(output, column=column)
+            case OutputKind.AGGREGATE if self._listed and output.function == "COUNT":
+                own = counted_events(self._bound, str(output.variable), self._vertices.codes)
+                ones = np.ones(len(self._vertices.events), np.int64) if own is None else own.astype(np.int64)
+                return self._sum(output, f"count {output.variable}", ones)
             case OutputKind.AGGREGATE if self._listed and output.column is not None and output.value is None:
                 return replace(output, column=self._own_values(output.column))
             case OutputKind.EXPRESSION:
@@ -102,9 +107,12 @@ class EndKeys:
         valid = values.is_valid().to_numpy(zero_copy_only=False)
         places = np.where(valid, codes + 1, 0)[self._vertices.events]  # unbound is NULL, and comes first
         own = self._vertices.variables == self._codes[column.var]
-        name = f"place {column.var}.{column.name}"
-        self.columns[name] = pa.array(np.where(own, places, 0))
-        of = Column(column.var, name, Which.EACH, None, INTEGER)
+        return self._sum(output, f"place {column.var}.{column.name}", np.where(own, places, 0))
+
+    def _sum(self, output: Output, name: str, numbers: NDArray[np.int64]) -> Output:
+        """Return the sum of what the vertices of a result give."""
+        self.columns[name] = pa.array(numbers)
+        of = Column("", name, Which.EACH, None, INTEGER)
         return replace(output, kind=OutputKind.AGGREGATE, function="SUM", type=INTEGER, column=of)
 
     def _values(self, column: Column) -> pa.Array:
