@@ -17,9 +17,10 @@ import shutil
 import stat
 import sys
 import tempfile
-import warnings
 from contextlib import suppress
 from pathlib import Path
+
+from trellis.errors import warn
 
 COMPILED = "NUMBA_CACHE_DIR"
 """The variable of the environment that names where Numba keeps what it compiles."""
@@ -109,10 +110,9 @@ def is_trusted(path: Path) -> bool:
         if not _is_ours(os.stat(place), inner=place == real):
             if place not in _told:
                 _told.add(place)
-                warnings.warn(
+                warn(
                     f"others may write into {place}, so nothing that is kept in {path} is used; "
-                    f"`chmod go-w {place}` if it is yours, or name another place",
-                    stacklevel=3,
+                    f"`chmod go-w {place}` if it is yours, or name another place"
                 )
             return False
     return True

@@ -9,9 +9,12 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import sys
 import unicodedata
+import warnings
 from collections.abc import Iterable
 
+PACKAGE = os.path.dirname(__file__) + os.sep
 WIDEST = 120  # characters of a line that a message shows
 _PART = 3  # letters from which on a name may be meant as a part of a longer one
 
@@ -189,3 +192,14 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) 
     if near in longer and near.casefold() != name.casefold():
         return f"Did you mean {' or '.join(f'`{one}`' for one in longer[:3])}?"
     return f"Did you mean `{near}`?" if near is not None else otherwise
+
+
+def warn(message: str) -> None:
+    """Warn of something at the line that called Trellis, the only one that its user knows."""
+    level = place = 2  # of the caller
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        level += 1
+        place = level if frame.f_code.co_filename.startswith(PACKAGE) else place
+        frame = frame.f_back
+    warnings.warn(message, stacklevel=place)

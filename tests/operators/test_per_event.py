@@ -111,3 +111,16 @@ def test_numbers_of_two_words_are_exact() -> None:
     total = sum(numbers)
     shares = _shares(wide, np.zeros(len(numbers), np.int64), [total]).to_pylist()
     assert shares == [number / total for number in numbers]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["E+ s[] WHERE s[i].x > s[i-1].x", "SEQ(E s, E e, E f) WHERE s.x < f.x AND e.x < f.x"]
+)
+def test_results_know_their_numbers_per_event(pattern: str) -> None:
+    """`per_event` is AGGREGATE ... PER EVENT, of fixed sequences too, whose own operator has no such numbers."""
+    found = trellis.query(f"PATTERN {pattern}").detect(table(14), time="t", event_id="id")
+    assert found.count() > 0
+    for of, words in ((None, ""), ("s", " OF s")):
+        wanted = rows(f"PATTERN {pattern} AGGREGATE COUNT(*), MAX(LENGTH) PER EVENT{words}", table(14))
+        assert found.per_event("count(*)", "max(length)", of=of).to_arrow().to_pylist() == wanted
+    assert found.per_event().to_arrow().column_names[-3:-1] == ["event", "count"]

@@ -218,3 +218,9 @@ def test_errors_are_at_the_top_and_short_in_notebooks(monkeypatch: pytest.Monkey
     monkeypatch.setenv("TRELLIS_DEBUG", "1")
     with pytest.raises(NotImplementedError):  # IPython then shows its own
         problem.value._render_traceback_()
+
+
+def test_a_warning_names_the_line_that_called() -> None:
+    with pytest.warns(UserWarning, match="share `ts`") as caught:
+        trellis.query(RISING).detect(frame(ts=[1, 1, 1])).count()
+    assert [Path(one.filename).name for one in caught] == [Path(__file__).name]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import floor
 from typing import Any
 
@@ -23,46 +22,11 @@ from trellis.errors import DataError, OverflowInCondition, UsageError
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.tables import schema_of
 from trellis.language.schema import time_columns
-from trellis.streams.bucket import Bucket, OutputTable, QueryGroup
+from trellis.streams.bucket import Bucket, OutputTable, QueryGroup, packed
 from trellis.streams.calendar import END, Calendar, TimeLine
 from trellis.streams.decisions import StandingQuery, check_standing_query
+from trellis.streams.memory_store import MemoryStore
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
-
-
-@dataclass
-class Memory:
-    """State that lies in this process."""
-
-    held: list[bytes] = field(default_factory=list)
-    texts: dict[str, str] = field(default_factory=dict)
-    pages: dict[tuple[int, int], str] = field(default_factory=dict)
-
-    def chunks(self) -> list[bytes]:
-        return self.held
-
-    def append(self, chunk: bytes) -> None:
-        self.held.append(chunk)
-
-    def replace(self, chunks: Sequence[bytes]) -> None:
-        self.held = list(chunks)
-
-    def note(self) -> str | None:
-        return self.texts.get("note")
-
-    def set_note(self, text: str) -> None:
-        self.texts["note"] = text
-
-    def page(self, space: int, number: int) -> str | None:
-        return self.pages.get((space, number))
-
-    def set_page(self, space: int, number: int, text: str | None) -> None:
-        if text is None:
-            self.pages.pop((space, number), None)
-        else:
-            self.pages[space, number] = text
-
-    def take_old_ranks(self) -> str | None:
-        return self.texts.pop("ranks", None)
 
 
 def standing(text: str, table: pa.Table, name: str = "q", max_trends: int = 10**8, **options: Any) -> StandingQuery:
@@ -79,7 +43,7 @@ class Stream:
     """Events that arrive for some queries, in one bucket."""
 
     def __init__(self, *standing: StandingQuery) -> None:
-        self.group, self.store = QueryGroup(standing), Memory()
+        self.group, self.store = QueryGroup(standing), MemoryStore()
         self.watermark: Any = None
 
     def take(self, events: pa.Table, watermark: Any) -> list[OutputTable]:
@@ -97,7 +61,7 @@ class Stream:
         if watermark == END or (watermark is not None and due is not None and due <= watermark):
             found += bucket.close(watermark)
         bucket.finish()
-        json.loads(self.store.texts["note"].replace("Infinity", "0"))
+        json.loads((self.store.note() or "").replace("Infinity", "0"))
         return found
 
 
@@ -133,7 +97,7 @@ def through_a_stream(one: StandingQuery, table: pa.Table, dice: random.Random) -
         found.append((watermark, stream.take(table.slice(at, end - at), watermark)))
         at = end
     found.append((END, stream.take(table.slice(0, 0), END)))
-    assert not stream.store.held
+    assert not stream.store.chunks()
     return found
 
 
@@ -298,7 +262,7 @@ def test_events_are_held_once_and_dropped_when_no_window_needs_them() -> None:
         stream.take(table.slice(at, 20), at - 5 if at > 5 else None)
         bucket = Bucket(stream.group, stream.store)
         most = max(most, bucket.held)
-        assert sum(len(chunk) for chunk in stream.store.held) < 40_000
+        assert sum(len(chunk) for chunk in map(packed, stream.store.chunks())) < 40_000
     assert most < 2 * (40 + 20 + 20)
 
 

@@ -110,3 +110,11 @@ def test_the_output_of_detect_is_read(tmp_path: Path, engine: str) -> None:
     )
     again = trellis.query("PATTERN T+ t[] WHERE t[i].length > t[i-1].length WITHIN 3 s")  # results are events too
     assert again.detect(found.drop_columns("events"), time="start_time").count() > 0
+
+
+def test_a_snapshot_of_arrivals_goes_on() -> None:
+    state = (Path(__file__).parent / "fixtures" / "arrivals.state").read_bytes()
+    query = trellis.query("PATTERN E+ e[] WHERE [g] AND NEXT(e).x > e.x WITHIN 3 SLIDE 3")
+    arriving = query.arrivals(time="ts", event_id="id", state=state)
+    found = arriving.take(pa.table({"ts": [9], "id": ["z"], "x": [0], "g": [0]}))
+    assert found["events"].to_pylist() == [["a", "b"]]

@@ -107,7 +107,7 @@ def _runs_on_spark(source: EventSource, options: RunOptions, engine: str | None,
     return not are_small(paths for table in source.tables.values() if (paths := paths_of(table)))
 
 
-def arrivals(query: Query, options: RunOptions) -> Arrivals:
+def arrivals(query: Query, options: RunOptions, state: bytes | None) -> Arrivals:
     """Return the operator that takes events of a query as they arrive."""
     from trellis.engines.local.arrivals import Arrivals
     from trellis.events.tables import Tables, schema_of
@@ -117,7 +117,7 @@ def arrivals(query: Query, options: RunOptions) -> Arrivals:
         schema = schema_of(tables, time, options.type, options.event_id, options.tie_breakers)
         return query.plan(schema, options.params, None)
 
-    return Arrivals(bind, options.time, options.max_trends)
+    return Arrivals(bind, options.time, options.max_trends, options.on_bad_rows, state)
 
 
 class LocalEngine:

@@ -221,9 +221,10 @@ class Query:
 
     def arrivals(
         self, *, time: str | Sequence[str] | None = None, type: str | None = None, event_id: str,
-        params: Mapping[str, Any] | None = None, max_trends: int = DEFAULT_MAX_TRENDS,
+        params: Mapping[str, Any] | None = None, max_trends: int = DEFAULT_MAX_TRENDS, on_bad_rows: str = "error",
+        state: bytes | None = None,
     ) -> Arrivals:  # fmt: skip
-        """Return an operator of a fixed sequence over arriving events: `take(table)` gives the completed matches.
+        """Return an operator over arriving events: `take(table)` gives the results that they complete or decide.
 
         Parameters
         ----------
@@ -232,13 +233,20 @@ class Query:
         params
             Values of the query's parameters.
         max_trends
-            The bound on the matches that one batch completes.
+            The bound on the results of one window and partition, or of one batch of a fixed sequence.
+        on_bad_rows
+            Whether events with the same id in a window and partition are refused (`error`) or the first is kept
+            (`drop`).
+        state
+            What `snapshot()` of such an operator gave, to go on from there.
         """
         from trellis.api.dispatch import arrivals
         from trellis.engines.options import RunOptions
 
-        options = RunOptions.of(time, type=type, event_id=event_id, params=params, max_trends=max_trends)
-        return arrivals(self, options)
+        options = RunOptions.of(
+            time, type=type, event_id=event_id, params=params, max_trends=max_trends, on_bad_rows=on_bad_rows
+        )
+        return arrivals(self, options, state)
 
     def __str__(self) -> str:
         return to_query_text(self.syntax)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from trellis.cli.events import check_given, check_paths, read_events
 from trellis.cli.options import EngineOptions, EventOptions
 from trellis.cli.text_columns import text_columns, words_beside
 from trellis.digits import number_of
+from trellis.errors import warn
 from trellis.language.bound import BoundQuery, Column, Operation, Value, columns_of
 from trellis.language.schema import Kind
 from trellis.limits import DEFAULT_MAX_TRENDS, refuse_listing, result_size
@@ -71,7 +71,7 @@ def warn_of_text_order(bound: BoundQuery) -> None:
         if texts:
             names = " and ".join(f"`{name}`" for name in sorted(texts))
             are = "is text, and is" if len(texts) == 1 else "are text, and are"
-            warnings.warn(f"{names} {are} compared as text in `{condition.text}`", stacklevel=2)
+            warn(f"{names} {are} compared as text in `{condition.text}`")
 
 
 def warn_of_numbers(query: QuerySyntax, data: Any) -> None:
@@ -87,10 +87,10 @@ def warn_of_numbers(query: QuerySyntax, data: Any) -> None:
             if len(values) and pa.types.is_string(values.type):
                 numbers = pc.match_substring_regex(values, r"^[+-]?\d+([.,]\d+)?$")
                 if pc.all(numbers).as_py():
-                    warnings.warn(
+                    warn(
                         f"`{name}` holds numbers, such as {values[0]}, and is compared with '{word}' as text; "
-                        "numbers are written without quotes", stacklevel=2,
-                    )  # fmt: skip
+                        "numbers are written without quotes"
+        )  # fmt: skip
 
 
 def _ordered_texts(value: Value) -> Iterator[Column]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.errors import DataError, UsageError, nearest
+from trellis.errors import DataError, UsageError, nearest, warn
 from trellis.events.adjacency import is_true, meets_condition
 from trellis.events.clock import Clock
 from trellis.events.columns.ordering import row_codes, sort_indices
@@ -23,7 +22,7 @@ from trellis.events.slice import Ints, Slice
 from trellis.events.sorting import Order, column_of, event_order, repeated_rows, table_order, tie_order
 from trellis.events.times import unreadable_text
 from trellis.kernels.events import partitions as kernel
-from trellis.language.bound import BoundQuery, WindowKind
+from trellis.language.bound import BoundQuery, WindowKind, columns_of
 from trellis.language.schema import STRING, TYPE, Kind
 from trellis.plan.plan import Plan
 
@@ -129,6 +128,8 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
 
 def readable(column: pa.ChunkedArray) -> pa.Array:
     """Return which times, tie-breakers or ids can be read."""
+    if not column.null_count and not pa.types.is_floating(column.type):
+        return pa.repeat(True, len(column))
     good = pc.is_valid(column)
     if pa.types.is_floating(column.type):
         good = pc.and_(good, pc.fill_null(pc.is_finite(column), False))
@@ -192,9 +193,11 @@ def _identity_columns(table: pa.Table, bound: BoundQuery) -> list[str]:
 
 def meets_constants(plan: Plan, table: pa.Table) -> NDArray[np.bool_]:
     """Return which events of a table may be in a result, as far as they alone tell."""
-    return _meets_constants(
-        plan, table, {name: column_of(table, name) for name in plan.columns if name in table.column_names}
-    )
+    schema = plan.bound.schema
+    asked = {column.name for condition in plan.constant for column in columns_of(condition.value)}
+    asked |= {schema.type_column} if schema is not None and schema.type_column is not None else set()
+    names = [name for name in plan.columns if name in asked and name in table.column_names]
+    return _meets_constants(plan, table, {name: column_of(table, name) for name in names})
 
 
 def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:
@@ -255,7 +258,7 @@ def warn_of_types(column: str, wanted: Sequence[str], missing: Sequence[str], ty
     for one, similar in alike.items():
         if similar:
             names = ", ".join(f"`{t}`" for t in similar)
-            _warn(f"no event has the type `{one}`, but some have {names}: types are case-sensitive")
+            warn(f"no event has the type `{one}`, but some have {names}: types are case-sensitive")
     if len(missing) < len(wanted) or not wanted or any(alike.values()) or column == TYPE:
         return
     said = " or ".join(f"`{one}`" for one in wanted)
@@ -263,14 +266,10 @@ def warn_of_types(column: str, wanted: Sequence[str], missing: Sequence[str], ty
     shown = sorted(types or ())[:MOST_TYPES]
     there = ", ".join(f"`{t}`" for t in shown) + (", …" if types and len(types) > len(shown) else "")
     has = f"; did you mean `{near[0]}`?" if near else f", which has {there}" if shown else ""
-    _warn(f"no event has the type {said} in the column `{column}`{has}")
+    warn(f"no event has the type {said} in the column `{column}`{has}")
 
 
 MOST_TYPES = 5  # that a warning names
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=7)
 
 
 # --- Order, windows, groups -------------------------------------------------------------------------------------

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trellis.errors import warn
 from trellis.events.slice import Slice
 from trellis.language.schema import Schema
 
@@ -31,11 +31,10 @@ class TieCount:
             return
         broken = f" and {', '.join(f'`{name}`' for name in schema.tie_breakers)}" if schema.tie_breakers else ""
         names = (schema.time, *schema.tie_breakers)
-        warnings.warn(
+        warn(
             f"{self.tied:,} of {self.events:,} events ({self.tied / self.events:.1%}) share `{schema.time}`{broken} "
             "with another event of their partition, and neither of two such events follows the other; if a column "
-            f"tells their order, name it: time={(*names, 'COLUMN')!r} or --time {','.join(names)},COLUMN",
-            stacklevel=2,
+            f"tells their order, name it: time={(*names, 'COLUMN')!r} or --time {','.join(names)},COLUMN"
         )
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import warnings
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from trellis.errors import UsageError
+from trellis.errors import UsageError, warn
 from trellis.events.columns.arrow import Array, Chunked, pc
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -85,10 +84,7 @@ def warn_of_zones(text: Array | Chunked, times: Array | Chunked, name: str) -> N
     plain = plain.filter(pc.match_substring_regex(plain, ":"))  # a date has none either way
     zoned = pc.sum(pc.match_substring_regex(plain, ZONED)).as_py() or 0
     if 0 < zoned < len(plain):
-        warnings.warn(
-            f"in the column `{name}` {zoned:,} of {len(plain):,} times have a zone; the others are taken as UTC",
-            stacklevel=4,
-        )
+        warn(f"in the column `{name}` {zoned:,} of {len(plain):,} times have a zone; the others are taken as UTC")
 
 
 UNREADABLE = b"trellis.unreadable."  # metadata of a table: the first text in a column of times that tells no time

@@ -24,13 +24,12 @@ import os
 import secrets
 import shutil
 import stat
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from trellis.errors import DataError, TrellisError, UsageError
+from trellis.errors import DataError, TrellisError, UsageError, warn
 from trellis.io.locks import Busy, Lock
 from trellis.io.places import check_place
 
@@ -140,10 +139,7 @@ class OutputTarget(os.PathLike[str]):
         if old.exists() and not os.path.lexists(self.target):
             os.rename(old, self.target)
             _sync(self.target.parent)
-            warnings.warn(
-                f"the output `{self.path}` was being replaced when a run before was killed; it has been restored",
-                stacklevel=2,
-            )
+            warn(f"the output `{self.path}` was being replaced when a run before was killed; it has been restored")
         for left in (old, self._work / "next"):
             remove_listed(left)
         if not self.is_file and self.target.is_dir() and not self.target.is_symlink():

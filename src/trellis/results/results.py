@@ -112,6 +112,19 @@ class Results(ABC):
     def aggregate(self, *items: str) -> ResultTable:
         """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
 
+    def per_event(self, *items: str, of: str | None = None) -> ResultTable:
+        """Return aggregates of the results that hold each event, as AGGREGATE ... PER EVENT; nothing is listed.
+
+        Parameters
+        ----------
+        items
+            Aggregates such as `count(*)`, `share`, `max(length)` or `avg(s.price)`; by default `count(*)`.
+        of
+            A variable: an event then counts only where it is bound to it.
+        """
+        *others, last = items or ("count(*)",)
+        return self.aggregate(*others, f"{last} PER EVENT" + (f" OF {of}" if of else ""))
+
     @abstractmethod
     def describe(self) -> dict[str, str]:
         """Return how the engine finds the results, for `explain`: facts by name."""

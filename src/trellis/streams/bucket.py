@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from trellis.results.rows import arrow_type, one_zero
 from trellis.results.taken import present
 from trellis.streams.calendar import Calendar, Number, TimeLine
 from trellis.streams.decisions import LateEvents, StandingQuery, close, partition_key
+from trellis.streams.early import NEW, completed, may_complete
 from trellis.streams.ranks import RankCounters
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
 
@@ -33,13 +35,13 @@ CODEC = pa.ipc.IpcWriteOptions(compression="zstd")
 class Store(Protocol):
     """The place where the state of a bucket is stored."""
 
-    def chunks(self) -> list[bytes]:
+    def chunks(self) -> list[pa.Table]:
         """Return the chunks in which events are held."""
 
-    def append(self, chunk: bytes) -> None:
+    def append(self, chunk: pa.Table) -> None:
         """Add a chunk."""
 
-    def replace(self, chunks: Sequence[bytes]) -> None:
+    def replace(self, chunks: Sequence[pa.Table]) -> None:
         """Replace all chunks."""
 
     def note(self) -> str | None:
@@ -127,7 +129,7 @@ class QueryGroup:
         assert schema is not None
         return schema.time
 
-    @property
+    @cached_property
     def line(self) -> TimeLine:
         """The time line of the events themselves."""
         schema = self.queries[0].bound.schema
@@ -144,7 +146,7 @@ class QueryGroup:
         """The columns whose equal values must be in one bucket."""
         return bucket_columns(self.queries[0])
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The columns that are held."""
         return list(dict.fromkeys(name for one in self.queries for name in (self.time, *one.columns)))
@@ -155,7 +157,9 @@ class QueryGroup:
         assert schema is not None
         good = np.ones(table.num_rows, np.bool_)
         for _, name in schema.required:
-            good &= readable(table[name]).to_numpy(zero_copy_only=False)
+            column = table[name]
+            if column.null_count or pa.types.is_floating(column.type):
+                good &= readable(column).to_numpy(zero_copy_only=False)
         return good
 
     def wanted(self, table: pa.Table) -> NDArray[np.bool_]:
@@ -192,7 +196,7 @@ class Bucket:
 
     def __init__(self, group: QueryGroup, store: Store) -> None:
         self.group, self.store = group, store
-        self.calendars = {one.key: Calendar(one.bound) for one in group.queries}
+        self.calendars = {one.key: Calendar(one.bound, one.early) for one in group.queries}
         text = store.note()
         self._note = _Note(**json.loads(text)) if text else _Note()
         known = self._note.closed
@@ -209,30 +213,55 @@ class Bucket:
 
     # --- Events -----------------------------------------------------------------------------------------------
 
-    def take(self, table: pa.Table, newest: Any, watermark: Number | None) -> Iterator[OutputTable]:
-        """Hold the events that are wanted; yield those that are behind the watermark.
+    def take(
+        self, table: pa.Table, newest: Any, watermark: Number | None, times: NDArray[Any] | None = None
+    ) -> Iterator[OutputTable]:
+        """Hold the events that are wanted; yield those that are behind the watermark, and early results.
 
-        `newest` is the latest time of all events that came, those too that no query wants.
+        `newest` is the latest time of all events that came, those too that no query wants; `times` are those of the
+        table as the group's line has them, where they are known.
         """
-        self._note.newest = newest if self._note.newest is None else max(self._note.newest, newest)
+        before = self._note.newest
+        self._note.newest = newest if before is None else max(before, newest)
         if not table.num_rows:
             return
-        times = self.group.line.numbers(table, self.group.time)
+        times = self.group.line.numbers(table, self.group.time) if times is None else times
         behind = times < self.group.line.at(watermark) if watermark is not None else np.zeros(len(times), np.bool_)
         if behind.any():
             late = table.filter(pa.array(behind))
             self._count_late(late)
             yield OutputTable(LATE, "", late)
             table = table.filter(pa.array(~behind))
+            times = times[~behind]
         if table.num_rows:
+            table = table.select(self.group.columns)
+            yield from self._complete(table, before is None or bool(times.min() > before))
             self._note.held += table.num_rows
-            self.store.append(packed(table.select(self.group.columns)))
-            self._note.next = self._next(table, self._note.next)
+            self.store.append(table)
+            self._note.next = self._next(table, times, self._note.next)
+
+    def _complete(self, table: pa.Table, in_order: bool) -> Iterator[OutputTable]:
+        """Yield the results that events complete, which are to be held; `in_order`: none is before one that is."""
+        waiting = [
+            one for one in self.group.queries
+            if one.early and not ((in_order or one.in_order) and not may_complete(one.plan, table))
+        ]  # fmt: skip
+        if not waiting:
+            return
+        chunks = [chunk.append_column(NEW, pa.repeat(False, chunk.num_rows)) for chunk in self.store.chunks()]
+        chunks.append(table.append_column(NEW, pa.repeat(True, table.num_rows)))
+        for one in waiting:
+            held = _with_columns(chunks, one.columns)
+            for found in completed(one, held, self._since(one.key), in_order or one.in_order):
+                for batch in found.results:
+                    yield OutputTable(RESULTS, one.name, pa.Table.from_batches([batch]))
+                if found.unlisted is not None:
+                    yield OutputTable(WINDOWS, one.name, found.unlisted)
 
     def _count_late(self, events: pa.Table) -> None:
         """Note which windows that are still open miss the events."""
         for one in self.group.queries:
-            if one.bound.window.kind is not WindowKind.SLIDING:
+            if one.bound.window.kind is not WindowKind.SLIDING or one.early:
                 continue
             calendar = self.calendars[one.key]
             wanted = events.filter(pa.array(meets_constants(one.plan, events)))
@@ -257,15 +286,14 @@ class Bucket:
 
     def close(self, watermark: Number) -> Iterator[OutputTable]:
         """Yield the results that a watermark decides, and drop the events that no open window needs any more."""
-        chunks = [unpacked(chunk) for chunk in self.store.chunks()]
+        chunks = self.store.chunks()
         held = pa.concat_tables(chunks, promote_options="permissive") if chunks else None
         for one in self.group.queries:
             before = self._note.closed[one.key]
             self._note.closed[one.key] = watermark
-            if held is None:
+            if held is None or one.early:
                 continue
-            has_all = [name in held.column_names for name in one.columns]
-            table = held if all(has_all) else _with_columns(chunks, one.columns)
+            table = _with_columns(chunks, one.columns)
             late = {(number, key): n for number, key, n in self._note.late.get(one.key, [])}
             ranks = None if self.calendars[one.key].sliding else self._ranks(one.key)
             closed = close(one, table, before, watermark, self._since(one.key), LateEvents(late), ranks)
@@ -309,24 +337,29 @@ class Bucket:
     def _drop(self, held: pa.Table, chunks: int, watermark: Number) -> None:
         """Drop the events that are no longer needed, if there are enough of them."""
         needed = np.zeros(held.num_rows, np.bool_)
+        times = self.group.line.numbers(held, self.group.time)
         for calendar in self.calendars.values():
-            times = calendar.line.numbers(held, self.group.time)
-            needed |= times >= calendar.needed_from(watermark)
+            needed |= self._on(calendar, held, times) >= calendar.needed_from(watermark)
         left = int(needed.sum())
-        self._note.next = self._next(held.filter(pa.array(needed)), None)
+        table = held if left == held.num_rows else held.filter(pa.array(needed))
+        self._note.next = self._next(table, times[needed], None)
         if left and chunks <= CHUNKS and held.num_rows - left <= STALE * held.num_rows:
             return
-        table = held.filter(pa.array(needed)).combine_chunks()
-        self.store.replace([packed(table)] if left else [])
+        self.store.replace([table.combine_chunks()] if left else [])
         self._note.held = left
 
-    def _next(self, events: pa.Table, known: int | None) -> int | None:
+    def _next(self, events: pa.Table, times: NDArray[Any], known: int | None) -> int | None:
         """Return the first watermark that decides more of some events, or the one that is known if that is earlier."""
         watermarks = [known]
         for key, calendar in self.calendars.items():
-            times = calendar.line.numbers(events, self.group.time)
-            watermarks.append(calendar.next_watermark(times, self._note.closed[key]))
+            own = self._on(calendar, events, times)
+            watermarks.append(calendar.next_watermark(own, self._note.closed[key]))
         return min((one for one in watermarks if one is not None), default=None)
+
+    def _on(self, calendar: Calendar, events: pa.Table, times: NDArray[Any]) -> NDArray[Any]:
+        """Return the times of events, which are known on the line of the group, on that of a query."""
+        same = calendar.line.unit == self.group.line.unit
+        return times if same else calendar.line.numbers(events, self.group.time)
 
     @property
     def held(self) -> int:
@@ -346,4 +379,4 @@ class Bucket:
 def _with_columns(chunks: list[pa.Table], columns: Sequence[str]) -> pa.Table:
     """Return the events of the chunks that have all columns: others came before a query needed these."""
     fitting = [table for table in chunks if set(columns) <= set(table.column_names)]
-    return pa.concat_tables(fitting) if fitting else chunks[0].slice(0, 0).select([])
+    return pa.concat_tables(fitting, promote_options="permissive") if fitting else chunks[0].slice(0, 0).select([])

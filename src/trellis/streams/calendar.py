@@ -56,12 +56,14 @@ class TimeLine:
 class Calendar:
     """The windows or the span of a query on a time line.
 
-    A number says what is decided: the last window that is, or the first time whose results are not.
+    A number says what is decided: the last window that is, or the first time whose results are not. Where results are
+    given `early`, watermarks only tell which events are needed no more.
     """
 
-    def __init__(self, bound: BoundQuery) -> None:
+    def __init__(self, bound: BoundQuery, early: bool = False) -> None:
         assert bound.schema is not None
         self.line = TimeLine(bound.schema.time_type, bound.window)
+        self.early, self._whole = early, bound.window.kind is WindowKind.WHOLE
         self.sliding = bound.window.kind is WindowKind.SLIDING
         self.size, self.slide = self.line.clock.size, self.line.clock.slide
         self._doubles = self.line.clock.doubles
@@ -90,13 +92,21 @@ class Calendar:
 
     def needed_from(self, watermark: Number | None) -> Number:
         """Return the first time whose events may still be needed."""
+        if watermark is None or self._whole:
+            return -inf
         decided = self.decided(watermark)
         if self.sliding:
-            return -inf if watermark is None else self.start(decided + 1)
-        return decided - self.size
+            return self.start(decided + 1)
+        return decided if self.early else decided - self.size
 
     def next_watermark(self, times: NDArray[Any], watermark: Number | None) -> int | None:
-        """Return the first watermark that decides more of what the events at some times are in."""
+        """Return the first watermark that decides more of what the events at some times are in.
+
+        Where results are early, it is one at which enough events are needed no more for the others to be written anew.
+        """
+        if self.early:
+            whole = self._whole or not len(times)
+            return None if whole else self.line.watermark_from(times.min().item() + 2 * self.size, strictly=True)
         decided = self.decided(watermark)
         if self.sliding:
             open_ = times[times >= self.start(decided + 1)] if watermark is not None else times

@@ -43,13 +43,19 @@ class StandingQuery:
     max_trends
         The bound on the results of a window and partition, or of what begins at one event, that are listed.
     on_bad_rows
-        `drop`: of events with the same id in a window the first is groups_listed. `error`: there must be none.
+        `drop`: of events with the same id in a window the first is kept. `error`: there must be none.
+    early
+        Whether each result is given as soon as its last event has come: see `trellis.streams.early`.
+    in_order
+        Whether it is promised that no event is before one that came earlier.
     """
 
     name: str
     plan: Plan
     max_trends: int
     on_bad_rows: str = "error"
+    early: bool = False
+    in_order: bool = False
 
     @property
     def bound(self) -> BoundQuery:
@@ -59,7 +65,8 @@ class StandingQuery:
     @cached_property
     def key(self) -> str:
         """Its name with a mark of its text, which tells it from another query of that name."""
-        text = "\n".join([to_query_text(self.bound.syntax), repr(self.bound.parameters), str(self.bound.report)])
+        parts = [to_query_text(self.bound.syntax), repr(self.bound.parameters), str(self.bound.report)]
+        text = "\n".join([*parts, "early"] if self.early else parts)
         return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     @property

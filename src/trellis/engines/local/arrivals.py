@@ -1,40 +1,41 @@
-"""Matches of fixed sequences as their events arrive: in batches of any size, each no earlier than those before."""
+"""Results of a query as its events arrive, in this process: in batches, each no earlier than those before."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable
+from math import floor
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from trellis.errors import DataError, UsageError
-from trellis.events.adjacency import meets_condition
-from trellis.events.clock import Clock
 from trellis.events.columns.ordering import row_codes
 from trellis.events.prepare import prepare
 from trellis.events.sorting import column_of
 from trellis.events.tables import Tables, as_tables, with_readable_times
-from trellis.events.variables import usable_events
-from trellis.language.bound import WindowKind
+from trellis.language.schema import Schema
 from trellis.limits import refuse_rows
-from trellis.operators.contract import ListRequest, NotComparable
-from trellis.operators.sequences.candidates import SequenceCandidates
-from trellis.operators.sequences.operator import SequenceOperator
-from trellis.operators.sequences.structure import SequenceStructure
 from trellis.plan.plan import Plan
-from trellis.plan.sequence import FixedSequence
-from trellis.results.rows import RowMaker, row_schema
+from trellis.streams.bucket import Bucket, OutputTable, QueryGroup, packed, unpacked
+from trellis.streams.calendar import END, Number, TimeLine
+from trellis.streams.decisions import StandingQuery, check_standing_query
+from trellis.streams.early import why_not_early
+from trellis.streams.memory_store import MemoryStore
+from trellis.streams.stream_output import RESULTS, WINDOWS
 
-NEW = "__arrived"
+NAME = "arrivals"
 
 
 class Arrivals:
-    """Takes events as they arrive, and gives the matches that they complete.
+    """Takes events as they arrive, and gives the results that they complete or decide.
 
-    A match is complete when its last event is there. What is too old to be in a match with events to come is dropped;
-    without WITHIN nothing is.
+    A match of a fixed sequence is given with its last event. What a later event could still change is given when none
+    can come any more: a window with the first event after it, what begins at an event when one has come that is more
+    than WITHIN later. Events that no result to come can have are dropped; a fixed sequence without WITHIN drops none.
 
     Parameters
     ----------
@@ -43,26 +44,43 @@ class Arrivals:
     time
         The column of times, where it is named.
     max_trends
-        The bound on the matches that one batch completes.
+        The bound on the results of one window and partition, or of one batch of a fixed sequence.
+    on_bad_rows
+        Whether events with the same id in a window and partition are refused (`error`) or the first is kept (`drop`).
+    state
+        What `snapshot` gave, to go on from there.
     """
 
-    def __init__(self, bind: Callable[[Tables], Plan], time: str | None, max_trends: int) -> None:
-        self._bind, self._time, self.max_trends = bind, time, max_trends
-        self.plan: Plan | None = None
-        self._sequence: FixedSequence | None = None
-        self._fields = pa.schema([])
-        self._held: list[pa.Table] = []
-        self._needed_last = 0  # events that were needed when those not needed were last dropped
+    def __init__(
+        self, bind: Callable[[Tables], Plan], time: str | None, max_trends: int, on_bad_rows: str = "error",
+        state: bytes | None = None,
+    ) -> None:  # fmt: skip
+        self._bind, self._time, self.max_trends, self._on_bad_rows = bind, time, max_trends, on_bad_rows
+        self.query: StandingQuery | None = None
+        self._bucket: Bucket
+        self._store = MemoryStore()
         self._newest: Any = None
         self._last: pa.Table | None = None  # the latest event, where columns break ties
+        self._ended = False
+        if state is not None:
+            self._restore(state)
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan; None before the first batch."""
+        return None if self.query is None else self.query.plan
 
     @property
     def held(self) -> int:
-        """How many events are held: at most twice as many as can be in a match with later ones, and the last batch."""
-        return sum(table.num_rows for table in self._held)
+        """How many events are held: some two to four times as many as can be in a result to come."""
+        return 0 if self.query is None else self._bucket.held
+
+    # --- Events -------------------------------------------------------------------------------------------------
 
     def take(self, events: Any) -> pa.Table:
-        """Take the next events, in any order among themselves; return the matches that they complete, without ranks.
+        """Take the next events, in any order among themselves; return the results that they complete or decide.
+
+        Results of fixed sequences have no ranks, since others may come before them in the same window.
 
         Parameters
         ----------
@@ -73,36 +91,85 @@ class Arrivals:
         ------
         DataError
             If an event is earlier than one that came in an earlier batch, a column is missing or has other values, or
-            an id comes again. Such a batch is left out as a whole; later ones are taken as if it had not come.
+            an id comes again. Such a batch is left out as a whole; later ones are taken as if it had not come. (Where a
+            result waits for its window to end, an id that came twice is found out by then.)
         """
-        before = vars(self).copy()
+        if self._ended:
+            raise UsageError("no events can come after the end", "Make another with query.arrivals.")
+        first = self.query is None
         try:
-            return self._take(events)
+            return self._take(self._read(events))
         except BaseException:
-            vars(self).update(before)  # a batch that is refused leaves nothing behind
+            if first:
+                self.query = None
             raise
 
-    def _take(self, events: Any) -> pa.Table:
-        table = self._read(events)
-        plan = self.plan
-        assert plan is not None
-        assert plan.bound.schema is not None
+    def _take(self, table: pa.Table) -> pa.Table:
         if not table.num_rows:
-            return row_schema(plan.bound).empty_table()
-        clock = Clock(plan.bound.window, plan.bound.schema.time_type)
-        times = clock.numbers(self._times(table))
+            return self._empty()
+        group = self._group
+        self._check_rows(table)
+        times = group.line.numbers(table, group.time)
+        newest = times.max().item()
         if self._newest is not None and (times.min() < self._newest or not self._in_order(table)):
             raise DataError(
                 "an event is earlier than one of an earlier batch", "Hold events back until none before them can come."
             )
-        self._newest, self._last = times.max(), self._last_of(table)
-        self._held = [*self._held, table.append_column(NEW, pa.repeat(True, table.num_rows))]
-        found = self._completed() if self._may_end(table) else row_schema(plan.bound).empty_table()
-        self._held[-1] = table.append_column(NEW, pa.repeat(False, table.num_rows))
-        if self.held > 2 * self._needed_last:
-            self._held = [self._needed(self._together(), clock)]
-            self._needed_last = self.held
+        last = self._last_of(table)
+        wanted = group.wanted(table)
+        if not wanted.all():
+            table, times = table.filter(pa.array(wanted)), times[wanted]
+        found = self._through(lambda bucket: self._taken(bucket, table, times, newest))
+        self._newest, self._last = newest, last
         return found
+
+    def end(self) -> pa.Table:
+        """Return the results that only the end of the events decides; none can be taken after that."""
+        if self.query is None or self._ended:
+            raise UsageError("no events have come since the start, so nothing can end", "Take events first.")
+        found = self._empty() if self.query.early else self._through(lambda bucket: bucket.close(END))
+        self._ended = True
+        return found
+
+    def _taken(self, bucket: Bucket, table: pa.Table, times: NDArray[Any], newest: Number) -> Iterable[OutputTable]:
+        yield from bucket.take(table, newest, None, times)
+        watermark = floor(newest / self._line.unit) if isinstance(newest, float) else int(newest // self._line.unit)
+        if bucket.next_watermark is not None and bucket.next_watermark <= watermark:
+            yield from bucket.close(watermark)
+
+    def _through(self, work: Callable[[Bucket], Iterable[OutputTable]]) -> pa.Table:
+        """Return the results of some work on the bucket; if it is refused, it leaves nothing behind."""
+        self._store.begin()
+        try:
+            found = []
+            for out in work(self._bucket):
+                if out.kind == RESULTS:
+                    found.append(out.table)
+                elif out.kind == WINDOWS:
+                    self._refuse_unlisted(out.table)
+            self._bucket.finish()
+        except BaseException:
+            self._store.undo()
+            self._bucket = Bucket(self._group, self._store)
+            raise
+        return pa.concat_tables(found) if found else self._empty()
+
+    def _refuse_unlisted(self, windows: pa.Table) -> None:
+        listed = windows["listed"]
+        if listed.combine_chunks().false_count:
+            unlisted = windows.filter(pc.invert(listed))
+            refuse_rows(max(map(int, unlisted["count_text"].to_pylist())), self.max_trends)
+
+    def _empty(self) -> pa.Table:
+        return self._nothing
+
+    def _check_rows(self, table: pa.Table) -> None:
+        """Refuse events without a readable time or id, in the words of `detect`."""
+        if not self._group.readable(table).all():
+            assert self.query is not None
+            prepare(self.query.plan, table)
+
+    # --- Order --------------------------------------------------------------------------------------------------
 
     def _in_order(self, table: pa.Table) -> bool:
         """Return whether no event is before the latest one of earlier batches by what breaks ties."""
@@ -113,122 +180,90 @@ class Arrivals:
 
     def _last_of(self, table: pa.Table) -> pa.Table | None:
         """Return the latest of some events; None where nothing breaks ties."""
-        assert self.plan is not None
-        assert self.plan.bound.schema is not None
-        return table.slice(int(self._order(table).argmax()), 1) if self.plan.bound.schema.tie_breakers else None
+        return table.slice(int(self._order(table).argmax()), 1) if self._schema.tie_breakers else None
 
     def _order(self, table: pa.Table) -> np.ndarray:
-        assert self.plan is not None
-        schema = self.plan.bound.schema
-        assert schema is not None
-        return row_codes([column_of(table, name) for name in (schema.time, *schema.tie_breakers)])
+        return row_codes([column_of(table, name) for name in (self._schema.time, *self._schema.tie_breakers)])
+
+    @property
+    def _schema(self) -> Schema:
+        assert self.query is not None
+        assert self.query.bound.schema is not None
+        return self.query.bound.schema
+
+    # --- Columns ------------------------------------------------------------------------------------------------
 
     def _read(self, events: Any) -> pa.Table:
         """Return the columns of a batch that the query reads, in the types that the first batch has."""
         given = as_tables(events)
         if None not in given:
             raise UsageError("a batch is one table of events", "Give one, with a column that tells the types.")
-        if self.plan is None:
+        if self.query is None:
             tables, _ = with_readable_times(given, self._time)
-            self.plan = self._checked(self._bind(tables))
-            schema = self.plan.bound.schema
-            assert schema is not None
-            roles = {name for _, name in schema.required} | {schema.type_column, *self.plan.columns}
-            self._fields = pa.schema([field for field in tables[None].schema if field.name in roles])
+            self._begin(tables)
             return tables[None].select(self._fields.names)
+        table = given[None]
         for name in self._fields.names:
-            if name not in given[None].column_names:
+            if name not in table.column_names:
                 raise DataError(
                     f"a batch has no column `{name}`, which earlier ones have", "Give each batch the same columns."
                 )
-        assert self.plan.bound.schema is not None
-        table = with_readable_times(given, self.plan.bound.schema.time)[0][None].select(self._fields.names)
+        table = table.select(self._fields.names)
+        if table.schema.equals(self._fields):
+            return table
+        table = with_readable_times({None: table}, self._schema.time)[0][None]
         columns = [_like(table[field.name], field) for field in self._fields]
         return pa.Table.from_arrays(columns, schema=self._fields)
 
-    def _together(self) -> pa.Table:
-        return pa.concat_tables(self._held, promote_options="permissive") if len(self._held) > 1 else self._held[0]
-
-    def _may_end(self, events: pa.Table) -> bool:
-        """Return whether one of the events may be the last of a match, as far as it alone tells."""
-        assert self.plan is not None
-        assert self._sequence is not None
-        bound, last = self.plan.bound, self._sequence.variables[-1]
-        only = replace(bound, variables=tuple(v for v in bound.variables if v.name == last))
-        columns = {name: column_of(events, name) for name in self.plan.columns}
-        usable = usable_events(only, self.plan.constant, columns, events.num_rows)[last]
-        for condition in self._sequence.inferred:
-            if condition.variables == (last,):
-                usable = usable & meets_condition(condition, columns, usable)
-        return bool(usable.any())
-
-    def _checked(self, plan: Plan) -> Plan:
-        sequence = plan.sequence
-        if sequence is not None and sequence.absent[-1]:
-            raise UsageError(
-                "NOT after the last event is known when no such event can come any more, and events are still to come",
-                "Put an event behind it, or use detect.",
-            )
-        if sequence is None:
-            raise UsageError(
-                "events are taken as they arrive for fixed sequences such as SEQ(A a, B b), whose conditions compare "
-                "two variables each",
-                "Use detect for other patterns.",
-            )
+    def _begin(self, tables: Tables) -> None:
+        """Bind the query to the columns of events."""
+        plan = self._bind(tables)
         schema = plan.bound.schema
         if schema is None or schema.event_id is None:
             raise UsageError("events that arrive in batches need an id", "Name its column with event_id=.")
-        bound = plan.bound
-        if bound.aggregates or bound.order_by or bound.limit is not None or bound.offset:
+        early = why_not_early(plan, in_order=True) is None and self._on_bad_rows == "error"
+        if not early:
+            check_standing_query(plan.bound)
+        roles = {name for _, name in schema.required} | {schema.type_column, *plan.columns}
+        self._fields = pa.schema([field for field in tables[None].schema if field.name in roles])
+        self.query = StandingQuery(NAME, plan, self.max_trends, self._on_bad_rows, early, in_order=True)
+        self._group, self._nothing = QueryGroup((self.query,)), self.query.schema.empty_table()
+        self._line: TimeLine = self._group.line
+        self._bucket = Bucket(self._group, self._store)
+
+    # --- As bytes -----------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> bytes:
+        """Return the state as bytes, from which `query.arrivals(..., state=...)` goes on, in any process."""
+        if self.query is None:
+            return self._store.to_bytes({"query": None})
+        about = {
+            "query": self.query.key, "fields": _text(self._fields.empty_table()), "newest": self._newest,
+            "ended": self._ended, "last": None if self._last is None else _text(self._last),
+        }  # fmt: skip
+        return self._store.to_bytes(about)
+
+    def _restore(self, state: bytes) -> None:
+        self._store, about = MemoryStore.from_bytes(state)
+        if about["query"] is None:
+            return
+        self._begin({None: _table(about["fields"])})
+        assert self.query is not None
+        if self.query.key != about["query"]:
             raise UsageError(
-                "AGGREGATE, ORDER BY, LIMIT and OFFSET need all results, and events are still to come",
-                "Leave them out of the query.",
+                "the state is that of another query, or of one with other parameters or columns",
+                "Give the state to the query that it is of, or begin without one.",
             )
-        self._sequence = sequence
-        return plan
+        self._newest, self._ended = about["newest"], about["ended"]
+        self._last = None if about["last"] is None else _table(about["last"])
 
-    def _completed(self) -> pa.Table:
-        """Return the matches whose last event is new."""
-        assert self.plan is not None
-        assert self._sequence is not None
-        plan = replace(self.plan, columns=(*self.plan.columns, NEW))
-        events = prepare(plan, self._together()).events
-        new = events.columns[NEW].to_numpy(zero_copy_only=False)
-        try:
-            leaves = SequenceCandidates.find(plan, self._sequence, events, ending=new)
-        except NotComparable:
-            raise DataError(
-                "a number that a condition computes is too large for 64 bits", "Compare smaller numbers."
-            ) from None
-        structure = SequenceStructure(plan, events, leaves=leaves)
-        operator, maker = SequenceOperator(plan, events, structure=structure), RowMaker(self.plan, events)
-        counts = operator.counts
-        refuse_rows(sum(counts), self.max_trends)
-        ranges = [(group, 0, count) for group, count in enumerate(counts)]
-        batches = operator.list(ListRequest(ranges, lambda matches: maker.batch(matches.without_ranks())))
-        return pa.Table.from_batches(batches, schema=maker.schema)
 
-    def _needed(self, every: pa.Table, clock: Clock) -> pa.Table:
-        """Return the events that can be in a match with later ones."""
-        assert self.plan is not None
-        window, schema = self.plan.bound.window, self.plan.bound.schema
-        assert schema is not None
-        if window.kind is WindowKind.WHOLE:
-            return every
-        times = clock.numbers(self._times(every))
-        if times.dtype.kind == "f":
-            return every.filter(pa.array(self._newest - times <= clock.size))
-        oldest = max(int(self._newest) - int(clock.size), int(np.iinfo(np.int64).min))
-        return every.filter(pa.array(times >= oldest))
+def _text(table: pa.Table) -> str:
+    return b64encode(packed(table)).decode()
 
-    def _times(self, events: pa.Table) -> pa.Array:
-        """Return the times, normalised; where some are missing, say so as `detect` does."""
-        assert self.plan is not None
-        assert self.plan.bound.schema is not None
-        times = column_of(events, self.plan.bound.schema.time)
-        if times.null_count:
-            prepare(self.plan, events)
-        return times
+
+def _table(text: str) -> pa.Table:
+    return unpacked(b64decode(text))
 
 
 def _like(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:

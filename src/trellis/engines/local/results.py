@@ -22,7 +22,7 @@ from trellis.errors import UsageError
 from trellis.events.derived import with_derived
 from trellis.events.prepare import PreparedEvents, prepare, with_columns
 from trellis.events.ties import count_ties
-from trellis.limits import refuse_listing, refuse_rows
+from trellis.limits import may_refuse, refuse_listing, refuse_rows
 from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan, with_all_columns
@@ -168,7 +168,8 @@ class LocalResults(Results):
         """Return the rows of the result, if they are not too many."""
         bound, operator = self.plan.bound, self.operator
         if bound.arranged:
-            refuse_listing(bound, self._counts, self.max_trends)
+            if may_refuse(bound, len(self._prepared.events.groups), self.max_trends):
+                refuse_listing(bound, self._counts, self.max_trends)
             rows = operator.best(BestRequest(bound, made, self.max_trends, bound.per_window, threads, bare))
             return arrange(bound, rows)
         first = None if compact else self._first_rows(ranks)
@@ -197,7 +198,9 @@ class LocalResults(Results):
 
     def aggregate(self, *items: str) -> ResultTable:
         """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
-        return self._variant(aggregate_plan(self.plan, items)).aggregates()
+        plan = aggregate_plan(self.plan, items)
+        same = plan.operator.name == self.plan.operator.name  # PER EVENT may need another
+        return (self._variant(plan) if same else self.with_plan(plan)).aggregates()
 
     def top(self, number: int, by: str = "length") -> ResultTable:
         """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""

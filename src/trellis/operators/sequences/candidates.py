@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -70,11 +70,12 @@ class SequenceCandidates:
 
     @classmethod
     def find(
-        cls, plan: Plan, sequence: FixedSequence, events: Slice, reduce: bool = True, ending: Flags | None = None
-    ) -> SequenceCandidates:
+        cls, plan: Plan, sequence: FixedSequence, events: Slice, reduce: bool = True,
+        only: Mapping[str, Flags] | None = None,
+    ) -> SequenceCandidates:  # fmt: skip
         """Return the candidates of a plan over a slice.
 
-        Without `reduce` those that can be in no match stay; `ending` says which events may be the last of a match.
+        Without `reduce` those that can be in no match stay; `only` says of variables which events may fill them.
 
         Raises
         ------
@@ -85,8 +86,8 @@ class SequenceCandidates:
         for condition in sequence.inferred:
             (name,) = condition.variables
             usable[name] = usable[name] & meets_condition(condition, events.columns, usable[name])
-        if ending is not None:
-            usable[sequence.variables[-1]] = usable[sequence.variables[-1]] & ending
+        for name, mask in (only or {}).items():
+            usable[name] = usable[name] & mask
         forbidden = [
             np.logical_or.reduce([usable[name] for name in absent]) if absent else None for absent in sequence.absent
         ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +11,7 @@ from pyspark.sql import types as t
 
 from trellis.engines.spark.sources.loading import FileJob, column_of
 from trellis.engines.spark.sources.schema import NUMBERS, Looks, looks_like_time, parse_times, text_type
+from trellis.errors import warn
 from trellis.language.schema import TIME_NAMES
 
 _NOTHING = Looks(0)
@@ -58,7 +58,7 @@ def _warn_of_zones(columns: dict[str, TextKinds], time: str | None) -> None:
         kinds = columns[name]
         is_time = text_type(kinds.seen) == "timestamp" or kinds.majority() == "timestamp"
         if is_time and kinds.seen & Looks.ZONED and kinds.seen & Looks.UNZONED:
-            warnings.warn(f"in the column `{name}` some times have a zone; the others are taken as UTC", stacklevel=2)
+            warn(f"in the column `{name}` some times have a zone; the others are taken as UTC")
 
 
 def _majority(kind: Column) -> list[Column]:

@@ -196,18 +196,18 @@ class _Store:
         self._pages = handle.getMapState(PAGES, "space int, page int", "counters string")
         self._old_ranks = handle.getValueState("ranks", "text string")  # of the version before the pages
 
-    def chunks(self) -> list[bytes]:
+    def chunks(self) -> list[pa.Table]:
         """Return the pieces in which events are held."""
-        return [bytes(row[0]) for row in self._chunks.get()]
+        return [unpacked(bytes(row[0])) for row in self._chunks.get()]
 
-    def append(self, chunk: bytes) -> None:
+    def append(self, chunk: pa.Table) -> None:
         """Add one."""
-        self._chunks.appendValue((chunk,))
+        self._chunks.appendValue((packed(chunk),))
 
-    def replace(self, chunks: Sequence[bytes]) -> None:
+    def replace(self, chunks: Sequence[pa.Table]) -> None:
         """Put some in place of all."""
         if chunks:
-            self._chunks.put([(chunk,) for chunk in chunks])
+            self._chunks.put([(packed(chunk),) for chunk in chunks])
         else:
             self._chunks.clear()
 

@@ -97,14 +97,14 @@ class _Read:
         for variable, value in zip(table["variable"].to_pylist(), table["value"].to_pylist(), strict=True):
             self._values.setdefault(variable, []).append(value)
 
-    def chunks(self) -> list[bytes]:
-        return self._values.get("chunks", [])
+    def chunks(self) -> list[pa.Table]:
+        return [unpacked(chunk) for chunk in self._values.get("chunks", [])]
 
-    def append(self, chunk: bytes) -> None:
-        self._values.setdefault("chunks", []).append(chunk)
+    def append(self, chunk: pa.Table) -> None:
+        self._values.setdefault("chunks", []).append(packed(chunk))
 
-    def replace(self, chunks: Sequence[bytes]) -> None:
-        self._values["chunks"] = list(chunks)
+    def replace(self, chunks: Sequence[pa.Table]) -> None:
+        self._values["chunks"] = [packed(chunk) for chunk in chunks]
 
     def note(self) -> str | None:
         return self._text("note")

@@ -1,0 +1,144 @@
+"""Early results: those that newly arrived events complete, given at once where nothing later can undo them.
+
+A match of a fixed sequence under skip-till-any stays one, whatever else comes, if no NOT is asked; it is there with the
+last of its events to arrive. Each is found once, by the latest of its events that is new: the variables behind that
+take events that were held before, those before it any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from trellis.errors import DataError
+from trellis.events.adjacency import meets_condition
+from trellis.events.prepare import prepare
+from trellis.events.slice import Slice
+from trellis.events.sorting import column_of
+from trellis.events.variables import usable_events
+from trellis.language.bound import BoundQuery, WindowKind
+from trellis.operators.contract import ListRequest, NotComparable, QueryOperator
+from trellis.operators.sequences.candidates import SequenceCandidates
+from trellis.operators.sequences.operator import SequenceOperator
+from trellis.operators.sequences.structure import SequenceStructure
+from trellis.plan.plan import Plan
+from trellis.results.numbers import count_columns
+from trellis.results.rows import RowMaker
+from trellis.streams.calendar import Calendar, Number
+from trellis.streams.decisions import StandingQuery, windows_schema
+
+NEW = "__arrived"
+Flags = NDArray[np.bool_]
+
+
+def why_not_early(plan: Plan, in_order: bool) -> str | None:
+    """Return why results cannot be given before a watermark decides them; None if they can.
+
+    `in_order`: no event is earlier than one that came before, so that NOT between events is decided by the last.
+    """
+    bound, sequence = plan.bound, plan.sequence
+    asked = refused_early(bound)
+    if asked is not None:
+        return f"{asked} needs all results of a window"
+    if sequence is None:
+        return "results of other patterns than fixed sequences can become longer"
+    if sequence.absent[-1] or (any(sequence.absent) and not in_order):
+        return "an event that NOT forbids may still come"
+    return None
+
+
+def refused_early(bound: BoundQuery) -> str | None:
+    """Return the clause that asks for all results, if one does."""
+    clauses = {
+        "AGGREGATE": bool(bound.aggregates),
+        "ORDER BY": bool(bound.order_by),
+        "LIMIT": bound.limit is not None or bool(bound.offset),
+        "AFTER MATCH": bound.after_match is not None,
+    }
+    return next((name for name, there in clauses.items() if there), None)
+
+
+@dataclass(frozen=True)
+class Completed:
+    """The results that new events complete, in batches, and a row of `_windows` for each group with too many."""
+
+    results: Iterator[pa.RecordBatch]
+    unlisted: pa.Table | None
+
+
+def may_complete(plan: Plan, new: pa.Table) -> bool:
+    """Return whether one of the events, none of which is before others that are held, may be the last of a match."""
+    assert plan.sequence is not None
+    last = plan.sequence.variables[-1]
+    only = replace(plan.bound, variables=tuple(v for v in plan.bound.variables if v.name == last))
+    columns = {name: column_of(new, name) for name in plan.columns}
+    usable = usable_events(only, plan.constant, columns, new.num_rows)[last]
+    for condition in plan.sequence.inferred:
+        if condition.variables == (last,):
+            usable = usable & meets_condition(condition, columns, usable)
+    return bool(usable.any())
+
+
+def completed(query: StandingQuery, held: pa.Table, since: Number | None, in_order: bool) -> Iterator[Completed]:
+    """Yield the results with an event that is `NEW`, as the table of all events says.
+
+    Parameters
+    ----------
+    query, held
+        A query that is `early`, and all events that may be in its results.
+    since
+        The time up to which events may have been missed, as a number of the query's time line; None if none were.
+    in_order
+        Whether no new event is before one that was held.
+    """
+    plan, sequence = query.plan, query.plan.sequence
+    assert sequence is not None
+    wide = replace(plan, columns=(*plan.columns, NEW))
+    events = prepare(wide, held, query.on_bad_rows).events
+    if since is not None:
+        events = _seen(events, plan, since)
+    new = events.columns[NEW].to_numpy(zero_copy_only=False)
+    variables = sequence.variables
+    for place in [len(variables) - 1] if in_order else range(len(variables)):
+        only = {variables[place]: new} | dict.fromkeys(variables[place + 1 :], ~new)
+        try:
+            leaves = SequenceCandidates.find(wide, sequence, events, only=only)
+        except NotComparable:
+            raise DataError(
+                "a number that a condition computes is too large for 64 bits", "Compare smaller numbers."
+            ) from None
+        operator = SequenceOperator(plan, events, structure=SequenceStructure(plan, events, leaves=leaves))
+        yield _listed(operator, RowMaker(plan, events), query.max_trends)
+
+
+def _seen(events: Slice, plan: Plan, since: Number) -> Slice:
+    """Return a slice without results for which events may have been missed."""
+    if plan.bound.window.kind is WindowKind.SPAN:
+        return replace(events, begins=events.times > since)
+    groups = events.groups
+    wanted = Calendar(plan.bound).line.clock.starts(groups.number) > since
+    return replace(events, groups=type(groups)(groups.lo[wanted], groups.hi[wanted], groups.number[wanted]))
+
+
+def _listed(operator: QueryOperator, maker: RowMaker, max_trends: int) -> Completed:
+    counts = operator.counts
+    ranges = [(group, 0, count) for group, count in enumerate(counts) if 0 < count <= max_trends]
+    request = ListRequest(ranges, lambda matches: maker.batch(matches.without_ranks()))
+    many = np.array([group for group, count in enumerate(counts) if count > max_trends], np.int64)
+    unlisted = _unlisted(maker, many, [counts[group] for group in many.tolist()]) if len(many) else None
+    return Completed(operator.list(request) if ranges else iter(()), unlisted)
+
+
+def _unlisted(maker: RowMaker, groups: NDArray[np.int64], counts: list[int]) -> pa.Table:
+    """Return groups with too many results as rows of `_windows`; those of a span begin at no one event."""
+    schema, size = windows_schema(maker.bound), len(groups)
+    columns = [*maker.lead(groups)]
+    if maker.bound.window.kind is WindowKind.SPAN:
+        columns += [pa.nulls(size, schema.field(name).type) for name in ("start_time", "event")]
+    columns += [*count_columns(counts), pa.repeat(False, size)]
+    columns += [pa.repeat(0, size)] if len(columns) < len(schema) else []
+    return pa.Table.from_arrays(columns, schema=schema)
