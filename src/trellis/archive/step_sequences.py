@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from trellis.archive.values import ValuedName
 from trellis.errors import UsageError
 from trellis.plan.automaton import (
     Alternation,
@@ -27,7 +28,8 @@ from trellis.plan.automaton import (
 )
 
 MOST_SEQUENCES = 1000
-Names = frozenset[str] | None  # None: any name
+Name = str | ValuedName
+Names = frozenset[Name] | None  # None: any name
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class StepSequence:
     @property
     def names(self) -> set[str]:
         """All names of its steps, and those that it forbids."""
-        of_steps = {name for block in self.blocks for some in block if some is not None for name in some}
+        of_steps = {plain(name) for block in self.blocks for some in block if some is not None for name in some}
         return of_steps.union(*self.forbidden)
 
     @property
@@ -104,7 +106,12 @@ def _is_single(absent: str) -> bool:
     return "(" not in absent
 
 
-def step_sequences_of(automaton: Automaton, types: Mapping[str, str | None]) -> list[StepSequence]:
+def plain(name: Name) -> str:
+    """Return a name without conditions."""
+    return name.name if isinstance(name, ValuedName) else name
+
+
+def step_sequences_of(automaton: Automaton, types: Mapping[str, Name | None]) -> list[StepSequence]:
     """Return the step sequences of a pattern; `types` are those of its variables."""
     joined = list(dict.fromkeys(one for one in _one_after_another(automaton.root, types) if one.blocks))
     if not joined:
@@ -113,7 +120,7 @@ def step_sequences_of(automaton: Automaton, types: Mapping[str, str | None]) -> 
 
 
 def _expand(
-    item: Leaf | Alternation | Interleaving | PartEntry | Loop, types: Mapping[str, str | None]
+    item: Leaf | Alternation | Interleaving | PartEntry | Loop, types: Mapping[str, Name | None]
 ) -> list[StepSequence]:
     if isinstance(item, Loop):
         return _iterations(item, types)
@@ -129,7 +136,7 @@ def _expand(
     return _alternatives(arms) if isinstance(item, Alternation) else _in_any_order(arms)
 
 
-def _iterations(loop: Loop, types: Mapping[str, str | None]) -> list[StepSequence]:
+def _iterations(loop: Loop, types: Mapping[str, Name | None]) -> list[StepSequence]:
     """Return the sequences of as many iterations of a group as there must be."""
     if not loop.least:
         return [StepSequence(())]
@@ -137,7 +144,7 @@ def _iterations(loop: Loop, types: Mapping[str, str | None]) -> list[StepSequenc
     return found if found else [StepSequence(())]
 
 
-def _names(type_: str | None) -> Names:
+def _names(type_: Name | None) -> Names:
     return None if type_ is None else frozenset({type_})
 
 
@@ -149,7 +156,7 @@ def _alternatives(arms: list[list[StepSequence]]) -> list[StepSequence]:
     """Return the sequences of an OR: one with a set of names where each arm is one."""
     sequences = [sequence for arm in arms for sequence in arm]
     if all(_is_step(sequence) and not sequence.kleene and not sequence.untyped for sequence in sequences):
-        union = frozenset(name for sequence in sequences for name in sequence.names)
+        union = frozenset(name for sequence in sequences for name in sequence.blocks[0][0] or ())
         return [StepSequence(((union,),))]
     return sequences
 
@@ -157,7 +164,7 @@ def _alternatives(arms: list[list[StepSequence]]) -> list[StepSequence]:
 def _in_any_order(arms: list[list[StepSequence]]) -> list[StepSequence]:
     if all(len(arm) == 1 and _is_step(arm[0]) for arm in arms):
         sets = tuple(arm[0].blocks[0][0] for arm in arms)
-        named = [name for some in sets if some is not None for name in some]
+        named = [plain(name) for some in sets if some is not None for name in some]
         if len(set(named)) == len(named):
             return [StepSequence((sets,), kleene=any(arm[0].kleene for arm in arms))]
     joined = [StepSequence(())]
@@ -190,11 +197,11 @@ def _interleaved(one: StepSequence, other: StepSequence) -> list[StepSequence]:
     ]
 
 
-def _one_after_another(rest: Remainder, types: Mapping[str, str | None]) -> list[StepSequence]:
+def _one_after_another(rest: Remainder, types: Mapping[str, Name | None]) -> list[StepSequence]:
     joined, absent = [StepSequence(())], frozenset[str]()
     for item in rest:
         if isinstance(item, Guard):
-            absent |= frozenset(name for one in item.absent if (name := types.get(one)) is not None)
+            absent |= frozenset(plain(name) for one in item.absent if (name := types.get(one)) is not None)
             continue
         sequences = _expand(item, types)
         joined = [_joined(one, absent, other) for one in joined for other in sequences]

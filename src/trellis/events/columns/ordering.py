@@ -17,7 +17,7 @@ from trellis.events.columns.arrow import Array, is_micros, is_valid, numbers, pa
 from trellis.events.columns.mixed import residuals
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.columns.words import words
-from trellis.kernels.arrays import radix_order
+from trellis.kernels.sort import radix_order
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 
