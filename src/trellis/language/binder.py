@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -18,7 +19,7 @@ from trellis.language.bound import (
     Window,
     WindowKind,
 )  # fmt: skip
-from trellis.language.groups import repeated_groups, walk_paths
+from trellis.language.groups import once_inside_not, repeated_groups, walk_paths
 from trellis.language.having import bind_having
 from trellis.language.outputs import (
     aggregate_columns,
@@ -62,6 +63,7 @@ def bind(
     BindError
         If the query does not fit; says where and what to do.
     """
+    query = replace(query, pattern=once_inside_not(query.pattern))
     variables = _variables(query.pattern, text)
     groups = repeated_groups(query.pattern)
     labels = {group.label: number for number, group in enumerate(groups) if group.label is not None}
