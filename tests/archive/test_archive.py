@@ -239,7 +239,7 @@ def test_ties(tmp_path: Path) -> None:
     table = table.append_column("seq", pa.array(dice.sample(range(200), 200)))
     archive = built(table, tmp_path / "archive", time=("t", "seq"), leaf=3)
     archive.append(table.slice(0, 0))
-    text = "PATTERN SEQ(A a, B b) WHERE a.x < b.x SELECT skip-till-next"
+    text = "PATTERN SEQ(A a, B b) WHERE a.x < b.x"
     found = Archive.open(tmp_path / "archive").find(text, exact=True).trends
     whole = trellis.query(text).detect(table, time=("t", "seq"), type="n", event_id="id")
     assert whole.count() > trellis.query(text).detect(table.slice(0), time="t", type="n", event_id="id").count()
