@@ -194,7 +194,7 @@ class QueryOperator(ABC):
         return self.list(request.all_of(self.counts))
 
     def leading(self, bound: BoundQuery) -> Sequence[PathBatch | None] | None:
-        """Return what AFTER MATCH keeps of each group, without listing what it skips.
+        """Return the results of each group that AFTER MATCH keeps, without listing those that it skips.
 
         None for a group, or for all, where only ranks or listing tell.
 

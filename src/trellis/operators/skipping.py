@@ -111,7 +111,7 @@ class SkippingOperator(QueryOperator):
         )
 
     def _skipped(self, whole: PathBatch) -> PathBatch:
-        """Return what is kept of results that are all there are from some place on."""
+        """Return the results that are kept of all that there are from some place on."""
         keys = provided("keys of ORDER BY")(self.plan, self.events, whole) if self.plan.bound.order_by else []
         order = np.lexsort([np.arange(len(whole)), *reversed(keys), whole.firsts.astype(np.int64)])
         firsts, nexts = whole.firsts[order].tolist(), self._nexts(whole)[order].tolist()

@@ -203,7 +203,7 @@ class PatternOperator(QueryOperator):
         return None if orderings is None else part.over_vertices(replace(bound, order_by=orderings), keys.columns)
 
     def leading(self, bound: BoundQuery) -> Sequence[PathBatch | None] | None:
-        """Return what AFTER MATCH keeps of each group, on the graphs of results; None where their order is another."""
+        """Return the results of each group that AFTER MATCH keeps, on their graphs; None if they go otherwise."""
         from trellis.operators.trends.leading import Places
 
         assert bound.after_match is not None

@@ -1,4 +1,4 @@
-"""What AFTER MATCH keeps of the trends of a graph: one for each place, without those that are skipped."""
+"""The trends of a graph that AFTER MATCH keeps: one for each place, without those that are skipped."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Places:
 def leading_trends(
     bound: BoundQuery, events: Slice, graph: EventGraph, tasks: TrendTasks, places: Places
 ) -> PathBatch | None:
-    """Return what is kept of all groups, in their order; None where the keys of ORDER BY cannot be searched by.
+    """Return the trends of all groups that are kept, in their order; None where ORDER BY has keys to list by.
 
     Parameters
     ----------

@@ -247,7 +247,7 @@ class TrendOperator(QueryOperator):
         return found
 
     def leading(self, bound: BoundQuery) -> Sequence[PathBatch | None] | None:
-        """Return what AFTER MATCH keeps of each group, on the graph; None where there are too many edges for one."""
+        """Return the trends of each group that AFTER MATCH keeps, on the graph; None where that has too many edges."""
         assert bound.after_match is not None
         from trellis.operators.trends.leading import Places
 
