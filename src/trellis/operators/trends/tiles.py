@@ -236,7 +236,7 @@ class OpenEnds:
 
 
 class ColumnRows(NamedTuple):
-    """Rows of a tile for columns: the event, its column and its roles there; and the first ticks over parts of columns."""
+    """Rows of a tile for columns: the event, its column and roles there; and the first ticks over parts of columns."""
 
     event: Ints
     column: Ints
