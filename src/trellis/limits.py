@@ -22,6 +22,13 @@ def result_size(bound: BoundQuery, counts: Iterable[int]) -> int:
     return sum(left(c) for c in counts) if bound.per_window else left(sum(counts))
 
 
+def may_refuse(bound: BoundQuery, groups: int, max_trends: int) -> bool:
+    """Return whether it takes the counts of so many groups to know that `refuse_listing` has nothing to say."""
+    if bound.limit is None or bound.limit_per or bound.limit * (groups if bound.per_window else 1) > max_trends:
+        return True
+    return bool(bound.order_by) and _is_of_one(bound) and not can_be_searched(bound)
+
+
 def refuse_listing(bound: BoundQuery, counts: Sequence[int], max_trends: int) -> None:
     """Raise `ListingRefused` where listing groups of these sizes would give more results than the bound allows.
 
@@ -29,9 +36,13 @@ def refuse_listing(bound: BoundQuery, counts: Sequence[int], max_trends: int) ->
     results: a warning says so where they are more than the bound.
     """
     refuse_rows(sum(counts) if bound.limit_per else result_size(bound, counts), max_trends)
-    several = sum(not variable.absent for variable in bound.variables) > 1  # their operators say so themselves
-    if bound.order_by and not several and not can_be_searched(bound):
+    if bound.order_by and _is_of_one(bound) and not can_be_searched(bound):
         warn_of_all(sum(counts), max_trends)
+
+
+def _is_of_one(bound: BoundQuery) -> bool:
+    """Return whether a pattern has one variable; the operators of others warn themselves."""
+    return sum(not variable.absent for variable in bound.variables) == 1
 
 
 def warn_of_all(results: int, max_trends: int) -> None:

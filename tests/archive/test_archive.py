@@ -45,6 +45,12 @@ QUERIES = [
     "PATTERN SEQ(A a, B b) WHERE [g] SELECT contiguous",
     "PATTERN SEQ(A a, NOT(C c), B b) SELECT contiguous",
     "PATTERN SEQ(A a, B b) WHERE a.x = b.x AGGREGATE COUNT(*), SUM(b.x)",
+    "PATTERN SEQ(A a, B b) WHERE a.y > 1.5 AND b.x = 3",
+    "PATTERN SEQ(A a, B b, C c) WHERE a.g = 'u' AND c.x IN (1, 4) SELECT skip-till-next",
+    "PATTERN SEQ(A a, OR(B b, C c), A d) WHERE b.y BETWEEN 0 AND 1 AND c.g = 'v' AND d.y <= -0.5",
+    "PATTERN SEQ(A a, NOT(B b), C c) WHERE a.y < 0 AND b.y > 0 AND (c.x = 2 OR c.g = 'u')",
+    "PATTERN A+ a[] WHERE a.x >= 3 AND a.y < 2 REPORT maximal",
+    "PATTERN SEQ(A a, B b) WHERE a.y > 0 AND 3 > b.x SELECT contiguous",
 ]
 
 
@@ -94,6 +100,7 @@ def exactly(folder: Path, number: int, text: str) -> None:
         event_id="id" if with_ids else None,
         leaf=dice.choice([1, 3, 5]),
         key=dice.choice(["g", None]),
+        values=dice.choice([(), ("g",), ("x", "g")]),
     )
     if dice.random() < 0.6 and len(archive.leaves):
         object.__setattr__(archive.leaves, "index", Bad(archive.filters, number))
@@ -102,6 +109,8 @@ def exactly(folder: Path, number: int, text: str) -> None:
     assert found.trends.count() == whole.count()
     assert plain_rows(found.trends.to_arrow().to_pylist()) == plain_rows(whole.to_arrow().to_pylist())
     assert found.needed <= found.read <= found.events == table.num_rows
+    if with_ids and "AGGREGATE" not in text:
+        assert sorted(map(str, found.trends.explode().to_pylist())) == sorted(map(str, whole.explode().to_pylist()))
     assert whole.count() == 0 or archive.exists(text) is not Answer.NO
 
 
@@ -168,6 +177,7 @@ def test_keys_in_one_pass(tmp_path_factory: pytest.TempPathFactory, number: int)
     assert (archive.exists(text) is Answer.NO) == (not rows)
     for row in rows:
         assert row["start_leaf"] <= row["end_leaf"]
+        assert row["answer"] == "maybe" or row["key"] in true | {None} or archive.manifest.bits < 512
 
 
 def test_sizes() -> None:

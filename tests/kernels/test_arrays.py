@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from numba import njit
 
-from trellis.kernels.arrays import FULL, first_at_least, first_at_least_in, grown, lowest_bit, ones, saturating_sum
+from trellis.kernels.arrays import (
+    FULL,
+    first_at_least,
+    first_at_least_in,
+    grown,
+    lowest_bit,
+    ones,
+    radix_order,
+    saturating_sum,
+)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -23,6 +32,13 @@ def test_binary_searches_find_the_first_place(seed: int) -> None:
         place = bisect_left(values.tolist(), wanted, low, high)
         assert first_at_least(values, low, high, wanted) == place
         assert first_at_least_in(order, scattered, low, high, wanted) == place
+
+
+@pytest.mark.parametrize("high", [3, 2**20, 2**63])
+def test_keys_are_sorted_digit_by_digit(high: int) -> None:
+    for n in (0, 1, 50):
+        keys = np.random.default_rng(n).integers(-high, high, n)
+        assert radix_order(keys).tolist() == np.argsort(keys, kind="stable").tolist()
 
 
 @njit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from trellis.engines.options import RunOptions
@@ -11,6 +11,8 @@ from trellis.language.schema import Schema
 from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from trellis.api.query import Query
     from trellis.results.results import Results
 
@@ -54,6 +56,24 @@ class PreparedQuery:
         from trellis.api.dispatch import detect
 
         return detect(self, data, self.options, engine, spark)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that finding results reads."""
+        return self._plan.columns
+
+    def detect_narrow(self, table: pa.Table, whole: Callable[[], pa.Table]) -> Results:
+        """Find the trends of events of which only `columns` are there; `whole` gives all columns of the same rows."""
+        from trellis.engines.local.detect import bound_plan
+        from trellis.engines.local.results import LocalResults
+        from trellis.events.source import EventSource
+        from trellis.methods import with_methods
+
+        def all_columns() -> pa.Table:
+            return bound_plan(self, EventSource.of(whole()), self.options)[1]
+
+        plan = with_methods(self._plan, self.options.methods, self.options.max_trends)
+        return LocalResults(plan, table, self.options, warns_of_ties=True, whole=all_columns)
 
     def __repr__(self) -> str:
         return f"{self.query!r}.prepare(...)"

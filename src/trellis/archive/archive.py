@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -13,10 +13,11 @@ import pyarrow as pa
 from trellis.archive.answers import QuestionOptions
 from trellis.archive.decay import coarsened, dropped
 from trellis.archive.events import Progress, fitted, in_order
-from trellis.archive.exact import POSITION, EventReader, Exact, needed
+from trellis.archive.exact import Exact, needed
 from trellis.archive.growth import ArchivePlan, number_too_late, settle, split_newest
 from trellis.archive.leaves import Answer
 from trellis.archive.reader import ArchiveReader, ArchiveSnapshot
+from trellis.archive.reading import EventReader
 from trellis.archive.store import Manifest, making, read_manifest, remove_unnamed, swap_manifest, writing
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events.source import is_spark_frame
@@ -39,7 +40,7 @@ class Archive(ArchiveReader):
         cls, data: Any, directory: str | Path, *, time: str, type: str, event_id: str | None = None, leaf: int = 100,
         false_positive: float = 1e-4, memory: int | None = None, expected_events: int | None = None,
         query_length: int = 3, fan_out: int = 2, sizing: str = "sample", key: str | None = None, height: int = 0,
-        progress: Progress | None = None,
+        values: Sequence[str] = (), progress: Progress | None = None,
     ) -> Archive:  # fmt: skip
         """Make an archive of events.
 
@@ -69,12 +70,15 @@ class Archive(ArchiveReader):
             A column such as the case of a log: questions with `[key]` are then answered for each of its values.
         height
             The level up to which nodes are to exist: filters are made so large that theirs are at most half full.
+        values
+            Columns of text or whole numbers whose values the filters hold with the names: `a.account = 'x'` then
+            reads only where an `A` of that account may be. Ranges of numbers are kept without asking.
         progress
             Called with a sentence about what is being done.
         """
         plan = ArchivePlan(
             time, type, event_id, leaf, false_positive, memory, expected_events, query_length, fan_out, sizing, key,
-            height,
+            height, tuple(values),
         )  # fmt: skip
         if is_spark_frame(data):
             return cls(provided("archives on Spark").build(data, Path(directory), plan, progress or _silently))
@@ -299,20 +303,20 @@ class Archive(ArchiveReader):
 
 def _exact(snapshot: ArchiveSnapshot, pattern: str, params: Mapping[str, Any] | None) -> Exact:
     manifest, answerer = snapshot.manifest, snapshot.answerer
-    chosen, with_gaps = needed(answerer, answerer.text(pattern, params))
-    reader = EventReader(snapshot.directory, manifest, snapshot.held, snapshot.checked)
-    table = reader.rows(answerer, chosen, with_gaps)
+    wanted = needed(answerer, answerer.text(pattern, params))
+    entries = answerer.contents.entries
+    reader = EventReader(snapshot.directory, manifest, snapshot.held, snapshot.files, entries, wanted)
+    query = answerer.prepared(pattern, params)
+    table = reader.rows(query.columns)
     try:
-        trends = provided("local engine").detect(
-            pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
-            params=params,
-        )  # fmt: skip
+        trends = query.detect_narrow(table, reader.rows)
+        read = reader.read
         _ = trends.statistics  # prepares the events, whose ids must not repeat
     except DataError as problem:
         if "on_bad_rows" not in (problem.hint or ""):
             raise
         raise DataError(problem.what, "Build the archive of events whose ids do not repeat.") from None
-    return Exact(trends, int(answerer.contents.entries["events"][chosen].sum()), reader.read, len(snapshot))
+    return Exact(trends, int(answerer.contents.entries["events"][wanted.leaves].sum()), read, len(snapshot))
 
 
 def _table(data: Any) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,9 @@ from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events.columns.ordering import sort_indices
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.language.schema import Kind, Schema, Table
+
+if TYPE_CHECKING:
+    from trellis.archive.store import Manifest
 
 GROUP = 1024  # rows of a row group, about
 
@@ -107,8 +110,26 @@ def numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
-def write_events(table: pa.Table, path: Path, first: int, capacity: int, progress: Progress | None = None) -> None:
-    """Write events from a position on, in row groups that end where leaves end."""
+def names_file(name: str) -> str:
+    """Return the file of times and names that lies beside a file of events."""
+    return "names" + name.removeprefix("events").removesuffix(".parquet") + ".arrow"
+
+
+def write_names(table: pa.Table, path: Path, time: str, type: str) -> None:
+    """Write times and coded names of events beside their file, as they lie in memory: nothing is decoded later."""
+    names = table[type].cast(pa.string()).combine_chunks().dictionary_encode()
+    narrow = pa.table({time: table[time].combine_chunks(), type: names})
+    with path.with_name(names_file(path.name)).open("wb") as file:
+        with pa.ipc.new_file(file, narrow.schema) as writer:
+            writer.write_table(narrow)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_events(table: pa.Table, path: Path, first: int, manifest: Manifest, progress: Progress | None = None) -> None:
+    """Write events from a position on, in row groups that end where leaves end, and their names beside them."""
+    capacity = manifest.capacity
+    write_names(table, path, manifest.time, manifest.type)
     rows = max(1, GROUP // capacity) * capacity
     with path.open("wb") as file:
         with pq.ParquetWriter(file, table.schema, write_page_checksum=True) as writer:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from trellis.archive.values import ValuedName
 from trellis.errors import UsageError
 from trellis.plan.automaton import Alternation, Automaton, Guard, Interleaving, Leaf, Loop, PartEntry, Remainder
 
 MOST_SEQUENCES = 1000
-Names = frozenset[str] | None  # None: any name
+Name = str | ValuedName
+Names = frozenset[Name] | None  # None: any name
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class StepSequence:
     @property
     def names(self) -> set[str]:
         """All names of its steps, and those that it forbids."""
-        of_steps = {name for block in self.blocks for some in block if some is not None for name in some}
+        of_steps = {plain(name) for block in self.blocks for some in block if some is not None for name in some}
         return of_steps.union(*self.forbidden)
 
     @property
@@ -58,7 +60,12 @@ class StepSequence:
         return any(some is None for block in self.blocks for some in block)
 
 
-def step_sequences_of(automaton: Automaton, types: Mapping[str, str | None]) -> list[StepSequence]:
+def plain(name: Name) -> str:
+    """Return a name without conditions."""
+    return name.name if isinstance(name, ValuedName) else name
+
+
+def step_sequences_of(automaton: Automaton, types: Mapping[str, Name | None]) -> list[StepSequence]:
     """Return the step sequences of a pattern; `types` are those of its variables."""
     joined = list(dict.fromkeys(_one_after_another(automaton.root, types)))
     if not joined:
@@ -67,7 +74,7 @@ def step_sequences_of(automaton: Automaton, types: Mapping[str, str | None]) -> 
 
 
 def _expand(
-    item: Leaf | Alternation | Interleaving | PartEntry | Loop, types: Mapping[str, str | None]
+    item: Leaf | Alternation | Interleaving | PartEntry | Loop, types: Mapping[str, Name | None]
 ) -> list[StepSequence]:
     if isinstance(item, Loop):
         return _iterations(item, types)
@@ -92,7 +99,7 @@ def _expand(
     return _alternatives(arms) if isinstance(item, Alternation) else _in_any_order(arms)
 
 
-def _iterations(loop: Loop, types: Mapping[str, str | None]) -> list[StepSequence]:
+def _iterations(loop: Loop, types: Mapping[str, Name | None]) -> list[StepSequence]:
     """Return the sequences of as many iterations of a group as there must be."""
     if not loop.least:
         raise UsageError(
@@ -102,7 +109,7 @@ def _iterations(loop: Loop, types: Mapping[str, str | None]) -> list[StepSequenc
     return found if found else [StepSequence(())]
 
 
-def _names(type_: str | None) -> Names:
+def _names(type_: Name | None) -> Names:
     return None if type_ is None else frozenset({type_})
 
 
@@ -114,7 +121,7 @@ def _alternatives(arms: list[list[StepSequence]]) -> list[StepSequence]:
     """Return the sequences of an OR: one with a set of names where each arm is one."""
     sequences = [sequence for arm in arms for sequence in arm]
     if all(_is_step(sequence) and not sequence.kleene and not sequence.untyped for sequence in sequences):
-        union = frozenset(name for sequence in sequences for name in sequence.names)
+        union = frozenset(name for sequence in sequences for name in sequence.blocks[0][0] or ())
         return [StepSequence(((union,),))]
     return sequences
 
@@ -122,7 +129,7 @@ def _alternatives(arms: list[list[StepSequence]]) -> list[StepSequence]:
 def _in_any_order(arms: list[list[StepSequence]]) -> list[StepSequence]:
     if all(len(arm) == 1 and _is_step(arm[0]) for arm in arms):
         sets = tuple(arm[0].blocks[0][0] for arm in arms)
-        named = [name for some in sets if some is not None for name in some]
+        named = [plain(name) for some in sets if some is not None for name in some]
         for name in named:
             if named.count(name) > 1:
                 raise UsageError(f"`{name}` stands twice in one AND", f"Write SEQ({name}, {name}).")
@@ -159,7 +166,7 @@ def _interleaved(one: StepSequence, other: StepSequence) -> list[StepSequence]:
     ]
 
 
-def _one_after_another(rest: Remainder, types: Mapping[str, str | None]) -> list[StepSequence]:
+def _one_after_another(rest: Remainder, types: Mapping[str, Name | None]) -> list[StepSequence]:
     joined: list[StepSequence] | None = None
     absent: frozenset[str] = frozenset()
     for item in rest:

@@ -101,6 +101,10 @@ def build(
         str | None,
         typer.Option("--key", metavar="COLUMN", help="Answer questions with [COLUMN] for each of its values."),
     ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option("--values", metavar="COLUMN", help="Keep its values with the names; may be given several times."),
+    ] = None,
     sizing: Annotated[
         str, typer.Option("--sizing", help="sample, or thesis for the thesis's own equations.")
     ] = "sample",
@@ -118,7 +122,7 @@ def build(
         made = Archive.build(
             table, archive, time=time, type=type, event_id=event_id, leaf=leaf, false_positive=false_positive,
             memory=_bytes(memory), expected_events=expected_events, query_length=query_length, fan_out=fan_out,
-            sizing=sizing, key=key, height=height, progress=step,
+            sizing=sizing, key=key, height=height, values=values or (), progress=step,
         )  # fmt: skip
     print_info(made, json)
 

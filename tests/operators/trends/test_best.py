@@ -285,6 +285,7 @@ ENDS = [
 RELATIONS = [
     "s[i].x > s[i-1].x", "[g] AND s[i].x >= s[i-1].x", "s[i].x > s[i-1].x AND s[i].x < s[i-1].x + 4",
     "s[i].g = s[i-1].g", "s[i].w != s[i-1].w AND s[i].x > s[i-1].x",
+    "s[i].ts - s[i-1].ts <= 4 AND ABS(s[i].w - s[i-1].w) < 3",
 ]  # fmt: skip
 
 

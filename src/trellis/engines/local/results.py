@@ -20,9 +20,9 @@ from trellis.digits import Count
 from trellis.engines.options import RunOptions
 from trellis.errors import UsageError
 from trellis.events.derived import with_derived
-from trellis.events.prepare import PreparedEvents, prepare, with_columns
+from trellis.events.prepare import PreparedEvents, SortedTable, prepare, with_columns
 from trellis.events.ties import count_ties
-from trellis.limits import refuse_listing, refuse_rows
+from trellis.limits import may_refuse, refuse_listing, refuse_rows
 from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan, with_all_columns
@@ -59,20 +59,30 @@ class LocalResults(Results):
         The options of the run.
     warns_of_ties
         Whether many events of one time are told by a warning.
+    whole
+        Gives all columns of the events where the table has only those of the plan.
     """
 
     engine = "local"
 
     def __init__(
-        self, plan: Plan, table: pa.Table, options: RunOptions | None = None, *, warns_of_ties: bool = False
-    ) -> None:
+        self, plan: Plan, table: pa.Table, options: RunOptions | None = None, *, warns_of_ties: bool = False,
+        whole: Callable[[], pa.Table] | None = None,
+    ) -> None:  # fmt: skip
         self.plan = plan
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
-        self.source_table = table
+        self._source = SortedTable(table, None, whole)
         self._warns_of_ties = warns_of_ties
-        self._prepare: Callable[[], PreparedEvents] = partial(prepare, plan, table, self.options.on_bad_rows)
+        self._prepare: Callable[[], PreparedEvents] = partial(
+            prepare, plan, table, self.options.on_bad_rows, None if whole is None else lambda: self.source_table
+        )
         self._make_operator: Callable[[], QueryOperator] = self._first_operator
+
+    @property
+    def source_table(self) -> pa.Table:
+        """The events as they came."""
+        return self._source.whole
 
     @cached_property
     def _prepared(self) -> PreparedEvents:
@@ -168,7 +178,8 @@ class LocalResults(Results):
         """Return the rows of the result, if they are not too many."""
         bound, operator = self.plan.bound, self.operator
         if bound.arranged:
-            refuse_listing(bound, self._counts, self.max_trends)
+            if may_refuse(bound, len(self._prepared.events.groups), self.max_trends):
+                refuse_listing(bound, self._counts, self.max_trends)
             rows = operator.best(BestRequest(bound, made, self.max_trends, bound.per_window, threads, bare))
             return arrange(bound, rows)
         first = None if compact else self._first_rows(ranks)

@@ -17,6 +17,7 @@ from trellis.events.columns.arrow import Array, is_micros, is_valid, numbers, pa
 from trellis.events.columns.mixed import residuals
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.columns.words import words
+from trellis.kernels.sort import radix_order
 
 Codes: TypeAlias = npt.NDArray[np.int64]
 
@@ -26,6 +27,7 @@ MISSING = np.iinfo(np.int64).min
 _NONE = -1
 _HIGHEST = np.iinfo(np.int64).max
 _ROOM = 4
+_MANY = 1 << 12  # rows from which on they are sorted digit by digit
 
 
 def rank_codes(arrays: Sequence[Array]) -> list[Codes]:
@@ -138,21 +140,16 @@ def row_codes(columns: Sequence[Array]) -> Codes:
     return codes
 
 
-def argsort(values: Codes, stable: bool = True) -> Codes:
-    """Sort rows by integers: by (value, row) in one word where that fits, which is several times as fast."""
-    rows = len(values)
-    if rows == 0:
-        return np.empty(0, np.int64)
-    low, high = int(values.min()), int(values.max())
-    bits = rows.bit_length()
-    if (high - low + 1) << bits > 2**63:
-        return np.argsort(values, kind="stable" if stable else None)
-    words: Codes = values - low
-    words <<= bits
-    words |= np.arange(rows)
-    words.sort()
-    words &= (1 << bits) - 1
-    return words
+def argsort(values: Codes) -> Codes:
+    """Sort rows by integers, equal ones in the order of rows."""
+    return small_argsort(values).astype(np.int64)
+
+
+def small_argsort(values: Codes) -> npt.NDArray[np.int32]:
+    """Return the same as 32-bit integers: digit by digit where there are many, which is several times as fast."""
+    if len(values) < _MANY:
+        return np.argsort(values, kind="stable").astype(np.int32)
+    return radix_order(np.ascontiguousarray(values))
 
 
 def _column_codes(column: Array) -> Codes:
@@ -219,8 +216,14 @@ def _known(codes: Codes, column: Array) -> Codes:
 
 
 def _ordered_doubles(column: Array) -> Codes:
-    """Return the bits of doubles, of negative ones all but the sign inverted: as integers they have the same order."""
-    values = numbers(decimals.to_double(column), np.nan)
+    return _double_bits(numbers(decimals.to_double(column), np.nan))
+
+
+def _double_bits(values: npt.NDArray[np.float64]) -> Codes:
+    """Return the bits of doubles, of negative ones all but the sign inverted: as integers they have the same order.
+
+    NaN has MISSING.
+    """
     codes = (values + 0.0).view(np.int64)  # -0.0 becomes 0.0
     inverted = codes >> 63
     inverted &= _HIGHEST
@@ -340,12 +343,13 @@ def _ranked_where(valid: npt.NDArray[np.bool_], values: Codes) -> Codes:
 
 
 def _ranked_doubles(values: npt.NDArray[np.float64]) -> Codes:
-    """Rank doubles; NaN, which sorts behind all others, has -1."""
-    order = np.argsort(values)
-    known = len(values) - np.count_nonzero(np.isnan(values))
+    """Rank doubles; NaN, which sorts before all others by its bits, has -1."""
+    bits = _double_bits(values)
+    order = small_argsort(bits)
+    missing = np.count_nonzero(np.isnan(values))
     codes = np.empty(len(values), np.int64)
-    codes[order[:known]] = _steps(values[order[:known]])
-    codes[order[known:]] = _NONE
+    codes[order[missing:]] = _steps(bits[order[missing:]])
+    codes[order[:missing]] = _NONE
     return codes
 
 
@@ -423,7 +427,7 @@ def _dense(values: Codes) -> Codes:
     low, high = int(values.min()), int(values.max())
     if high - low < 4 * len(values):
         return _present([values], low, high)[values - low]
-    order = argsort(values, stable=False)
+    order = small_argsort(values)
     codes = np.empty(len(values), np.int64)
     codes[order] = _steps(values[order])
     return codes

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import overload
 
 from trellis.kernels.arrays import saturating_sum
 from trellis.kernels.best.nodes import (
     USABLE,
     event_of,
     find_successors,
-    is_listed,
     may_end,
     next_node,
     start_node,
@@ -74,18 +72,6 @@ def _suffix_counts(task, tasks, links, shape, counts):
             counts[(x - lo) * states + state] = total
 
 
-def fill_counts(task, tasks, links, shape, counts):
-    """Count the suffixes of a task; where successors are not listed, they are known already."""
-    raise NotImplementedError
-
-
-@overload(fill_counts)
-def _fill_counts(task, tasks, links, shape, counts):
-    if is_listed(links):
-        return lambda task, tasks, links, shape, counts: _suffix_counts(task, tasks, links, shape, counts)
-    return lambda task, tasks, links, shape, counts: None
-
-
 @njit(cache=True, nogil=True)
 def _counts_before(x, node, task, tasks, links, shape, counts, successors, total):
     """Add to `total` the paths that come behind a node and before those that go on to the event `x`."""
@@ -111,7 +97,7 @@ def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, count
     task_paths
         The paths of task `t` are `task_paths[t]` to `task_paths[t + 1]`, in the order of their ranks.
     counts
-        Room for the nodes of the largest task; where successors are not listed, the suffixes of the nodes of the one.
+        Room for the nodes of the largest task.
     """
     ranks = np.empty(begins.shape[0], np.int64)
     # Of the path at hand: how many paths come before those that share its events so far, and its nodes.
@@ -120,7 +106,7 @@ def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, count
     for task in range(tasks.lo.shape[0]):
         if task == 0 or group[task] != group[task - 1]:
             before = np.uint64(0)
-        fill_counts(task, tasks, links, shape, counts)
+        _suffix_counts(task, tasks, links, shape, counts)
         cursor = tasks.lo[task]
         ahead[0] = before
         for p in range(task_paths[task], task_paths[task + 1]):

@@ -48,6 +48,9 @@ class IndexWindow(NamedTuple):
         Whether paths end anywhere.
     reach : int64 (events,) or (0,)
         The first event that is too late to follow, which never falls; empty where there is no gap.
+    own, own_end : int32 (events,) or (0,)
+        The segment of vertices that each event's vertex lies in, where successors are vertices from one of a segment on
+        to its end; else empty.
     """
 
     begin: int
@@ -61,6 +64,8 @@ class IndexWindow(NamedTuple):
     usable: np.ndarray
     every: bool
     reach: np.ndarray
+    own: np.ndarray = np.empty(0, np.int32)
+    own_end: np.ndarray = np.empty(0, np.int32)
 
 
 class BlockSums(NamedTuple):

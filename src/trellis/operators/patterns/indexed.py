@@ -120,11 +120,11 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     every = plan.bound.report is Report.ANY
     arrivals = _arrivals(graph, every)
     masks = [usable[a.position] if a.source is None else steps[a.source, a.position].takes for a in arrivals]
-    flat = np.flatnonzero(np.stack(masks, axis=1).ravel())
-    of_event, arrival = flat // len(arrivals), flat % len(arrivals)
-    laid_out = _ArrivalVertices(graph, arrivals, of_event, arrival, len(events))
+    begins = np.zeros(len(events) + 1, np.int64)
+    np.cumsum(np.sum(masks, axis=0), out=begins[1:])
+    of_event, arrival = np.nonzero(np.stack(masks, axis=1))
+    laid_out = _ArrivalVertices(graph, arrivals, of_event, arrival, begins)
     index = laid_out.index(steps, events, len(lo), every)
-    begins = laid_out.begins
     first, behind = begins[lo], begins[hi]  # of the vertices of an event those that begin a match come first
     number = np.arange(len(lo))
     tasks = TrendTasks(first, behind, first, group, number, graph.span, every=False)
@@ -133,7 +133,7 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     codes = np.array([variables.codes[position.variable] for position in graph.positions])
     positions = np.array([a.position for a in arrivals])[arrival]
     groups = Groups(begins[events.groups.lo], begins[events.groups.hi], events.groups.number)
-    size = len(flat)
+    size = len(of_event)
     slice_ = Slice(
         {}, pa.nulls(size), np.empty(size, np.int8), np.ones(size, np.bool_), begins[events.bounds], groups,
         np.empty(0, np.int64),
@@ -199,10 +199,9 @@ class _ArrivalVertices:
     """Events and how they were arrived at, in that order."""
 
     def __init__(
-        self, graph: PositionGraph, arrivals: list[_Arrival], events: Ints, arrival: Ints, number: int
+        self, graph: PositionGraph, arrivals: list[_Arrival], events: Ints, arrival: Ints, begins: Ints
     ) -> None:
-        self.graph, self.arrivals, self.events, self.arrival = graph, arrivals, events, arrival
-        self.begins = np.searchsorted(events, np.arange(number + 1))
+        self.graph, self.arrivals, self.events, self.arrival, self.begins = graph, arrivals, events, arrival, begins
 
     def __len__(self) -> int:
         return len(self.events)

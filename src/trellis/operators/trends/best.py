@@ -149,11 +149,14 @@ class BestTrends:
     def _ranked(self, paths: PathBatch, values: int) -> list[PathBatch]:
         """Return paths, in the order of tasks and ranks, in batches with their ranks and groups."""
         tasks, links, of_task = self.space.tasks, self.space.links, paths.groups
+        if links.lazy:
+            labels = links.ranks(paths), tasks.group[of_task]
+            return list(PathBatch(paths.positions, paths.offsets, labels).pieces(values))
         wanted = np.unique(of_task)
         if tasks.single:  # a rank counts the trends of the group that start earlier
             wanted = np.flatnonzero(np.isin(tasks.group, tasks.group[wanted]))
         counting = BestSearch(self.space, OrderKeys(), self.events.usable)
-        counts = links.suffix_counts(int(tasks.lo[0])) if links.lazy else np.empty(counting.size, np.uint64)
+        counts = np.empty(counting.size, np.uint64)
         ranks = ranks_of(
             counting.tasks(SearchRuns(wanted, 0 * wanted, wanted)), tasks.group[wanted],
             np.searchsorted(of_task, np.append(wanted, len(tasks))), paths.positions, paths.offsets[:-1], paths.ends,

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.events.columns.evaluate import evaluate
@@ -74,6 +76,42 @@ class EndsKey:
         divides = _divides_by_last(self.ordering.output)
         return not divides or pc.all(pc.greater(last, 0)).as_py() or pc.all(pc.less(last, 0)).as_py()
 
+    def direction(self, firsts: Ints, least: int, greatest: int) -> int | None:
+        """Return 1 where the key rises with the last value, -1 where it falls, for all these first events; else None.
+
+        `least` and `greatest` are events with the least and the greatest last value; no key between may be infinite.
+        """
+        found = self._direction(self.ordering.output, firsts)
+        if found is None:
+            return None
+        for last in (least, greatest):
+            values = self.values(firsts, np.full(len(firsts), last))
+            if values.null_count or not pc.all(pc.is_finite(values)).as_py():
+                return None
+        return found
+
+    def _direction(self, output: Output, firsts: Ints) -> int | None:
+        if output.column is not None:
+            return 1
+        inner = [any(c.which is Which.LAST for c in _columns(argument)) for argument in output.arguments]
+        at = inner.index(True)
+        found = self._direction(output.arguments[at], firsts)
+        if found is None:
+            return None
+        turned = output.function == "negative" or (output.function in "-/" and at == 1)
+        sign = self._sign(output.arguments[1 - at], firsts) if output.function in "*/" else 1
+        return None if sign is None else found * sign * (-1 if turned else 1)
+
+    def _sign(self, output: Output, firsts: Ints) -> int | None:
+        """Return 1 where what first events give is above 0, -1 where it is below, always; else None."""
+        values = self._value(output, firsts, firsts)
+        if values.null_count:
+            return None
+        zero = pa.scalar(0, values.type)
+        if pc.all(pc.greater(values, zero)).as_py():
+            return 1
+        return -1 if pc.all(pc.less(values, zero)).as_py() else None
+
     def values(self, firsts: Ints, lasts: Ints) -> pa.Array:
         """Return the keys of trends with these first and last events."""
         return self._value(self.ordering.output, firsts, lasts)
@@ -111,6 +149,32 @@ def _no_columns(column: Column) -> pa.Array:
     raise AssertionError(f"a constant reads no column, but this one reads {column.name}")
 
 
+@dataclass(frozen=True)
+class _LastTable:
+    """A pass for the least (-1) or greatest (1) last value: see `Links.best_suffixes`; an event for each value."""
+
+    sign: int
+    best: Ints
+    event: Ints
+
+
+def _comparable(values: pa.Array, sign: int) -> NDArray[Any]:
+    """Return numbers of which a greater one is better."""
+    if values.null_count or not (pa.types.is_floating(values.type) or pa.types.is_int64(values.type)):
+        return sign * row_codes([values])
+    known = values.to_numpy()
+    return known if sign > 0 else (-known if known.dtype.kind == "f" else ~known)
+
+
+def _first_of(best: NDArray[Any], starts: Ints, limit: int) -> Ints:
+    """Return the places of the starts with the best keys, so many, in their order."""
+    places = np.arange(len(best))
+    if len(best) > 4 * limit:
+        least = np.partition(best, len(best) - limit)[len(best) - limit]
+        places = np.flatnonzero(best >= least)
+    return places[np.lexsort([starts[places], -best[places]])][:limit]
+
+
 class EndsSearch:
     """Searches the best trends of one task, whose links are those of the index, by a key of both ends.
 
@@ -138,36 +202,67 @@ class EndsSearch:
             return None
 
     def _best(self, limit: int) -> PathBatch | None:
-        starts, reached = self._starts()
+        starts, reached, tables = self._starts()
+        if not len(starts):
+            return PathBatch.concat([])
         values = pa.concat_arrays([self.key.values(starts, lasts) for lasts in reached])
         if pa.types.is_decimal(values.type):
             return None  # one of more than 38 digits is shown as NULL
-        both = self.key.sign * row_codes([values]).reshape(2, -1)
+        both = _comparable(values, self.key.sign).reshape(len(reached), -1)
         if pa.types.is_floating(values.type):
-            shown = values.fill_null(0.0).to_numpy(zero_copy_only=False).reshape(2, -1)
-            if np.isnan(shown).any() or (~np.isfinite(shown) & (both[0] != both[1])).any():
+            shown = values.fill_null(0.0).to_numpy(zero_copy_only=False).reshape(len(reached), -1)
+            if np.isnan(shown).any() or (~np.isfinite(shown) & (both[0] != both[-1])).any():
                 return None  # between an infinite key and another one may be what is no number
+        side = both.argmax(axis=0)
         best = both.max(axis=0)
-        order = np.lexsort([starts, -best])[:limit]
+        order = _first_of(best, starts, limit)
+        tied = self._equally_good(int(starts[order[0]]), tables[int(side[order[0]])], limit)
+        if tied is not None:
+            return tied
         found: list[PathBatch] = []
         for place in order.tolist():
-            start, of_best = int(starts[place]), place + len(starts) * int(both[1, place] > both[0, place])
-            if found and self._is_enough(found, values[of_best], start, limit):
+            start = int(starts[place])
+            if found and self._is_enough(found, values[place + len(starts) * int(side[place])], start, limit):
                 break
             found.append(self._from(start, limit))
         return PathBatch.concat(found)
 
-    def _starts(self) -> tuple[Ints, list[Ints]]:
-        """Return the events at which trends start, and two last events of each: with the least and greatest value."""
-        assert self.links.window is not None
-        codes = rank_codes([self.key.events.columns[self.key.last.name]])[0]
-        event = np.zeros(codes.max(initial=0) + 1, np.int64)
-        known = np.flatnonzero(codes >= 0)
-        event[codes[known]] = known
+    def _starts(self) -> tuple[Ints, list[Ints], list[_LastTable]]:
+        """Return the events at which trends start, and the last events of each with the least and greatest value.
+
+        Where the key is known to rise or to fall with the last value, only those with the better of both. Besides, for
+        each, the passes that tell it.
+        """
+        window = self.links.window
+        assert window is not None
+        event = window.begin + np.flatnonzero(window.usable if window.every else window.ends)
+        ranks = rank_codes([self.key.events.columns[self.key.last.name].take(pa.array(event))])[0]
+        codes = np.zeros(len(self.ok), np.int64)
+        codes[event] = ranks
+        of_rank = np.zeros(ranks.max(initial=0) + 1, np.int64)
+        of_rank[ranks] = event
         none = np.zeros(len(codes), np.int64)
-        ends = [self.links.best_suffixes(self._lo, none, codes, sign) for sign in (-1, 1)]
-        starts = np.flatnonzero(self.links.window.starts & (ends[0][:, 1] != NOWHERE))
-        return starts + self._lo, [event[codes[starts, 0]] for codes in ends]
+        begins = self._lo + np.flatnonzero(window.starts)
+        direction = self.key.direction(begins, int(of_rank[0]), int(of_rank[-1]))
+        signs = (-1, 1) if direction is None else (self.key.sign * direction,)
+        tables = [_LastTable(sign, self.links.best_suffixes(self._lo, none, codes, sign), of_rank) for sign in signs]
+        starts = np.flatnonzero(window.starts & (tables[0].best[:, 1] != NOWHERE))
+        return starts + self._lo, [of_rank[table.best[starts, 0]] for table in tables], tables
+
+    def _equally_good(self, start: int, table: _LastTable, limit: int) -> PathBatch | None:
+        """Return the first trends from the best start to the best last value, if there are so many.
+
+        None also where another last value, of which the next one would tell, gives the same key.
+        """
+        code = int(table.best[start - self._lo, 0])
+        beside = code - table.sign
+        if 0 <= beside < len(table.event):
+            lasts = np.array([table.event[code], table.event[beside]])
+            one, other = row_codes([self.key.values(np.array([start, start]), lasts)])
+            if one == other:
+                return None
+        none = np.zeros(len(self.ok), np.int64)
+        return self.links.tied_paths(np.array([start]), none, table.best, table.sign, limit, 0)
 
     def _from(self, start: int, limit: int) -> PathBatch:
         """Return the best trends that start at an event."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
+from trellis.events.columns.ordering import small_argsort
 from trellis.events.gaps import gap_of
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.count import passes
@@ -484,8 +485,9 @@ class _Layout:
         return np.where(np.concatenate(parts), 0, -1).astype(np.int32) if parts else np.empty(0, np.int32)
 
     def _spread(self, order: Small, wanted: Flags) -> tuple[Small, Ints]:
-        if len(self.begin) == 1 and self.end[0] - self.begin[0] == self.n and wanted.all():
-            return order, np.array([0, len(order)])
+        if len(self.begin) == 1 and self.end[0] - self.begin[0] == self.n == len(order):
+            some = order if wanted.all() else order[wanted[order]]
+            return some, np.array([0, len(some)])
         return vertices.spread(order, *self._parts_of_events, len(self.begin), wanted, self.n)
 
     @cached_property
@@ -495,17 +497,17 @@ class _Layout:
 
 def _orders(cuts: _Cuts) -> tuple[Small, Small]:
     """Return the events by value and the entries by cut; one sort serves both where cuts rise with values."""
-    by_value = np.argsort(cuts.value).astype(np.int32)
+    by_value = small_argsort(cuts.value)
     if len(cuts.cuts) > 1:
-        return by_value, np.argsort(np.concatenate(cuts.cuts)).astype(np.int32)
+        return by_value, small_argsort(np.concatenate(cuts.cuts))
     cut = cuts.cuts[0][by_value]
     if (cut[1:] >= cut[:-1]).all():
         return by_value, by_value
-    return by_value, np.argsort(cuts.cuts[0]).astype(np.int32)
+    return by_value, small_argsort(cuts.cuts[0])
 
 
 def _falling(codes: Ints) -> Small:
-    return np.argsort(codes)[::-1].astype(np.int32)
+    return small_argsort(codes)[::-1].copy()
 
 
 def _mirrored_nearest(events: Slice, mirrored: _Relation, parts: Parts) -> Ints:

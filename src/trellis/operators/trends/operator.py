@@ -218,12 +218,13 @@ class TrendOperator(QueryOperator):
         from trellis.operators.trends.best import BestTrends, may_be_worthwhile
         from trellis.operators.trends.search import links_of
 
-        total, limit = sum(self.counts), bound.limit + bound.offset if bound.limit else 0
-        if total <= request.max_trends and not may_be_worthwhile(limit, total):
-            return None
+        limit = bound.limit + bound.offset if bound.limit else 0
         by_index = self._search_by_index(request, limit)
         if by_index is not None or not self.structure.may_have_graph:
             return by_index
+        total = sum(self.counts)
+        if total <= request.max_trends and not may_be_worthwhile(limit, total):
+            return None
         try:
             graph = self.graph
         except TrellisError:
@@ -241,7 +242,7 @@ class TrendOperator(QueryOperator):
 
     def _search_by_index(self, request: BestRequest[T], limit: int) -> Sequence[PathBatch] | None:
         """Return the best trends, searched without a graph; None where that cannot be, or is no quicker."""
-        from trellis.operators.trends.best import BestTrends
+        from trellis.operators.trends.best import BestTrends, may_be_worthwhile
         from trellis.operators.trends.search import links_by_index
 
         bound, tasks, index = request.bound, self.tasks, self.index
@@ -253,16 +254,22 @@ class TrendOperator(QueryOperator):
             pairs = int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
             if self.structure.has_graph or pairs < PAIRS_OF_GRAPH:
                 return None
+        some = np.flatnonzero(tasks.hi > tasks.lo).tolist()
+        every = [(task, links) for task in some if (links := links_by_index(index, tasks, task)) is not None]
+        if len(every) < len(some):
+            return None
+        total = sum(links.total for _, links in every)
+        if total <= request.max_trends and not may_be_worthwhile(limit, total):
+            return None
         found: list[PathBatch] = []
-        for task in np.flatnonzero(tasks.hi > tasks.lo).tolist():
-            links = links_by_index(index, tasks, task)
-            best = None if links is None else BestTrends(bound, self.events, links, tasks.chosen([task]))
-            if best is None or best.steps is None:
+        for task, links in every:
+            best = BestTrends(bound, self.events, links, tasks.chosen([task]))
+            if best.steps is None:
                 return None
-            some = best.find(limit, request.per_group, self._values(request.positions_only))
-            if some is None:
+            paths = best.find(limit, request.per_group, self._values(request.positions_only))
+            if paths is None:
                 return None
-            found += some
+            found += paths
         return found
 
     def describe(self) -> dict[str, str]:

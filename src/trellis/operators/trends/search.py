@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from trellis.kernels.best import nodes
 from trellis.kernels.best import search as kernel
 from trellis.kernels.best.ranks import rank_order
 from trellis.kernels.best.suffixes import best_suffixes, suffix_counts
+from trellis.kernels.best.tied import ranks_by_index, tied_paths
 from trellis.kernels.event_graph.edges import EdgeLists
 from trellis.kernels.unrank.by_index import IndexWindow
 from trellis.operators.batch import NO_RANK, PathBatch
@@ -24,6 +26,7 @@ from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 from trellis.operators.trends.unrank import window_of
 
 MOST_MEANS = 1 << 21  # paths that are compared by their means
+MOST_SCANS = 64  # times that equally good paths may be looked for among all events
 
 
 # --- Paths, links, automaton ------------------------------------------------------------------------------------
@@ -75,10 +78,36 @@ class Links:
         best[:, 1] -= np.where(best[:, 1] >= 0, skip, 0)
         return best
 
-    def suffix_counts(self, lo: int) -> NDArray[np.uint64]:
-        """Return the numbers of suffixes of the events from `lo` on, up to 2**64 - 1, where edges are not listed."""
+    @cached_property
+    def suffix_counts(self) -> NDArray[np.uint64]:
+        """The numbers of suffixes of the events of the task, up to 2**64 - 1, where edges are not listed."""
         assert self.window is not None
-        return suffix_counts(self.window)[lo - self._begin :]
+        return suffix_counts(self.window)
+
+    @property
+    def total(self) -> int:
+        """The number of paths of the task; from 2**64 - 1 on any that is no larger."""
+        assert self.window is not None
+        counts = self.suffix_counts[self.window.starts]
+        return (int((counts >> np.uint64(32)).sum()) << 32) + int((counts & np.uint64(2**32 - 1)).sum())
+
+    def tied_paths(self, starts: Ints, each: Ints, best: Ints, sign: int, most: int, task: int) -> PathBatch | None:
+        """Return the best paths from some events, if there are so many; `best` is of all events of the task."""
+        window = self.window
+        assert window is not None
+        here = slice(self._begin, self._begin + len(window.place))
+        steps = MOST_SCANS * len(window.place)
+        events, ends, found = tied_paths(
+            window, np.ascontiguousarray(each[here]), best, sign, starts - self._begin, most, steps
+        )
+        if found < most:
+            return None
+        return paths_of_tasks(events + np.int32(self._begin), ends, np.full(most, task))
+
+    def ranks(self, paths: PathBatch) -> Ints:
+        """Return the ranks of paths, in rising order, where edges are not listed."""
+        assert self.window is not None
+        return ranks_by_index(self.window, self.suffix_counts, paths.positions - np.int32(self._begin), paths.ends)
 
     @property
     def _begin(self) -> int:
@@ -97,6 +126,8 @@ def links_of(graph: EventGraph) -> Links:
 def links_by_index(index: AttributeIndex, tasks: TrendTasks, task: int) -> Links | None:
     """Return the links of one task without a list of edges, or None where its successors are not ranges."""
     window = window_of(index, tasks, task)
+    if window is not None and len(window.reach):
+        return None
     none = np.zeros(0, np.int64)
     events = index.events
     return None if window is None else Links(none, none.astype(np.int32), events.nearest, events.latest, window)
@@ -261,13 +292,31 @@ class BestSearch:
         if not apart and len(runs) > runs.bucket[-1] + 1:
             best = kernel.best_of_tasks(self.tasks(runs), self.space.links.arrays, self.shape, room)
             order = _promising(best, self.signs, runs.bucket, limit)
-        events, paths = self._enumerate(runs, order, order if apart else runs.bucket, limit, room)
         words = len(self.words)
+        tied = self._equally_good(room, limit) if self.space.links.lazy else None
+        if tied is not None:
+            return BestCandidates(self, runs, *tied, best, room)
+        events, paths = self._enumerate(runs, order, order if apart else runs.bucket, limit, room)
         run = paths[:, words + kernel.TASK]
         found = paths_of_tasks(events, paths[:, words + kernel.PATH_END], runs.number[run])
         rows = np.flatnonzero(paths[:, words + kernel.WANTED])
         kept = room if len(tasks) == 1 else None
         return BestCandidates(self, runs, found.take(rows), run[rows], paths[rows, :words], best, kept)
+
+    def _equally_good(self, room: Ints, limit: int) -> tuple[PathBatch, Ints, Ints] | None:
+        """Return the first of the best paths of the one task, their runs and words, if so many are equally good."""
+        links, sign = self.space.links, int(self.signs[0])
+        window, lo, task = links.window, int(self.space.tasks.lo[0]), np.zeros(limit, np.int64)
+        assert window is not None
+        if self.space.tasks.single or lo != window.begin:  # all from one event
+            return None
+        starts = np.flatnonzero(window.starts & (room[:, 1] != kernel.NOWHERE))
+        totals = room[starts, 0] + self.shape.gives[nodes.FIRST, starts + lo, 0]
+        if not len(starts):
+            return None
+        top = sign * int((sign * totals).max())
+        found = links.tied_paths(starts[totals == top] + lo, self.shape.gives[nodes.EACH, :, 0], room, sign, limit, 0)
+        return None if found is None else (found, task, np.full((limit, 1), top))
 
     def _enumerate(
         self, runs: SearchRuns, order: Ints, bucket: Ints, limit: int, room: Ints

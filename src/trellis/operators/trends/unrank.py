@@ -62,16 +62,18 @@ def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindo
         return None
     lo, hi, first_end = int(tasks.lo[task]), int(tasks.hi[task]), int(tasks.first_end[task])
     offset, here = int(index.parts.offset[part]), slice(lo, hi)
-    firsts, lasts = _ranges(shape, slice(lo + offset, hi + offset))
+    ours, none = slice(lo + offset, hi + offset), np.empty(0, np.int32)
+    firsts, lasts = _ranges(shape, ours)
     usable, starts, ends = index.events.usable[here], index.events.latest[here] < lo, index.events.nearest[here] >= hi
     reach = shape.reach if isinstance(shape, passes.Ranges) else np.empty(0, np.int64)
     if tasks.single:
         starts = np.arange(hi - lo) == 0
         ends[: max(0, first_end - lo)] = False
+    own, own_end = (shape.own[ours], shape.own_end[ours]) if isinstance(shape, passes.Tails) else (none, none)
     return IndexWindow(
         lo, int(index.parts.width[part]), np.minimum(index.events.later[here], hi) - lo,
-        shape.place[lo + offset : hi + offset], firsts, lasts, usable & (starts | (tasks.every and not tasks.single)),
-        usable & ends, usable.copy(), tasks.every, reach[here] - lo,
+        shape.place[ours], firsts, lasts, usable & (starts | (tasks.every and not tasks.single)),
+        usable & ends, usable.copy(), tasks.every, reach[here] - lo, own, own_end,
     )  # fmt: skip
 
 

@@ -92,7 +92,7 @@ class Settle:
         table = pq.read_table(staging / one.name).slice(0, one.rows)
         unique = f"{number:06d}-{uuid.uuid4().hex}"
         name = self.manifest.named(f"events-{unique}", "parquet")
-        write_events(table, Path(self.directory) / name, one.first, self.manifest.capacity)
+        write_events(table, Path(self.directory) / name, one.first, self.manifest)
         chunk_of(table, one.first, self.manifest).save(staging / f"{unique}.npz")
         return report({"place": number, "name": name, "chunk": f"{unique}.npz"})
 
@@ -108,7 +108,7 @@ def build(frame: DataFrame, directory: Path, plan: ArchivePlan, step: Progress) 
         _staging(frame, directory, schema, plan.time, plan.event_id, step) as (staging, staged),
     ):
         events = staged[-1].first + staged[-1].rows if staged else 0
-        manifest = plan.manifest(schema, events, _reader(staging, staged, [plan.type, plan.key]))
+        manifest = plan.manifest(schema, events, _reader(staging, staged, [plan.type, plan.key, *plan.values]))
         archive = Archive.begin(directory, manifest)
         _settled(frame, archive, staging, staged, step)
     return directory
