@@ -307,6 +307,9 @@ class WindowStateProcessor(StatefulProcessor):
             yield from map(_row, outs)
             return
         for (kind, query), group in groupby(outs, lambda out: (out.kind, out.query)):
+            if kind in (LATE, REPEATED):  # which are only written on request
+                yield from map(_row, group)
+                continue
             batches = (batch for out in group for batch in out.table.to_batches())
             while True:
                 few = list(up_to(batches, self.writer.large))
