@@ -149,6 +149,12 @@ def test_a_funnel() -> None:
         trellis.query(RISING).detect(pa.table(PRICES), event_id="id").funnel()
 
 
+def test_a_funnel_lists_no_matches() -> None:
+    events = pa.table({"ts": range(90), "id": range(90), "kind": ["A", "B", "B"] * 30})  # some 2^60 matches
+    found = trellis.query("PATTERN SEQ(A a, B+ b[], B c)").detect(events, event_id="id", type="kind", max_trends=1)
+    assert found.funnel().to_arrow()["starts"].to_pylist() == [30, 30, 30]
+
+
 @examples(25)
 @given(general_case())
 def test_a_funnel_counts_the_starts_that_the_oracle_finds(drawn: Case) -> None:
