@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from trellis.events.slice import Groups, Slice
 from trellis.operators.batch import PathBatch
-from trellis.operators.contract import NotComparable
+from trellis.operators.contract import ListRequest, NotComparable
 from trellis.operators.patterns.positions import NotSeparable, PositionPaths
 from trellis.operators.patterns.structure import EVENTS_AT_ONCE, PatternPart
 from trellis.operators.patterns.variables import make_variables
@@ -60,7 +60,7 @@ def listed(part: PatternPart, most: int) -> Iterator[PathBatch]:
     counts = part.operator.counts
     ranges = [(part.first + g, 0, count) for g, count in enumerate(counts) if 0 < count <= most]
     if ranges:
-        yield from part.list(ranges, 1)
+        yield from part.list(ListRequest(ranges, lambda batch: batch))
 
 
 def _some(groups: Groups) -> Iterator[tuple[int, int]]:
