@@ -13,7 +13,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 import trellis
 from tests.compare import plain_rows
 from tests.streams.test_bucket import in_any_order, standing
-from trellis.engines.spark.stream.stateful import BUCKET, TAKEN, EventPacker, WindowStateProcessor
+from trellis.engines.spark.stream.stateful import BUCKET, NUMBERS, TAKEN, EventPacker, WindowStateProcessor
 from trellis.streams.bucket import QueryGroup, unpacked
 from trellis.streams.stream_output import LATE, RESULTS, TIMEOUTS
 
@@ -48,7 +48,7 @@ def streamed(group: QueryGroup, table: pa.Table) -> dict[str, list[dict[str, Any
 
     def keep(frame: Any) -> None:
         for row in frame.itertuples(index=False) if len(frame) else ():
-            rows = [{"rows": row.rows}] if row.kind == TAKEN else unpacked(row.payload).to_pylist()
+            rows = [{"rows": row.rows}] if row.kind in NUMBERS else unpacked(row.payload).to_pylist()
             found.setdefault(row.kind, []).extend(rows)
 
     watermark = 0
