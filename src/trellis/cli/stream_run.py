@@ -197,7 +197,7 @@ def _served(running: _Running, at: str | None) -> Iterator[None]:
 
 
 def _batch_logger(running: _Running) -> Callable[[], None]:
-    """Return what writes a line of JSON for each batch, or for several that came between two looks."""
+    """Return a function that writes a line of JSON for each batch, or for several that came between two looks."""
     import json
 
     from trellis.engines.spark.stream.watch import status

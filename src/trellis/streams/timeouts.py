@@ -83,13 +83,13 @@ def timeouts_schema(bound: BoundQuery) -> pa.Schema:
 
 
 def timed_out(
-    found: Sequence[Beginnings], held: pa.Table, before: Number | None, now: Number, since: Number | None
+    shorter: Sequence[Beginnings], held: pa.Table, before: Number | None, now: Number, since: Number | None
 ) -> Iterator[pa.Table]:
     """Yield the beginnings that a watermark decides to have gone no farther, as rows of `_timeouts`.
 
     A window and partition, or an event of a span, with too many of one length has one row with their number.
     """
-    for one in found:
+    for one in shorter:
         schema = timeouts_schema(one.query.bound)
         closed = close(one.query, held, before, now, since, None, RankCounters(_NoPages(), 0))
         for batch in closed.results:

@@ -11,7 +11,7 @@ from trellis.streams.bucket import QueryGroup
 from trellis.streams.calendar import Calendar
 
 EPOCH = "1970-01-01T00:00:00"  # as Spark writes it
-STAGES = {
+STAGE_NAMES = {
     "latestOffset": "files listed",
     "walCommit": "offsets written",
     "getBatch": "batch made",
@@ -25,7 +25,7 @@ OF_STATE = {"allUpdatesTimeMs": "of tasks: Python and state", "commitTimeMs": "o
 def stage_times(progress: Mapping[str, Any]) -> dict[str, float]:
     """Return the seconds of each stage of a batch; those of tasks are sums over these, within the work."""
     told = progress.get("durationMs") or {}
-    found = {said: float(told.get(name, 0)) / 1000 for name, said in STAGES.items()}
+    found = {said: float(told.get(name, 0)) / 1000 for name, said in STAGE_NAMES.items()}
     for name, said in OF_STATE.items():
         found[said] = sum(float(one.get(name, 0)) for one in progress.get("stateOperators", ())) / 1000
     return found
@@ -35,8 +35,8 @@ def stage_times(progress: Mapping[str, Any]) -> dict[str, float]:
 class State:
     """How a group of queries stands.
 
-    `moment` is the watermark in milliseconds, or in the unit of times that are not `temporal`; `stages` are the
-    seconds of the last batch that had events.
+    `moment` is the watermark in milliseconds, or in the unit of times that are not `temporal`; `stage_seconds` are
+    those of the last batch that had events.
     """
 
     queries: tuple[str, ...]
@@ -46,7 +46,7 @@ class State:
     state_bytes: int
     moment: int | None
     temporal: bool
-    stages: Mapping[str, float]
+    stage_seconds: Mapping[str, float]
 
 
 def state_of(group: QueryGroup, last: Mapping[str, Any], filled: Sequence[Mapping[str, Any]]) -> State:

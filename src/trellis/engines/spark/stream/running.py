@@ -288,10 +288,10 @@ class Stream:
         writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(name)
         return (writer.trigger(availableNow=True) if options.available_now else writer).start()
 
-    def _written(self, found: DataFrame, batch: str | None, outputs: Mapping[str, StreamOutput]) -> DataFrame:
+    def _written(self, decided: DataFrame, batch: str | None, outputs: Mapping[str, StreamOutput]) -> DataFrame:
         """Have the tasks write what was decided; the frame reports it."""
         work = WriteDecided(self._file_writer(outputs), batch, self.options.keep_late)
-        return found.mapInArrow(work, from_arrow_schema(REPORT))
+        return decided.mapInArrow(work, from_arrow_schema(REPORT))
 
     def _commit(self, written: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:
         """Have what was decided in a batch be written, and put it into the logs."""

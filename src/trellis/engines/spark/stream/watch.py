@@ -43,7 +43,7 @@ def status(stream: Stream) -> dict[str, Any]:
             "lag_seconds": None if state.moment is None or not state.temporal else now - state.moment / 1000,
             "open_windows": state.open_windows,
             "state_bytes": state.state_bytes,
-            "stages": dict(state.stages),
+            "stages": dict(state.stage_seconds),
         }
         for state in stream.states()
     ]
@@ -86,7 +86,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 
 @contextmanager
-def watched_at(stream: Callable[[], Stream], address: tuple[str, int]) -> Iterator[int]:
+def watched_at(stream: Callable[[], Stream], host_port: tuple[str, int]) -> Iterator[int]:
     """Serve the numbers of the stream that runs at the time; give the port, which 0 leaves to the system.
 
     Raises
@@ -122,10 +122,10 @@ def watched_at(stream: Callable[[], Stream], address: tuple[str, int]) -> Iterat
             """Say nothing: the terminal shows the stream."""
 
     try:
-        server = ThreadingHTTPServer(address, Handler)
+        server = ThreadingHTTPServer(host_port, Handler)
     except OSError as problem:
         raise UsageError(
-            f"metrics cannot be served at {address[0]}:{address[1]}: {problem.strerror or problem}",
+            f"metrics cannot be served at {host_port[0]}:{host_port[1]}: {problem.strerror or problem}",
             "Choose another port with --metrics.",
         ) from None
     server.daemon_threads = True
