@@ -41,6 +41,8 @@ def needed(answerer: Answerer, text: Text) -> WantedRows:
     """Return the rows that the engine must see: of leaves, the events of some names where others do not matter."""
     leaves = answerer.leaves
     every = np.ones(len(leaves), np.bool_)
+    if not text.plain:
+        return WantedRows(every) if text.names is None else WantedRows(leaves.has(text.names), text.names)
     question = answerer.search(text, QuestionOptions()).question
     if text.untyped:
         return WantedRows(every)  # any leaf may hold an event without a type
