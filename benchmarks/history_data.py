@@ -181,3 +181,23 @@ def every_start(base: Any, source: str, names: list[str], case: str | None = Non
         )
     found: list[tuple[Any, Any]] = base.execute(text, names).fetchall()
     return found
+
+
+def joined_count(base: Any, source: str, names: list[str], select: str, window: int | None) -> int:
+    """Return how many matches of three names DuckDB counts under a policy, within a span."""
+    if select == "skip-till-next":
+        return sum(window is None or end - start <= window for start, end in every_start(base, source, names))
+    a, b, c = names
+    events = f"WITH e AS MATERIALIZED (SELECT t, n FROM {source} WHERE n IN ('{a}', '{b}', '{c}'))"
+    if window is None:
+        text = (
+            f"{events}, x AS (SELECT t, n, count(*) FILTER (n = '{a}') OVER (ORDER BY t) AS one FROM e), "
+            f"y AS (SELECT t, n, sum(one) FILTER (n = '{b}') OVER (ORDER BY t) AS two FROM x) "
+            f"SELECT sum(two) FROM y WHERE n = '{c}'"
+        )
+    else:
+        text = (
+            f"{events} SELECT count(*) FROM e a, e b, e c WHERE a.n = '{a}' AND b.n = '{b}' AND c.n = '{c}' "
+            f"AND a.t < b.t AND b.t < c.t AND b.t <= a.t + {window} AND c.t <= a.t + {window}"
+        )
+    return int(base.execute(text).fetchone()[0] or 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,9 @@ def events(number: int, dice: random.Random, names: str = "ABCDE") -> pa.Table:
             "n": pa.array([dice.choice([*names, None]) for _ in range(number)], pa.string()),
             "x": pa.array([dice.randrange(5) for _ in range(number)], pa.int64()),
             "g": pa.array([dice.choice("uv") for _ in range(number)], pa.string()),
+            "y": pa.array(
+                [dice.choice([None, math.nan, -1.5, -0.5, 0.5, 1.5, 2.5]) for _ in range(number)], pa.float64()
+            ),
         }
     )
 
@@ -41,7 +45,7 @@ def sized_as(archive: Archive, folder: Path) -> Archive:
     """Return an archive without events that is otherwise like another one."""
     manifest = archive.manifest
     fields = ("schema", "time", "type", "event_id", "key", "capacity", "bits", "hashes", "fan_out", "false_positive",
-              "names")  # fmt: skip
+              "names", "ranged", "values")  # fmt: skip
     return Archive.begin(folder, type(manifest)(**{name: getattr(manifest, name) for name in fields}))
 
 
@@ -51,7 +55,9 @@ def held_in(archive: Archive) -> tuple[list[Node], list[Node]]:
     bits = np.unpackbits(contents.filters.rows().view(np.uint8), axis=1, bitorder="little")
     leaves: list[Node] = [
         (0, int(at) // capacity, int(number), since, until, frozenset(np.flatnonzero(own).tolist()))
-        for (at, number, since, until), own in zip(contents.entries.tolist(), bits, strict=True)
+        for (at, number, since, until), own in zip(
+            contents.entries[["at", "events", "since", "until"]].tolist(), bits, strict=True
+        )
     ]
     nodes: list[Node] = []
     for node in archive.tree.nodes:

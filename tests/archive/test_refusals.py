@@ -13,16 +13,18 @@ import pyarrow as pa
 import pytest
 
 from trellis.archive import Answer, Archive, store
+from trellis.archive.events import names_file
 from trellis.archive.sizing import size_filters
 from trellis.errors import DataError, TrellisError, UsageError
 
 PAIR = "PATTERN SEQ(A a, B b)"
+RISING = PAIR + " WHERE a.x <= b.x"  # reads a column that lies in Parquet only
 
 
 @pytest.fixture
 def archive(tmp_path: Path) -> Archive:
     """A small archive of nine events, of the types A, B and C."""
-    table = pa.table({"t": list(range(9)), "k": list("ABABABABC")})
+    table = pa.table({"t": list(range(9)), "k": list("ABABABABC"), "x": [1] * 9})
     return Archive.build(table, tmp_path / "a", time="t", type="k")
 
 
@@ -35,30 +37,32 @@ def flip(path: Path, byte: int, bit: int = 3) -> None:
 # --- Damage -----------------------------------------------------------------------------------------------------
 
 
-def test_damaged_events_are_told_wherever_the_damage_is(archive: Archive) -> None:
-    path = archive.directory / archive.manifest.parts[0][0]
+@pytest.mark.parametrize("beside", [False, True])
+def test_damaged_events_are_told_wherever_the_damage_is(archive: Archive, beside: bool) -> None:
+    name = archive.manifest.parts[0][0]
+    path, text = archive.directory / (names_file(name) if beside else name), PAIR if beside else RISING
     whole = path.read_bytes()
-    assert Archive.open(archive.directory).find(PAIR, exact=True).trends.count() == 10
+    assert Archive.open(archive.directory).find(text, exact=True).trends.count() == 10
     for byte in range(0, len(whole), 7):
         flip(path, byte)
         with pytest.raises(DataError, match="damaged"):
-            Archive.open(archive.directory).find(PAIR, exact=True)
+            Archive.open(archive.directory).find(text, exact=True)
         path.write_bytes(whole)
     path.unlink()
     with pytest.raises(DataError, match="damaged"):
-        Archive.open(archive.directory).find(PAIR, exact=True)
+        Archive.open(archive.directory).find(text, exact=True)
 
 
 def test_pages_of_large_files_have_checksums(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "SMALL", 0)
     path = archive.directory / archive.manifest.parts[0][0]
-    assert Archive.open(archive.directory).find(PAIR, exact=True).trends.count() == 10
+    assert Archive.open(archive.directory).find(RISING, exact=True).trends.count() == 10
     place = path.read_bytes().index(b"\x01\x00\x00\x00A\x01\x00\x00\x00B") + 4  # in the dictionary of names
     whole = path.read_bytes()
     for byte, wrong in ((place, "CRC|cannot be read"), (len(whole) - 5, "footer"), (len(whole) - 60, "footer")):
         flip(path, byte)
         with pytest.raises(DataError, match=wrong):
-            Archive.open(archive.directory).find(PAIR, exact=True)
+            Archive.open(archive.directory).find(RISING + " AND a.k != 'z'", exact=True)
         path.write_bytes(whole)
 
 

@@ -114,7 +114,7 @@ def test_the_oldest_part_can_be_dropped(tmp_path: Path, moment: int) -> None:
     rows = archive.find("PATTERN SEQ(A, B)").to_pylist()
     assert all(row["first_position"] >= gone for row in rows)
     assert {row["key"] for row in archive.find("PATTERN SEQ(A, B) WHERE [key]").to_pylist()} <= {"p", "q", "r"}
-    archive.append(pa.table({"t": [10**7], "id": ["z"], "n": ["A"], "x": [1], "g": ["u"], "key": ["p"]}))
+    archive.append(pa.table({"t": [10**7], "id": ["z"], "n": ["A"], "x": [1], "g": ["u"], "y": [0.5], "key": ["p"]}))
     assert Archive.open(tmp_path / "a").info()["events"] == 61 - gone
 
 

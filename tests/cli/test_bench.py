@@ -55,7 +55,8 @@ def test_without_a_name_they_are_listed() -> None:
     assert json.loads(run("bench", "--json").out) == {"benchmarks": suite.benchmarks()}
 
 
-@pytest.mark.parametrize("name", [n if n == "index" else pytest.param(n, marks=pytest.mark.slow) for n in NAMES])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
 def test_every_benchmark_runs(name: str) -> None:
     done = run("bench", name, "--quick", "--json")
     assert done.code == 0, done.err
@@ -68,17 +69,21 @@ def test_every_benchmark_runs(name: str) -> None:
 
 def test_a_run_is_printed_and_written(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
-    done = run("bench", "startup", "--quick", "--out", folder)
+    done = run("bench", "index", "--quick", "--out", folder)
     assert done.code == 0, done.err
-    files = ["startup.html", "startup.json", "startup.md"]
+    files = ["index.html", "index.json", "index.md"]
     assert names_in(folder) == ["_trellis.json", *files]
     check_files(folder, files)  # may be replaced by the next run
-    for words in ("cores of", "NumPy", "trellis count, 1,000 events", "limit: Python", "≤ 1.5 s", "a quick run"):
+    for words in ("cores of", "NumPy argsort of price", "2,000 distinct prices", "≤ 0.25 s", "a quick run"):
         assert words in done.out
-        assert words in (folder / "startup.md").read_text() or words == "a quick run"
+        assert words in (folder / "index.md").read_text() or words == "a quick run"
     assert "met" not in done.out
-    assert json.loads((folder / "startup.json").read_text())["tables"][0]["rows"][0]["targets"]
-    page = (folder / "startup.html").read_text()
+    report = json.loads((folder / "index.json").read_text())
+    assert (report["name"], report["quick"]) == ("index", True)
+    rows = [row for table in report["tables"] for row in table["rows"]]
+    assert rows[0]["targets"]
+    assert all(row["timing"]["wall"] > 0 for row in rows)
+    page = (folder / "index.html").read_text()
     assert "Plotly.newPlot" in page
     assert "<script src" not in page, "the page needs no network"
 
@@ -114,6 +119,29 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("trellis.cli.bench.find_spec", lambda _: None)
     assert_mistake(run("bench", "startup", "--out", tmp_path / "new"), "--out draws plots with plotly")
     assert names_in(tmp_path) == ["file"]
+
+
+def test_the_results_file_and_what_was_lost(tmp_path: Path) -> None:
+    import runpy
+
+    from benchmarks.results import lines, write
+
+    file = tmp_path / "results.json"
+    write([REPORT], 0.1, file)
+    before = json.loads(file.read_text())
+    assert {"machine", "date", "commit", "versions", "load", "loaded"} <= before.keys()
+    (line,) = lines(before)  # the limit is no peer
+    assert (line.peer, line.ratio, line.cpu_ratio) == ("plain", 4.0, pytest.approx(2 / 0.9))
+    losses = runpy.run_path(str(suite.FOLDER.parent / "scripts" / "bench_check.py"))["losses"]
+    assert losses(before, before) == {}
+    now = json.loads(file.read_text())
+    peer = now["benchmarks"][0]["tables"][0]["rows"][0]["peers"][0]
+    peer["ratio"] = 3.01
+    assert losses(before, now) == {}
+    peer["ratio"] = 2.9
+    assert "lost 28%" in losses(before, now)[line.key]
+    now["benchmarks"][0]["tables"][0]["rows"] = []
+    assert "gone" in losses(before, now)[line.key]
 
 
 # --- What was found ---------------------------------------------------------------------------------------------
@@ -208,7 +236,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def test_the_best_run_counts_and_not_the_first(clock: Clock) -> None:
     naps = iter([1.0, 8.0, 2.0, 4.0])
-    assert best_of("naps", lambda: clock.sleep(next(naps))) == Timing(2.0, 4.0, 3)
+    assert best_of("naps", lambda: clock.sleep(next(naps))) == Timing(2.0, 4.0, 3, 3.0)
 
 
 def test_what_a_run_is_given_takes_no_part(clock: Clock) -> None:

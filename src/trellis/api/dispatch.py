@@ -16,6 +16,7 @@ from trellis.methods import check_methods
 from trellis.plan.choice import JOIN
 
 if TYPE_CHECKING:
+    from trellis.api.prepared import PreparedQuery
     from trellis.api.query import Query
     from trellis.engines.local.arrivals import Arrivals
     from trellis.plan.plan import Plan
@@ -128,6 +129,12 @@ class LocalEngine:
         from trellis.api.query import Query
 
         return detect(Query(text), table, RunOptions.of(**{"time": None, **options}), engine="local")
+
+    def prepare(self, text: str, schema: Any, **options: Any) -> PreparedQuery:
+        """Return a query text bound to the columns of an Arrow schema."""
+        from trellis.api.query import Query
+
+        return Query(text).prepare(schema, **options)
 
 
 class SparkArchives:

@@ -15,9 +15,11 @@ from trellis.archive.contents import Contents
 from trellis.archive.events import schema_of
 from trellis.archive.keys import KeyIntervals, walk
 from trellis.archive.leaves import Answer, Ints, LeafIntervals, Leaves, Policy, Question, Reading, SpanLimit
+from trellis.archive.reading import POSITION, schema_with_ids
 from trellis.archive.search import LeafSearch
-from trellis.archive.step_sequences import StepSequence, step_sequences_of
+from trellis.archive.step_sequences import StepSequence, is_plain, step_sequences_of
 from trellis.archive.store import Manifest
+from trellis.archive.values import LeafValues, wanted_names
 from trellis.errors import UsageError, did_you_mean
 from trellis.events.columns.windows import DoubleWindows
 from trellis.language import syntax as s
@@ -26,6 +28,7 @@ from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.parser import parse
 from trellis.language.schema import Kind, Schema
 from trellis.plan.automaton import build_automaton
+from trellis.providers import provided
 
 POLICIES = {s.Select.ANY: Policy.ANY, s.Select.NEXT: Policy.NEXT, s.Select.CONTIGUOUS: Policy.CONTIGUOUS}
 REMEMBERED = 1024  # texts
@@ -38,6 +41,7 @@ class Text:
 
     bound: BoundQuery
     sequences: tuple[StepSequence, ...]
+    plain: bool = True  # whether the sequences say all of the pattern
 
     @property
     def partition(self) -> list[str]:
@@ -48,6 +52,17 @@ class Text:
     def untyped(self) -> bool:
         """Whether any name fits some step."""
         return any(sequence.untyped for sequence in self.sequences)
+
+    @property
+    def names(self) -> frozenset[str] | None:
+        """The names of all events that may matter, where not every event does: under `contiguous` and without types."""
+        types = [variable.type for variable in self.bound.variables]
+        words = [
+            node.policy for node in s.walk(self.bound.pattern) if isinstance(node, s.PolicyStep | s.Kleene | s.Group)
+        ]
+        if None in types or s.Select.CONTIGUOUS in (self.bound.select, *words):
+            return None
+        return frozenset(str(type_) for type_ in types)
 
     @property
     def forbidden(self) -> frozenset[str]:
@@ -99,6 +114,7 @@ class Answerer:
     def __init__(self, manifest: Manifest, contents: Contents) -> None:
         self.manifest, self.contents = manifest, contents
         self._texts: dict[tuple[str, str], Text] = {}
+        self._prepared: dict[tuple[str, str], Any] = {}
 
     @cached_property
     def leaves(self) -> Leaves:
@@ -108,13 +124,14 @@ class Answerer:
             self.contents.filters, self.manifest.capacity, np.asarray(entries["at"]),
             np.asarray(entries["at"] + entries["events"] - 1), np.asarray(entries["since"]),
             np.asarray(entries["until"]),
+            LeafValues(entries, self.contents.filters, frozenset(self.manifest.values)),
         )  # fmt: skip
 
     @cached_property
     def schema(self) -> Schema:
         """The schema of the events."""
         manifest = self.manifest
-        return schema_of(manifest.arrow, manifest.time, manifest.type, manifest.event_id)
+        return schema_of(manifest.arrow, manifest.time, manifest.type, manifest.event_id, manifest.tie_breakers)
 
     # --- Questions --------------------------------------------------------------------------------------------
 
@@ -125,16 +142,32 @@ class Answerer:
         if known is None:
             bound = bind(parse(pattern), pattern, self.schema, params, None)
             types = {variable.name: variable.type for variable in bound.variables}
-            known = Text(bound, tuple(step_sequences_of(build_automaton(bound.pattern), types)))
+            automaton = build_automaton(bound.pattern)
+            sequences = tuple(step_sequences_of(automaton, wanted_names(bound)))
+            known = Text(bound, sequences, is_plain(automaton.root, types))
         self._texts[key] = known
-        while len(self._texts) > REMEMBERED:
-            del self._texts[next(iter(self._texts))]
+        _forget(self._texts)
+        return known
+
+    def prepared(self, pattern: str, params: Mapping[str, Any] | None) -> Any:
+        """Return a query that is bound to the events of exact answers; the last few are remembered."""
+        key, manifest = (pattern, repr(params)), self.manifest
+        known = self._prepared.pop(key, None)
+        if known is None:
+            known = provided("local engine").prepare(
+                pattern, schema_with_ids(manifest), time=(manifest.time, *manifest.tie_breakers), type=manifest.type,
+                event_id=manifest.event_id or POSITION, params=params,
+            )  # fmt: skip
+        self._prepared[key] = known
+        _forget(self._prepared)
         return known
 
     def search(self, text: Text, options: QuestionOptions) -> LeafSearch:
         """Return the search for the answers of a text in the leaves, or in blocks of them."""
         options.check()
         chosen = POLICIES[text.bound.select] if options.policy is None else Policy(options.policy)
+        if not text.plain:  # other events may lie between the steps that there must be
+            chosen = Policy.ANY
         if options.starts == "after" and chosen is not Policy.NEXT:
             raise UsageError("starts=after is a list of skip-till-next", "Use it with policy=skip-till-next.")
         if options.pairs and chosen is Policy.NEXT:
@@ -182,6 +215,8 @@ class Answerer:
         """Return whether the pattern happened."""
         search = self.search(text, options)
         answer = search.simple()
+        if not text.plain and answer is not Answer.NO:
+            answer = Answer.MAYBE
         if answer is Answer.NO or not self._is_by_key(text, search.question, options):
             return answer
         may = self.contents.keyless or len(self.key_intervals(text, search.question.reading).key)
@@ -213,11 +248,20 @@ class Answerer:
     def key_intervals(self, text: Text, reading: Reading) -> KeyIntervals:
         """Return the keys to which the pattern may have happened."""
         contents = self.contents
-        return walk(text.sequences, reading, contents.keys, contents.filters, contents.first_leaves)
+        earliest = np.arange(len(self.leaves)) + (reading is Reading.NO)
+        return walk(text.sequences, earliest, contents.keys, contents.filters, contents.first_leaves)
+
+    def _likely_keys(self, text: Text) -> Ints:
+        """Return the keys whose steps are found in leaves that are strictly later each: only filters can be wrong."""
+        contents, leaves = self.contents, self.leaves
+        later = np.searchsorted(leaves.since, leaves.until, side="right")
+        return walk(text.sequences, later, contents.keys, contents.filters, contents.first_leaves).key
 
     def _rows_of_keys(self, text: Text, search: LeafSearch) -> pa.Table:
         """Return a row for each key to which it may have happened: the leaves of its first and last step.
 
+        `answer` is `likely` where the steps were found in leaves that are strictly later each: only a mistake of a
+        filter or a condition can deny it. It is `maybe` where the order inside a leaf can.
         Which leaves have events without a key is not known: these have one row, as if all events had none.
         """
         intervals, leaves, capacity = (
@@ -228,9 +272,11 @@ class Answerer:
         if self.contents.keyless and len(every := search.intervals()):
             place = np.array([-1]), every.start[:1], np.array([every.last_end.max()])
             intervals = KeyIntervals(*map(np.concatenate, zip(vars(intervals).values(), place, strict=True)))
+        likely = np.isin(intervals.key, self._likely_keys(text)) & (not text.forbidden)
         return pa.table(
             {
                 "key": self.contents.keys.values.take(pa.array(intervals.key, mask=intervals.key < 0)),
+                "answer": pa.array(["maybe", "likely"]).take(pa.array(likely.view(np.int8))),
                 "start_leaf": leaves.first[intervals.start] // capacity,
                 "end_leaf": leaves.last[intervals.end] // capacity,
                 "first_position": leaves.first[intervals.start],
@@ -270,6 +316,12 @@ class Answerer:
     def _clear(self) -> pa.Array:
         """The negation of rows that are all clear, as they mostly are."""
         return pa.repeat("clear", len(self.leaves))
+
+
+def _forget(known: dict[tuple[str, str], Any]) -> None:
+    """Leave out what was remembered longest, where that is much."""
+    while len(known) > REMEMBERED:
+        del known[next(iter(known))]
 
 
 def _negation(intervals: LeafIntervals) -> pa.Array:

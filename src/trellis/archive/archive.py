@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -13,14 +13,16 @@ import pyarrow as pa
 from trellis.archive.answers import QuestionOptions
 from trellis.archive.decay import coarsened, dropped
 from trellis.archive.events import Progress, fitted, in_order
-from trellis.archive.exact import POSITION, EventReader, Exact, needed
+from trellis.archive.exact import Exact, needed
 from trellis.archive.growth import ArchivePlan, number_too_late, settle, split_newest
 from trellis.archive.leaves import Answer
 from trellis.archive.reader import ArchiveReader, ArchiveSnapshot
+from trellis.archive.reading import EventReader
 from trellis.archive.store import Manifest, making, read_manifest, remove_unnamed, swap_manifest, writing
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events.source import is_spark_frame
 from trellis.events.tables import as_tables
+from trellis.language.schema import time_columns
 from trellis.providers import provided
 
 
@@ -36,10 +38,10 @@ class Archive(ArchiveReader):
 
     @classmethod
     def build(
-        cls, data: Any, directory: str | Path, *, time: str, type: str, event_id: str | None = None, leaf: int = 100,
-        false_positive: float = 1e-4, memory: int | None = None, expected_events: int | None = None,
+        cls, data: Any, directory: str | Path, *, time: str | Sequence[str], type: str, event_id: str | None = None,
+        leaf: int = 100, false_positive: float = 1e-4, memory: int | None = None, expected_events: int | None = None,
         query_length: int = 3, fan_out: int = 2, sizing: str = "sample", key: str | None = None, height: int = 0,
-        progress: Progress | None = None,
+        values: Sequence[str] = (), progress: Progress | None = None,
     ) -> Archive:  # fmt: skip
         """Make an archive of events.
 
@@ -50,7 +52,7 @@ class Archive(ArchiveReader):
         directory
             Where it is made; it must not exist, or be empty.
         time, type, event_id
-            The columns of times, of names, and of ids.
+            The columns of times, of names, and of ids; with several columns of times the later ones break ties.
         leaf
             How many events a leaf has.
         false_positive
@@ -69,19 +71,23 @@ class Archive(ArchiveReader):
             A column such as the case of a log: questions with `[key]` are then answered for each of its values.
         height
             The level up to which nodes are to exist: filters are made so large that theirs are at most half full.
+        values
+            Columns of text or whole numbers whose values the filters hold with the names: `a.account = 'x'` then
+            reads only where an `A` of that account may be. Ranges of numbers are kept without asking.
         progress
             Called with a sentence about what is being done.
         """
+        time, tie_breakers = _time_columns(time)
         plan = ArchivePlan(
             time, type, event_id, leaf, false_positive, memory, expected_events, query_length, fan_out, sizing, key,
-            height,
+            height, tie_breakers, tuple(values),
         )  # fmt: skip
         if is_spark_frame(data):
             return cls(provided("archives on Spark").build(data, Path(directory), plan, progress or _silently))
         table = _table(data)
         plan.check(Path(directory), table.schema)
         (progress or _silently)("sorting")
-        ordered = in_order(table.replace_schema_metadata(None), time, event_id)
+        ordered = in_order(table.replace_schema_metadata(None), time, event_id, tie_breakers)
         manifest = plan.manifest(ordered.schema, ordered.num_rows, lambda low, high: ordered.slice(low, high - low))
         with making(Path(directory)):
             archive = cls.begin(directory, manifest)
@@ -172,7 +178,7 @@ class Archive(ArchiveReader):
         table = fitted(_table(data), manifest.arrow)
         if not table.num_rows and batch is None:
             return
-        ordered = in_order(pa.concat_tables([self.held, table]), manifest.time, manifest.event_id)
+        ordered = in_order(pa.concat_tables([self.held, table]), *manifest.order)
         too_late = number_too_late(ordered, manifest, late)
         length = 0 if delay is None else self._length(delay)
         self._settle(ordered.slice(too_late), length, progress, batch, too_late)
@@ -299,20 +305,27 @@ class Archive(ArchiveReader):
 
 def _exact(snapshot: ArchiveSnapshot, pattern: str, params: Mapping[str, Any] | None) -> Exact:
     manifest, answerer = snapshot.manifest, snapshot.answerer
-    chosen, with_gaps = needed(answerer, answerer.text(pattern, params))
-    reader = EventReader(snapshot.directory, manifest, snapshot.held, snapshot.checked)
-    table = reader.rows(answerer, chosen, with_gaps)
+    wanted = needed(answerer, answerer.text(pattern, params))
+    entries = answerer.contents.entries
+    reader = EventReader(snapshot.directory, manifest, snapshot.held, snapshot.files, entries, wanted)
+    query = answerer.prepared(pattern, params)
+    table = reader.rows(query.columns)
     try:
-        trends = provided("local engine").detect(
-            pattern, table, time=manifest.time, type=manifest.type, event_id=manifest.event_id or POSITION,
-            params=params,
-        )  # fmt: skip
+        trends = query.detect_narrow(table, reader.rows)
+        read = reader.read
         _ = trends.statistics  # prepares the events, whose ids must not repeat
     except DataError as problem:
         if "on_bad_rows" not in (problem.hint or ""):
             raise
         raise DataError(problem.what, "Build the archive of events whose ids do not repeat.") from None
-    return Exact(trends, int(answerer.contents.entries["events"][chosen].sum()), reader.read, len(snapshot))
+    return Exact(trends, int(answerer.contents.entries["events"][wanted.leaves].sum()), read, len(snapshot))
+
+
+def _time_columns(time: str | Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the column of times and those that break ties."""
+    first, others = time_columns(time)
+    assert first is not None
+    return first, others
 
 
 def _table(data: Any) -> pa.Table:

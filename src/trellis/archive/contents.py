@@ -6,6 +6,7 @@ that lies in two of them has the bits of both. So it does not matter how the eve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,15 @@ from trellis.archive.events import numbers
 from trellis.archive.filters import Filters, Ints, Slices, coded, hashes_of
 from trellis.archive.keys import PAIR, LeafKeys, pair_items
 from trellis.archive.store import Manifest
+from trellis.archive.values import fill_ranges, join_ranges, range_fields, value_items
 from trellis.kernels.bloom.filters import TILE
 
 
-def entry_type(times: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the type of a leaf in arrays; times are whole numbers, or doubles."""
+def entry_type(times: np.dtype[Any], ranged: Sequence[str] = ()) -> np.dtype[Any]:
+    """Return the type of a leaf in arrays; times are whole numbers, or doubles; `ranged` are columns of numbers."""
     number = "<f8" if times.kind == "f" else "<i8"
-    return np.dtype([("at", "<i8"), ("events", "<i8"), ("since", number), ("until", number)])
+    fields = [("at", "<i8"), ("events", "<i8"), ("since", number), ("until", number)]
+    return np.dtype(fields + range_fields(ranged))
 
 
 @dataclass(frozen=True)
@@ -86,17 +89,21 @@ def chunk_of(table: pa.Table, first: int, manifest: Manifest) -> Chunk:
         keys, of_event = LeafKeys.of_events(table[manifest.key], first, capacity)
         keyless = bool((of_event < 0).any())
         filters.add(*pair_items(of_event, keys.hashes, codes, names), begin, capacity)
-    return Chunk(_entries(numbers(table[manifest.time]), first, capacity), tile, filters.tiles, keys, keyless)
+    for column in manifest.values:
+        filters.add(*value_items(table, column, codes, names), begin, capacity)
+    return Chunk(_entries(table, first, manifest), tile, filters.tiles, keys, keyless)
 
 
-def _entries(times: np.ndarray, first: int, capacity: int) -> np.ndarray:
+def _entries(table: pa.Table, first: int, manifest: Manifest) -> np.ndarray:
+    times, capacity = numbers(table[manifest.time]), manifest.capacity
     leaf = (first + np.arange(len(times))) // capacity
     begins = np.flatnonzero(np.diff(leaf, prepend=-1))
     ends = np.append(begins[1:], len(leaf)) - 1 if len(begins) else begins
-    entries = np.zeros(len(begins), entry_type(times.dtype))
+    entries = np.zeros(len(begins), entry_type(times.dtype, manifest.ranged))
     entries["at"] = leaf[begins] * capacity
     entries["events"] = ends - begins + 1
     entries["since"], entries["until"] = times[begins], times[ends]
+    fill_ranges(entries, table, manifest.ranged, begins)
     return entries
 
 
@@ -140,6 +147,7 @@ class Contents:
             old, new = old.copy(), new[1:]
             old["events"][-1] += chunk.entries["events"][0]
             old["until"][-1] = chunk.entries["until"][0]
+            join_ranges(old[-1], chunk.entries[0])
         self.entries = np.concatenate([old, new]) if len(old) else new.copy()
         for i, tile in enumerate(chunk.tiles):
             self.filters.join(chunk.tile + i, tile, len(self.entries))

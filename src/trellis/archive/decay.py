@@ -46,6 +46,11 @@ def coarsened(
     added["at"] = begin[chosen]
     for name in ("events", "since", "until"):
         added[name] = nodes[name][chosen]
+    for i, node in enumerate(chosen):
+        for name in added.dtype.names or ():
+            if ":" in name:  # a range is that of all leaves below
+                below = entries[name][low[node] : high[node]]
+                added[name][i] = below.min() if name.startswith("least:") else below.max()
     left = contents.only(np.flatnonzero(~covered), added, nodes["filter"][chosen])
     return _replaced(directory, manifest, contents, left, manifest.dropped)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,9 @@ from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events.columns.ordering import sort_indices
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.language.schema import Kind, Schema, Table
+
+if TYPE_CHECKING:
+    from trellis.archive.store import Manifest
 
 GROUP = 1024  # rows of a row group, about
 
@@ -30,7 +33,9 @@ def check_columns(names: list[str], **roles: str | None) -> None:
             raise UsageError(f"the events have no column `{name}` ({role})", hint)
 
 
-def schema_of(schema: pa.Schema, time: str, type: str, event_id: str | None) -> Schema:
+def schema_of(
+    schema: pa.Schema, time: str, type: str, event_id: str | None, tie_breakers: Sequence[str] = ()
+) -> Schema:
     """Return the schema of the events as queries see it; refuse times that are text."""
     columns = {field.name: from_arrow(field.type) for field in schema}
     if columns[time].kind is Kind.STRING:
@@ -38,7 +43,7 @@ def schema_of(schema: pa.Schema, time: str, type: str, event_id: str | None) -> 
             f"the time column `{time}` is text",
             "Say how it is written with --time-format, or make it timestamps first.",
         )
-    return Schema((Table(None, columns),), time, type, event_id)
+    return Schema((Table(None, columns),), time, type, event_id, tuple(tie_breakers))
 
 
 def check_key(schema: pa.Schema, key: str | None) -> None:
@@ -65,14 +70,14 @@ def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def in_order(table: pa.Table, time: str, event_id: str | None) -> pa.Table:
-    """Return events in the order of their positions: by time, then by id or by all columns."""
-    for name in (time, event_id):
+def in_order(table: pa.Table, time: str, event_id: str | None, tie_breakers: Sequence[str] = ()) -> pa.Table:
+    """Return events in the order of their positions: by time, what breaks ties, then by id or by all columns."""
+    for name in (time, event_id, *tie_breakers):
         if name is not None and table[name].null_count:
             raise DataError(f"{table[name].null_count:,} events have no `{name}`", "Leave them out.")
     _check_finite(table[time], time)
     others = [event_id] if event_id is not None else [n for n in table.column_names if n != time]
-    kinds = {name: from_arrow(table[name].type) for name in [time, *others]}
+    kinds = {name: from_arrow(table[name].type) for name in [time, *tie_breakers, *others]}
     for name, kind in kinds.items():
         if kind.kind is Kind.OTHER:
             raise UsageError(
@@ -107,8 +112,26 @@ def numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
 
 
-def write_events(table: pa.Table, path: Path, first: int, capacity: int, progress: Progress | None = None) -> None:
-    """Write events from a position on, in row groups that end where leaves end."""
+def names_file(name: str) -> str:
+    """Return the file of times and names that lies beside a file of events."""
+    return "names" + name.removeprefix("events").removesuffix(".parquet") + ".arrow"
+
+
+def write_names(table: pa.Table, path: Path, time: str, type: str) -> None:
+    """Write times and coded names of events beside their file, as they lie in memory: nothing is decoded later."""
+    names = table[type].cast(pa.string()).combine_chunks().dictionary_encode()
+    narrow = pa.table({time: table[time].combine_chunks(), type: names})
+    with path.with_name(names_file(path.name)).open("wb") as file:
+        with pa.ipc.new_file(file, narrow.schema) as writer:
+            writer.write_table(narrow)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_events(table: pa.Table, path: Path, first: int, manifest: Manifest, progress: Progress | None = None) -> None:
+    """Write events from a position on, in row groups that end where leaves end, and their names beside them."""
+    capacity = manifest.capacity
+    write_names(table, path, manifest.time, manifest.type)
     rows = max(1, GROUP // capacity) * capacity
     with path.open("wb") as file:
         with pq.ParquetWriter(file, table.schema, write_page_checksum=True) as writer:

@@ -95,17 +95,24 @@ class Filters:
 
     def has(self, names: Iterable[str]) -> NDArray[np.bool_]:
         """Return which leaves may hold one of some names."""
-        bitmap = self._bitmap(names)
-        return np.unpackbits(bitmap.view(np.uint8), bitorder="little")[: self.leaves].view(np.bool_)
+        return self.has_items(hashes_of(pa.array(list(names), pa.large_string())))
 
     def places(self, names: Iterable[str]) -> Ints:
         """Return the leaves that may hold one of some names, in order."""
         out = np.empty(self.leaves, np.int64)
         return out[: kernel.set_bits(self._bitmap(names), out)]
 
+    def has_items(self, hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return which leaves may hold one of some items, by their hashes."""
+        bitmap = self._bitmap_of(hashes)
+        return np.unpackbits(bitmap.view(np.uint8), bitorder="little")[: self.leaves].view(np.bool_)
+
     def _bitmap(self, names: Iterable[str]) -> NDArray[np.uint64]:
+        return self._bitmap_of(hashes_of(pa.array(list(names), pa.large_string())))
+
+    def _bitmap_of(self, hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
         out = np.zeros(len(self.tiles) * kernel.WORDS, np.uint64)
-        for row in kernel.positions(hashes_of(pa.array(list(names), pa.large_string())), self.hashes, self.bits):
+        for row in kernel.positions(hashes, self.hashes, self.bits):
             for tile, slices in enumerate(self.tiles):
                 kernel.leaves_of(row, slices[None], out[tile * kernel.WORDS : (tile + 1) * kernel.WORDS])
         return out

@@ -15,7 +15,16 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.archive.contents import Chunk, Contents, chunk_of
-from trellis.archive.events import GROUP, Progress, check_columns, check_key, numbers, schema_of, write_events
+from trellis.archive.events import (
+    GROUP,
+    Progress,
+    check_columns,
+    check_key,
+    names_file,
+    numbers,
+    schema_of,
+    write_events,
+)
 from trellis.archive.filters import coded
 from trellis.archive.sizing import Size, size_filters, thesis_size
 from trellis.archive.store import (
@@ -30,6 +39,7 @@ from trellis.archive.store import (
     swap_manifest,
 )
 from trellis.archive.tree import FilterTree
+from trellis.archive.values import check_values, ranged_columns
 from trellis.errors import DataError, UsageError
 from trellis.kernels.bloom.filters import TILE
 
@@ -54,6 +64,8 @@ class ArchivePlan:
     sizing: str = "sample"
     key: str | None = None
     height: int = 0
+    tie_breakers: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
 
     def check(self, directory: Path, schema: pa.Schema) -> None:
         """Refuse what cannot be."""
@@ -65,15 +77,20 @@ class ArchivePlan:
         if self.memory is not None and self.memory <= 0:
             raise UsageError(f"filters cannot take {self.memory} bytes", "Allow more memory, or leave it out.")
         check_columns(schema.names, time=self.time, type=self.type, event_id=self.event_id, key=self.key)
+        for name in self.tie_breakers:
+            check_columns(schema.names, ties=name)
         schema_of(schema, self.time, self.type, self.event_id)
         check_key(schema, self.key)
+        check_columns(schema.names, **{f"values {i}": name for i, name in enumerate(self.values)})
+        check_values(schema, self.values)
 
     def manifest(self, schema: pa.Schema, events: int, read: Callable[[int, int], pa.Table]) -> Manifest:
         """Return the manifest of an archive without events; `read` gives those between two positions."""
         size = self._size(max(self.expected_events or 0, events, 1), events, read)
         return Manifest(
             schema_text(schema), self.time, self.type, self.event_id, self.key, self.leaf, size.bits, size.hashes,
-            self.fan_out, self.false_positive, self.query_length,
+            self.fan_out, self.false_positive, self.query_length, tie_breakers=list(self.tie_breakers),
+            ranged=ranged_columns(schema, (self.time, self.type, self.event_id, self.key)), values=list(self.values),
         )  # fmt: skip
 
     def _size(self, expected: int, events: int, read: Callable[[int, int], pa.Table]) -> Size:
@@ -94,14 +111,16 @@ class ArchivePlan:
         most = max(1, min(number, SAMPLED // factor if factor > 1 else SAMPLED, number))
         chosen = np.unique(np.linspace(0, max(0, number - 1), most).astype(int)).tolist() if number else []
         sizes = [self._items(read(i * size, min(events, (i + 1) * size))) for i in chosen]
-        return sizes or [size * (1 if self.key is None else 2)]
+        return sizes or [size * (1 + (self.key is not None) + len(self.values))]
 
     def _items(self, table: pa.Table) -> int:
         codes, names = coded(table[self.type])
-        if self.key is None:
-            return len(np.unique(codes))
-        keys, _ = coded(table[self.key])
-        return len(np.unique(codes)) + len(np.unique((keys + 1) * (len(names) + 1) + codes + 1))
+        items = len(np.unique(codes))
+        for column in (self.key, *self.values):
+            if column is not None:
+                others, _ = coded(table[column])
+                items += len(np.unique((others + 1) * (len(names) + 1) + codes + 1))
+        return items
 
 
 # --- In this process --------------------------------------------------------------------------------------------
@@ -148,7 +167,7 @@ def settle(
     parts = []
     if settled.num_rows:
         name = new.named("events", "parquet")
-        write_events(settled, directory / name, first, manifest.capacity, progress)
+        write_events(settled, directory / name, first, manifest, progress)
         parts = [(name, first, settled.num_rows)]
     return commit(directory, new, contents, tree, pieces(settled, first, manifest, progress), parts, held)
 
@@ -164,6 +183,7 @@ def commit(
     for name, _, rows in parts:
         new.checksums[name] = checksum(directory / name)
         new.footers[name] = footer_checksum(directory / name)
+        new.checksums[names_file(name)] = checksum(directory / names_file(name))
         new.events += rows
     new.parts += parts
     new.held, new.holds = "", held.num_rows

@@ -14,8 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.archive.filters import Filters, coded, hashes_of
-from trellis.archive.leaves import Reading
-from trellis.archive.step_sequences import StepSequence
+from trellis.archive.step_sequences import StepSequence, plain
 from trellis.kernels.bloom import filters as kernel
 
 Ints = NDArray[np.int64]
@@ -90,17 +89,18 @@ class KeyIntervals:
 
 
 def walk(
-    sequences: tuple[StepSequence, ...], reading: Reading, keys: LeafKeys, filters: Filters, leaves: Ints
+    sequences: tuple[StepSequence, ...], earliest: Ints, keys: LeafKeys, filters: Filters, leaves: Ints
 ) -> KeyIntervals:
     """Return the keys to which one of some step sequences may have happened, whatever NOT forbids.
 
     `leaves` are the numbers of the leaves that have the filters; where these were coarsened, the first leaf of each.
+    `earliest` tells for each of them the first in which the next step may be.
     """
     number = len(keys.values)
     best_start, best_end = np.full(number, -1, np.int64), np.full(number, -1, np.int64)
     begins = np.append(np.searchsorted(keys.leaves, leaves.astype(np.int32)), len(keys.pairs))
     for sequence in sequences:
-        start, end = _walk_sequence(sequence, reading, keys, filters, begins)
+        start, end = _walk_sequence(sequence, earliest, keys, filters, begins)
         better = (end >= 0) & ((best_end < 0) | (end < best_end))
         best_start[better], best_end[better] = start[better], end[better]
     chosen = np.flatnonzero(best_end >= 0)
@@ -108,10 +108,12 @@ def walk(
 
 
 def _walk_sequence(
-    sequence: StepSequence, reading: Reading, keys: LeafKeys, filters: Filters, begins: Ints
+    sequence: StepSequence, earliest: Ints, keys: LeafKeys, filters: Filters, begins: Ints
 ) -> tuple[Ints, Ints]:
     number = len(keys.values)
-    steps = [sorted(names) for block in sequence.blocks for names in block if names is not None]
+    steps = [
+        sorted({plain(name) for name in names}) for block in sequence.blocks for names in block if names is not None
+    ]
     names = hashes_of(pa.array([name for step in steps for name in step], pa.string()))
     sets = np.concatenate([[0], np.cumsum([len(step) for step in steps])]).astype(np.int64)
     blocks = np.concatenate([[0], np.cumsum([len(block) for block in sequence.blocks])]).astype(np.int64)
@@ -121,7 +123,7 @@ def _walk_sequence(
         first = tile * kernel.TILE
         kernel.walk_keys(
             first, begins[first : min(first + kernel.TILE, filters.leaves) + 1], keys.numbers, keys.hashes, names, sets,
-            blocks, reading is Reading.NO, filters.hashes, slices, step, done, start, end,
+            blocks, earliest, filters.hashes, slices, step, done, start, end,
         )  # fmt: skip
     end[step < len(sequence.blocks)] = -1
     return start, end

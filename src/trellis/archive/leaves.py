@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from trellis.archive.filters import Filters
 from trellis.archive.step_sequences import Names, StepSequence
+from trellis.archive.values import LeafValues, ValuedName
 from trellis.events.columns.windows import DoubleWindows
 
 Ints = NDArray[np.int64]
@@ -61,6 +62,8 @@ class Leaves:
         The positions of the first and the last event of each leaf.
     since, until
         The times of these.
+    values
+        Tells which leaves may hold events with wanted values; None if nothing is known.
     """
 
     index: NameIndex
@@ -69,18 +72,31 @@ class Leaves:
     last: Ints
     since: NDArray[Any]
     until: NDArray[Any]
+    values: LeafValues | None = None
 
     def __len__(self) -> int:
         return len(self.first)
 
     def has(self, names: Names) -> Flags:
         """Return which leaves may hold a name."""
-        return np.ones(len(self), np.bool_) if names is None else self.index.has(names)
+        if names is None:
+            return np.ones(len(self), np.bool_)
+        if isinstance(self.index, _Blocks):
+            return self.index.has(names)
+        plain = frozenset(name for name in names if isinstance(name, str))
+        flags = self.index.has(plain) if plain or not names else np.zeros(len(self), np.bool_)
+        for name in names:
+            if isinstance(name, ValuedName):
+                held = self.index.has(frozenset({name.name}))
+                flags = flags | (held if self.values is None else held & self.values.may_hold(name))
+        return flags
 
     def places(self, names: Names) -> Ints:
         """Return the leaves that may hold a name, in order."""
-        if names is not None and isinstance(self.index, Filters):
-            return self.index.places(names)
+        if isinstance(self.index, Filters) and names is not None:
+            plain = [name for name in names if isinstance(name, str)]
+            if len(plain) == len(names):
+                return self.index.places(plain)
         return np.flatnonzero(self.has(names))
 
     def coarser(self, factor: int) -> Leaves:
@@ -106,7 +122,7 @@ class _Blocks:
     leaves: Leaves
     begins: Ints
 
-    def has(self, names: frozenset[str]) -> Flags:
+    def has(self, names: Names) -> Flags:
         flags = self.leaves.has(names)
         return np.logical_or.reduceat(flags, self.begins) if len(self.begins) else flags
 

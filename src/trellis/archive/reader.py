@@ -19,6 +19,7 @@ from trellis.archive.contents import Contents, chunk_of
 from trellis.archive.filters import Filters, whole_tile
 from trellis.archive.keys import LeafKeys
 from trellis.archive.leaves import Leaves
+from trellis.archive.reading import EventFiles
 from trellis.archive.sizing import expected_rate
 from trellis.archive.store import Manifest, UnreadableError, load_array, load_table, read_manifest, size_of
 from trellis.archive.tree import FilterTree, levels_of, node_type
@@ -38,13 +39,13 @@ class ArchiveSnapshot:
         Where it lies.
     manifest
         Names its files.
-    checked
+    files
         Files of events that are as they were written.
     """
 
-    def __init__(self, directory: Path, manifest: Manifest, checked: set[str] | None = None) -> None:
+    def __init__(self, directory: Path, manifest: Manifest, files: EventFiles | None = None) -> None:
         self.directory, self.manifest = directory, manifest
-        self.checked = set() if checked is None else checked
+        self.files = EventFiles() if files is None else files
 
     @cached_property
     def stored(self) -> Contents:
@@ -135,7 +136,7 @@ class ArchiveReader:
 
     def _use(self, manifest: Manifest) -> None:
         """Go on with a newer manifest; a question that began with another one ends with that."""
-        self._snapshot = ArchiveSnapshot(self.directory, manifest, self._snapshot.checked)
+        self._snapshot = ArchiveSnapshot(self.directory, manifest, self._snapshot.files)
 
     def _answer(self, question: Callable[[ArchiveSnapshot], T]) -> T:
         """Answer a question by the open snapshot or, if its files are gone, by the current one.

@@ -5,6 +5,7 @@
     archive/tile-00000-000001.npy         the filters of 4,096 leaves, a bitmap over the leaves for each bit
     archive/tree-000001.npy               the nodes above the leaves that an append made
     archive/events-000001.parquet         the events, in row groups that end where leaves end
+    archive/names-000001.arrow            their times and coded names, as they lie in memory; version 2 has none
     archive/held-000001.parquet           the newest events, which have no place before later ones come
     archive/pairs-000001.npy, keys-….parquet   with a key: which keys are in which leaf
 
@@ -31,14 +32,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from trellis.archive.events import names_file
 from trellis.errors import DataError, UsageError
 
-MANIFEST, FORMAT, VERSION = "manifest.json", "trellis archive", 2
+MANIFEST, FORMAT, VERSION = "manifest.json", "trellis archive", 3
+READABLE = (2, 3)  # archives of version 2 have no ranges and no values
 SMALL = 64_000_000  # bytes of a file of events that is looked at whole before it is read
 # The whole of a name that an archive gives: anything else in its directory is somebody's and stays.
 OWN = re.compile(
     r"(leaves|tree|pairs)-\d{6,}\.npy|tile-\d{5,}-\d{6,}\.npy|(events|held|keys)-\d{6,}\.parquet"
-    r"|events-\d{6,}-[0-9a-f]{32}-\d{6,}\.parquet|staged-[0-9a-f]{32}|manifest\.json(\.tmp)?"
+    r"|events-\d{6,}-[0-9a-f]{32}-\d{6,}\.parquet|names-\d{6,}(-[0-9a-f]{32}-\d{6,})?\.arrow|staged-[0-9a-f]{32}|manifest\.json(\.tmp)?"
 )
 BEGUN = re.compile(r"staged-[0-9a-f]{32}|manifest\.json\.tmp")  # what a build makes before it has a manifest
 
@@ -77,6 +80,10 @@ class Manifest:
         The file of pairs of a leaf and a key, that of the keys themselves, and whether there are events without one.
     batches, late
         The last batch that came of each stream, and how many events came too late and were left out.
+    tie_breakers
+        The columns that tell the order of events of one time.
+    ranged, values
+        The columns whose ranges leaves have, and those whose values the filters hold with the names.
     checksums, footers
         CRC-32 of each file, and of the footers of the files of events.
     """
@@ -108,6 +115,9 @@ class Manifest:
     keyless: bool = False
     batches: dict[str, int] = field(default_factory=dict)
     late: int = 0
+    tie_breakers: list[str] = field(default_factory=list)
+    ranged: list[str] = field(default_factory=list)
+    values: list[str] = field(default_factory=list)
     checksums: dict[str, int] = field(default_factory=dict)
     footers: dict[str, int] = field(default_factory=dict)
 
@@ -115,6 +125,11 @@ class Manifest:
     def arrow(self) -> pa.Schema:
         """The schema of its events."""
         return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.schema)))
+
+    @property
+    def order(self) -> tuple[str, str | None, list[str]]:
+        """The columns that events are ordered by: time, id, and what breaks ties before the id."""
+        return self.time, self.event_id, self.tie_breakers
 
     def next(self) -> Manifest:
         """Return a copy for the next generation, which may be changed."""
@@ -131,7 +146,8 @@ class Manifest:
     def files(self) -> set[str]:
         """All files that count."""
         given = {self.leaves, self.pairs, self.keys, self.held, *self.tiles, *self.tree}
-        return (given | {name for name, _, _ in self.parts}) - {""}
+        events = {name for name, _, _ in self.parts}
+        return (given | events | {names_file(name) for name in events} & self.checksums.keys()) - {""}
 
 
 def schema_text(schema: pa.Schema) -> str:
@@ -153,15 +169,18 @@ def read_manifest(directory: Path) -> Manifest:
     if not isinstance(about, dict) or about.pop("format", None) != FORMAT:
         raise DataError(f"{path} is not of an archive of Trellis")
     version = about.pop("version", None)
-    if version != VERSION:
-        raise DataError(f"{directory} is an archive of version {version}, and this Trellis reads {VERSION}")
+    if version not in READABLE:
+        raise DataError(
+            f"{directory} is an archive of version {version}, and this Trellis reads {READABLE[0]} to {VERSION}",
+            "Read it with the Trellis that made it, or build it anew.",
+        )
     recorded = about.pop("checksum", None)  # archives that were made before it was kept have none
     if recorded is not None and recorded != zlib.crc32(json.dumps(about).encode()):
         raise DataError(f"{path} is damaged: its checksum is not that of what it says", "Build the archive anew.")
     try:
         about["parts"] = [(name, first, number) for name, first, number in about["parts"]]
         manifest = Manifest(**about)
-        roles = (manifest.time, manifest.type, manifest.event_id, manifest.key)
+        roles = (manifest.time, manifest.type, manifest.event_id, manifest.key, *manifest.tie_breakers)
         if not {role for role in roles if role is not None} <= set(manifest.arrow.names):
             raise KeyError
         return manifest
@@ -314,17 +333,27 @@ def load_table(directory: Path, name: str, manifest: Manifest) -> pa.Table:
         return pq.read_table(path)
 
 
-def events_file(directory: Path, name: str, manifest: Manifest, checked: set[str]) -> pq.ParquetFile:
-    """Open a file of events; a small one is checked whole, of a large one the footer, and the pages that are read."""
+def load_names(directory: Path, name: str, manifest: Manifest) -> pa.Table | None:
+    """Map the times and names of a file of events into memory; None for files of archives that have none."""
+    beside = names_file(name)
+    if beside not in manifest.checksums:
+        return None
+    with _whole(directory, beside, manifest) as path:
+        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+
+
+def check_events(directory: Path, name: str, manifest: Manifest) -> pq.FileMetaData:
+    """Return the footer of a file of events; a small file is checked whole, of a large one the footer."""
     path = directory / name
-    if name not in checked:
+    try:
         if size_of(directory, name) <= SMALL:
             with _whole(directory, name, manifest):
                 pass
         elif footer_checksum(path) != manifest.footers.get(name, footer_checksum(path)):
             raise UnreadableError(f"{path} is damaged: its footer is not as it was written", "Build the archive anew.")
-        checked.add(name)
-    return pq.ParquetFile(path, page_checksum_verification=True)
+        return pq.read_metadata(path)
+    except (OSError, pa.ArrowException) as problem:
+        raise UnreadableError(f"{path} cannot be read: {problem}", "The archive is damaged.") from None
 
 
 @contextmanager

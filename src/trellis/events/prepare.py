@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -36,18 +36,27 @@ class SortedTable:
         The events as they came.
     rows
         The rows that are left, in order; None for all as they are.
+    load
+        Gives all columns of the events where the table has only some.
     """
 
-    def __init__(self, table: pa.Table, rows: Order) -> None:
-        self._table, self._rows = table, rows
+    def __init__(self, table: pa.Table, rows: Order, load: Callable[[], pa.Table] | None = None) -> None:
+        self._table, self._rows, self._load = table, rows, load
+
+    def _all(self) -> pa.Table:
+        if self._load is not None:
+            self._table, self._load = self._load(), None
+        return self._table
 
     @cached_property
     def whole(self) -> pa.Table:
         """All the columns."""
-        return self.columns(self._table.column_names)
+        return self.columns(self._all().column_names)
 
     def columns(self, names: Sequence[str]) -> pa.Table:
         """Return some of the columns."""
+        if not set(names) <= set(self._table.column_names):
+            self._all()
         return _taken(self._table.select(names).combine_chunks(), self._rows)
 
 
@@ -79,8 +88,10 @@ class PreparedEvents:
         return self.source.whole
 
 
-def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> PreparedEvents:
-    """Check, filter, partition, sort and window a table of events."""
+def prepare(
+    plan: Plan, table: pa.Table, on_bad_rows: str = "error", load: Callable[[], pa.Table] | None = None
+) -> PreparedEvents:
+    """Check, filter, partition, sort and window a table of events; `load` gives the columns that it does not have."""
     read = table.num_rows
     table = _without_bad_rows(table, plan.bound, on_bad_rows)
     events = _sorted(_filtered(plan, table))
@@ -91,7 +102,7 @@ def prepare(plan: Plan, table: pa.Table, on_bad_rows: str = "error") -> Prepared
         again = np.setdiff1d(np.arange(len(events)), first, assume_unique=True)
         repeated = table.take(pa.array(_places(events.rows, again)))
     dropped = read - table.num_rows + repeated.num_rows
-    return PreparedEvents(_slice(plan.bound, kept), SortedTable(table, kept.rows), read, dropped, repeated)
+    return PreparedEvents(_slice(plan.bound, kept), SortedTable(table, kept.rows, load), read, dropped, repeated)
 
 
 def with_columns(prepared: PreparedEvents, plan: Plan) -> Slice:

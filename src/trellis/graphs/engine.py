@@ -49,16 +49,17 @@ class Block:
         return Vertices(self.index, np.diff(self.offsets), np.arange(len(self.index)), self.ids)
 
     @cached_property
-    def _dependents(self) -> tuple[Ints, Ints]:
-        """For each that is seen, the places of the vertices that gather from it."""
+    def out_edges(self) -> tuple[Ints, Ints, Floats]:
+        """For each that is seen, the places of the vertices that gather from it, and the weights of these edges."""
         target = np.repeat(np.arange(len(self.index)), np.diff(self.offsets))
         offsets = np.zeros(len(self.seen) + 1, np.int64)
         np.cumsum(np.bincount(self.source, minlength=len(self.seen)), out=offsets[1:])
-        return offsets, target[np.argsort(self.source, kind="stable")]
+        order = np.argsort(self.source, kind="stable")
+        return offsets, target[order], self.weight[order]
 
     def scheduled(self, changed: Ints) -> Ints:
         """Return the vertices that gather from one of those that have changed, by their places in `seen`."""
-        offsets, targets = self._dependents
+        offsets, targets, _ = self.out_edges
         flags = np.zeros(len(self.index), np.bool_)
         flags[targets if len(changed) == len(self.seen) else targets[ranges(offsets, changed)[0]]] = True
         return np.flatnonzero(flags)
@@ -165,9 +166,15 @@ def execute(program: VertexProgram, graph: EdgeList) -> Result:
     part = program.prepare(graph)
     graph = graph if part is None else graph.among(part)
     block = whole_block(program, graph)
+    bound = round_bound(program, len(graph.ids))
+    solved = program.solve(block, bound)
+    if solved is not None:
+        if solved.changing:
+            refuse_more(program, bound, bound, solved.changing)
+        return Result(graph.ids, solved.values, solved.rounds, solved.scheduled, program.gives_vertices)
     values = program.initial(block.vertices)
     changed = np.flatnonzero(program.begins(block.vertices))
-    bound, rounds, scheduled = round_bound(program, len(graph.ids)), 0, 0
+    rounds, scheduled = 0, 0
     while len(changed):
         refuse_more(program, rounds, bound, len(changed))
         done = step(block, program, values, values, changed, rounds)

@@ -91,6 +91,30 @@ class Neighbourhood(Protocol):
         ...
 
 
+class WholeGraph(Protocol):
+    """A graph that is in this process as a whole."""
+
+    @property
+    def vertices(self) -> Vertices:
+        """All vertices."""
+        ...
+
+    @property
+    def out_edges(self) -> tuple[Ints, Ints, NDArray[np.float64]]:
+        """Where the edges out of each vertex begin, their targets, and their weights."""
+        ...
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The results of a program that knows a shorter way, with the rounds that it took and who still changes."""
+
+    values: Values
+    rounds: int
+    scheduled: int
+    changing: int = 0
+
+
 class VertexProgram:
     """A graph algorithm from the view of a vertex; derive from it and say what differs.
 
@@ -152,6 +176,13 @@ class VertexProgram:
         The others stay as they were: what is seen of a vertex is always what it holds.
         """
         return differ(old, new)
+
+    def solve(self, graph: WholeGraph, bound: int) -> Solution | None:
+        """Return the results over a graph that is here as a whole, if a program knows a shorter way; None by default.
+
+        They must be those that rounds of `apply` come to, within `bound` rounds.
+        """
+        return None
 
     def finish(self, values: Any, total: float) -> Values:
         """Return the result of vertices from their last values; `total` is the sum of all where these are floats."""

@@ -11,9 +11,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.errors import UsageError
-from trellis.graphs.program import BOTH, InEdges, Neighbourhood, VertexProgram, Vertices
+from trellis.graphs.program import BOTH, InEdges, Neighbourhood, Solution, VertexProgram, Vertices, WholeGraph
 from trellis.graphs.values import Bools, Ints, Sets, Values
+from trellis.kernels.graph import cliques as kernel_of_bits
 from trellis.kernels.graph import neighbours as kernel
+from trellis.kernels.graph import paths
 
 
 class PageRank(VertexProgram):
@@ -97,6 +99,15 @@ class ShortestPaths(VertexProgram):
     def initial(self, vertices: Vertices) -> Values:  # noqa: D102
         return np.where(self.begins(vertices), 0.0, np.inf)
 
+    def solve(self, graph: WholeGraph, bound: int) -> Solution | None:
+        """Go from the sources on, in the same rounds; a class that changes a step of the program takes the long way."""
+        if type(self) is not ShortestPaths:
+            return None
+        far = self.initial(graph.vertices)
+        assert not isinstance(far, Sets)
+        rounds, scheduled, changing = paths.relax(*graph.out_edges, self.weighted, far, np.flatnonzero(far == 0), bound)
+        return Solution(far, rounds, scheduled, changing)
+
     def begins(self, vertices: Vertices) -> Bools:  # noqa: D102
         return is_among(vertices, self.sources)
 
@@ -171,7 +182,9 @@ class Cliques(VertexProgram):
     """All cliques that one vertex is in, the paper's Algorithm 2; each vertex ends with those that it is in too.
 
     A clique is a set of bits, one for each neighbour of the vertex; the vertex itself is in all of them, and only these
-    take part. `cliques` makes lists of vertices of the result of a run.
+    take part. `cliques` makes lists of vertices of the result of a run. In this process all cliques are enumerated by
+    one kernel, and a vertex may have any number of neighbours: with more than 60 the results are numbers of cliques,
+    which `cliques` knows. On Spark the program runs in rounds, and 60 are the limit.
 
     Parameters
     ----------
@@ -190,24 +203,49 @@ class Cliques(VertexProgram):
         self.vertex, self.max_cliques = vertex, max_cliques
         self.members: list[Any] = []
         self.friends: NDArray[np.uint64] = np.zeros(0, np.uint64)
+        self.rows: NDArray[np.uint64] = np.zeros((0, 1), np.uint64)
+        self.table: NDArray[np.uint64] | None = None
 
     def prepare(self, graph: Neighbourhood) -> Sequence[Any] | None:  # noqa: D102
         refuse_unknown(graph, [self.vertex])
-        self.members = graph.neighbours(self.vertex, self.WIDEST + 1)
+        self.members = graph.neighbours(self.vertex, (1 << 31) - 1)
+        place = {member: i for i, member in enumerate(self.members)}
+        self.rows = np.zeros((len(place), max(1, -(-len(place) // 64))), np.uint64)
+        for one, other in graph.edges_among(self.members):
+            kernel_of_bits.connect(self.rows, place[one], place[other])
+        self.friends = self.rows[:, 0]
+        return [self.vertex, *self.members]
+
+    def solve(self, graph: WholeGraph, bound: int) -> Solution:
+        """List the cliques of the neighbours, each once."""
+        found, number = paths.all_cliques(self.rows, self.max_cliques)
+        if number > self.max_cliques:
+            raise self._too_many()
+        self.table = found if len(self.members) > self.WIDEST else None
+        names = np.arange(number).astype(np.uint64) if self.table is not None else found[:, 0]
+        found, names = (found, names) if self.table is not None else (found[np.argsort(names)], np.sort(names))
+        sets = []
+        for bit in self._bits(graph.vertices):
+            if bit < 0:
+                sets.append(names)
+            else:
+                sets.append(names[(found[:, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1) == 1])
+            if sum(map(len, sets)) > self.max_cliques:
+                raise self._too_many()
+        return Solution(Sets.of(sets, np.uint64), 1, len(sets))
+
+    def _too_many(self) -> UsageError:
+        return UsageError(
+            f"the vertex {self.vertex!r} is in too many cliques: over {self.max_cliques:,} are held",
+            "Give a larger `max_cliques`, or run within fewer vertices.",
+        )
+
+    def initial(self, vertices: Vertices) -> Values:  # noqa: D102
         if len(self.members) > self.WIDEST:
             raise UsageError(
                 f"the vertex {self.vertex!r} has more than {self.WIDEST} neighbours",
-                "The program for cliques has a bit for each of at most so many. Run it within fewer vertices.",
+                "On Spark the program for cliques has a bit for each of at most so many. Run it in this process.",
             )
-        place = {member: i for i, member in enumerate(self.members)}
-        masks = [0] * len(place)
-        for one, other in graph.edges_among(self.members):
-            masks[place[one]] |= 1 << place[other]
-            masks[place[other]] |= 1 << place[one]
-        self.friends = np.array(masks, np.uint64)
-        return [self.vertex, *self.members]
-
-    def initial(self, vertices: Vertices) -> Values:  # noqa: D102
         own = [np.zeros(int(is_one), np.uint64) for is_one in is_among(vertices, [self.vertex])]
         return Sets.of(own, np.uint64)
 
@@ -233,10 +271,7 @@ class Cliques(VertexProgram):
             sets.append(self._extended(own[i], summed[i], bit))
             total += len(sets[-1])
             if total > self.max_cliques:
-                raise UsageError(
-                    f"the vertex {self.vertex!r} is in too many cliques: over {self.max_cliques:,} are held",
-                    "Give a larger `max_cliques`, or run within fewer vertices.",
-                )
+                raise self._too_many()
         return Sets.of(sets, np.uint64)
 
     def _extended(self, own: Any, others: Any, bit: int) -> Any:
@@ -247,6 +282,9 @@ class Cliques(VertexProgram):
 
     def cliques(self, masks: Iterable[int]) -> list[list[Any]]:
         """Return the cliques of a vertex as lists of vertices, the largest first, else in ascending order."""
+        if self.table is not None:
+            rows = (self.table[int(number)].tolist() for number in masks)
+            masks = [sum(word << 64 * i for i, word in enumerate(row)) for row in rows]
         lists = [
             [self.vertex, *(member for i, member in enumerate(self.members) if clique >> i & 1)]
             for clique in map(int, masks)

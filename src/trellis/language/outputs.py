@@ -7,6 +7,7 @@ from dataclasses import replace
 from trellis.errors import nearest
 from trellis.language import syntax as s
 from trellis.language.bound import (
+    COUNTING,
     Column,
     Constant,
     NamedOutput,
@@ -36,6 +37,8 @@ def bind_output(e: s.Expression, scope: Scope) -> Output:
             return Output(OutputKind.LENGTH, INTEGER)
         case s.Aggregate(function=function, argument=s.Attribute() as argument):
             return _aggregate(function, argument, scope)
+        case s.Aggregate(function="COUNT", argument=s.VariableReference() as argument):
+            return _count(argument, scope)
         case s.Aggregate(function="COUNT") | s.Aggregate(argument=s.Length()):
             what = f"`{scope.source(e)}` speaks of all trends; RETURN and ORDER BY of one"
             scope.fail(what, e, "Use AGGREGATE, or LENGTH for the number of events.")
@@ -86,6 +89,13 @@ def _aggregate(function: str, argument: s.Attribute, scope: Scope) -> Output:
     result = {"SUM": type_, "AVG": DOUBLE}.get(function, type_)
     column = Column(argument.var, name, s.Which.EACH, None, type_)
     return Output(OutputKind.AGGREGATE, result, function=function, column=column, variable=argument.var)
+
+
+def _count(argument: s.VariableReference, scope: Scope) -> Output:
+    """Return the number of a variable's events, or of a group's iterations."""
+    if argument.var not in scope.labels:
+        _bindable(scope.variable(argument.var, argument), argument, scope)
+    return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT", variable=argument.var)
 
 
 def _expression(e: s.Arithmetic | s.Negative | s.Call, scope: Scope) -> Output:
@@ -161,20 +171,18 @@ def bind_aggregate(item: s.Item, scope: Scope, per_event: s.PerEvent | None = No
     e = item.expression
     if per_event is not None and per_event.var is not None:
         _bindable(scope.variable(per_event.var, per_event), per_event, scope)
-    if isinstance(e, s.Share):
+    if isinstance(e, s.OfEvent):
         if per_event is None:
-            hint = "Write `AGGREGATE SHARE PER EVENT`."
-            scope.fail("SHARE is the part of all results that hold an event, and no event is meant", e, hint)
-        return Output(OutputKind.AGGREGATE, DOUBLE, function="SHARE")
+            hint = f"Write `AGGREGATE {e.function} PER EVENT`."
+            scope.fail(f"{e.function} is {s.OF_EVENT[e.function]}, and no event is meant", e, hint)
+        return Output(OutputKind.AGGREGATE, DOUBLE if e.function == "SHARE" else INTEGER, function=e.function)
     if not isinstance(e, s.Aggregate):
         hint = "Write `COUNT(*)`, `SUM(v.attribute)`, or use RETURN for single trends."
         scope.fail("AGGREGATE takes COUNT, SUM, MIN, MAX and AVG", e, hint)
     if e.argument is None:
         return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT")
     if e.function == "COUNT" and isinstance(e.argument, s.VariableReference):
-        if e.argument.var not in scope.labels:
-            _bindable(scope.variable(e.argument.var, e.argument), e.argument, scope)
-        return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT", variable=e.argument.var)
+        return _count(e.argument, scope)
     if isinstance(e.argument, s.Length):
         return Output(OutputKind.AGGREGATE, DOUBLE if e.function == "AVG" else INTEGER, function=e.function)
     if isinstance(e.argument, s.Attribute) and e.argument.which is s.Which.EACH:
@@ -240,8 +248,8 @@ def _default_name(e: s.Expression) -> str | None:
             return f"{which}_{var}_{attr}"
         case s.Length():
             return "length"
-        case s.Share():
-            return "share"
+        case s.OfEvent(function=function):
+            return function.lower()
         case s.Aggregate(function=function, argument=None):
             return function.lower()
         case s.Aggregate(function=function, argument=s.VariableReference(var=var)):
@@ -299,7 +307,7 @@ def return_type(output: Output) -> str:
 def exact(output: Output) -> bool:
     """Whether an aggregate is a whole or decimal number of any size, which has its digits as text beside it."""
     sums = output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.UNKNOWN)
-    return output.function == "COUNT" or sums
+    return output.function in COUNTING or sums
 
 
 def aggregate_columns(outputs: tuple[NamedOutput, ...]) -> list[OutputColumn]:

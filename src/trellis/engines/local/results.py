@@ -20,7 +20,7 @@ from trellis.digits import Count
 from trellis.engines.options import RunOptions
 from trellis.errors import UsageError
 from trellis.events.derived import with_derived
-from trellis.events.prepare import PreparedEvents, prepare, with_columns
+from trellis.events.prepare import PreparedEvents, SortedTable, prepare, with_columns
 from trellis.events.ties import count_ties
 from trellis.limits import may_refuse, refuse_listing, refuse_rows
 from trellis.make import make_operator
@@ -38,7 +38,7 @@ from trellis.results.table import ResultTable
 from trellis.results.trend import events_schema, with_ids
 
 if TYPE_CHECKING:
-    from trellis.operators.batch import PathBatch
+    from trellis.operators.batch import EventWords, PathBatch
 
 ROWS_OF_A_FILE = 1 << 19  # of results that are written at least, where several files are written at the same time
 
@@ -59,20 +59,30 @@ class LocalResults(Results):
         The options of the run.
     warns_of_ties
         Whether many events of one time are told by a warning.
+    whole
+        Gives all columns of the events where the table has only those of the plan.
     """
 
     engine = "local"
 
     def __init__(
-        self, plan: Plan, table: pa.Table, options: RunOptions | None = None, *, warns_of_ties: bool = False
-    ) -> None:
+        self, plan: Plan, table: pa.Table, options: RunOptions | None = None, *, warns_of_ties: bool = False,
+        whole: Callable[[], pa.Table] | None = None,
+    ) -> None:  # fmt: skip
         self.plan = plan
         self.options = options or RunOptions()
         self.max_trends = self.options.max_trends
-        self.source_table = table
+        self._source = SortedTable(table, None, whole)
         self._warns_of_ties = warns_of_ties
-        self._prepare: Callable[[], PreparedEvents] = partial(prepare, plan, table, self.options.on_bad_rows)
+        self._prepare: Callable[[], PreparedEvents] = partial(
+            prepare, plan, table, self.options.on_bad_rows, None if whole is None else lambda: self.source_table
+        )
         self._make_operator: Callable[[], QueryOperator] = self._first_operator
+
+    @property
+    def source_table(self) -> pa.Table:
+        """The events as they came."""
+        return self._source.whole
 
     @cached_property
     def _prepared(self) -> PreparedEvents:
@@ -158,12 +168,12 @@ class LocalResults(Results):
             return maker.batch(trends, names)
 
         bare = positions and names is not None and BARE.issuperset(names)
-        for batch in self._listed(made, rows, cores, compact, bare):
+        for batch in self._listed(made, rows, cores, compact, bare, maker.words(names)):
             yield batch if names is None or batch.schema.names == names else batch.select(names)
 
     def _listed(
         self, made: Callable[[PathBatch], pa.RecordBatch], ranks: range | None = None, threads: int = 1,
-        compact: bool = False, bare: bool = False,
+        compact: bool = False, bare: bool = False, words: EventWords | None = None,
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
         """Return the rows of the result, if they are not too many."""
         bound, operator = self.plan.bound, self.operator
@@ -178,7 +188,7 @@ class LocalResults(Results):
             return iter([made(first)] if len(first) else [])
         ranges = wanted_ranges(bound, self._counts, ranks)
         refuse_rows(sum(end - begin for _, begin, end in ranges), self.max_trends)
-        return operator.list(ListRequest(ranges, made, threads, compact, bare))
+        return operator.list(ListRequest(ranges, made, threads, compact, bare, words))
 
     def _first_rows(self, ranks: range | None) -> PathBatch | None:
         """Return the rows of the result, if these are so few of one group that they are found without counting."""

@@ -113,7 +113,7 @@ def _holds(item, k, m, slices, word, bit):
 
 
 @njit(cache=True, nogil=True)
-def walk_keys(first, begins, keys, hashes, names, sets, blocks, apart, k, slices, step, done, start, end):
+def walk_keys(first, begins, keys, hashes, names, sets, blocks, earliest, k, slices, step, done, start, end):
     """Take the keys of the leaves of a tile through the blocks of a word, each as far as it goes.
 
     Parameters
@@ -126,8 +126,8 @@ def walk_keys(first, begins, keys, hashes, names, sets, blocks, apart, k, slices
         The hashes of keys, and of the names of the word.
     sets, blocks
         Where the names of each step begin, and where the steps of each block begin.
-    apart
-        Whether the next block must be in a later leaf.
+    earliest
+        For each leaf the first one in which the next block may be: itself, or a later one.
     k, slices
         The bits of an item, and the tile.
     step, done
@@ -140,7 +140,7 @@ def walk_keys(first, begins, keys, hashes, names, sets, blocks, apart, k, slices
         word, bit = leaf >> 6, np.uint64(leaf & 63)
         for i in range(begins[leaf], begins[leaf + 1]):
             key = keys[i]
-            going = True
+            going = step[key] == 0 or done[key] != 0 or earliest[end[key]] <= first + leaf
             while going and step[key] < number:
                 going = False
                 block = step[key]
@@ -159,7 +159,7 @@ def walk_keys(first, begins, keys, hashes, names, sets, blocks, apart, k, slices
                 if done[key] == (np.int64(1) << (blocks[block + 1] - blocks[block])) - 1:
                     step[key] += 1
                     done[key] = 0
-                    going = not apart
+                    going = earliest[first + leaf] <= first + leaf
 
 
 @njit(cache=True, nogil=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from trellis.digits import bytes_text
 from trellis.errors import TrellisError
 from trellis.events.slice import Slice
+from trellis.language.bound import BoundQuery
 from trellis.limits import adds_up, can_be_searched, warn_of_all
 from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator, state_of
 from trellis.operators.trends.count import Counter
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
     from trellis.operators.per_event import EventNumbers
     from trellis.operators.ranks import Ranks
     from trellis.operators.trends.direct import DirectEdges
+    from trellis.operators.trends.leading import Places
     from trellis.operators.trends.unrank import IndexUnranker, SliceUnranker
 
 BATCH_VALUES = 1 << 20  # events that the trends of a batch name
+WORD_VALUES = 1 << 19  # the same, where words come out: what was let go is written again while it is in a cache
 BARE_VALUES = 3 << 19  # the same, where nothing but positions comes out
 BATCH_BYTES = 1 << 26  # of the texts of a column, if those of all events come out equally often
 MOST_BYTES = (1 << 31) - 1  # of the texts of a column of a batch, whichever events come out: Arrow's limit
@@ -168,7 +172,9 @@ class TrendOperator(QueryOperator):
         traversal = TraversalInput(self.events, self.tasks, graph, least, most, self._path)
         ranges = TaskRanges(self.tasks, self.structure.task_sizes, request.ranges)
         values = self._values(request.positions_only)
-        return iter(Listing(traversal, ranges, request.make, values, request.threads, request.compact))
+        if request.words is not None:
+            values = min(values, WORD_VALUES)
+        return iter(Listing(traversal, ranges, request.make, values, request.threads, request.compact, request.words))
 
     def first(self, begin: int, end: int) -> PathBatch | None:
         """Return the trends with ranks from `begin` on, if they are few, in one group, and need not be counted."""
@@ -239,6 +245,27 @@ class TrendOperator(QueryOperator):
         if found is None and can_be_searched(bound):  # else it is known already
             warn_of_all(total, request.max_trends)
         return found
+
+    def leading(self, bound: BoundQuery) -> Sequence[PathBatch | None] | None:
+        """Return the trends of each group that AFTER MATCH keeps, on the graph; None where that has too many edges."""
+        assert bound.after_match is not None
+        from trellis.operators.trends.leading import Places
+
+        size = len(self.events)
+        return self.leading_to(bound, Places(bound.after_match.skip, np.arange(size), np.ones(size, np.bool_)))
+
+    def leading_to(self, bound: BoundQuery, places: Places) -> Sequence[PathBatch | None] | None:
+        """Return the same for vertices that tell where the next result may begin."""
+        from trellis.operators.trends.leading import leading_trends
+
+        pairs = int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
+        if not self.structure.may_have_graph or (not self.structure.has_graph and pairs > MAX_EDGES):
+            return None
+        kept = leading_trends(bound, self.events, self.graph, self.tasks, places)
+        if kept is None:
+            return None
+        bounds = np.searchsorted(kept.groups, np.arange(len(self.events.groups) + 1))
+        return [kept.take(np.arange(begin, end)) for begin, end in pairwise(bounds.tolist())]
 
     def _search_by_index(self, request: BestRequest[T], limit: int) -> Sequence[PathBatch] | None:
         """Return the best trends, searched without a graph; None where that cannot be, or is no quicker."""

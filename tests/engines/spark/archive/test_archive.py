@@ -111,7 +111,7 @@ def test_a_stream_is_appended_once(spark: SparkSession, tmp_path: Path) -> None:
     again = followed(spark, tmp_path)
     assert (again.batches, again.events) == (0, 0)
     same(Archive.open(tmp_path / "a"), whole)
-    late = pa.table({"t": [3], "id": ["late"], "n": ["A"], "x": [0], "g": ["u"]})
+    late = pa.table({"t": [3], "id": ["late"], "n": ["A"], "x": [0], "g": ["u"], "y": [0.5]})
     put(late, tmp_path / "in", 5)
     with pytest.raises(DataError, match="not later than the last"):
         followed(spark, tmp_path)

@@ -40,7 +40,8 @@ def both(spark: SparkSession, program: VertexProgram, table: pa.Table, **more: A
     if isinstance(program, PageRank):
         wanted = pytest.approx(wanted, rel=1e-12)  # the sums of blocks are summed in any order
     assert there.to_dict() == wanted
-    assert (there.rounds, there.scheduled) == (here.rounds, here.scheduled)
+    if not isinstance(program, Cliques):  # which are listed here, and not found round by round
+        assert (there.rounds, there.scheduled) == (here.rounds, here.scheduled)
 
 
 def test_the_same_answers_here_and_there(spark: SparkSession) -> None:

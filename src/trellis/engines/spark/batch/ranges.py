@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from trellis.digits import digits_of, number_of
 from trellis.engines.spark.batch.operate import Work, make_slice
-from trellis.engines.spark.batch.sink import Sink, WrittenFile, report, task_number
+from trellis.engines.spark.batch.sink import RemoteSink, Sink, WrittenFile, report, task_number
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.ship.shared import load, save
 from trellis.engines.spark.split.rows import whole_groups
@@ -51,14 +51,19 @@ class TaskSettings:
         Results of a range at most, so that a lost task costs little.
     memory
         Bytes that a worker may hold; None: as it finds it.
-    sink
-        Where tasks write to.
+    sink, remote
+        Where tasks write to: a directory, or storage elsewhere.
+    tile
+        Events of a tile, if groups of more than twice as many are counted in tiles; None: those that a task has no
+        memory for.
     """
 
     at_once: int = 2_000_000
     rows: int = 4_000_000
     memory: int | None = None
     sink: type[Sink] = Sink
+    remote: type[RemoteSink] = RemoteSink
+    tile: int | None = None
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,8 @@ class _State:
                     continue
             self.left = max(0, self.left - rows)
             ranges = possible_ranges(bound, operator.counts)
-            yield from operator.list(ListRequest(ranges, RowMaker(plan, operator.events).batch))
+            maker = RowMaker(plan, operator.events)
+            yield from operator.list(ListRequest(ranges, maker.batch, words=maker.words()))
 
     def _save(self, operator: QueryOperator) -> str | None:
         """Save the operator of a slice, and return the name of the file; None where files cannot be private."""
@@ -147,7 +153,8 @@ class WriteRanges:
         for name, begin, end in self.ranges[number]:
             operator = _loaded(str(Path(self.sink.directory) / name))
             ranges = within(possible_ranges(self.plan.bound, operator.counts), begin, end)
-            yield from operator.list(ListRequest(ranges, RowMaker(self.plan, operator.events).batch))
+            maker = RowMaker(self.plan, operator.events)
+            yield from operator.list(ListRequest(ranges, maker.batch, words=maker.words()))
 
 
 @lru_cache(maxsize=2)

@@ -1,0 +1,107 @@
+"""Kernels of vertex programs that go from a few vertices on: shortest paths, and all cliques of a vertex."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trellis.kernels.arrays import ONE, lowest_bit
+from trellis.kernels.jit import njit
+
+
+@njit(cache=True, nogil=True)
+def relax(offsets, targets, weights, weighted, far, changed, bound):
+    """Let distances go along edges until none changes; round by round, as a vertex program does.
+
+    Parameters
+    ----------
+    offsets, targets, weights
+        The edges out of each vertex; `weights` count if `weighted`, else each edge is 1.
+    far
+        The distances, which are changed in place.
+    changed
+        The vertices that have changed at the start.
+    bound
+        After how many rounds to stop.
+
+    Returns
+    -------
+    tuple
+        How many rounds there were, how often a vertex was scheduled, and how many still change.
+    """
+    size = far.shape[0]
+    stamp = np.full(size, -1, np.int64)
+    now, after = np.empty(size, np.int64), np.empty(size, np.int64)
+    held, best = np.empty(size, np.float64), np.empty(size, np.float64)
+    number = changed.shape[0]
+    now[:number] = changed
+    rounds = scheduled = 0
+    while number > 0 and rounds < bound:
+        for i in range(number):
+            held[i] = far[now[i]]  # of the round before, whatever this round brings
+        reached = 0
+        for i in range(number):
+            for j in range(offsets[now[i]], offsets[now[i] + 1]):
+                target = targets[j]
+                value = held[i] + (weights[j] if weighted else 1.0)
+                if stamp[target] != rounds:
+                    stamp[target] = rounds
+                    after[reached] = target
+                    best[target] = value
+                    reached += 1
+                elif value < best[target]:
+                    best[target] = value
+        if reached == 0:
+            return rounds, scheduled, 0
+        number = 0
+        for i in range(reached):
+            target = after[i]
+            if best[target] < far[target]:
+                far[target] = best[target]
+                now[number] = target
+                number += 1
+        rounds += 1
+        scheduled += reached
+    return rounds, scheduled, number
+
+
+@njit(cache=True, nogil=True)
+def all_cliques(rows, most):
+    """Return all cliques of a graph whose rows are bit sets, the empty one too, a row of words each, and their number.
+
+    At most `most` are returned; the number is larger by one if there are more.
+    """
+    size, words = rows.shape
+    found = np.zeros((min(most, 1024), words), np.uint64)
+    number = 1  # the empty one
+    left = np.zeros((size + 1, words), np.uint64)  # at each depth the vertices that may still be added
+    for v in range(size):
+        left[0, v >> 6] |= ONE << np.uint64(v & 63)
+    clique = np.zeros(words, np.uint64)
+    chosen = np.zeros(size + 1, np.int64)
+    depth = 0
+    while depth >= 0:
+        vertex = -1
+        for w in range(words):
+            if left[depth, w]:
+                vertex = (w << 6) + lowest_bit(left[depth, w])
+                left[depth, w] &= left[depth, w] - ONE
+                break
+        if vertex < 0:
+            depth -= 1
+            if depth >= 0:
+                clique[chosen[depth] >> 6] &= ~(ONE << np.uint64(chosen[depth] & 63))
+            continue
+        if number >= most:
+            return found[:number], number + 1
+        clique[vertex >> 6] |= ONE << np.uint64(vertex & 63)
+        if number == found.shape[0]:
+            larger = np.zeros((min(most, 2 * number), words), np.uint64)
+            larger[:number] = found
+            found = larger
+        found[number] = clique
+        number += 1
+        chosen[depth] = vertex
+        for w in range(words):
+            left[depth + 1, w] = left[depth, w] & rows[vertex, w]
+        depth += 1
+    return found[:number], number
