@@ -141,7 +141,7 @@ def _find_class(tables, lists, moves, classes, fresh, shape):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _kept_event(tables, columns, lists, row, event, lo):
-    """Return what a class keeps of the last event of a match for the NOTs and UNTILs of steps that may come next.
+    """Return the event that a class keeps of a match for the NOTs and UNTILs of steps that may come next.
 
     It is `NONE` where there are none. Else it is the last event that one of them forbids, if there is any, and not the
     event itself: matches between which nothing forbidden lies have the same rest.
