@@ -103,7 +103,7 @@ def test_tasks_that_fail_and_runs_that_are_replaced(spark: SparkSession, store: 
     system.delete_file(f"{directory}/mine.txt")
     with claimed(address, overwrite=True) as output:
         few.write(address, overwrite=True)
-        with pytest.raises(DataError, match="another run"):
+        with pytest.raises(DataError, match=r"`s3a://bucket/out` was written by somebody else"):
             output.commit([])  # type: ignore[attr-defined]
     assert rows(address).num_rows == 63
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,9 +30,9 @@ SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}  # Hadoop's name
 KNOWN = ("s3", "gs", "hdfs", "viewfs", "abfs")
 
 
-def is_remote(path: PLACE) -> bool:
-    """Return whether a path is an address of storage elsewhere."""
-    return "://" in os.fspath(path)
+def shown(path: str) -> str:
+    """Return an address without keys and options."""
+    return re.sub(r"//[^/@]*@", "//", path.partition("?")[0])
 
 
 def storage_of(path: str) -> tuple[fs.FileSystem, str]:
@@ -46,15 +47,17 @@ def storage_of(path: str) -> tuple[fs.FileSystem, str]:
     scheme = SAME.get(scheme, scheme)
     if scheme not in KNOWN:
         raise UsageError(
-            f"the output `{path}` is in storage that Trellis cannot write: it knows {', '.join(KNOWN)} and directories",
+            f"the output `{shown(path)}` is in storage that Trellis cannot write: it knows {', '.join(KNOWN)}",
             "Write there with trends.to_spark().write.",
         )
     try:
         system, directory = fs.FileSystem.from_uri(f"{scheme}://{rest}")
     except (pa.ArrowException, OSError, NotImplementedError) as problem:
-        raise UsageError(f"the output `{path}` cannot be opened: {_short(problem)}", "Check the address.") from None
+        raise UsageError(
+            f"the output `{shown(path)}` cannot be opened: {_short(problem)}", "Check the address."
+        ) from None
     if not directory.strip("/"):
-        raise UsageError(f"the output `{path}` has no name", "Name a directory in it.")
+        raise UsageError(f"the output `{shown(path)}` has no name", "Name a directory in it.")
     return system, directory.rstrip("/")
 
 
@@ -78,7 +81,7 @@ class RemoteTarget(OutputTarget):
         try:
             yield
         except (OSError, pa.ArrowException) as problem:
-            raise DataError(f"the output `{self.path}` cannot be written: {_short(problem)}") from None
+            raise DataError(f"the output `{shown(self.path)}` cannot be written: {_short(problem)}") from None
 
     @property
     def _counted(self) -> dict[str, int]:
@@ -100,9 +103,11 @@ class RemoteTarget(OutputTarget):
             if about["format"] != FORMAT or not isinstance(about["files"], dict):
                 raise ValueError
         except (ValueError, KeyError, TypeError):
-            raise DataError(f"{self.path}/{LIST} is not a list of the files of an output", "Choose another.") from None
+            raise DataError(
+                f"{shown(self.path)}/{LIST} is not a list of the files of an output", "Choose another."
+            ) from None
         if about["version"] != VERSION:
-            raise DataError(f"{self.path}/{LIST} is of another version of Trellis", "Choose another output.")
+            raise DataError(f"{shown(self.path)}/{LIST} is of another version of Trellis", "Choose another output.")
         return about
 
     def _put(self, files: Mapping[str, int], runs: Iterable[str]) -> None:
@@ -121,7 +126,7 @@ class RemoteTarget(OutputTarget):
 
     def _check(self) -> None:
         """Refuse an output that may not be replaced, or holds what Trellis did not write; remove what a run left."""
-        there, named = self._there(), f"the output `{self.path}`"
+        there, named = self._there(), f"the output `{shown(self.path)}`"
         if (self._counted or (there and self._before is None)) and not self.overwrite:
             raise UsageError(f"{named} exists", "Choose another one, or replace it with overwrite=True or --overwrite.")
         for name, size in there.items():
@@ -149,7 +154,7 @@ class RemoteTarget(OutputTarget):
             there = self._there()
             if self._list() != self._mine:
                 raise DataError(
-                    f"the output `{self.path}` was written by somebody else in the meantime", "Run it again."
+                    f"the output `{shown(self.path)}` was written by somebody else in the meantime", "Run it again."
                 )
             files = {name: there[name] for name in names}
             self._put(files, [self.run, *self._runs])
@@ -187,7 +192,9 @@ def _check_apart(path: str, given: str) -> None:
     """Refuse an output that is, holds or lies in an input."""
     mine, other = (text.partition("://")[2].partition("?")[0].rstrip("/") + "/" for text in (path, given))
     if "://" in given and (mine.startswith(other) or other.startswith(mine)):
-        raise UsageError(f"the output `{path}` is, holds or lies in the input `{given}`", "Choose a place apart.")
+        raise UsageError(
+            f"the output `{shown(path)}` is, holds or lies in the input `{given}`", "Choose a place apart."
+        )
 
 
 def _short(problem: BaseException) -> str:
