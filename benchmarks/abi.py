@@ -25,7 +25,7 @@ RATE, COMPATIBILITY = 3_500, 3
 THREADS = 2
 OF_CET = ("t-cet", "h-cet")  # the other paper's
 MOST_STORED = 15_000_000  # trends of which those algorithms that store them all are asked
-UNITS = "Memory is what partial trends refer to, 8 bytes an event, as the papers count it."
+UNITS = "Memory is what partial trends refer to, 8 bytes per event, as the papers count it."
 
 
 def run(quick: bool, large: bool = False) -> list[Table]:
@@ -248,7 +248,7 @@ def _extraction(title: str, text: str, inputs: Sequence[tuple[str, pa.Table]], q
 def figure_11(sizes: Sizes, quick: bool) -> Table:
     inputs = [(f"{RATE * t:,} events of {t} s", compatible(t)) for t in sizes.seconds]
     last = sizes.seconds[-1]
-    inputs += [(f"{rate:,} events a second, {last} s", compatible(last, rate)) for rate in (RATE // 4, RATE // 2)]
+    inputs += [(f"{rate:,} events per second, {last} s", compatible(last, rate)) for rate in (RATE // 4, RATE // 2)]
     inputs += [(f"selectivity {s}, {last} s", compatible(last, selectivity=s)) for s in (0.25, 0.5)]
     return _extraction("Figure 11: extraction time (Q1)", f"{Q1} AND c.type = 'not covered'", inputs, quick)
 

@@ -40,7 +40,7 @@ def _pair(number: str, title: str, setting: str, places: list[Any], tried: Patie
             lines={name: line for name, line in tried.of(attribute).items() if name != AUTO or unit == "s"},
         )
         for figure, what, unit, attribute, claim in (
-            (13, "seconds a window", "s", "a_window", claims[0]),
+            (13, "seconds per window", "s", "a_window", claims[0]),
             (14, "memory", "B", "memory", f"{claims[1]} {UNITS}"),
         )
     )  # fmt: skip
@@ -48,7 +48,7 @@ def _pair(number: str, title: str, setting: str, places: list[Any], tried: Patie
 
 
 def _rate(quick: bool, large: bool, queries: int) -> list[Table]:
-    """Vary the events a window on checks (`trellis generate kite`)."""
+    """Vary the events per window on checks (`trellis generate kite`)."""
     rates = [60, 120] if quick else [100, 200, 300, 400, 500, 600] + ([700, 750] if large else [])
     tried = Patience(METHODS)
     for rate in rates:
@@ -75,7 +75,7 @@ def _rate(quick: bool, large: bool, queries: int) -> list[Table]:
             f"h-cet stored at most {max(stored):,} bytes of partial trends, {_smallest(tried)} needed least",
         ),
     ]
-    return _pair("a", "by events a window, FT", "events a day", rates, tried, claims)
+    return _pair("a", "by events per window, FT", "events a day", rates, tried, claims)
 
 
 def _length(quick: bool, large: bool, queries: int) -> list[Table]:
@@ -122,7 +122,7 @@ def _overlap(quick: bool, large: bool) -> Figure:
     sase = [seconds for seconds in lines["sase"] if seconds is not None]
     falls, inner, stays = hybrid[0] / hybrid[-1], built[0] / built[-1], sase[0] / sase[-1]
     return Figure(
-        "Figure 13(c): seconds a window, by overlap of windows, FT", [],
+        "Figure 13(c): seconds per window, by overlap of windows, FT", [],
         [
             f"Q1 on three checks a second, windows of {length} seconds. "
             + claim(
@@ -139,7 +139,7 @@ def _overlap(quick: bool, large: bool) -> Figure:
 
 
 def _inside(trends: list[Any]) -> float:
-    """Return the seconds a window that h-cet takes for all but joining: graph, plan and partial trends."""
+    """Return the seconds per window that h-cet takes for all but joining: graph, plan and partial trends."""
     from trellis.papers.cet.cet_graph import cet_graph_of
     from trellis.papers.cet.h_cet import planned
     from trellis.papers.cet.pool import Pool
@@ -171,7 +171,7 @@ def _compatibility(quick: bool, large: bool) -> Figure:
     most = places[max(range(len(places)), key=lambda i: trends[i] or 0)]
     sase, hybrid = (tried.of("a_window")[name][places.index(3)] or 1e-9 for name in ("sase", "h-cet"))
     return Figure(
-        "Figure 13(d): seconds a window, by compatibility, FT", [],
+        "Figure 13(d): seconds per window, by compatibility, FT", [],
         [
             f"Q1 on one window of {events} checks. "
             + claim(
@@ -189,7 +189,7 @@ def _compatible(events: int, width: int) -> Any:
 
 
 def _last(tried: Patience, method: str) -> float:
-    """Return the seconds a window of a method at the last place where SASE ended."""
+    """Return the seconds per window of a method at the last place where SASE ended."""
     sase = tried.lines["sase"]
     at = max(i for i, run in enumerate(sase) if run is not None)
     run = tried.lines[method][at]
@@ -216,7 +216,7 @@ WORK = {
     "activity, windows that overlap ten times": (
         "activity", {"events": 13_000, "persons": 10, "rate": 1.0}, "WITHIN 10 minutes SLIDE 1 minute", "maximal",
     ),
-    "activity, 200 persons, few trends a window": (
+    "activity, 200 persons, few trends per window": (
         "activity", {"events": 400_000, "persons": 200, "rate": 4.0}, "WITHIN 10 minutes SLIDE 5 minutes", "maximal",
     ),
     "stock, unextendable": (

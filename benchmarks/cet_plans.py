@@ -96,10 +96,10 @@ class _Lines:
 
 
 def _searches(quick: bool, large: bool) -> list[Table]:
-    """Vary the events a window, and its length with uneven layers."""
+    """Vary the events per window, and its length with uneven layers."""
     sizes = [4, 6] if quick else [8, 10, 12, 14, 16] + ([18, 20] if large else [])
     tables: list[Table] = []
-    for part, what, uneven in (("a", "events a window", False), ("b", "length of windows, uneven layers", True)):
+    for part, what, uneven in (("a", "events per window", False), ("b", "length of windows, uneven layers", True)):
         lines = _Lines()
         for size in sizes:
             lines.search(f"Figure 15({part}), {size}", _layers(size, uneven=uneven), 0.5)

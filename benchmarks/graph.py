@@ -1,4 +1,4 @@
-"""The DEBS 2016 queries: events a second and delay over a social network, and cliques by number of workers."""
+"""The DEBS 2016 queries: events per second and delay over a social network, and cliques by number of workers."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _building(table: pa.Table, codes: np.ndarray, parquet: Path, folder: Path, q
         ],
         [
             f"A limit: {size.hashes} bits an event are set, each in a cache line of its own.",
-            f"Filters {about['filter_bytes'] / 1e6:,.1f} MB ({about['filter_bytes_an_event']:.2f} bytes an event), "
+            f"Filters {about['filter_bytes'] / 1e6:,.1f} MB ({about['filter_bytes_an_event']:.2f} bytes per event), "
             f"events {about['event_bytes'] / 1e6:,.1f} MB against {parquet.stat().st_size / 1e6:,.1f} MB in "
             f"large row groups; height {about['height']}, density {about['density']:.2f}, expected rate "
             f"{about['expected_rate']:.2g}.",
@@ -165,7 +165,7 @@ def _exact(archive: Archive, codes: np.ndarray, parquet: Path, quick: bool) -> T
             )  # fmt: skip
     return Table(
         f"Exact answers: SEQ of 3 names over {len(archive):,} events, counted, median of {len(asked)}", rows,
-        ["Times and coded names lie beside the events as they lie in memory, 12 bytes an event; of leaves that may "
+        ["Times and coded names lie beside the events as they lie in memory, 12 bytes per event; of leaves that may "
          "matter the events of the names are taken from there, and other columns from their row groups.",
          "DuckDB, one thread, over the same events in Parquet with large row groups: ASOF joins for skip-till-next, "
          "running sums for skip-till-any, joins with a span; the same counts."],
@@ -222,7 +222,7 @@ def _values(folder: Path, quick: bool) -> Table:
     kept, bare = (one.info()["filter_bytes"] / number for one in (with_values, without))
     return Table(
         f"Conditions on values: SEQ(k1 a, k2 b) WITHIN 2000 over {number:,} payments", rows,
-        [f"Filters with accounts {kept:.1f} bytes an event, without {bare:.1f}; ranges 16 a leaf and column."],
+        [f"Filters with accounts {kept:.1f} bytes per event, without {bare:.1f}; ranges 16 a leaf and column."],
     )  # fmt: skip
 
 

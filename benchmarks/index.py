@@ -26,7 +26,7 @@ def run(quick: bool) -> list[Table]:
     held = [build(detected(text, n)).nbytes / n for text in (RISING, FOLLOWED)]
     notes = [
         "Events are read and sorted by time already. Memory is the peak while the index is built, beyond the events.",
-        f"The finished index takes {held[0]:.0f} and {held[1]:.0f} bytes an event.",
+        f"The finished index takes {held[0]:.0f} and {held[1]:.0f} bytes per event.",
     ]
     return [Table(f"The index of {n:,} events", rows, notes)]
 
@@ -37,7 +37,7 @@ def _row(work: str, text: str, column: str, seconds: float, n: int, quick: bool)
     values = table_of(text, n)[column].to_numpy()
     sort = best_of(f"argsort of {column}", lambda: np.argsort(values, kind="stable"), quick=quick, runs=5)
     memory = memory_of(work, building, text, n)
-    targets = [at_most(seconds, "s", ours.wall), at_most(BYTES, "bytes an event", memory / n)]
+    targets = [at_most(seconds, "s", ours.wall), at_most(BYTES, "bytes per event", memory / n)]
     return Row(work, ours, memory, [Peer(f"NumPy argsort of {column} alone", sort)], targets)
 
 

@@ -13,7 +13,7 @@ from benchmarks import Peer, Row, Table, Timing, at_least, best_of
 from benchmarks.cliff import MODULUS, columns, trades
 
 EVENTS, GROUP = 100_000, 1_000
-RATE = 20_000  # events a second of all cores, at least
+RATE = 20_000  # events per second of all cores, at least
 A, B, C, D = range(4)
 ABC = "SEQ(A a, B+ b[], C c) WHERE [part]"
 AB = "SEQ(A a, B b)+ g[] WHERE [part]"
@@ -174,4 +174,4 @@ def ask(text: str, events: pa.Table, time: tuple[str, ...] = ("ts",)) -> int:
 
 
 def _rate(timing: Timing, events: int) -> Any:
-    return at_least(RATE, "events a second", events / timing.cpu)
+    return at_least(RATE, "events per second", events / timing.cpu)

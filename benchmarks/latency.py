@@ -20,7 +20,7 @@ from trellis.engines.spark.stream.running import Options, Stream
 from trellis.streams.stream_output import committed_files
 
 TEXT = "PATTERN a;b WHERE [name] AND a.price > 1.5 * b.price WITHIN 2 s"
-RATE = 2_000  # events a second
+RATE = 2_000  # events per second
 SYMBOLS = 400
 WARM = 10  # seconds of events that do not count
 WRITER = """
@@ -55,7 +55,7 @@ def latency(spark: Any, quick: bool) -> Table:
         text = f"--emit {emit}: half within {median(taken):.2f} s, 99 % within {cuts[98]:.2f} s, of {len(taken):,} rows"
         rows.append(Row(text, Timing(median(taken), median(taken), len(taken))))
     return Table(
-        f"Latency at {RATE:,} events a second: a pair of a symbol within 2 seconds, a file every {every:g} s",
+        f"Latency at {RATE:,} events per second: a pair of a symbol within 2 seconds, a file every {every:g} s",
         rows,
         [
             "From the rename of a file by another process, with the last event of a result in it, to the row being "

@@ -117,7 +117,7 @@ def _star(quick: bool) -> Table:
             _against(f"{found[1]:,} matches of {many:,} events counted", counting, "DuckDB counts them", count, 1000),
             spans,
         ],
-        ["Both read tables in memory and give the ids of three events a match, on two threads."],
+        ["Both read tables in memory and give the ids of three events per match, on two threads."],
     )
 
 
@@ -222,7 +222,7 @@ def _arriving(what: str, text: str, events: pa.Table, size: int, quick: bool, wa
         return sum(arriving.take(events.slice(i, size)).num_rows for i in range(warm, events.num_rows, size))
 
     taken = best_of(f"{what}, batches of {size:,}", take, quick=quick, runs=1, given=begun)
-    return Row(f"{what}, batches of {size:,}: {(events.num_rows - warm) / taken.wall:,.0f} events a second", taken)
+    return Row(f"{what}, batches of {size:,}: {(events.num_rows - warm) / taken.wall:,.0f} events per second", taken)
 
 
 def _parts(quick: bool) -> Table:

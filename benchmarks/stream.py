@@ -1,4 +1,4 @@
-"""Streams: events a second through Structured Streaming, beside FlinkCEP; delay, state and many symbols."""
+"""Streams: events per second through Structured Streaming, beside FlinkCEP; delay, state and many symbols."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from trellis.engines.spark.stream.running import Options, Stream
 from trellis.engines.spark.stream.stateful import set_up
 
 CORES = 2
-RATE = 200  # events a second of their own time, so that 200 symbols have ten each in ten seconds
+RATE = 200  # events per second of their own time, so that 200 symbols have ten each in ten seconds
 MOST = 200_000
 START = 1_700_000_000_000
 FIRST = 3  # batches in which Spark and the kernels warm up
@@ -42,7 +42,7 @@ COUNTED = Q2 + " AGGREGATE COUNT(*)"
 
 @dataclass(frozen=True)
 class Measured:
-    """What a stream did after the first batches: events a second, seconds a batch, and of its stages the median.
+    """What a stream did after the first batches: events per second, seconds per batch, and of its stages the median.
 
     `state` is the largest, `results` are all.
     """

@@ -17,7 +17,7 @@ from benchmarks import Limit, Peer, Row, Table, at_least
 from benchmarks.on_spark import session, timed
 
 CHAIN = "PATTERN Transfer+ t[] WHERE t[i].src = t[i-1].dest"
-RATE = 8e6  # trends a second, on two cores
+RATE = 8e6  # trends per second, on two cores
 LAYERS = 5
 
 
@@ -53,7 +53,9 @@ def _written(width: int, quick: bool, peer: bool) -> Row:
     limit = Limit("a copy of the files", copied)
     if through is not None:
         return Row(work, mine, peers=[Peer("to_spark().write.parquet: one task lists, the JVM writes", through), limit])
-    return Row(work, mine, peers=[limit], targets=[at_least(RATE / 1e6, "M trends a second", number / mine.wall / 1e6)])
+    return Row(
+        work, mine, peers=[limit], targets=[at_least(RATE / 1e6, "M trends per second", number / mine.wall / 1e6)]
+    )
 
 
 def layers(width: int) -> pa.Table:

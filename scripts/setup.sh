@@ -53,7 +53,7 @@ make_venv() {
 
 install() {
     "$venv/bin/python" -m pip --disable-pip-version-check install -qq --no-input "$@" ||
-        stop "pip could not install the packages: see its message above, and run make again when that is mended."
+        stop "pip could not install the packages: see its message above, and run make again once that is fixed."
 }
 
 if ! { is_new_enough "$venv/bin/python" && "$venv/bin/python" -m pip --version >/dev/null 2>&1; }; then

@@ -15,7 +15,7 @@ from tests.upgrades.cases import DETECTED, FIRST, FOUND, QUERIES, events, unpack
 from tests.upgrades.write_fixtures import put
 from trellis.archive import Archive
 from trellis.engines.options import RunOptions
-from trellis.engines.spark.archive.follow import Following
+from trellis.engines.spark.archive.follow import ArchiveStream
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.running import Options, Stream
 from trellis.io.read import read_table
@@ -90,7 +90,7 @@ def test_the_checkpoint_of_an_archive_goes_on(spark: SparkSession, tmp_path: Pat
     folder = unpack("archive", tmp_path / "archive")
     put(events().slice(FIRST), folder / "in", 1)
     frame = read_stream(spark, str(folder / "in"), time="ts", files_a_batch=1)
-    following = Following(frame, str(folder / "archive"), str(folder / "state"), delay="1 s", available_now=True)
+    following = ArchiveStream(frame, str(folder / "archive"), str(folder / "state"), delay="1 s", available_now=True)
     following.start()
     try:
         following.wait()

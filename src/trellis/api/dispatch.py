@@ -154,9 +154,9 @@ class SparkArchives:
 
     def follow(self, *given: Any, **options: Any) -> Any:
         """Return the stream that appends a streaming data frame to an archive."""
-        from trellis.engines.spark.archive.follow import Following
+        from trellis.engines.spark.archive.follow import ArchiveStream
 
-        return Following(*given, **options)
+        return ArchiveStream(*given, **options)
 
 
 def _is_stream(frame: Any) -> bool:

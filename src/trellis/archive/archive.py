@@ -154,7 +154,7 @@ class Archive(ArchiveReader):
 
         Returns
         -------
-        trellis.engines.spark.archive.follow.Following
+        trellis.engines.spark.archive.follow.ArchiveStream
             The stream, which runs: `wait` for its end, or `stop` it.
         """
         running = provided("archives on Spark").follow(

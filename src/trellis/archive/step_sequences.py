@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from trellis.archive.values import ValuedName
 from trellis.errors import UsageError
-from trellis.plan.automaton import (
+from trellis.plan.automaton import Automaton
+from trellis.plan.remainders import (
     Alternation,
-    Automaton,
     Guard,
     Interleaving,
     Item,

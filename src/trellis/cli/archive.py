@@ -187,14 +187,14 @@ def follow(
     with progress(not json) as step:
         step("starting spark")
     with started(spark.engine_options) as session:
-        from trellis.engines.spark.archive.follow import Following
+        from trellis.engines.spark.archive.follow import ArchiveStream
         from trellis.engines.spark.sources.read_stream import read_stream
 
         frame = read_stream(
             session, directory, input_format=input_format, text_columns=opened.texts, time=about.time,
             time_format=time_format, files_a_batch=files_a_batch,
         )  # fmt: skip
-        following = Following(
+        following = ArchiveStream(
             frame, archive, checkpoint, delay=delay, late=str(late), available_now=available_now,
             file_columns=frame.columns,
         )  # fmt: skip

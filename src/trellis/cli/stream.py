@@ -201,7 +201,7 @@ def stream(
 ) -> None:
     """Run queries over a directory that keeps growing: results come out as soon as no event can change them.
 
-    Each result is written once, also if the process is killed and started again with the same checkpoint. Ctrl-C stops
+    Each result is written once, even if the process is killed and started again with the same checkpoint. Ctrl-C stops
     it after the batch that runs.
     """
     *texts, directory = arguments

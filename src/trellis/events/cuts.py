@@ -20,7 +20,7 @@ from trellis.events.columns.ordering import MISSING, order_codes
 from trellis.language.bound import Column, Constant, Operation, Value, columns_of
 from trellis.language.schema import Kind
 from trellis.language.syntax import Which
-from trellis.plan.cuts import Atom, Both, Course, NeighbourCut, Shape
+from trellis.plan.cuts import Atom, Both, Monotonicity, NeighbourCut, Shape
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -125,7 +125,7 @@ class _Bisection:
     def _atom(self, atom: Atom) -> Sets:
         condition, number, size = atom.condition, len(self.others), len(self.rows)
         whole = np.zeros(number, np.int64), np.full(number, size)
-        if atom.course is Course.CONSTANT:
+        if atom.course is Monotonicity.CONSTANT:
             holds, _ = self._evaluated(condition, whole[0], np.arange(number))
             return whole[0][None], np.where(holds, size, 0)[None]
         ways = {"=": ("<=", ">="), "!=": ("<", ">")}.get(condition.function, (condition.function,))

@@ -52,7 +52,7 @@ class FeatureArrivals:
         return 0 if self._in_reach is None else self._in_reach.num_rows
 
     def take(self, events: Any) -> Floats:
-        """Take the next events; return their features, a row an event.
+        """Take the next events; return their features, a row per event.
 
         Parameters
         ----------

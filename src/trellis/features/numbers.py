@@ -1,4 +1,4 @@
-"""Answers PER EVENT as arrays: one row an event, logarithms of numbers of any size, several windows made one."""
+"""Answers PER EVENT as arrays: one row per event, logarithms of numbers of any size, several windows made one."""
 
 from __future__ import annotations
 

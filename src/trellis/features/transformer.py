@@ -104,7 +104,7 @@ class TrendFeatures(FeatureBase):
         return self
 
     def transform(self, X: Any) -> Floats:
-        """Return the features of events: a row an event, in the order of `X`, a column a feature.
+        """Return the features of events: a row per event, in the order of `X`, a column a feature.
 
         Parameters
         ----------

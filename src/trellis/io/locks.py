@@ -14,7 +14,7 @@ from trellis.errors import DataError
 _UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK, errno.EBADF, errno.EINVAL)
 
 
-class Busy(Exception):
+class LockTaken(Exception):
     """Another process, or another part of this one, holds the lock; the text says which."""
 
 
@@ -23,7 +23,7 @@ class Lock:
 
     Raises
     ------
-    Busy
+    LockTaken
         If somebody else holds it.
     DataError
         If the file system has no locks.
@@ -60,7 +60,7 @@ def _try(path: Path) -> int | None:
     except BlockingIOError:
         holder = os.read(held, 200).decode(errors="replace")
         os.close(held)
-        raise Busy(holder or "another process") from None
+        raise LockTaken(holder or "another process") from None
     except OSError as problem:
         os.close(held)
         if problem.errno in _UNSUPPORTED:

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis.errors import DataError, TrellisError, UsageError, warn
-from trellis.io.locks import Busy, Lock
+from trellis.io.locks import Lock, LockTaken
 from trellis.io.places import check_place
 
 LIST, FORMAT, VERSION = "_trellis.json", "trellis output", 1
@@ -125,7 +125,7 @@ class OutputTarget(os.PathLike[str]):
             )
         try:
             return Lock(self._work / "lock")
-        except Busy as busy:
+        except LockTaken as busy:
             raise UsageError(f"{busy} is writing the output `{self.path}`", "Wait for its end.") from None
 
     # --- Steps, each of which may be the last before a kill -----------------------------------------------------

@@ -1,4 +1,4 @@
-"""XES event logs, read as a stream: a row an event, with the attributes of its trace as `case:…`.
+"""XES event logs, read as a stream: a row per event, with the attributes of its trace as `case:…`.
 
 Attributes keep their names (`concept:name`, `time:timestamp`), so a query writes them in backticks.
 """

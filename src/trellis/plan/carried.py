@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from trellis.language.bound import Condition, ConditionKind, WindowKind
 from trellis.language.syntax import Report, Select
 from trellis.plan.positions import PositionGraph
-from trellis.plan.registers import Guarding, Register, RegisterKind, guardings_of, register_text, variables_behind
+from trellis.plan.registers import GuardTerm, Register, RegisterKind, guard_terms_of, register_text, variables_behind
 from trellis.plan.relation import INDEXES, relation_of
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _carried(plan: Plan) -> list[str]:
     """Return the registers of a match so far, each with its condition."""
     bound, behind = plan.bound, variables_behind(plan.automaton)
     found: dict[tuple[str, str], None] = {}
-    for one in guardings_of(bound):
+    for one in guard_terms_of(bound):
         for reference in one.references:
             register = one.register(reference)
             if register is None or not _is_kept(one, register, plan, behind):
@@ -113,7 +113,7 @@ def _carried(plan: Plan) -> list[str]:
     return texts
 
 
-def _is_kept(one: Guarding, register: Register, plan: Plan, behind: dict[str, frozenset[str]]) -> bool:
+def _is_kept(one: GuardTerm, register: Register, plan: Plan, behind: dict[str, frozenset[str]]) -> bool:
     """Return whether a register outlives the event that it is of; else it is the vertex."""
     if one.absent is not None or one.late or one.result or not plan.automaton.complete:
         return True

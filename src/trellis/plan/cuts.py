@@ -22,7 +22,7 @@ NEGATED = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 MOST_ATOMS = 8  # comparisons of one condition
 
 
-class Course(Enum):
+class Monotonicity(Enum):
     """The way a value goes when that of one event rises and the other event stays."""
 
     CONSTANT = "constant"
@@ -31,7 +31,7 @@ class Course(Enum):
     EITHER = "either"  # one way, which the other event decides
 
 
-TURNED = {Course.RISING: Course.FALLING, Course.FALLING: Course.RISING}
+TURNED = {Monotonicity.RISING: Monotonicity.FALLING, Monotonicity.FALLING: Monotonicity.RISING}
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Atom:
     """
 
     condition: Operation
-    course: Course
+    course: Monotonicity
     split: Value | None = None
     pole: bool = False
 
@@ -111,7 +111,7 @@ def cut_of(term: Value) -> NeighbourCut | None:
 def _asks(shape: Shape) -> bool:
     """Whether a condition is never true where the value is NULL."""
     if isinstance(shape, Atom):
-        return shape.course is not Course.CONSTANT
+        return shape.course is not Monotonicity.CONSTANT
     return (any if isinstance(shape, Both) else all)(map(_asks, shape.parts))
 
 
@@ -187,16 +187,16 @@ def _atom(term: Operation, value: Value, which: Which) -> Atom | None:
 class _Computed:
     """The course of a computed value."""
 
-    course: Course
+    course: Monotonicity
     split: Value | None = None
     pole: bool = False
 
 
 def _course(value: Value, seen: Value, which: Which) -> _Computed | None:
     if value == seen:
-        return _Computed(Course.RISING)
+        return _Computed(Monotonicity.RISING)
     if all(c.which is not which for c in columns_of(value)):
-        return _Computed(Course.CONSTANT)
+        return _Computed(Monotonicity.CONSTANT)
     if not isinstance(value, Operation):
         return None
     found = [_course(argument, seen, which) for argument in value.arguments]
@@ -210,12 +210,12 @@ def _course(value: Value, seen: Value, which: Which) -> _Computed | None:
     if value.function in ("+", "-"):
         return _joined(known[0], known[1] if value.function == "+" else _turned(known[1]))
     if value.function == "*":
-        constant = known[0].course is Course.CONSTANT
+        constant = known[0].course is Monotonicity.CONSTANT
         return _scaled(known[constant], known[not constant], value.arguments[not constant])
     if value.function == "/":
-        if known[1].course is Course.CONSTANT:
+        if known[1].course is Monotonicity.CONSTANT:
             return _scaled(known[0], known[1], value.arguments[1])
-        return _split(known[1], value.arguments[1], pole=True) if known[0].course is Course.CONSTANT else None
+        return _split(known[1], value.arguments[1], pole=True) if known[0].course is Monotonicity.CONSTANT else None
     return None
 
 
@@ -225,20 +225,20 @@ def _turned(one: _Computed) -> _Computed:
 
 def _joined(one: _Computed, other: _Computed) -> _Computed | None:
     """Return the course of a sum."""
-    if Course.CONSTANT in (one.course, other.course):
-        return other if one.course is Course.CONSTANT else one
+    if Monotonicity.CONSTANT in (one.course, other.course):
+        return other if one.course is Monotonicity.CONSTANT else one
     same = one.course is other.course and one.course in TURNED
     return one if same and one.split is None and other.split is None else None
 
 
 def _scaled(one: _Computed, other: _Computed, factor: Value) -> _Computed | None:
     """Return the course of a product with a constant, or of a quotient by one."""
-    if other.course is not Course.CONSTANT:
+    if other.course is not Monotonicity.CONSTANT:
         return None
     if isinstance(factor, Constant) and isinstance(factor.value, int | float | Decimal) and factor.value:
         return one if factor.value > 0 else _turned(one)
-    return replace(one, course=Course.EITHER)
+    return replace(one, course=Monotonicity.EITHER)
 
 
 def _split(one: _Computed, at: Value, *, pole: bool) -> _Computed | None:
-    return None if one.split is not None else _Computed(Course.EITHER, at, pole)
+    return None if one.split is not None else _Computed(Monotonicity.EITHER, at, pole)

@@ -10,8 +10,8 @@ from trellis.language.bound import BoundQuery, Condition, WindowKind
 from trellis.language.durations import to_text
 from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
-from trellis.plan.automaton import Transition
 from trellis.plan.plan import Plan
+from trellis.plan.remainders import Transition
 from trellis.plan.spec import OperatorSpec
 
 MEANING = {

@@ -31,7 +31,7 @@ from trellis.language.syntax import Which
 from trellis.plan.automaton import Automaton, build_automaton
 from trellis.plan.cuts import FLIPPED
 from trellis.plan.relation import terms
-from trellis.plan.views import View, Viewed, Views, view_text
+from trellis.plan.views import View, ViewedCondition, Views, view_text
 
 ADJACENT = (Which.EARLIER, Which.LATER)
 SO_FAR = (Which.BEFORE, Which.UPTO)
@@ -83,7 +83,7 @@ class Register:
 
 
 @dataclass(frozen=True)
-class Guarding:
+class GuardTerm:
     """A term of a condition that is asked of a match so far.
 
     Attributes
@@ -206,20 +206,20 @@ class Guarding:
         return None
 
 
-def guardings_of(bound: BoundQuery) -> tuple[Guarding, ...]:
+def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
     """Return the terms of all conditions that are asked of more than single events."""
     absent = {v.name for v in bound.variables if v.absent}
     singles = frozenset(v.name for v in bound.variables if not v.kleene)
     inside_not = bound.inside_not
-    of, found = Views(bound), list[Guarding]()
+    of, found = Views(bound), list[GuardTerm]()
 
-    def add(viewed: Viewed, value: Value, negated: str | None, result: bool) -> None:
+    def add(viewed: ViewedCondition, value: Value, negated: str | None, result: bool) -> None:
         condition, views, awaited = viewed
         waited_for = (Reference(view.name, Which.WHOLE, None, "COUNT") for view in awaited)
         one_event = singles | {v.name for v in views if v.variable in singles and v.group >= 0 and not _gathers(v)}
         references = (*references_of(value), *waited_for)
         found.append(
-            Guarding(len(found), condition, value, references, negated, one_event, False, result, views, awaited)
+            GuardTerm(len(found), condition, value, references, negated, one_event, False, result, views, awaited)
         )
 
     for condition in bound.conditions:
@@ -262,7 +262,7 @@ def check_so_far(bound: BoundQuery, automaton: Automaton) -> None:
     """Refuse conditions on events so far that would have to be asked again when later variables take events."""
     once = build_automaton(without_groups(bound.pattern)) if bound.groups else automaton
     behind = variables_behind(once)
-    for one in guardings_of(bound):
+    for one in guard_terms_of(bound):
         for var in one.so_far:
             others = [name for name in one.condition.variables if name != var]
             named = {c.which for c in columns_of(one.condition.value) if c.var == var}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from trellis.language.bound import Condition, Operation, Value, WindowKind, columns_of
 from trellis.language.schema import Kind
 from trellis.language.syntax import Report, Select, Which
-from trellis.plan.cuts import FLIPPED, Atom, Course, NeighbourCut, cut_of
+from trellis.plan.cuts import FLIPPED, Atom, Monotonicity, NeighbourCut, cut_of
 
 if TYPE_CHECKING:
     from trellis.plan.plan import Plan
@@ -95,7 +95,7 @@ def _sides(cut: NeighbourCut) -> set[str]:
         return {"<", ">"} if cut.one_range else {"!"}
     assert isinstance(cut.shape, Atom)
     function = cut.shape.condition.function
-    return {function[0] if cut.shape.course is Course.RISING else FLIPPED[function][0]}
+    return {function[0] if cut.shape.course is Monotonicity.RISING else FLIPPED[function][0]}
 
 
 def relation_of(conditions: Iterable[Condition]) -> Relation:

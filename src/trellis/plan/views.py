@@ -62,7 +62,7 @@ class View:
         return self.emptied_by | ({self.group} if self.source else frozenset())
 
 
-class Viewed(NamedTuple):
+class ViewedCondition(NamedTuple):
     """A condition in which variables have the names of views, these, and those that must be complete."""
 
     condition: Condition
@@ -96,7 +96,7 @@ class Views:
         self._absent = {v.name for v in bound.variables if v.absent}
         self._before = frozenset(_stand_before(bound.pattern))
 
-    def of_condition(self, condition: Condition) -> Viewed:
+    def of_condition(self, condition: Condition) -> ViewedCondition:
         """Return a conjunct of WHERE with the names of views.
 
         Raises
@@ -106,14 +106,14 @@ class Views:
         """
         columns = [*columns_of(condition.value)]
         if not self._around or all(not self._path_of(c.var) for c in columns):
-            return Viewed(condition, tuple(self._view(c.var, 0) for c in columns if c.var not in self._absent))
+            return ViewedCondition(condition, tuple(self._view(c.var, 0) for c in columns if c.var not in self._absent))
         return self._viewed(condition, {key: self._level(key, columns, condition) for key in _keys(columns)})
 
-    def of_result(self, condition: Condition) -> Viewed:
+    def of_result(self, condition: Condition) -> ViewedCondition:
         """Return a condition of HAVING with the names of views: it speaks of all iterations."""
         return self._viewed(condition, dict.fromkeys(_keys(columns_of(condition.value)), 0))
 
-    def _viewed(self, condition: Condition, levels: dict[Key, int]) -> Viewed:
+    def _viewed(self, condition: Condition, levels: dict[Key, int]) -> ViewedCondition:
         views: dict[Key, View] = {}
         more: list[View] = []
         for (name, at), level in levels.items():
@@ -127,7 +127,7 @@ class Views:
         last = [self._counter(at.group) for _, at in views if at is not None and at.which is s.Which.LAST]
         value = _renamed(condition.value, {key: view.name for key, view in views.items()})
         every = tuple(dict.fromkeys([*views.values(), *more, *present, *last]))
-        return Viewed(replace(condition, value=value), every, tuple(dict.fromkeys(last)))
+        return ViewedCondition(replace(condition, value=value), every, tuple(dict.fromkeys(last)))
 
     def _path_of(self, name: str) -> tuple[int, ...]:
         """Return the groups around a variable, or around a group whose iterations are counted."""

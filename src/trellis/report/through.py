@@ -31,7 +31,7 @@ class Passing:
     Parameters
     ----------
     events
-        One row an event.
+        One row per event.
     counts
         The trends through each of them, of those that were looked at.
     looked_at

@@ -33,7 +33,7 @@ def count_schema(bound: BoundQuery) -> pa.Schema:
 
 
 def count_rows(maker: RowMaker, counts: Sequence[int]) -> pa.Table:
-    """Return one row a group that has a result."""
+    """Return one row per group that has a result."""
     filled = [g for g, count in enumerate(counts) if count]
     columns = [*maker.lead(np.array(filled, np.int64)), *count_columns([counts[g] for g in filled])]
     return pa.Table.from_arrays(columns, schema=count_schema(maker.bound))
@@ -72,7 +72,7 @@ def _types(output: Output) -> list[tuple[str, pa.DataType]]:
 
 
 def aggregate_rows(plan: Plan, maker: RowMaker, numbers: Sequence[Aggregates]) -> pa.Table:
-    """Return one row a window and partition with a result, or a window and value of the GROUP BY attributes."""
+    """Return one row per window and partition with a result, or a window and value of the GROUP BY attributes."""
     from trellis.operators.aggregates import join  # here and below: counts go without
 
     bound, groups = plan.bound, maker.events.groups

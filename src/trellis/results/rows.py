@@ -133,7 +133,7 @@ def chosen(columns: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def exploded_schema(bound: BoundQuery) -> pa.Schema:
-    """Return the schema of one row an event: window, partition, rank, place in the trend from 1, the event's columns.
+    """Return the schema of one row per event: window, partition, rank, place in the trend from 1, the event's columns.
 
     A pattern of several variables also tells the event's `variable`, one with repeated groups its `iteration`. Columns
     of types that conditions cannot use, and those whose names are taken, are left out.
@@ -306,7 +306,7 @@ class RowMaker:
         return present(item, output_type(output))
 
     def exploded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return one row an event of plain rows with positions: see `exploded_schema`."""
+        """Return one row per event of plain rows with positions: see `exploded_schema`."""
         lists = batch.column("events")
         lengths = lists.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
         row = pa.array(np.repeat(np.arange(len(lists)), lengths))

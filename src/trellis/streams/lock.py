@@ -6,7 +6,7 @@ import weakref
 from pathlib import Path
 
 from trellis.errors import DataError, UsageError
-from trellis.io.locks import Busy, Lock
+from trellis.io.locks import Lock, LockTaken
 
 LOCK = "lock"
 
@@ -23,7 +23,7 @@ class StreamLock:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             self._held.append(Lock(directory / LOCK))
-        except Busy as holder:
+        except LockTaken as holder:
             self.release()
             raise UsageError(
                 f"{what} is in use: {holder} runs this stream",

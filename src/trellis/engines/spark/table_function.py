@@ -32,7 +32,7 @@ def register(spark: SparkSession) -> None:
 
 
 @dataclass
-class Analysed(AnalyzeResult):
+class TableFunctionAnswer(AnalyzeResult):
     """The answer to Spark about a call, and what its tasks need: query, options, and the schema of the table."""
 
     query: str = ""
@@ -49,7 +49,7 @@ class DetectTable:
         The answer of `analyze`.
     """
 
-    def __init__(self, analyze_result: Analysed) -> None:
+    def __init__(self, analyze_result: TableFunctionAnswer) -> None:
         self._call = analyze_result
         self._schema = StructType.fromJson(json.loads(analyze_result.columns))
         self._rows: list[Any] = []
@@ -61,7 +61,7 @@ class DetectTable:
         type: AnalyzeArgument | None = None, event_id: AnalyzeArgument | None = None,
         params: AnalyzeArgument | None = None, report_mode: AnalyzeArgument | None = None,
         max_trends: AnalyzeArgument | None = None, on_bad_rows: AnalyzeArgument | None = None,
-    ) -> Analysed:  # fmt: skip
+    ) -> TableFunctionAnswer:  # fmt: skip
         """Return the columns of the result, and how Spark is to partition the table."""
         sys.tracebacklimit = 0  # of this process, which does no more than this: Spark shows what it raises
         if not table.isTable or not isinstance(table.dataType, StructType):
@@ -75,7 +75,7 @@ class DetectTable:
         found = _results(text, to_arrow_schema(table.dataType, timezone="UTC").empty_table(), options)
         bound = found.plan.bound
         _check(bound)
-        return Analysed(
+        return TableFunctionAnswer(
             schema=from_arrow_schema(found.schema),
             withSinglePartition=not bound.partition,
             partitionBy=[PartitioningColumn(_quoted(name)) for name, _ in bound.partition],

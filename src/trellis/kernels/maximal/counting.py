@@ -7,7 +7,7 @@ its own `below` up to its ceiling, as far as their floors are not above it. So t
 ever taken out, so floats keep their precision, and least and greatest lengths are found in the same way. The right half
 comes first, then what crosses the middle, then the left half: n log^2 n steps.
 
-What flows where does not depend on the values: it is laid out once, in 12 bytes an event and level.
+What flows where does not depend on the values: it is laid out once, in 12 bytes per event and level.
 """
 
 from __future__ import annotations
@@ -417,7 +417,7 @@ def count_direct(kind, pieces, first, above, below, order, nodes, begins, flows,
     weights
         For `RESIDUE`, the weights modulo each prime, by prime, kind of weight and position.
     totals
-        A row a task, a column a value, 0 (but infinity for a shortest length). For `RESIDUE` the columns are, for each
+        A row per task, a column a value, 0 (but infinity for a shortest length). For `RESIDUE` the columns are, for each
         prime, the number and then the sum of each kind of weight over all events of all paths.
     """
     most = 0

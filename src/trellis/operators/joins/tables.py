@@ -73,7 +73,7 @@ class PairTest:
 
 
 @dataclass
-class AskedTest:
+class SlotTest:
     """A test of several slots together: a condition, or with `gap` a NOT, whose conditions come with it."""
 
     mask: int
@@ -109,7 +109,7 @@ class JoinCandidates:
     variable: list[str] = field(default_factory=list)
     order: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 0), np.int8))
     pairs: list[PairTest] = field(default_factory=list)
-    due: list[AskedTest] = field(default_factory=list)
+    due: list[SlotTest] = field(default_factory=list)
     residuals: dict[str, None] = field(default_factory=dict)
     _usable: Mapping[str, Flags] = field(default_factory=dict, repr=False)
     _ranges: dict[str, Range | None] = field(default_factory=dict, repr=False)
@@ -177,7 +177,7 @@ class JoinCandidates:
         mask = bits(arm.slot(name) for name in term.variables)
         self._check(term.condition.value)
         self.residuals[term.condition.text] = None
-        self.due.append(AskedTest(mask, term.condition.value, arm=arm))
+        self.due.append(SlotTest(mask, term.condition.value, arm=arm))
 
     def _add_pair(self, u: int, v: int, condition: Condition, keep: list[Flags]) -> bool:
         """Add a condition as codes of two slots; return False if it cannot be decided so."""
@@ -215,7 +215,7 @@ class JoinCandidates:
             self._check(term.condition.value)
             self.residuals[term.condition.text] = None
         values = tuple(term.condition.value for term in own)
-        self.due.append(AskedTest(bits(arm.slot(name) for name in names), gap=gap, arm=arm, values=values))
+        self.due.append(SlotTest(bits(arm.slot(name) for name in names), gap=gap, arm=arm, values=values))
 
     def _add_compared_gap(self, arm: SlotArm, gap: Gap, own: list[JoinTerm]) -> bool:
         """Add a NOT between two slots whose conditions name one of them, as codes; return False if it is not so."""

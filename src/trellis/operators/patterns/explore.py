@@ -24,7 +24,7 @@ from trellis.kernels.explore.moves import make_moves
 from trellis.language.syntax import Report
 from trellis.memory import free_memory
 from trellis.operators.patterns.paths import Paths
-from trellis.operators.patterns.tables import Compiled, compile_tables
+from trellis.operators.patterns.tables import PatternTables, compile_tables
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
 from trellis.plan.registers import register_text
@@ -42,7 +42,7 @@ SAMPLED = 1 << 18  # vertices that are looked at for what multiplies them
 class Room:
     """The arrays that an exploration works in."""
 
-    def __init__(self, compiled: Compiled, places: int) -> None:
+    def __init__(self, compiled: PatternTables, places: int) -> None:
         self.compiled, self.places = compiled, places
         self.vertices = max(LEAST_VERTICES, 1 << min(places // 4, MOST_VERTICES >> 4).bit_length())
         self.edges, self.lists = 4 * self.vertices, LEAST_LISTS
@@ -110,11 +110,11 @@ class Room:
             register = compiled.registers[int(np.argmax(different))]
             texts = [
                 one.condition.text
-                for one in compiled.guardings
+                for one in compiled.guard_terms
                 if register.variable in one.variables and register in map(one.register, one.references)
             ]
             asks = f", for `{texts[0]}`" if texts else ""
-            why = f"; most of all they differ in {register_text(register, compiled.guardings[0].singles)}{asks}"
+            why = f"; most of all they differ in {register_text(register, compiled.guard_terms[0].singles)}{asks}"
         return TrellisError(f"there are {what} of {size:,} events{why}", ADVICE)
 
 
@@ -126,13 +126,13 @@ class Exploration:
         self._classes = 0
 
     @cached_property
-    def compiled(self) -> Compiled:
+    def compiled(self) -> PatternTables:
         """The tables."""
         try:
             return compile_tables(self.plan, self.events, self.variables)
         except OverflowInCondition:  # perhaps of an event that is never asked: then no value of it is an extreme
-            plain = tuple(replace(one, sets=True) for one in self.variables.guardings)
-            return compile_tables(self.plan, self.events, replace(self.variables, guardings=plain))
+            plain = tuple(replace(one, sets=True) for one in self.variables.guard_terms)
+            return compile_tables(self.plan, self.events, replace(self.variables, guard_terms=plain))
 
     def paths(self, groups: Groups, first: int, last: int) -> Paths:
         """Return the results of the groups `[first, last)` as paths."""

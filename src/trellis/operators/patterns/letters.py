@@ -14,7 +14,7 @@ from functools import cached_property
 
 from trellis.errors import TrellisError
 from trellis.operators.batch import LEVEL
-from trellis.plan.automaton import Guard, LazyAutomaton, Leaf, Letter, Loop, Transition, items_of
+from trellis.plan.remainders import Guard, LazyAutomaton, Leaf, Letter, Loop, Transition, items_of
 from trellis.plan.views import View
 
 MOST_BITS = 60  # letters, views, registers and groups are bits of a word

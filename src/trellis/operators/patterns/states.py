@@ -13,7 +13,9 @@ from trellis.errors import TrellisError
 from trellis.kernels.explore import tables as t
 from trellis.language.syntax import Select
 from trellis.operators.patterns.letters import Alphabet
-from trellis.plan.automaton import (
+from trellis.plan.plan import Plan
+from trellis.plan.registers import ENOUGH, Register, RegisterKind
+from trellis.plan.remainders import (
     Acceptance,
     Guard,
     LazyAutomaton,
@@ -21,12 +23,10 @@ from trellis.plan.automaton import (
     Letter,
     Loop,
     Names,
-    OfBefore,
+    PreviousIteration,
     Transition,
     items_of,
 )
-from trellis.plan.plan import Plan
-from trellis.plan.registers import ENOUGH, Register, RegisterKind
 from trellis.plan.views import View, counter
 
 Ints = NDArray[np.int64]
@@ -131,7 +131,7 @@ class States:
 
 
 def _plain(names: Names) -> Iterable[str]:
-    return (name.variable if isinstance(name, OfBefore) else name for name in names)
+    return (name.variable if isinstance(name, PreviousIteration) else name for name in names)
 
 
 def _forbidden(item: Loop | Leaf | Guard) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabe
 from trellis.operators.patterns.states import States, bits, ints, letter_tables, mask, ragged
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
-from trellis.plan.registers import ENOUGH, LATE, SO_FAR, Guarding, Register, RegisterKind
+from trellis.plan.registers import ENOUGH, LATE, SO_FAR, GuardTerm, Register, RegisterKind
 from trellis.plan.views import View, counter
 
 Ints = NDArray[np.int64]
@@ -45,13 +45,13 @@ WIDEST = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
-class Compiled:
+class PatternTables:
     """The tables of a plan over a slice, and what they were made of."""
 
     tables: Ints
     columns: Ints
     programs: ProgramTables
-    guardings: tuple[Guarding, ...]
+    guard_terms: tuple[GuardTerm, ...]
     registers: tuple[Register, ...]
     begins: Ints
     alphabet: Alphabet
@@ -65,31 +65,31 @@ class Compiled:
         if term < 0:
             return _sum_overflows(self.registers[-1 - term])
         begin = int(self.begins[term])
-        references = self.guardings[term].references
+        references = self.guard_terms[term].references
         return self.programs.misfit(term, lambda reference: int(events[begin + references.index(reference)]))
 
 
-def compile_tables(plan: Plan, events: Slice, variables: Variables) -> Compiled:
+def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTables:
     """Return the tables of a plan over a slice."""
     if len(plan.automaton.policies) > MOST_BITS:
         raise TrellisError(
             f"{len(plan.automaton.policies) - 1} steps have a policy of their own; at most {MOST_BITS} can",
             "Say the policy of most steps by SELECT.",
         )
-    guardings, states = variables.guardings, States(plan)
+    guard_terms, states = variables.guard_terms, States(plan)
     paths = {v.name: v.groups for v in plan.bound.variables}
     alone = [v.name for v in plan.bound.variables if v.absent and v.name not in plan.bound.inside_not]
     absent = (*alone, *variables.ends)
-    views = (view for one in guardings for view in one.views)
+    views = (view for one in guard_terms for view in one.views)
     alphabet = make_alphabet(states.flat, variables.codes, paths, absent, views)
-    registers = _Registers(guardings, alphabet, plan.automaton.concurrent and bool(absent))
+    registers = _Registers(guard_terms, alphabet, plan.automaton.concurrent and bool(absent))
     programs = compile_programs(
-        [one.value for one in guardings],
-        lambda number, reference: guardings[number].references.index(reference),
+        [one.value for one in guard_terms],
+        lambda number, reference: guard_terms[number].references.index(reference),
         events.columns,
         len(events),
     )
-    terms = _terms(guardings, alphabet, registers)
+    terms = _terms(guard_terms, alphabet, registers)
     rows = _Rows(len(events))
     parts = [
         states.tables(alphabet),
@@ -97,24 +97,25 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> Compiled:
         terms,
         registers.tables(events.columns, rows),
         _events(events, variables, alphabet, rows),
-        _buckets(guardings, programs, variables, alphabet, terms, rows),
+        _buckets(guard_terms, programs, variables, alphabet, terms, rows),
     ]
     numbers = {
         t.VARIABLES: len(alphabet.letters),
         t.BASES: len(alphabet.variables),
-        t.TERMS: len(guardings),
+        t.TERMS: len(guard_terms),
         t.SPAN: int(plan.bound.window.kind is WindowKind.SPAN),
         t.GREEDY: states.greedy(alphabet),
         t.STEPS: len(plan.automaton.policies),
         t.EVENTS: len(events),
         t.WIDTH: matches.SLOTS + registers.width,
         t.NOTS: len(absent),
-        t.RESULTS: sum(one.result for one in guardings),
+        t.RESULTS: sum(one.result for one in guard_terms),
         t.GROUPS: len(plan.bound.groups),
     }
     lists = {field: values for part in parts for field, values in part.items()}
     tables = t.pack(numbers | rows.first, lists)
-    return Compiled(tables, rows.matrix(), programs, guardings, tuple(registers.slots), terms[t.T_BEGINS], alphabet)
+    slots = tuple(registers.slots)
+    return PatternTables(tables, rows.matrix(), programs, guard_terms, slots, terms[t.T_BEGINS], alphabet)
 
 
 class _Rows:
@@ -148,18 +149,18 @@ class _Rows:
 class _Registers:
     """The registers of all terms, each once; slots of last times follow them, where guards ask for those."""
 
-    def __init__(self, guardings: tuple[Guarding, ...], alphabet: Alphabet, timed: bool) -> None:
+    def __init__(self, guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, timed: bool) -> None:
         self.alphabet = alphabet
         self.slots: dict[Register, int] = {}
         self._columns: dict[Register, set[str]] = {}
         most: dict[str, int] = {}
-        for one in guardings:
+        for one in guard_terms:
             for reference in one.references:
                 var = reference.var
                 if reference.which is Which.NTH and var != one.absent:
                     most[var] = max(most.get(var, 0), reference.nth or 1)
         self._counts = {var: Register(RegisterKind.COUNT, var, nth) for var, nth in most.items()}
-        for one in guardings:
+        for one in guard_terms:
             for reference in one.references:
                 self._add(one, reference)
         self.times = timed
@@ -170,7 +171,7 @@ class _Registers:
                 "Use fewer conditions between variables.",
             )
 
-    def _add(self, one: Guarding, reference: Reference) -> None:
+    def _add(self, one: GuardTerm, reference: Reference) -> None:
         register = one.register(reference)
         if register is None:
             return
@@ -309,7 +310,7 @@ def _sum_overflows(register: Register) -> TrellisError:
     )
 
 
-def _names(one: Guarding, reference: Reference) -> Iterable[str]:
+def _names(one: GuardTerm, reference: Reference) -> Iterable[str]:
     if reference.function:
         yield reference.name
         return
@@ -323,33 +324,33 @@ def _names(one: Guarding, reference: Reference) -> Iterable[str]:
 # --- Terms ------------------------------------------------------------------------------------------------------
 
 
-def _terms(guardings: tuple[Guarding, ...], alphabet: Alphabet, registers: _Registers) -> dict[int, Ints]:
+def _terms(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: _Registers) -> dict[int, Ints]:
     codes = alphabet.view_numbers
-    references = [(one, reference) for one in guardings for reference in one.references]
-    loops = [_loops(one, codes, registers) for one in guardings]
-    needs = [_needs(one, codes, registers) for one in guardings]
+    references = [(one, reference) for one in guard_terms for reference in one.references]
+    loops = [_loops(one, codes, registers) for one in guard_terms]
+    needs = [_needs(one, codes, registers) for one in guard_terms]
     loop_begins, _ = ragged([[0] * len(row) for row in loops])
     need_begins, _ = ragged([[0] * len(row) for row in needs])
     loop = np.array([row for rows in loops for row in rows], np.int64).reshape(-1, 3).T.copy()
     need = np.array([row for rows in needs for row in rows], np.int64).reshape(-1, 3).T.copy()
     lasting = [
         _lasting(one, alphabet, alphabet.views[view], how)
-        for one, rows in zip(guardings, needs, strict=True)
+        for one, rows in zip(guard_terms, needs, strict=True)
         for _, view, how in rows
     ]
     return {
-        t.T_VARIABLES: ints(mask(one.variables, codes) for one in guardings),
-        t.T_ABSENT: ints(-1 if one.absent is None else alphabet.absent_numbers[one.absent] for one in guardings),
-        t.T_CLOSES: ints(bits(_closed_by(one, alphabet)) for one in guardings),
-        t.T_LATE: ints(one.late for one in guardings),
-        t.T_PAIRED: ints(mask(one.paired & one.variables, codes) for one in guardings),
-        t.T_MOVING: ints(mask(one.moving, codes) for one in guardings),
-        t.T_BEGINS: ragged([[0] * len(one.references) for one in guardings])[0],
+        t.T_VARIABLES: ints(mask(one.variables, codes) for one in guard_terms),
+        t.T_ABSENT: ints(-1 if one.absent is None else alphabet.absent_numbers[one.absent] for one in guard_terms),
+        t.T_CLOSES: ints(bits(_closed_by(one, alphabet)) for one in guard_terms),
+        t.T_LATE: ints(one.late for one in guard_terms),
+        t.T_PAIRED: ints(mask(one.paired & one.variables, codes) for one in guard_terms),
+        t.T_MOVING: ints(mask(one.moving, codes) for one in guard_terms),
+        t.T_BEGINS: ragged([[0] * len(one.references) for one in guard_terms])[0],
         t.T_VARIABLE: ints(codes.get(reference.var, 0) for _, reference in references),
         t.T_KIND: ints(_reference_kind(one, r) for one, r in references),
         t.T_REGISTER: ints(registers.place(one.register(r)) if r.which in SO_FAR else 0 for one, r in references),
-        t.T_SO_FAR: ints(mask(one.so_far, codes) for one in guardings),
-        t.T_RESULT: ints(one.result for one in guardings),
+        t.T_SO_FAR: ints(mask(one.so_far, codes) for one in guard_terms),
+        t.T_RESULT: ints(one.result for one in guard_terms),
         t.T_SLOT: ints(registers.slot(one.register(r)) for one, r in references),
         t.T_LAST: ints(registers.last(r[0]) for _, r in references),
         t.T_NTH: ints(r[2] or 0 for _, r in references),
@@ -366,7 +367,7 @@ def _terms(guardings: tuple[Guarding, ...], alphabet: Alphabet, registers: _Regi
     }
 
 
-def _lasting(one: Guarding, alphabet: Alphabet, view: View, how: int) -> frozenset[int]:
+def _lasting(one: GuardTerm, alphabet: Alphabet, view: View, how: int) -> frozenset[int]:
     """Return the groups for whose next iterations a register of a view is kept."""
     if how == t.WHILE_LOOPS:
         users = (v for v in one.views if v.source == view.name or (v.only and v.group == view.group))
@@ -374,26 +375,26 @@ def _lasting(one: Guarding, alphabet: Alphabet, view: View, how: int) -> frozens
     return _living_in(one, alphabet) - view.replaced_by
 
 
-def _living_in(one: Guarding, alphabet: Alphabet) -> frozenset[int]:
+def _living_in(one: GuardTerm, alphabet: Alphabet) -> frozenset[int]:
     """Return the groups in whose iterations a term is asked anew."""
     of_not = alphabet.paths[one.absent] if one.absent is not None else ()
     return frozenset(of_not).union(*(view.emptied_by for view in one.views))
 
 
-def _closed_by(one: Guarding, alphabet: Alphabet) -> frozenset[int]:
+def _closed_by(one: GuardTerm, alphabet: Alphabet) -> frozenset[int]:
     """Return the groups whose next iteration makes known what a term waits for."""
     late = {column.var for column in columns_of(one.condition.value) if column.which in LATE}
     late |= {view.name for view in one.awaited}
     return frozenset().union(*(view.emptied_by for view in one.views if view.name in late))
 
 
-def _reference_kind(one: Guarding, reference: Reference) -> int:
+def _reference_kind(one: GuardTerm, reference: Reference) -> int:
     if reference.var == one.absent:
         return t.OF_ABSENT
     return t.OF_BEFORE if reference.function == "LIST" else KINDS[reference.which]
 
 
-def _loops(one: Guarding, codes: Mapping[str, int], registers: _Registers) -> list[tuple[int, int, int]]:
+def _loops(one: GuardTerm, codes: Mapping[str, int], registers: _Registers) -> list[tuple[int, int, int]]:
     found = dict.fromkeys(one.register(reference) for reference in one.references if not reference.function)
     return [
         (registers.slots[register], codes[register.variable], int(register.kind is RegisterKind.PAIRS))
@@ -402,7 +403,7 @@ def _loops(one: Guarding, codes: Mapping[str, int], registers: _Registers) -> li
     ]
 
 
-def _needs(one: Guarding, codes: Mapping[str, int], registers: _Registers) -> list[tuple[int, int, int]]:
+def _needs(one: GuardTerm, codes: Mapping[str, int], registers: _Registers) -> list[tuple[int, int, int]]:
     """Return the registers that a term needs, and how long."""
     found: dict[tuple[int, int, int], None] = {}
     for reference in one.references:
@@ -451,17 +452,17 @@ def _events(events: Slice, variables: Variables, alphabet: Alphabet, rows: _Rows
 
 
 def _buckets(
-    guardings: tuple[Guarding, ...], programs: ProgramTables, variables: Variables, alphabet: Alphabet,
+    guard_terms: tuple[GuardTerm, ...], programs: ProgramTables, variables: Variables, alphabet: Alphabet,
     terms: Mapping[int, Ints], rows: _Rows,
 ) -> dict[int, Ints]:  # fmt: skip
     """Return the events by value for terms that equate two events."""
     size = rows.size
-    of_term = np.full((len(guardings), max(1, len(alphabet.letters))), -1, np.int64)
+    of_term = np.full((len(guard_terms), max(1, len(alphabet.letters))), -1, np.int64)
     reference: list[int] = []
     buckets: list[Ints] = []
     begins, lists, first = [np.zeros(1, np.int64)], [], 0
     total = 0
-    for number, one in enumerate(guardings):
+    for number, one in enumerate(guard_terms):
         instructions = programs.instructions(number)
         code = instructions[0]
         if one.absent is not None or len(instructions) > 1 or code[0] != COMPARE_COLUMNS or code[1] != EQUAL:
@@ -495,7 +496,7 @@ def _buckets(
     }
 
 
-def _is_found(own: Reference, other: Reference, one: Guarding) -> bool:
+def _is_found(own: Reference, other: Reference, one: GuardTerm) -> bool:
     """Return whether the new event is the one side of a term, and the other side one event that is remembered."""
     if own.which not in (Which.EACH, Which.LATER) or other.which is Which.UPTO or one.result:
         return False

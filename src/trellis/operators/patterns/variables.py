@@ -12,7 +12,7 @@ from trellis.events.slice import Ints, Slice
 from trellis.events.variables import usable_events
 from trellis.operators.patterns.absent import absent_ends
 from trellis.plan.plan import Plan
-from trellis.plan.registers import Guarding, guardings_of
+from trellis.plan.registers import GuardTerm, guard_terms_of
 
 Mask = NDArray[np.bool_]
 
@@ -27,7 +27,7 @@ class Variables:
         For each variable, those of NOT too, the events that have its type and meet its constant conditions.
     codes
         The number of each variable that takes events, in the order of the pattern.
-    guardings
+    guard_terms
         The terms of the other conditions.
     ends
         For each pattern that a NOT forbids as a whole, and each event, the last event of the match of it that ends
@@ -36,7 +36,7 @@ class Variables:
 
     usable: Mapping[str, Mask]
     codes: Mapping[str, int]
-    guardings: tuple[Guarding, ...]
+    guard_terms: tuple[GuardTerm, ...]
     ends: Mapping[str, Ints] = field(default_factory=dict)
 
 
@@ -45,4 +45,4 @@ def make_variables(plan: Plan, events: Slice) -> Variables:
     usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
     bound = [v.name for v in plan.bound.variables if not v.absent]
     ends = {one.name: absent_ends(plan, one, events, usable) for one in plan.bound.absent_patterns}
-    return Variables(usable, {name: code for code, name in enumerate(bound)}, guardings_of(plan.bound), ends)
+    return Variables(usable, {name: code for code, name in enumerate(bound)}, guard_terms_of(plan.bound), ends)

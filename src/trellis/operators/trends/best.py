@@ -81,7 +81,7 @@ class BestTrends:
         per_group
             Whether so many of each group, or of all groups together: then, among equals, those of the first groups.
         values
-            How many events a batch may name, if not in one trend.
+            How many events per batch may name, if not in one trend.
         """
         tasks = self.space.tasks
         bucket = np.unique(tasks.group, return_inverse=True)[1] if per_group else np.zeros(len(tasks), np.int64)

@@ -122,7 +122,7 @@ class Listing(Generic[T]):
     make
         Gets each batch, on the thread that listed it.
     values
-        How many events a batch names at most, if each trend has fewer.
+        How many events per batch names at most, if each trend has fewer.
     threads
         How many threads list; lengths that HAVING restricts are listed by one.
     compact

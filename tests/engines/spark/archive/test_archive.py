@@ -22,7 +22,7 @@ import trellis
 from tests.archive.cases import built, events, held_in, sized_as, with_keys
 from trellis.archive import Archive
 from trellis.engines.spark.archive import build as history
-from trellis.engines.spark.archive.follow import Following
+from trellis.engines.spark.archive.follow import ArchiveStream
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.errors import DataError, UsageError
 from trellis.streams.lock import StreamLock
@@ -81,10 +81,10 @@ def put(table: pa.Table, folder: Path, number: int) -> None:
     os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))  # the order in which Spark takes them
 
 
-def followed(spark: SparkSession, folder: Path, **more: object) -> Following:
+def followed(spark: SparkSession, folder: Path, **more: object) -> ArchiveStream:
     frame = read_stream(spark, str(folder / "in"), time="t", files_a_batch=1)
     given = {"available_now": True} | more
-    following: Following = Archive.open(folder / "a").follow(frame, folder / "cp", **given)
+    following: ArchiveStream = Archive.open(folder / "a").follow(frame, folder / "cp", **given)
     try:
         following.wait()
     finally:
@@ -125,18 +125,18 @@ def _refuses(spark: SparkSession, folder: Path) -> None:
     lock = StreamLock()
     lock.take(folder / "cp", "")
     with pytest.raises(UsageError, match=r"the checkpoint .* is in use"):
-        Following(frame, str(folder / "a"), str(folder / "cp")).start()
+        ArchiveStream(frame, str(folder / "a"), str(folder / "cp")).start()
     lock.release()
     with pytest.raises(UsageError, match="is of the archive"):
-        Following(frame, str(folder / "b"), str(folder / "cp"))
+        ArchiveStream(frame, str(folder / "b"), str(folder / "cp"))
     with pytest.raises(UsageError, match="is no checkpoint"):
-        Following(frame, str(folder / "a"), str(folder / "in"))
+        ArchiveStream(frame, str(folder / "a"), str(folder / "in"))
     with pytest.raises(UsageError, match="no column `x`"):
-        Following(frame.drop("x"), str(folder / "a"), str(folder / "cp"))
+        ArchiveStream(frame.drop("x"), str(folder / "a"), str(folder / "cp"))
     with pytest.raises(UsageError, match="only a streaming data frame"):
-        Following(spark.range(3), str(folder / "a"), str(folder / "cp"))
+        ArchiveStream(spark.range(3), str(folder / "a"), str(folder / "cp"))
     with pytest.raises(UsageError, match="is not a duration"):
-        Following(frame, str(folder / "a"), str(folder / "cp"), delay="1 hour")
+        ArchiveStream(frame, str(folder / "a"), str(folder / "cp"), delay="1 hour")
 
 
 FOLLOW = """

@@ -74,7 +74,7 @@ class SortAndWrite:
 
 
 @dataclass(frozen=True)
-class Settle:
+class ChunkWriter:
     """Writes the events of chunks to their places, and what is known of them."""
 
     directory: str
@@ -217,7 +217,7 @@ def _settled(frame: DataFrame, archive: Archive, staging: Path, staged: list[Sor
     if chosen:
         step(f"filters of {plural(len(chosen))}")
         named = Manifest(**{**vars(manifest), "generation": new.generation})
-        work = Settle(str(archive.directory.absolute()), str(staging.absolute()), tuple(chosen), named)
+        work = ChunkWriter(str(archive.directory.absolute()), str(staging.absolute()), tuple(chosen), named)
         with in_driver():
             numbers = frame.sparkSession.range(0, len(chosen), 1, len(chosen))
             files = reports_in(numbers.mapInArrow(work, from_arrow_schema(REPORT)).toArrow())

@@ -30,7 +30,7 @@ from trellis.streams.lock import StreamLock, is_unused
 ABOUT = "archive.json"
 
 
-class Following:
+class ArchiveStream:
     """A stream that is appended to an archive; `start` starts it, `wait` waits for its end, `stop` brings it.
 
     Parameters

@@ -21,7 +21,7 @@ MOST_REPORTED = 1 << 20  # windows, or partitions, that one task reports
 
 
 @dataclass(frozen=True)
-class GroupsMet:
+class GroupCounts:
     """Numbers of windows and of partitions; None: they were too many for the tasks to report.
 
     `rows`: how many rows were shuffled to the tasks, copies for overlapping window batches among them. `ties`: of the
@@ -111,7 +111,7 @@ def distinct(table: pa.Table) -> pa.Table:
     return table.take(pa.array(first))
 
 
-def groups_met(reports: Sequence[TaskReport], has_partition: bool) -> GroupsMet:
+def groups_met(reports: Sequence[TaskReport], has_partition: bool) -> GroupCounts:
     """Return how many windows, partitions and rows there are by the reports of tasks."""
     windows = [_table(report.windows) for report in reports]
     partitions = [_table(report.partitions) for report in reports]
@@ -119,10 +119,10 @@ def groups_met(reports: Sequence[TaskReport], has_partition: bool) -> GroupsMet:
     ties = sum((TieCount(report.events, report.tied) for report in reports), TieCount())
     number = None if any(one is None for one in windows) else _distinct_rows([t for t in windows if t is not None])
     if not has_partition:
-        return GroupsMet(number, min(1, number) if number is not None else 1, rows, ties)
+        return GroupCounts(number, min(1, number) if number is not None else 1, rows, ties)
     if any(one is None for one in partitions):
-        return GroupsMet(number, None, rows, ties)
-    return GroupsMet(number, _distinct_rows([t for t in partitions if t is not None and t.num_columns]), rows, ties)
+        return GroupCounts(number, None, rows, ties)
+    return GroupCounts(number, _distinct_rows([t for t in partitions if t is not None and t.num_columns]), rows, ties)
 
 
 def _distinct_rows(tables: list[pa.Table]) -> int:

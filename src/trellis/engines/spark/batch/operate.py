@@ -256,7 +256,7 @@ def _without_group(bound: BoundQuery, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _explode(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
-    """List the groups with one row an event."""
+    """List the groups with one row per event."""
     bound = work.plan.bound
     for count in operator.counts:
         refuse_listing(bound, [count], work.max_trends)
@@ -266,7 +266,7 @@ def _explode(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[p
 
 
 def _nest(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
-    """List the groups as `_list` does, a row a trend with its events in it: ORDER BY and LIMIT are about trends."""
+    """List the groups as `_list` does, a row per trend with its events in it: ORDER BY and LIMIT are about trends."""
     plain = RowMaker(work.plan, operator.events, positions=True, plain=True)
     yield from (_nested(plain, batch) for batch in _list(work, operator, plain))
 
@@ -289,7 +289,7 @@ def _nested(plain: RowMaker, batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def nested_schema(bound: BoundQuery) -> pa.Schema:
-    """Return the schema of one row a trend: window, partition, rank, and its events as a list inside Spark."""
+    """Return the schema of one row per trend: window, partition, rank, and its events as a list inside Spark."""
     fields = list(exploded_schema(bound))
     lead = len(lead_schema(bound)) + 1
     of_event = [

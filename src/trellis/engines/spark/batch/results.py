@@ -28,7 +28,7 @@ from trellis.engines.spark.batch.frames import (
     ordered,
     sorted_rows,
 )
-from trellis.engines.spark.batch.groups_met import GroupsMet, groups_met
+from trellis.engines.spark.batch.groups_met import GroupCounts, groups_met
 from trellis.engines.spark.batch.operate import (
     COLLECTED,
     PLACE,
@@ -186,14 +186,14 @@ class SparkResults(Results):
             "partitions": (groups.partitions or 0) * some,
         }
 
-    def _count_groups(self) -> GroupsMet:
+    def _count_groups(self) -> GroupCounts:
         """Count windows and partitions by jobs of their own: there were too many for the tasks to report."""
         rows = self._lazy()
         parts = [f.col(partition_name(i)) for i in range(len(self.plan.bound.partition))]
         with in_driver():
             windows = rows.windows().distinct().count() if self.plan.bound.window.kind is WindowKind.SLIDING else 1
             partitions = rows.single.select(*parts).distinct().count() if parts else 1
-        return GroupsMet(windows, partitions)
+        return GroupCounts(windows, partitions)
 
     def describe(self) -> dict[str, str]:
         """Return how events get to the operators, for `explain`."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as f
 
-from trellis.engines.spark.batch.groups_met import GroupsMet
+from trellis.engines.spark.batch.groups_met import GroupCounts
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.split.compile import raise_data_error
@@ -36,7 +36,7 @@ class SourceFacts:
 
     read: int
     dropped: int
-    groups: GroupsMet | None = None
+    groups: GroupCounts | None = None
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Scan:
                 self._refuse_bad_rows()
             raise
 
-    def facts(self, groups: GroupsMet | None = None) -> SourceFacts:
+    def facts(self, groups: GroupCounts | None = None) -> SourceFacts:
         """Return the facts about the events after a job has ended; warn of types that no event has."""
         row = self._observed()
         _warn_of_types(self.bound, row)

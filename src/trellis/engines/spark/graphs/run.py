@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from trellis.engines.spark.batch.operate import spark_type
-from trellis.engines.spark.graphs.tasks import INSTANCE, LAST, Merge, Operate, Route
+from trellis.engines.spark.graphs.tasks import INSTANCE, LAST, InstanceRunner, Merge, Route
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.ship.by_value import send_along
 from trellis.engines.spark.ship.ship import ship
@@ -102,7 +102,7 @@ def _unmerged(job: Job, events: DataFrame, numbers: tuple[int, ...]) -> DataFram
     if job.is_timed:  # at the price of a second look at the events
         copies = copies.crossJoin(f.broadcast(inner.agg(f.max(order[0]).alias(LAST))))
     sorted_ = copies.repartition(len(numbers), INSTANCE).sortWithinPartitions(INSTANCE, *order)
-    return sorted_.mapInArrow(Operate(job, names, numbers), spark_schema(job.inner))
+    return sorted_.mapInArrow(InstanceRunner(job, names, numbers), spark_schema(job.inner))
 
 
 def spark_schema(schema: pa.Schema) -> Any:

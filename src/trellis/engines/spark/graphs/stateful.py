@@ -61,7 +61,7 @@ class Pack:
             )
 
 
-class Held:
+class WaitingEvents:
     """Events that wait, and the instance that they wait for."""
 
     def __init__(self, job: Job, number: int, instances: int, waiting: list[bytes], state: bytes | None) -> None:
@@ -155,13 +155,13 @@ class InstanceProcessor(StatefulProcessor):
         watermark = watermark_of(values)
         return None if watermark is None else watermark * (1000 if self.job.shape.temporal else 1)
 
-    def _held(self, key: Any) -> Held:
+    def _held(self, key: Any) -> WaitingEvents:
         kept = self._instance.get()
         waiting = [bytes(row[0]) for row in self._waiting.get()]
         number = self.numbers.index(int(key[0]))
-        return Held(self.job, number, len(self.numbers), waiting, None if kept is None else bytes(kept[0]))
+        return WaitingEvents(self.job, number, len(self.numbers), waiting, None if kept is None else bytes(kept[0]))
 
-    def _keep(self, held: Held) -> None:
+    def _keep(self, held: WaitingEvents) -> None:
         if held.waiting:
             self._waiting.put([(packed(table),) for table in held.waiting])
         else:
@@ -200,7 +200,7 @@ class StateRows:
     job: Job
     numbers: tuple[int, ...]
 
-    def held(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Held]:
+    def held(self, batches: Iterable[pa.RecordBatch]) -> Iterator[WaitingEvents]:
         """Yield the instances with what waits for them."""
         kept: dict[int, dict[str, list[bytes]]] = {}
         for batch in batches:
@@ -209,7 +209,7 @@ class StateRows:
         for number, values in kept.items():
             state = values.get("operators", [None])[0]
             place = self.numbers.index(number)
-            yield Held(self.job, place, len(self.numbers), values.get("waiting", []), state)
+            yield WaitingEvents(self.job, place, len(self.numbers), values.get("waiting", []), state)
 
 
 @dataclass(frozen=True)

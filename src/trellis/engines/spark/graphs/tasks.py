@@ -70,7 +70,7 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Operate:
+class InstanceRunner:
     """Runs instances over their events, which come sorted by instance, time and id.
 
     The column `LAST`, where there is one, has the time of the last of all events: up to it calls are made.

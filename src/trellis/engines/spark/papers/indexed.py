@@ -1,6 +1,6 @@
 """The attribute index as rows of Spark: what the joins work on, whoever has built it.
 
-One row an event, with all columns of the split and besides
+One row per event, with all columns of the split and besides
 
     event    its number; within a group numbers rise with (time, id)
     vertex   the attribute vertex with a from-edge to it, or NULL

@@ -60,7 +60,7 @@ def metrics_of(stream: Stream) -> list[Metric]:
         ("state_bytes", "size of the state"), ("open_windows", "windows that have begun and are not decided"),
         ("watermark_seconds", "the watermark, as seconds since 1970 or in the unit of the times"),
         ("lag_seconds", "how far the watermark is behind the clock"),
-        ("events_a_second", "events a second in the last batch that had some"),
+        ("events_a_second", "events per second in the last batch that had some"),
     ):  # fmt: skip
         values = {_labels(group): group[name] for group in told["groups"] if group[name] is not None}
         found.append(Metric(f"trellis_{name}", said, GAUGE, values))

@@ -76,7 +76,7 @@ def build_dynamically(value, low, high, sources, top, explicit, most):
     top
         The end of all values.
     explicit
-        Whether each to-edge is stored by itself, and copied where its vertex is split; else two vertices an event are.
+        Whether each to-edge is stored by itself, and copied where its vertex is split; else two vertices per event are.
     most
         How many to-edges may be stored.
 

@@ -1,0 +1,446 @@
+"""Remainders of patterns: what remains to be matched, which events may come next, and what remains after each.
+
+A remainder is a partial derivative of a pattern. Reading an event as a variable leads from one to another, so that SEQ,
+OR, AND, Kleene variables and groups need no cases of their own further on. NOT leaves no trace but a guard on the
+transition, or on the acceptance, that crosses its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import cache
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+from trellis.language import syntax as s
+from trellis.language.bound import until_name
+from trellis.language.groups import is_repeated
+from trellis.language.printer import absent_name
+
+
+class Letter(NamedTuple):
+    """A variable whose event begins an iteration of the `begins` innermost groups around it."""
+
+    variable: str
+    begins: int = 0
+
+
+class PreviousIteration(NamedTuple):
+    """A variable of the iteration before, of the group with a number."""
+
+    group: int
+    variable: str
+
+
+Names: TypeAlias = "tuple[str | PreviousIteration, ...]"
+
+
+class UntilEvent(IntEnum):
+    """Whether a guard is an UNTIL, and of which event of its variable."""
+
+    NO = 0
+    FIRST = 1
+    AGAIN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A NOT: no event that fits one of `absent` between the last events of the variables `after` and what comes next.
+
+    Of `after` those count that have events; without any, the guard begins where the window does. With `until` it is an
+    UNTIL: none from behind the event before (for a `FIRST` event of the variable: from it) to the new one, inclusive.
+
+    `groups` are the numbers of the repeated groups around it; `closing` says that the transition begins another
+    iteration of one of them, so that conditions speak of the iteration before.
+    """
+
+    absent: tuple[str, ...]
+    after: Names
+    until: UntilEvent = UntilEvent.NO
+    groups: tuple[int, ...] = ()
+    closing: bool = False
+
+
+def absent_names(guards: tuple[Guard, ...]) -> tuple[str, ...]:
+    """Return the variables that guards forbid."""
+    return tuple(name for guard in guards if guard.until is UntilEvent.NO for name in guard.absent)
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """From `source` to `target` by an event bound to `variable`.
+
+    The event must be later than the last events of the variables `after`, as far as they have any; arms of an AND may
+    take events of the same time. It closes `guards`.
+
+    `step` is the number of its policy among those of the automaton; `left` are the greedy variables that it leaves, as
+    they would take the event; `begun` the numbers of the groups of which it begins an iteration, outermost first.
+    """
+
+    source: int
+    variable: str
+    target: int
+    guards: tuple[Guard, ...] = ()
+    after: tuple[str, ...] = ()
+    step: int = 0
+    left: tuple[Letter, ...] = ()
+    begun: tuple[int, ...] = ()
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The variables that must not occur in between."""
+        return absent_names(self.guards)
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """A match may end in `state`; `guards` stay open to the end of the window."""
+
+    state: int
+    guards: tuple[Guard, ...] = ()
+
+    @property
+    def absent(self) -> tuple[str, ...]:
+        """The variables that must not follow."""
+        return absent_names(self.guards)
+
+
+# --- What remains of a pattern ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A variable that takes at least `least` and at most `most` more events; None: any number.
+
+    They are later than the variables `after`; `taken` says that it has its first event. `again` is the number of the
+    policy of its repetition; `until` the variable of its UNTIL.
+    """
+
+    variable: str
+    after: Names
+    least: int = 1
+    most: int | None = 1
+    taken: bool = False
+    again: int = 0
+    greedy: bool = False
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """An OR: one of its arms remains."""
+
+    arms: tuple[Remainder, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Interleaving:
+    """An AND: all of its arms remain, in any order of their events."""
+
+    arms: tuple[Remainder, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartEntry:
+    """A part with a policy before it, whose first event is still to come; `step` is the number of the policy."""
+
+    step: int
+    rest: Remainder
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A repeated group of which at least `least` and at most `most` iterations are still to come; None: any number.
+
+    `first` is the next iteration, `again` each one behind it; `step` is the number of the policy of the next one's
+    first event, `again_step` that of the others.
+    """
+
+    group: int
+    first: Remainder
+    again: Remainder
+    least: int
+    most: int | None
+    step: int = 0
+    again_step: int = 0
+
+
+Item: TypeAlias = "Leaf | Guard | Alternation | Interleaving | PartEntry | Loop"
+Remainder: TypeAlias = "tuple[Item, ...]"  # one after another
+
+
+@dataclass(frozen=True, slots=True)
+class _Next:
+    """An event that may come next: its variable, the guards before it, what remains, its policy, what it leaves.
+
+    `begun` are the groups of which it begins an iteration.
+    """
+
+    leaf: Leaf
+    guards: tuple[Guard, ...]
+    rest: Remainder
+    step: int = 0
+    left: tuple[Letter, ...] = ()
+    begun: tuple[int, ...] = ()
+
+
+class StepPolicies(list[s.Select | None]):
+    """The policies of steps by their numbers; None, the first, is that of SELECT. Groups are numbered here, too."""
+
+    def __init__(self) -> None:
+        super().__init__([None])
+        self._known: dict[int, int] = {}
+        self._groups: dict[int, int] = {}
+
+    def number(self, node: s.Kleene | s.PolicyStep | s.Group) -> int:
+        """Return the number of the step that a node's policy is of."""
+        if node.policy is None:
+            return 0
+        if id(node) not in self._known:
+            self._known[id(node)] = len(self)
+            self.append(node.policy)
+        return self._known[id(node)]
+
+    def group(self, node: s.Group) -> int:
+        """Return the number of a repeated group."""
+        return self._groups.setdefault(id(node), len(self._groups))
+
+
+def compile_pattern(
+    pattern: s.Pattern, policies: StepPolicies, after: Names = (), groups: tuple[int, ...] = ()
+) -> Remainder:
+    """Return a pattern that stands behind the variables `after` and inside of groups."""
+    match pattern:
+        case s.Single(var=var, optional=optional):
+            return (Leaf(var, after, 0 if optional else 1),)
+        case s.Kleene(var=var, least=least, most=most, greedy=greedy):
+            until = None if pattern.until is None else until_name(var)
+            return (Leaf(var, after, least, most, False, policies.number(pattern), greedy, until),)
+        case s.PolicyStep(pattern=inner):
+            step = policies.number(pattern)
+            return (PartEntry(step, compile_pattern(inner, policies, after, groups)),)
+        case s.Absent(events=events):
+            return (Guard(tuple(map(absent_name, events)), after, groups=groups),)
+        case s.Or(arms=arms):
+            return (Alternation(tuple(compile_pattern(arm, policies, after, groups) for arm in arms)),)
+        case s.And(arms=arms):
+            return (Interleaving(tuple(compile_pattern(arm, policies, after, groups) for arm in arms)),)
+        case s.Group():
+            return _compile_group(pattern, policies, after, groups)
+        case s.Seq(parts=parts):
+            found: Remainder = ()
+            for part in parts:
+                found += compile_pattern(part, policies, after, groups)
+                after = _lasts(part, after)
+            return found
+    raise AssertionError(pattern)
+
+
+def _compile_group(group: s.Group, policies: StepPolicies, after: Names, groups: tuple[int, ...]) -> Remainder:
+    """Return a group: an optional part, or a loop, each of whose iterations is later than the one before."""
+    if not is_repeated(group):
+        return (Alternation((compile_pattern(group.pattern, policies, after, groups), ())),)
+    number = policies.group(group)
+    inside = (*groups, number)
+    first = compile_pattern(group.pattern, policies, after, inside)
+    before = tuple(PreviousIteration(number, str(name)) for name in _lasts(group.pattern, ()))
+    again = compile_pattern(group.pattern, policies, before, inside)
+    least = 0 if s.may_be_empty(group.pattern) else group.least  # an iteration without events leaves no trace
+    return (Loop(number, first, again, least, group.most, 0, policies.number(group)),)
+
+
+def _lasts(pattern: s.Pattern, before: Names) -> Names:
+    """Return the variables that may have the last event up to the end of a pattern, those `before` it included."""
+    match pattern:
+        case s.Single(var=var) | s.Kleene(var=var):
+            own: Names = (var,)
+        case s.Absent():
+            return before
+        case s.Seq(parts=parts):
+            for part in parts:
+                before = _lasts(part, before)
+            return before
+        case s.Or(arms=arms) | s.And(arms=arms):
+            own = tuple(dict.fromkeys(var for arm in arms for var in _lasts(arm, ())))
+        case s.PolicyStep(pattern=inner):
+            return _lasts(inner, before)
+        case s.Group(pattern=inner):
+            own = _lasts(inner, ())
+        case _:
+            raise AssertionError(pattern)
+    return (*before, *own) if s.may_be_empty(pattern) else own
+
+
+def _steps(rest: Remainder) -> list[_Next]:
+    """Return every event that may come next."""
+    if not rest:
+        return []
+    head, tail = rest[0], rest[1:]
+    steps = [replace(one, rest=one.rest + tail) for one in _head_steps(head)]
+    for skipped, left in _head_endings(head):
+        for one in _steps(tail):
+            steps.append(replace(one, guards=_closed(skipped, one.begun) + one.guards, left=left + one.left))
+    return steps
+
+
+def _closed(guards: tuple[Guard, ...], begun: tuple[int, ...]) -> tuple[Guard, ...]:
+    """Return guards that are open when iterations begin; those inside of these groups are of the iteration before."""
+    return tuple(replace(guard, closing=True) if {*guard.groups} & {*begun} else guard for guard in guards)
+
+
+def _head_steps(head: Item) -> list[_Next]:
+    match head:
+        case Leaf():
+            return [_taken(head)]
+        case PartEntry(step=step, rest=rest):
+            return [replace(one, step=one.step or step) for one in _steps(rest)]
+        case Alternation(arms=arms):
+            return [step for arm in arms for step in _steps(arm)]
+        case Interleaving(arms=arms):
+            return [
+                replace(one, rest=_joined((*arms[:i], one.rest, *arms[i + 1 :])))
+                for i, arm in enumerate(arms)
+                for one in _steps(arm)
+            ]
+        case Loop():
+            return _iteration(head)
+        case Guard():
+            return []
+
+
+def _iteration(loop: Loop) -> list[_Next]:
+    """Return the events that may begin the next iteration of a group."""
+    most = None if loop.most is None else loop.most - 1
+    behind = replace(loop, first=loop.again, least=max(loop.least - 1, 0), most=most, step=loop.again_step)
+    found, rest = [], () if most == 0 else (behind,)
+    for one in _steps(loop.first):
+        left = tuple(Letter(name, begins + 1) for name, begins in one.left)
+        begun, step = (loop.group, *one.begun), one.step or loop.step
+        found.append(replace(one, rest=one.rest + rest, begun=begun, step=step, left=left))
+    return found
+
+
+def _taken(leaf: Leaf) -> _Next:
+    """Return the step by which a variable takes an event."""
+    left = None if leaf.most is None else leaf.most - 1
+    again = replace(leaf, least=max(leaf.least - 1, 0), most=left, taken=True)
+    kind = UntilEvent.AGAIN if leaf.taken else UntilEvent.FIRST
+    guards = () if leaf.until is None else (Guard((leaf.until,), (), kind),)
+    return _Next(leaf, guards, () if left == 0 else (again,), leaf.again if leaf.taken else 0)
+
+
+def _joined(arms: tuple[Remainder, ...]) -> Remainder:
+    left = tuple(arm for arm in arms if arm)
+    if not left:
+        return ()
+    return left[0] if len(left) == 1 else (Interleaving(left),)
+
+
+_Ending = tuple[tuple[Guard, ...], tuple[Letter, ...]]  # the guards that stay open, and the greedy variables that end
+
+
+def _endings(rest: Remainder) -> list[_Ending]:
+    """Return the ways in which nothing more is needed."""
+    return _together_ended([_head_endings(head) for head in rest])
+
+
+def _together_ended(ways: list[list[_Ending]]) -> list[_Ending]:
+    found = ((sum((g for g, _ in way), ()), sum((left for _, left in way), ())) for way in product(*ways))
+    return list(dict.fromkeys(found))
+
+
+def _head_endings(head: Item) -> list[_Ending]:
+    match head:
+        case Leaf(least=least):
+            return [] if least else [((), (Letter(head.variable),) if head.greedy else ())]
+        case Guard():
+            return [((head,), ())]
+        case Loop(least=least):
+            return [] if least else [((), ())]
+        case PartEntry(rest=rest):
+            return _endings(rest)
+        case Alternation(arms=arms):
+            return [way for arm in arms for way in _endings(arm)]
+        case Interleaving(arms=arms):
+            return _together_ended([_endings(arm) for arm in arms])
+
+
+def items_of(rest: Remainder, outer: Loop | None = None) -> Iterator[tuple[Loop | Leaf | Guard, Loop | None]]:
+    """Yield the loops, the variables and the NOTs of what remains, each with the outermost loop around it."""
+    for item in rest:
+        if isinstance(item, Leaf | Guard):
+            yield item, outer
+        elif isinstance(item, Loop):
+            yield item, outer
+            for body in (item.first, item.again if item.most != 1 else ()):
+                yield from items_of(body, outer or item)
+        elif isinstance(item, PartEntry):
+            yield from items_of(item.rest, outer)
+        else:
+            for arm in item.arms:
+                yield from items_of(arm, outer)
+
+
+def leaves_and_guards(rest: Remainder) -> Iterator[Leaf | Guard]:
+    """Yield the variables and the NOTs of what remains."""
+    return (item for item, _ in items_of(rest) if not isinstance(item, Loop))
+
+
+def _after(names: Names, begun: tuple[int, ...]) -> tuple[str, ...]:
+    """Return the variables that an event must be later than.
+
+    Those of the iteration before count for the event that begins the next: all others of that are later anyway.
+    """
+    plain = (name.variable if isinstance(name, PreviousIteration) else name for name in names
+             if not isinstance(name, PreviousIteration) or name.group in begun)  # fmt: skip
+    return tuple(dict.fromkeys(plain))
+
+
+class LazyAutomaton:
+    """The automaton of a pattern, whose states are made and numbered as they are reached."""
+
+    def __init__(self, root: Remainder) -> None:
+        self._rests, self._numbers = [root], {root: 0}
+        self.transitions, self.endings = cache(self._transitions), cache(self._endings)
+        self.open, self.timed = cache(self._open), cache(self._timed)
+
+    def __len__(self) -> int:
+        return len(self._rests)
+
+    def remainder(self, state: int) -> Remainder:
+        """Return the rest of the pattern in a state."""
+        return self._rests[state]
+
+    def _transitions(self, state: int) -> tuple[Transition, ...]:
+        """Return the transitions that leave a state."""
+        found = []
+        for one in _steps(self._rests[state]):
+            if one.rest not in self._numbers:
+                self._numbers[one.rest] = len(self._rests)
+                self._rests.append(one.rest)
+            leaf, target = one.leaf, self._numbers[one.rest]
+            after = (leaf.variable,) if leaf.taken else _after(leaf.after, one.begun)
+            guards = tuple(replace(guard, after=_after(guard.after, one.begun)) for guard in one.guards)
+            found.append(Transition(state, leaf.variable, target, guards, after, one.step, one.left, one.begun))
+        return tuple(dict.fromkeys(found))
+
+    def _endings(self, state: int) -> tuple[Acceptance, ...]:
+        """Return the ways in which a match may end in a state."""
+        ways = [
+            [replace(one, after=_after(one.after, ())) for one in guards] for guards, _ in _endings(self._rests[state])
+        ]
+        return tuple(Acceptance(state, guards) for guards in dict.fromkeys(map(tuple, ways)))
+
+    def _open(self, state: int) -> frozenset[str]:
+        """Return the variables that may still take an event."""
+        return frozenset(item.variable for item in leaves_and_guards(self._rests[state]) if isinstance(item, Leaf))
+
+    def _timed(self, state: int) -> frozenset[str]:
+        """Return the variables for whose last events the rest of a match still asks when they were."""
+        return frozenset(
+            name.variable if isinstance(name, PreviousIteration) else name
+            for item in leaves_and_guards(self._rests[state])
+            for name in ((item.variable,) if isinstance(item, Leaf) and item.taken else item.after)
+        )
