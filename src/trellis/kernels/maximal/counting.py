@@ -417,8 +417,8 @@ def count_direct(kind, pieces, first, above, below, order, nodes, begins, flows,
     weights
         For `RESIDUE`, the weights modulo each prime, by prime, kind of weight and position.
     totals
-        A row per task, a column a value, 0 (but infinity for a shortest length). For `RESIDUE` the columns are, for each
-        prime, the number and then the sum of each kind of weight over all events of all paths.
+        A row per task, a column per value, 0 (but infinity for a shortest length). For `RESIDUE` the columns are, for
+        each prime, the number and then the sum of each kind of weight over all events of all paths.
     """
     most = 0
     for piece in range(pieces.shape[0]):
