@@ -1,20 +1,28 @@
-"""Listing some hundred million trends of one window, beside a plain depth-first walk and a copy of the same bytes."""
+"""Listing some hundred million results as positions, as whole rows and to Parquet, beside copies of the same bytes."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import trellis
-from benchmarks import Limit, Peer, Row, Table, Timing, at_least, best_of, memory_of
+from benchmarks import Limit, Peer, Row, Table, Timing, at_least, at_most, best_of, memory_of
 from benchmarks.data import transfers
 
 KITE = "PATTERN E+ s[] WHERE s[i].src = s[i-1].dest"
 STOCK = "PATTERN E+ s[] WHERE s[i].price > s[i-1].price"
+SEVERAL = """PATTERN SEQ(A a, B+ b[], C c)
+    WHERE a.price < FIRST(b).price AND b[i].price > b[i-1].price AND c.price > LAST(b).price WITHIN 200 SLIDE 200"""
+COPIED, SOONER = 2, 1.2  # times as long as a copy of the same bytes, at most; as fast on two threads, at least
+WRITTEN = 2  # times as long as pyarrow's writer of the table takes, at most
 TIMES = {1: 4, 2: 7}  # as fast as the plain walk, on so many threads
 BATCH = 1 << 20  # values that the peers write or copy at a time
 SOURCE = 1 << 26  # values that are copied from, far more than a cache holds
@@ -22,7 +30,7 @@ EVENTS, COMPACT = ("events",), ("shared", "new")
 
 
 def run(quick: bool) -> list[Table]:
-    return [_listed(name, quick) for name in ("kite", "stock")]
+    return [*(_listed(name, quick) for name in ("kite", "stock")), _several(quick), _parquet(quick)]
 
 
 def kite(quick: bool) -> tuple[str, str, pa.Table]:
@@ -68,14 +76,11 @@ def _listed(name: str, quick: bool) -> Table:
         memory = memory_of(f"{name}, {threads}", listing, name, quick, threads)
         target = at_least(times, "times", plain.wall / ours.wall)
         found.append(Row(f"positions, {_threads(threads)}", ours, memory, [*peers, *limits], [target]))
-    others: dict[str, dict[str, Any]] = {
-        "positions, compact form": {"columns": COMPACT, "positions": True, "compact": True},
-        "whole rows: rank, length, times, ids": {},
-    }
-    for work, options in others.items():
-        for threads in TIMES:
-            ours = timed(f"{work}, {threads}", {**options, "threads": threads})
-            found.append(Row(f"{work}, {_threads(threads)}", ours, peers=peers))
+    for threads in TIMES:
+        work, options = "positions, compact form", {"columns": COMPACT, "positions": True, "compact": True}
+        ours = timed(f"{work}, {threads}", {**options, "threads": threads})
+        found.append(Row(f"{work}, {_threads(threads)}", ours, peers=peers))
+    found += _whole_rows(name, trends, quick)
     return Table(
         f"{what}: {rows:,} trends of mean length {values / rows:.1f}",
         found,
@@ -84,6 +89,51 @@ def _listed(name: str, quick: bool) -> Table:
             "compact form has each shared prefix once."
         ],
     )
+
+
+def _whole_rows(name: str, trends: Any, quick: bool) -> list[Row]:
+    """List what people get, on one thread and on two, beside a copy of the same bytes on one."""
+    size = sum(batch.nbytes for batch in trends.batches())
+    copy = best_of(f"{name}, copy of rows", lambda: copied(size // 4, 0), quick=quick)
+    rows, found, alone = trends.count(), [], None
+    for threads in TIMES:
+        work = f"{name}, whole rows, {threads}"
+        ours = best_of(work, lambda threads=threads: exhaust(trends, rows, {"threads": threads}), quick=quick)
+        targets = [at_most(COPIED, "times a copy", ours.cpu / copy.cpu)] if alone is None else []
+        targets += [] if alone is None else [at_least(SOONER, "times one thread", alone.wall / ours.wall)]
+        alone = alone or ours
+        limit = Limit(f"NumPy copies the same {size / 1e9:.1f} GB, one thread", copy)
+        found.append(Row(f"whole rows, {_threads(threads)}", ours, peers=[limit], targets=targets))
+    return found
+
+
+def _several(quick: bool) -> Table:
+    """List matches of three variables, with the variable of each event."""
+    found = trellis.query(SEVERAL).detect(priced(1_000 if quick else 10_000), event_id="id", type="type",
+                                          max_trends=10**10)  # fmt: skip
+    rows = _whole_rows("several variables", found, quick)
+    return Table(f"SEQ(A, B+, C) with rising prices, windows of 200 events: {found.count():,} matches", rows)
+
+
+def priced(n: int) -> pa.Table:
+    """Return events of three types with random prices."""
+    rng = np.random.default_rng(1)
+    return pa.table({"ts": np.arange(n), "id": np.arange(n), "price": rng.random(n), "type": rng.choice([*"ABC"], n)})
+
+
+def _parquet(quick: bool) -> Table:
+    """Write trends to Parquet, beside pyarrow's writer of the same table."""
+    trends = trellis.query(STOCK).detect(wandering(45 if quick else 63, 21, 2304), event_id="id", max_trends=10**10)
+    table = trends.to_arrow()
+    with tempfile.TemporaryDirectory(prefix="trellis-bench-") as folder:
+        target = Path(folder)
+        plain = best_of("pyarrow writes", lambda: pq.write_table(table, target / "plain.parquet"), quick=quick)
+        ours = best_of("writing", lambda: trends.write(target / "ours", overwrite=True), quick=quick)
+        sizes = [(target / "plain.parquet").stat().st_size, sum(f.stat().st_size for f in (target / "ours").iterdir())]
+    work = f"listed and written, {sizes[1] / 1e6:,.0f} MB"
+    peer = Peer(f"pyarrow writes the table that is there, by its own settings, {sizes[0] / 1e6:,.0f} MB", plain)
+    row = Row(work, ours, peers=[peer], targets=[at_most(WRITTEN, "times pyarrow", ours.wall / plain.wall)])
+    return Table(f"{len(table):,} trends to Parquet", [row])
 
 
 DATA: dict[str, Callable[[bool], tuple[str, str, pa.Table]]] = {"kite": kite, "stock": stock}
@@ -174,9 +224,13 @@ def plain_walk(offsets, successors, latest, nodes, places, state, values, ends):
 
 def copied(rows: int, values: int) -> None:
     """Copy as many bytes as the trends and their offsets take, a batch at a time, from memory into new arrays."""
-    left, at, source = rows + values, 0, np.zeros(min(SOURCE, rows + values), np.int32)
-    source += 1  # so that every page is there
+    left, at, source = rows + values, 0, _source()
     while left > 0:
         number = min(BATCH, left, len(source) - at)
         source[at : at + number].copy()
         left, at = left - number, (at + number) % len(source)
+
+
+@cache
+def _source() -> np.ndarray:
+    return np.ones(SOURCE, np.int32)  # every page is there

@@ -27,7 +27,7 @@ done
 checked=$!
 .venv/bin/python -m pytest -m "($chosen) and spark" "${files[@]}" "$@" >"$log" 2>&1 &
 with_spark=$!
-.venv/bin/python -m pytest -n 2 --dist loadgroup -m "($chosen) and not spark" "$@"
+.venv/bin/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "($chosen) and not spark" "$@"
 rest=$?
 wait "$with_spark"
 spark=$?

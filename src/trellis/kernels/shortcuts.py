@@ -1,27 +1,32 @@
 """Ways round what Numba repeats while it compiles, for as long as a kernel is compiled; the code is the same.
 
 Numba asks for the type of each `+` and each `values[i]` anew, by trying all that it knows for these, and looks through
-all instructions of a function after each of its passes, for variables that only generators need. Without that, kernels
-take a fifth less. It is only left out in the versions of Numba that this was written for.
+all instructions of a function after each of its passes, for variables that only generators need. Much of what it then
+writes is for cases that kernels do not have: see `trellis.kernels.items`. It is only left out in the versions of Numba
+that this was written for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numba
-from numba.core import ir, postproc, targetconfig, transforms, types
+from numba.core import base, compiler_machinery, errors, ir, lowering, postproc, targetconfig, transforms, types
+from numba.core.runtime.context import NRTContext
+from numba.np import arrayobj
+
+from trellis.kernels.items import get_meminfos, lower_getitem, lower_setitem, refuse_shape
 
 VERSIONS = ("0.68.",)
 
 _KNOWN = numba.__version__.startswith(VERSIONS)
 _BARE = frozenset({str, int, bool, float, type(None), ir.Loc, ir.Scope})
-_Instruction: Any = ir.Inst
-_Function: Any = types.BaseFunction
-_PostProcessor: Any = postproc.PostProcessor
-_call_type, _rec_list_vars, _run = _Function.get_call_type, _Instruction._rec_list_vars, _PostProcessor.run
+_in_pass: Any = errors.new_error_context  # type: ignore[attr-defined]
+_call_type: Any = types.BaseFunction.get_call_type
+_run: Any = postproc.PostProcessor.run
 
 _known: dict[Any, tuple[Any, Any]] = {}
 
@@ -32,15 +37,14 @@ def quicker() -> Iterator[None]:
     if not _KNOWN:
         yield
         return
-    _Function.get_call_type, _Instruction._rec_list_vars, _PostProcessor.run = (
-        _known_call_type,
-        _list_variables,
-        _process,
-    )
+    before = [getattr(owner, name) for owner, name, _ in _SHORTCUTS]
+    for owner, name, shortcut in _SHORTCUTS:
+        setattr(owner, name, shortcut)
     try:
         yield
     finally:
-        _Function.get_call_type, _Instruction._rec_list_vars, _PostProcessor.run = _call_type, _rec_list_vars, _run
+        for (owner, name, _), method in zip(_SHORTCUTS, before, strict=True):
+            setattr(owner, name, method)
 
 
 def _known_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
@@ -96,3 +100,28 @@ def _process(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False)
     self.func_ir.blocks = transforms.canonicalize_cfg(self.func_ir.blocks)
     self.func_ir.variable_lifetime = postproc.VariableLifetime(self.func_ir.blocks)
     self.func_ir.generator_info = None
+
+
+def _run_pass(self: Any, index: int, step: Any, state: Any) -> None:
+    """Run one pass over a function, without looking through it for what only a wrong pass would leave behind."""
+    step.analysis = self._analysis
+    with _in_pass("Pass {name}", name=step.name()):
+        changed = [step.run_initialization(state), step.run_pass(state), step.run_finalizer(state)]
+    if compiler_machinery._pass_registry.get(type(step)).mutates_CFG:
+        if any(changed):
+            postproc.PostProcessor(state.func_ir).run()
+        else:
+            state.func_ir.blocks = transforms.canonicalize_cfg(state.func_ir.blocks)
+
+
+_SHORTCUTS: tuple[tuple[Any, str, Any], ...] = (
+    (types.BaseFunction, "get_call_type", _known_call_type),
+    (ir.Inst, "_rec_list_vars", _list_variables),
+    (postproc.PostProcessor, "run", _process),
+    (compiler_machinery.PassManager, "_runPass", _run_pass),
+    (base, "_has_loc", cache(base._has_loc)),
+    (lowering.Lower, "lower_getitem", lower_getitem),
+    (lowering.Lower, "lower_setitem", lower_setitem),
+    (NRTContext, "get_meminfos", get_meminfos),
+    (arrayobj, "raise_with_shape_context", refuse_shape),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,43 @@ VARIABLE = (1 << LEVEL) - 1  # the bits of a code that tell the variable
 RankRange = tuple[int, int, int]  # a group, and of its ranks the first and the one after the last
 Small = NDArray[np.int32]
 Labels = tuple[Ints, Ints]  # the rank and the group of each result
+
+
+class EventWords(NamedTuple):
+    """Events as words of 64 bits, for results that come out without positions of events.
+
+    Attributes
+    ----------
+    ids, times : int64
+        The id and the time of each event.
+    codes : uint8
+        For a pattern of several variables, the code of each variable (of an event, once it is bound to one).
+    """
+
+    ids: Ints
+    times: Ints
+    codes: NDArray[np.uint8]
+
+    def of(self, events: Ints, variables: Ints) -> EventWords:
+        """Return the same of vertices: events that are bound to variables."""
+        codes = self.codes if not len(self.codes) else self.codes[variables]
+        return EventWords(self.ids[events], self.times[events], codes).held()
+
+    def held(self) -> EventWords:
+        """Return the same as views that nobody writes to, so that kernels are compiled for one type."""
+        views = EventWords(self.ids.view(), self.times.view(), self.codes.view())
+        for view in views:
+            view.flags.writeable = False
+        return views
+
+
+class WordRows(NamedTuple):
+    """Results as the words of `EventWords`: the id and the code of each event, and the times of first and last ones."""
+
+    ids: Ints
+    codes: NDArray[np.uint8]
+    firsts: Ints
+    lasts: Ints
 
 
 class PathBatch:
@@ -43,14 +80,16 @@ class PathBatch:
     shared : int32 array, optional
         In the compact form: how many leading events a result has in common with the one before it, which `positions`
         then does not repeat. The first result shares none.
+    words : optional
+        What the results tell of their events, if not positions, which are then unknown.
     """
 
     def __init__(
         self, positions: Small, offsets: NDArray[Any], labels: Labels | Callable[[], Labels],
-        codes: NDArray[Any] | None = None, shared: Small | None = None,
+        codes: NDArray[Any] | None = None, shared: Small | None = None, words: WordRows | None = None,
     ) -> None:  # fmt: skip
         self.table: Small | None = None
-        self.shared = shared
+        self.shared, self.words = shared, words
         self._given = positions, offsets, codes
         self._label = labels
 
@@ -85,6 +124,7 @@ class PathBatch:
     @cached_property
     def positions(self) -> Small:
         """The positions of the events, one result after another; in the compact form without those that are shared."""
+        assert self.words is None, "results that come out as words have no positions"
         return self._given[0] if self.table is None else np.ascontiguousarray(self.table.T).ravel()
 
     @cached_property
@@ -200,10 +240,17 @@ class PathBatch:
         """
         from trellis.kernels.list.columns import take_bound
 
+        def labels() -> Labels:
+            one = bool(len(self)) and self.groups.strides == (0,)
+            groups = repeated(self.groups[:1] + first_group, len(self)) if one else self.groups + first_group
+            return self.ranks, groups
+
+        if self.words is not None:
+            return PathBatch(self._given[0], self.offsets, labels, shared=self.shared, words=self.words)
         places = np.ascontiguousarray(self.positions, np.int32).view(np.uint32)
         taken, bound = np.empty(len(places), np.int32), np.empty(len(places), np.int32)
         take_bound(events, codes, places, taken, bound)
-        return PathBatch(taken, self.offsets, lambda: (self.ranks, self.groups + first_group), bound)
+        return PathBatch(taken, self.offsets, labels, bound)
 
     def of_variable(self, variable: int) -> tuple[PathBatch, NDArray[np.bool_] | None]:
         """Return the results that have events of a variable, with these events alone, and which results those are.
@@ -251,6 +298,11 @@ class PathBatch:
         ends = np.append(0, np.cumsum(lengths - shared)).astype(np.int32)
         codes = None if self.codes is None else self.codes[new]
         return PathBatch(self.positions[new], ends, lambda: (self.ranks, self.groups), codes, shared)
+
+
+def repeated(one: Ints, number: int) -> Ints:
+    """Return the same number again and again, in the room of one."""
+    return np.ndarray(number, np.int64, one, strides=(0,))
 
 
 def rank_labels(runs: Sequence[tuple[int, int, int]]) -> Labels:

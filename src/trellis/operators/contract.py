@@ -22,7 +22,7 @@ from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
-    from trellis.operators.batch import PathBatch, RankRange
+    from trellis.operators.batch import EventWords, PathBatch, RankRange
     from trellis.operators.per_event import EventNumbers
     from trellis.operators.ranks import Ranks
 
@@ -47,6 +47,8 @@ class ListRequest(Generic[T]):
         Whether batches come in the compact form: see `PathBatch.shared`.
     positions_only
         Whether nothing of the events but their positions comes out, so that batches can be larger.
+    words
+        Events as words, if nothing else of them comes out. An operator that can lists these in place of positions.
     """
 
     ranges: Sequence[RankRange]
@@ -54,6 +56,7 @@ class ListRequest(Generic[T]):
     threads: int = 1
     compact: bool = False
     positions_only: bool = False
+    words: EventWords | None = None
 
     @property
     def rows(self) -> int:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from trellis.operators.batch import PathBatch
 
 INT32, INT64 = pa.int32(), pa.int64()
+_NONE = np.empty(0, np.int32)
 
 
 class PathArrays:
@@ -58,12 +59,15 @@ class PathArrays:
     @cached_property
     def _ends(self) -> tuple[Words, Words, Words] | None:
         """The length of each result, and the words of the times at which it begins and ends, in one pass."""
-        from trellis.kernels.list.columns import take_ends
+        from trellis.kernels.list.columns import take_ends, take_lengths
 
-        batch, words = self.batch, self._times.words
+        batch, words, rows = self.batch, self._times.words, len(self.batch)
+        if batch.words is not None:
+            own = room(rows, np.int64)
+            take_lengths(unsigned(batch.offsets), _NONE if batch.shared is None else batch.shared, own)
+            return own, batch.words.firsts, batch.words.lasts
         if batch.table is not None or batch.shared is not None or words is None:
             return None
-        rows = len(batch)
         lengths, firsts, lasts = room(rows, np.int64), room(rows, np.int64), room(rows, np.int64)
         take_ends(words, unsigned(batch.positions), unsigned(batch.offsets), lengths, firsts, lasts)
         return lengths, firsts, lasts
@@ -88,7 +92,7 @@ class PathArrays:
     def ranks(self) -> pa.Array:
         """Return the ranks; NULL where one does not fit 64 bits."""
         ranks = self.batch.ranks
-        unknown = ranks[-1:] if self._is_one_group else ranks  # they rise in a group, up to those that do not fit
+        unknown = ranks[-1:] if self.is_one_group else ranks  # they rise in a group, up to those that do not fit
         return pa.array(ranks, mask=ranks < 0) if (unknown < 0).any() else whole(ranks)
 
     def group_numbers(self) -> pa.Array:
@@ -103,7 +107,7 @@ class PathArrays:
         return self._of_runs
 
     @property
-    def _is_one_group(self) -> bool:
+    def is_one_group(self) -> bool:
         """Whether all results are known to be of one group."""
         return len(self.batch) > 0 and self.batch.groups.strides == (0,)
 
@@ -111,10 +115,12 @@ class PathArrays:
     def _runs(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The groups that follow one another, and for each result which of them is its own."""
         groups = self.batch.groups
-        if self._is_one_group:
+        if self.is_one_group:
             return groups[:1], np.zeros(len(groups), np.int32)
-        changes = np.concatenate([[True], groups[1:] != groups[:-1]])[: len(groups)]
-        return groups[changes], np.cumsum(changes, dtype=np.int32) - np.int32(1)
+        from trellis.kernels.list.columns import run_places
+
+        places, firsts = room(len(groups), np.int32), room(len(groups), np.int32)
+        return groups[firsts[: run_places(groups, places, firsts)]], places
 
 
 def whole(numbers: Words) -> pa.Array:

@@ -25,11 +25,11 @@ from trellis.plan.plan import Plan
 from trellis.results.arrange import hidden_names
 from trellis.results.paths import PathArrays, wrapped
 from trellis.results.sums import DIGITS_38, means_of, sums_of, up_to_38_digits
-from trellis.results.taken import TakenColumn, present
+from trellis.results.taken import TakenColumn, counting, present
 
 # Counts come out as rows too, and have to start fast: what only trends need is imported where it is needed.
 if TYPE_CHECKING:
-    from trellis.operators.batch import PathBatch
+    from trellis.operators.batch import EventWords, PathBatch
 
 COUNT = DIGITS_38
 BARE = frozenset({"events", "shared", "new", "rank", "length"})  # columns that name events by position at most
@@ -178,6 +178,7 @@ class RowMaker:
         self.schema = plain_schema(plan.bound) if plain else row_schema(plan.bound)
         if compact:
             self.schema = compact_schema(self.schema)
+        self._lead_of_group: tuple[int, list[pa.Array]] | None = None
         names = taking(plan.bound)
         self._variables = {name: code for code, name in enumerate(names)} if len(names) > 1 else {}
         self.codes, self.columns, self._taken = cache(self._codes), cache(self._columns), cache(self._taken_column)
@@ -236,7 +237,32 @@ class RowMaker:
         names = taking(self.bound)
         return names if self.schema.names[-len(names) :] == names else []
 
+    def words(self, names: list[str] | None = None) -> EventWords | None:
+        """Return the events as words, if rows of these columns (all of them) show nothing else of them."""
+        from trellis.operators.batch import EventWords
+
+        bound = self.bound
+        if self.positions or bound.returns or bound.arranged or bound.groups or bound.fixed:
+            return None
+        if self._ids.words is None or self._times.words is None:
+            return None
+        codes = self._codes_of_variables if names is None or "bindings" in names else np.empty(0, np.uint8)
+        return EventWords(self._ids.words, self._times.words, codes).held()
+
+    @cached_property
+    def _codes_of_variables(self) -> NDArray[np.uint8]:
+        """The byte that is the name of each variable, if all have one; else their numbers; nothing of one variable."""
+        names = [name.encode() for name in self._variables]
+        short = all(len(name) == 1 for name in names)
+        return np.frombuffer(b"".join(names), np.uint8) if short else np.arange(len(names), dtype=np.uint8)
+
     def _bindings(self, rows: PathArrays) -> pa.Array:
+        words = rows.batch.words
+        if words is not None:
+            if any(len(name.encode()) > 1 for name in self._variables):
+                return rows.lists(self._names.taken(words.codes.astype(np.int32)))
+            ends = pa.py_buffer(counting(len(words.codes)))
+            return rows.lists(pa.StringArray.from_buffers(len(words.codes), ends, pa.py_buffer(words.codes)))
         assert rows.batch.variables is not None
         return rows.lists(self._names.taken(rows.batch.variables))
 
@@ -258,7 +284,16 @@ class RowMaker:
         return wrapped(rows.batch.firsts) if self.positions else self._ids.taken(rows.batch.firsts)
 
     def _lead_column(self, number: int, rows: PathArrays) -> pa.Array:
-        return rows.of_runs(self.lead)[number]
+        """Return a column that tells window or partition; batches of one group share the memory of theirs."""
+        if not rows.is_one_group:
+            return rows.of_runs(self.lead)[number]
+        group, length = int(rows.batch.groups[0]), len(rows.batch)
+        known = self._lead_of_group
+        if known is None or known[0] != group or len(known[1][0]) < length:
+            longer = 1 << (length - 1).bit_length()
+            columns = [pa.repeat(column[0], longer) for column in self.lead(rows.batch.groups[:1])]
+            known = self._lead_of_group = group, columns
+        return known[1][number][:length]
 
     def _shown(self, output: Output, rows: PathArrays) -> pa.Array:
         """Return an item of RETURN or ORDER BY as readers see it: a sum that needs more than 38 digits is NULL."""
@@ -303,6 +338,9 @@ class RowMaker:
 
     def ids(self, rows: PathArrays) -> pa.Array:
         """Return the event ids of every trend as lists."""
+        words = rows.batch.words
+        if words is not None:
+            return rows.lists(self._ids.shown(words.ids))
         return rows.lists(rows.positions if self.positions else self._ids.taken(rows.batch.positions))
 
     def event_ids(self, positions: NDArray[np.int64]) -> pa.Array:

@@ -119,6 +119,18 @@ def room(number: int, type_: Any) -> NDArray[Any]:
     return np.frombuffer(pa.allocate_buffer(max(number, 1) * np.dtype(type_).itemsize), type_)[:number]
 
 
+_counting = np.arange(1, dtype=np.int32)  # all that `counting` gave, in the longest array so far
+
+
+def counting(number: int) -> NDArray[np.int32]:
+    """Return the numbers from 0 to a number, which is one, too; nobody writes to them."""
+    global _counting
+    known = _counting
+    if len(known) <= number:
+        known = _counting = np.arange(2 * number + 1, dtype=np.int32)
+    return known[: number + 1]
+
+
 def unsigned(places: NDArray[np.int32]) -> NDArray[np.uint32]:
     """Return places as kernels take them."""
     return np.ascontiguousarray(places, np.int32).view(np.uint32)

@@ -1,4 +1,4 @@
-"""Patterns of several variables equal the oracle: 1,500 random queries in every run, 20,000 in the slow one."""
+"""Patterns of several variables equal the oracle: a thousand random queries in every run, 20,000 in the slow one."""
 
 from __future__ import annotations
 

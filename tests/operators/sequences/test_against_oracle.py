@@ -1,4 +1,4 @@
-"""Fixed sequences equal the oracle: a thousand random queries in every run, more in the slow one."""
+"""Fixed sequences equal the oracle: some hundred random queries in every run, more in the slow one."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ from trellis.results.table import ResultTable
 from trellis.results.trend import events_schema, with_ids
 
 if TYPE_CHECKING:
-    from trellis.operators.batch import PathBatch
+    from trellis.operators.batch import EventWords, PathBatch
 
 ROWS_OF_A_FILE = 1 << 19  # of results that are written at least, where several files are written at the same time
 
@@ -168,12 +168,12 @@ class LocalResults(Results):
             return maker.batch(trends, names)
 
         bare = positions and names is not None and BARE.issuperset(names)
-        for batch in self._listed(made, rows, cores, compact, bare):
+        for batch in self._listed(made, rows, cores, compact, bare, maker.words(names)):
             yield batch if names is None or batch.schema.names == names else batch.select(names)
 
     def _listed(
         self, made: Callable[[PathBatch], pa.RecordBatch], ranks: range | None = None, threads: int = 1,
-        compact: bool = False, bare: bool = False,
+        compact: bool = False, bare: bool = False, words: EventWords | None = None,
     ) -> Iterator[pa.RecordBatch]:  # fmt: skip
         """Return the rows of the result, if they are not too many."""
         bound, operator = self.plan.bound, self.operator
@@ -188,7 +188,7 @@ class LocalResults(Results):
             return iter([made(first)] if len(first) else [])
         ranges = wanted_ranges(bound, self._counts, ranks)
         refuse_rows(sum(end - begin for _, begin, end in ranges), self.max_trends)
-        return operator.list(ListRequest(ranges, made, threads, compact, bare))
+        return operator.list(ListRequest(ranges, made, threads, compact, bare, words))
 
     def _first_rows(self, ranks: range | None) -> PathBatch | None:
         """Return the rows of the result, if these are so few of one group that they are found without counting."""

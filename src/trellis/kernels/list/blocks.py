@@ -23,6 +23,35 @@ TASK, BLOCKED = range(2)  # places in `ready`: the task, and the most paths of a
 AT, ROW, WIDEST, SIZE = range(4)  # columns of `table`
 
 
+class RowWords(NamedTuple):
+    """Events as the words by which rows show them, and what else is told of rows: for listing whole rows in one pass.
+
+    Attributes
+    ----------
+    ids, times : int64 (events,)
+        The id and the time of each event.
+    codes : uint8 (events,) or empty
+        A code of each event, of which rows have one for each of their events, too.
+    heads, head_codes : int64 and uint8 (deepest + SPARE,)
+        Ids and codes of the path at hand.
+    block_lasts, block_codes : int64 (block rows + SPARE,), uint8 (block values + SPARE,)
+        The time at which each row of a block ends, and the codes of its events.
+    firsts, lasts, row_codes : int64 (rows + SPARE,) twice, uint8 (values + SPARE,)
+        What is filled beside the rows: the times at which they begin and end, and the codes of their events.
+    """
+
+    ids: np.ndarray
+    times: np.ndarray
+    codes: np.ndarray
+    heads: np.ndarray
+    head_codes: np.ndarray
+    block_lasts: np.ndarray
+    block_codes: np.ndarray
+    firsts: np.ndarray
+    lasts: np.ndarray
+    row_codes: np.ndarray
+
+
 class PathBlocks(NamedTuple):
     """The numbers of paths and the blocks of one task, by event from its first on.
 
@@ -35,7 +64,7 @@ class PathBlocks(NamedTuple):
     table : int64 (events, 4)
         Of each block the place of its first value and of its first row, the length of its longest row, its values.
     values : int32 (room + SPARE,)
-        The rows of all blocks, those of one event in rank order.
+        The rows of all blocks, those of one event in rank order; int64 where they are words of events.
     lengths : int32 (room + SPARE,)
         The length of each row; with `shared`, where in its block the row ends.
     shared : int32 (room + SPARE,) or None
@@ -102,11 +131,16 @@ def _highest_blocked(graph, task, counts, table, room):
 
 
 @njit(cache=True, nogil=True)
-def _lay_out(graph, task, highest, blocks):
+def _lay_out(graph, task, highest, blocks, words):
     """Write the blocks of all events with at most `highest` paths: rows in rank order, one after another."""
     lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
     offsets, successors = graph.offsets, graph.successors
     counts, table, values, lengths = blocks.counts, blocks.table, blocks.values, blocks.lengths
+    if words is not None:
+        ids, times, codes, lasts, block_codes = (
+            words.ids, words.times, words.codes, words.block_lasts, words.block_codes
+        )  # fmt: skip
+        coded = codes.shape[0] > 0
     used = rows = np.int64(0)
     for x in range(hi - 1, lo - 1, -1):
         here = x - lo
@@ -114,7 +148,13 @@ def _lay_out(graph, task, highest, blocks):
             continue
         table[here, AT], table[here, ROW], widest = used, rows, np.int64(1)
         if may_end(x, hi, first_end, every, offsets, successors):
-            values[used], lengths[rows] = x, 1
+            if words is None:
+                values[used] = x
+            else:
+                values[used], lasts[rows] = ids[x], times[x]
+                if coded:
+                    block_codes[used] = codes[x]
+            lengths[rows] = 1
             used, rows = used + 1, rows + 1
         for i in range(offsets[x], offsets[x + 1]):
             if successors[i] >= hi:
@@ -125,7 +165,14 @@ def _lay_out(graph, task, highest, blocks):
             at, first = table[there, AT], table[there, ROW]
             for row in range(first, first + np.int64(counts[there])):
                 length = lengths[row]
-                values[used] = x
+                if words is None:
+                    values[used] = x
+                else:
+                    values[used], lasts[rows] = ids[x], lasts[row]
+                    if coded:
+                        block_codes[used] = codes[x]
+                        for k in range(length):
+                            block_codes[used + 1 + k] = block_codes[at + k]
                 for k in range(length):
                     values[used + 1 + k] = values[at + k]
                 lengths[rows] = length + 1
@@ -135,11 +182,13 @@ def _lay_out(graph, task, highest, blocks):
 
 
 @njit(cache=True, nogil=True)
-def _lay_out_compactly(graph, task, highest, blocks, shared):
+def _lay_out_compactly(graph, task, highest, blocks, shared, words):
     """Do what `_lay_out` does, but of each row write only what differs from the row before it in the block."""
     lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
     offsets, successors = graph.offsets, graph.successors
     counts, table, values, ends = blocks.counts, blocks.table, blocks.values, blocks.lengths
+    if words is not None:
+        ids, times, lasts = words.ids, words.times, words.block_lasts
     used = rows = np.int64(0)
     for x in range(hi - 1, lo - 1, -1):
         here = x - lo
@@ -147,10 +196,15 @@ def _lay_out_compactly(graph, task, highest, blocks, shared):
             continue
         table[here, AT], table[here, ROW] = used, rows
         begin, begun = used, 0  # whether a row holds x already
-        values[used] = x
+        if words is None:
+            values[used] = x
+        else:
+            values[used] = ids[x]
         used += 1
         if may_end(x, hi, first_end, every, offsets, successors):
             ends[rows], shared[rows], begun = 1, 0, 1
+            if words is not None:
+                lasts[rows] = times[x]
             rows += 1
         for i in range(offsets[x], offsets[x + 1]):
             if successors[i] >= hi:
@@ -163,13 +217,15 @@ def _lay_out_compactly(graph, task, highest, blocks, shared):
                 values[used + k] = values[at + k]
             for row in range(first, first + np.int64(counts[there])):
                 ends[rows], shared[rows] = used - begin + ends[row], begun + shared[row]
+                if words is not None:
+                    lasts[rows] = lasts[row]
                 rows, begun = rows + 1, 1
             used += size
         table[here, SIZE] = used - begin
 
 
 @njit(cache=True, nogil=True)
-def make_ready(graph, task, wanted, blocks, shared):
+def make_ready(graph, task, wanted, blocks, shared, words=None):
     """Count the paths of a task, and lay out blocks of at most as many values as `wanted` rows repay.
 
     Parameters
@@ -184,13 +240,15 @@ def make_ready(graph, task, wanted, blocks, shared):
         What is filled.
     shared : int32 (room + SPARE,) or None
         `blocks.shared`: as an argument of its own, so that Numba knows whether it is None.
+    words : RowWords or None
+        What `blocks.values` tell of events, if not their positions; codes only where nothing is shared.
     """
     _count(graph, task, blocks.counts)
     room, highest = np.int64(min(np.uint64(blocks.lengths.shape[0] - SPARE), wanted >> np.uint64(1))), np.int64(0)
     if room >= FEWEST:
         highest = _highest_blocked(graph, task, blocks.counts, blocks.table, room)
         if shared is None:
-            _lay_out(graph, task, highest, blocks)
+            _lay_out(graph, task, highest, blocks, words)
         else:
-            _lay_out_compactly(graph, task, highest, blocks, shared)
+            _lay_out_compactly(graph, task, highest, blocks, shared, words)
     blocks.ready[TASK], blocks.ready[BLOCKED] = task, highest

@@ -48,6 +48,33 @@ def take_ends(words, positions, offsets, lengths, firsts, lasts):
 
 
 @njit(cache=True, nogil=True)
+def take_lengths(offsets, shared, lengths):
+    """Set the length of each row: what lies between its offsets, and what it shares with the row before, if anything.
+
+    `shared` is empty where nothing is shared.
+    """
+    begin = uintp(offsets[0])
+    for row in range(uintp(lengths.shape[0])):
+        end = uintp(offsets[row + ONE])
+        lengths[row] = end - begin
+        begin = end
+    for row in range(uintp(shared.shape[0])):
+        lengths[row] += shared[row]
+
+
+@njit(cache=True, nogil=True)
+def run_places(groups, places, firsts):
+    """Set for each row which run of rows of one group it is in, and the first row of each run; return the runs."""
+    runs = uintp(0)
+    for row in range(uintp(groups.shape[0])):
+        if row == 0 or groups[row] != groups[row - ONE]:
+            firsts[runs] = row
+            runs += ONE
+        places[row] = runs - ONE
+    return runs
+
+
+@njit(cache=True, nogil=True)
 def take_bound(events, variables, places, taken_events, taken_variables):
     """Set the event and the variable of the vertices at places."""
     for i in range(uintp(places.shape[0])):
@@ -78,6 +105,13 @@ def take_text(texts, offsets, places, taken):
         length = offsets[place + ONE] - begin
         copy_wide(taken, used, texts, begin, length)
         used += length
+
+
+@njit(cache=True, nogil=True)
+def count_up(first, ranks):
+    """Set ranks that follow one another."""
+    for row in range(uintp(ranks.shape[0])):
+        ranks[row] = first + np.int64(row)
 
 
 @njit(cache=True, nogil=True)

@@ -22,7 +22,7 @@ from trellis.kernels.jit import njit
 from trellis.kernels.list.blocks import AT, BLOCKED, ROW, SIZE, TASK, WIDEST, make_ready
 from trellis.kernels.list.lengths import find_lengths, is_reachable
 from trellis.kernels.list.rows import fitting, fitting_compactly, write_compactly, write_rows
-from trellis.kernels.list.wide import SPARE, copy_wide
+from trellis.kernels.list.wide import SPARE, copy_wide, fill_wide
 
 # Places in the state of a walk: the rank range, whether its task was begun, the next event that may be a start, how
 # many events the path at hand has, whether its last event was just entered, rows that are still wanted; rows and
@@ -81,7 +81,7 @@ class WalkRows(NamedTuple):
     Attributes
     ----------
     values : int32 (room + SPARE,)
-        The events of the paths, one after another.
+        The events of the paths, one after another; int64 where they are told by words.
     ends : int32 (rows + SPARE,)
         Where each path ends, after a 0.
     shared : int32 (rows + SPARE,) or None
@@ -106,8 +106,20 @@ def _shared_of_blocks(blocks):
     return lambda blocks: blocks.shared
 
 
+def _heads_of(words, nodes):
+    """Return the words of the path at hand or, without words, its events: with these rows begin."""
+    return nodes if words is None else words.heads
+
+
+@overload(_heads_of)
+def _heads_of_words(words, nodes):
+    if isinstance(words, types.NoneType):
+        return lambda words, nodes: nodes
+    return lambda words, nodes: words.heads
+
+
 @njit(cache=True, nogil=True)
-def _walk(walk, graph, task, blocks, block_shared, limits, marks, rows, shared, row, used):
+def _walk(walk, graph, task, blocks, block_shared, limits, marks, rows, shared, words, row, used):
     """Write paths of one rank range until it is over or no more fit; return rows, values and whether no more fit."""
     state, numbers, nodes, places = walk.state, walk.numbers, walk.nodes, walk.places
     lo, hi, first_end, single, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.single, graph.every
@@ -125,6 +137,11 @@ def _walk(walk, graph, task, blocks, block_shared, limits, marks, rows, shared, 
         least, most, sets, longest = limits.least, limits.most, limits.sets, limits.longest
     if marks is not None:
         starts, stops, backwards = marks.starts, marks.ends, marks.backwards
+    heads = _heads_of(words, nodes)
+    if words is not None:
+        head_codes, row_codes, block_codes = words.head_codes, words.row_codes, words.block_codes
+        ids, times, codes, firsts, lasts = words.ids, words.times, words.codes, words.firsts, words.lasts
+        block_lasts, coded = words.block_lasts, words.codes.shape[0] > 0
     stop = lo + 1 if single else hi
     turn = np.int64(0)  # how many events the next row shares with the one before
     while left > 0:
@@ -153,7 +170,11 @@ def _walk(walk, graph, task, blocks, block_shared, limits, marks, rows, shared, 
                         if row >= rows_room or used + depth - begin > room:
                             fresh, full = 1, True
                             break
-                        copy_wide(values, used, nodes, begin, depth - begin)
+                        copy_wide(values, used, heads, begin, depth - begin)
+                        if words is not None:
+                            firsts[row], lasts[row] = times[nodes[0]], times[x]
+                            if coded:
+                                copy_wide(row_codes, used, head_codes, begin, depth - begin)
                         if marks is not None and backwards:
                             for j in range(depth):
                                 values[used + j] = nodes[depth - 1 - j]
@@ -183,6 +204,10 @@ def _walk(walk, graph, task, blocks, block_shared, limits, marks, rows, shared, 
             continue
         if count > few:
             nodes[depth], places[depth] = y, offsets[y]
+            if words is not None:
+                heads[depth] = ids[y]
+                if coded:
+                    head_codes[depth] = codes[y]
             depth, fresh = depth + 1, 1
             continue
         if blocks is not None:
@@ -194,19 +219,28 @@ def _walk(walk, graph, task, blocks, block_shared, limits, marks, rows, shared, 
                     at += block_lengths[first + j]
                 if used + number * depth + size > room:
                     number = fitting(used, room, depth, block_lengths, first + begin, number)
+                place, wide = first + begin, table[here, WIDEST]
+                if words is not None:
+                    coding = number if coded else np.int64(0)
+                    write_rows(
+                        row_codes, used, ends, row, head_codes, depth, wide, block_codes, at, block_lengths, place,
+                        coding,
+                    )  # fmt: skip
                 used = write_rows(
-                    values, used, ends, row, nodes, depth, table[here, WIDEST], block_values, at, block_lengths,
-                    first + begin, number,
-                )  # fmt: skip
+                    values, used, ends, row, heads, depth, wide, block_values, at, block_lengths, place, number
+                )
             else:
                 head = depth - turn + (block_shared[first + begin] if begin else 0)
                 if used + head + size > room:
                     number = fitting_compactly(used + head, room, block_lengths, first, begin, number)
                 if number > 0:
                     used = write_compactly(
-                        values, used, ends, shared, row, nodes, depth, turn, block_values, at, block_lengths,
+                        values, used, ends, shared, row, heads, depth, turn, block_values, at, block_lengths,
                         block_shared, first, begin, number,
                     )  # fmt: skip
+            if words is not None:
+                fill_wide(firsts, row, number, times[y if depth == 0 else np.int64(nodes[0])])
+                copy_wide(lasts, row, block_lasts, first + begin, number)
             row += number
             left -= np.uint64(number)
             turn, skip = depth, np.uint64(0)
@@ -227,7 +261,7 @@ def _walk(walk, graph, task, blocks, block_shared, limits, marks, rows, shared, 
 
 
 @njit(cache=True, nogil=True)
-def fill(walk, ranges, graph, blocks, limits, marks, rows):
+def fill(walk, ranges, graph, blocks, limits, marks, rows, words=None):
     """Write the next paths until a buffer is full or as many are written as `state[REST]` tells.
 
     `state[ROWS]` and `state[VALUES]` become the numbers of rows and values that were written.
@@ -248,6 +282,8 @@ def fill(walk, ranges, graph, blocks, limits, marks, rows):
         Where paths start and end, if not where the tasks say.
     rows : WalkRows
         What is written to.
+    words : RowWords or None
+        What rows tell of events, if not their positions. Codes cannot be combined with `shared`.
     """
     state, numbers = walk.state, walk.numbers
     row = used = np.int64(0)
@@ -257,14 +293,14 @@ def fill(walk, ranges, graph, blocks, limits, marks, rows):
         at = state[RANGE]
         task = ranges.task[at]
         if blocks is not None and blocks.ready[TASK] != task:
-            make_ready(graph, task, ranges.size[at], blocks, _shared_of(blocks))
+            make_ready(graph, task, ranges.size[at], blocks, _shared_of(blocks), words)
         if limits is not None and limits.ready[0] != task:
             find_lengths(graph, task, limits)
         if not state[READY]:
             state[READY], state[CURSOR], state[DEPTH], state[FRESH] = 1, graph.lo[task], 0, 0
             numbers[SKIP], numbers[LEFT] = ranges.first[at], ranges.size[at]
         row, used, full = _walk(
-            walk, graph, task, blocks, _shared_of(blocks), limits, marks, rows, rows.shared, row, used
+            walk, graph, task, blocks, _shared_of(blocks), limits, marks, rows, rows.shared, words, row, used
         )
         if numbers[LEFT] == 0:
             state[RANGE] += 1

@@ -40,6 +40,15 @@ def copy_wide(target, to, source, begin, length):
         i, at = i + EIGHT, at + EIGHT
 
 
+@njit(cache=True, nogil=True)
+def fill_wide(target, to, length, value):
+    """Write one value `length` times; up to seven times more."""
+    at, stop = uintp(to), uintp(to + length)
+    while at < stop:
+        put_eight(target, at, (value, value, value, value, value, value, value, value))
+        at += EIGHT
+
+
 @njit(inline="always")
 def copy_raised(target, to, source, begin, length, by):
     """Copy `length` values, each raised by a number; up to seven more are read and written."""

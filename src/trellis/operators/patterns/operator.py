@@ -159,7 +159,7 @@ class PatternOperator(QueryOperator):
         waiting = [one for one in request.ranges if one[1] < one[2]]
         for part in self.structure.parts(sorted({group for group, _, _ in waiting})):
             own = [one for one in waiting if part.first <= one[0] < part.last]
-            yield from map(request.made, part.list(own, request.threads))
+            yield from part.list(replace(request, ranges=own))
 
     def first(self, begin: int, end: int) -> PathBatch | None:
         """Return the results with ranks from `begin` on, if they are few, in one group, and need not be counted."""

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.language.bound import BoundQuery
-from trellis.operators.batch import PathBatch, RankRange, rank_labels
+from trellis.operators.batch import PathBatch, rank_labels
 from trellis.operators.contract import ListRequest, state_of
 from trellis.operators.patterns.estimate import Estimate, estimate
 from trellis.operators.patterns.explore import Exploration
@@ -38,6 +38,8 @@ EVENTS_AT_ONCE = 1 << 17  # of the groups whose paths are held together, before 
 EDGES_AT_ONCE = 1 << 24  # of the groups whose paths are held together, as those before them have them
 MOST_AT_ONCE = 32  # times `EVENTS_AT_ONCE`
 ROWS_AT_ONCE = 1 << 14  # of a batch of results that are ordered by their events first
+
+T = TypeVar("T")
 
 
 class PatternPart:
@@ -82,18 +84,26 @@ class PatternPart:
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the results of a group with given ranks."""
         if self.paths.ambiguous[group - self.first]:
-            return PathBatch.concat([one for rank in ranks for one in self.list([(group, rank, rank + 1)], 1)])
+            wanted = [ListRequest([(group, rank, rank + 1)], lambda batch: batch) for rank in ranks]
+            return PathBatch.concat([one for request in wanted for one in self.list(request)])
         return self._bound(self.operator.at(group - self.first, ranks))
 
-    def list(self, ranges: Sequence[RankRange], threads: int) -> Iterator[PathBatch]:
-        """Yield the results of ranges of ranks; their groups are those of the whole."""
-        own = [(group - self.first, begin, end) for group, begin, end in ranges]
+    def list(self, request: ListRequest[T]) -> Iterator[T]:
+        """Yield the results of ranges of ranks as the request makes them; its groups are those of the whole."""
+        own = [(group - self.first, begin, end) for group, begin, end in request.ranges]
+
+        def made(batch: PathBatch) -> T:
+            return request.made(self._bound(batch))
+
         for by_events, run in groupby(own, key=lambda one: bool(self.paths.ambiguous[one[0]])):
             if by_events:
                 for group, begin, end in run:
-                    yield from self._by_events(group, begin, end)
+                    yield from map(request.made, self._by_events(group, begin, end))
             else:
-                yield from self.operator.list(ListRequest([*run], self._bound, threads))
+                vertices, words = self.vertices, None
+                if request.words is not None and not request.compact:
+                    words = request.words.of(vertices.events, vertices.variables)
+                yield from self.operator.list(ListRequest([*run], made, request.threads, words=words))
 
     def _bound(self, batch: PathBatch) -> PathBatch:
         return batch.on(*self.vertices, self.first)

@@ -17,21 +17,21 @@ from functools import cached_property, partial
 from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import finalize
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.events.slice import Slice
+from trellis.events.slice import Ints, Slice
 from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.list import walk as kernel
-from trellis.kernels.list.blocks import TASK, PathBlocks, make_ready
+from trellis.kernels.list.blocks import TASK, PathBlocks, RowWords, make_ready
 from trellis.kernels.list.lengths import LengthLimits
 from trellis.kernels.list.walk import WalkRanges, WalkRows, WalkState
 from trellis.kernels.list.wide import SPARE
-from trellis.operators.batch import PathBatch
+from trellis.operators.batch import EventWords, Labels, PathBatch, WordRows
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.task_ranges import BEYOND, CLIPPED, TaskRanges
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
@@ -77,20 +77,34 @@ class TraversalInput:
 class _Buffers:
     """Room for a batch, from Arrow's pool: what was given back there costs no new pages."""
 
-    def __init__(self, values: int, rows: int, compact: bool) -> None:
-        self.values, self.ends = _room(values), _room(rows)
-        self.shared = _room(rows) if compact else None
+    def __init__(self, values: int, rows: int, compact: bool, words: EventWords | None) -> None:
+        self.values, self.ends = _room(values, np.int32 if words is None else np.int64), _room(rows, np.int32)
+        self.shared = _room(rows, np.int32) if compact else None
+        self.firsts, self.lasts, self.codes = _NO_WORDS, _NO_WORDS, _NO_CODES
+        if words is not None:
+            self.firsts, self.lasts = _room(rows, np.int64), _room(rows, np.int64)
+            self.codes = _room(values, np.uint8) if len(words.codes) else _NO_CODES
 
-    def taken(self, rows: int, used: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32] | None]:
+    def batch(self, rows: int, used: int, labels: Callable[[], Labels]) -> PathBatch:
         """Return the arrays as far as they are written; short results do not hold long buffers."""
-        parts = (self.values[:used], self.ends[: rows + 1], None if self.shared is None else self.shared[:rows])
-        if 2 * used < len(self.values):
-            return parts[0].copy(), parts[1].copy(), None if parts[2] is None else parts[2].copy()
-        return parts
+        short = 2 * used < len(self.values)
+
+        def taken(array: NDArray[Any], number: int) -> NDArray[Any]:
+            return array[:number].copy() if short else array[:number]
+
+        values, offsets = taken(self.values, used), taken(self.ends, rows + 1)
+        shared = None if self.shared is None else taken(self.shared, rows)
+        if not len(self.firsts):
+            return PathBatch(values, offsets, labels, shared=shared)
+        words = WordRows(values, taken(self.codes, used), taken(self.firsts, rows), taken(self.lasts, rows))
+        return PathBatch(np.empty(0, np.int32), offsets, labels, shared=shared, words=words)
 
 
-def _room(number: int) -> NDArray[np.int32]:
-    return np.frombuffer(pa.allocate_buffer(4 * (number + SPARE)), np.int32)
+def _room(number: int, type_: Any) -> NDArray[Any]:
+    return np.frombuffer(pa.allocate_buffer(np.dtype(type_).itemsize * (number + SPARE)), type_)
+
+
+_NO_WORDS, _NO_CODES = np.empty(0, np.int64), np.empty(0, np.uint8)
 
 
 # --- The work --------------------------------------------------------------------------------------------------
@@ -113,13 +127,15 @@ class Listing(Generic[T]):
         How many threads list; lengths that HAVING restricts are listed by one.
     compact
         Whether each trend is only written as far as it differs from the one before it.
+    words
+        Events as words, if these are listed in place of positions.
     """
 
     def __init__(
         self, traversal: TraversalInput, ranges: TaskRanges, make: Callable[[PathBatch], T], values: int,
-        threads: int = 1, compact: bool = False,
+        threads: int = 1, compact: bool = False, words: EventWords | None = None,
     ) -> None:  # fmt: skip
-        self.traversal, self.ranges, self.make, self.compact = traversal, ranges, make, compact
+        self.traversal, self.ranges, self.make, self.compact, self.words = traversal, ranges, make, compact, words
         few = not len(ranges) or ranges.rows(0, 0, len(ranges)) <= FIRST_ROWS
         self._threads = 1 if few or traversal.restricted else threads
         spans = traversal.tasks.hi[ranges.tasks] - traversal.tasks.lo[ranges.tasks]
@@ -253,29 +269,63 @@ class _Ready:
         traversal, sizes = listing.traversal, listing.ranges.size.clipped
         events, wanted = listing.deepest, int(sizes.max() if which is None else sizes[which])
         self._ready_task = np.array([-1, 0])
+        self._lasts, self._codes = _NO_WORDS, _NO_CODES  # of the blocks
         self._blocks: PathBlocks | None = None
         self._limits: LengthLimits | None = None
         if traversal.restricted:
             sets = np.empty(events, np.uint64), np.empty(events, np.int64)
             self._limits = LengthLimits(self._ready_task, traversal.least, traversal.most, *sets)
             return
-        room = min(BLOCK_VALUES, wanted) + SPARE
-        values, lengths = np.zeros(room, np.int32), np.zeros(room, np.int32)
+        words = listing.words
+        room = min(BLOCK_VALUES if words is None else BLOCK_VALUES // 2, wanted) + SPARE
+        values, lengths = np.zeros(room, np.int32 if words is None else np.int64), np.zeros(room, np.int32)
+        if words is not None:
+            self._lasts = np.zeros(room, np.int64)
+            self._codes = np.zeros(room if len(words.codes) else 0, np.uint8)
         compactly = np.zeros(room, np.int32) if listing.compact else None
         counts, table = np.empty(events, np.uint64), np.empty((events, 4), np.int64)
         self._blocks = PathBlocks(self._ready_task, counts, table, values, lengths, compactly)
         if which is not None:
-            make_ready(listing.graph, listing.ranges.tasks[which], sizes[which], self._blocks, compactly)
+            path = _HeadWords.none()
+            given = self._row_words(path, _NO_WORDS, _NO_WORDS, _NO_CODES)
+            make_ready(listing.graph, listing.ranges.tasks[which], sizes[which], self._blocks, compactly, given)
 
     @property
     def task(self) -> int:
         """The task that is ready."""
         return int(self._ready_task[TASK])
 
-    def fill(self, walk: WalkState, buffers: _Buffers) -> None:
+    def fill(self, walk: WalkState, path: _HeadWords, buffers: _Buffers) -> None:
         """Write the next paths of a walk."""
-        rows = WalkRows(buffers.values, buffers.ends, buffers.shared)
-        kernel.fill(walk, self._listing.walk_ranges, self._listing.graph, self._blocks, self._limits, None, rows)
+        listing, rows = self._listing, WalkRows(buffers.values, buffers.ends, buffers.shared)
+        words = self._row_words(path, buffers.firsts, buffers.lasts, buffers.codes)
+        kernel.fill(walk, listing.walk_ranges, listing.graph, self._blocks, self._limits, None, rows, words)
+
+    def _row_words(self, path: _HeadWords, firsts: Ints, lasts: Ints, codes: NDArray[np.uint8]) -> RowWords | None:
+        words = self._listing.words
+        return None if words is None else RowWords(*words, *path, self._lasts, self._codes, firsts, lasts, codes)
+
+
+class _HeadWords(NamedTuple):
+    """The words of the path at hand."""
+
+    ids: Ints
+    codes: NDArray[np.uint8]
+
+    @classmethod
+    def none(cls) -> _HeadWords:
+        return cls(_NO_WORDS, _NO_CODES)
+
+    @classmethod
+    def of(cls, words: EventWords | None, deepest: int) -> _HeadWords:
+        if words is None:
+            return cls.none()
+        return cls(np.zeros(deepest + SPARE, np.int64), np.zeros(deepest + SPARE, np.uint8))
+
+    def stand_on(self, path: NDArray[np.int32], words: EventWords) -> None:
+        self.ids[: len(path)] = words.ids[path]
+        if len(words.codes):
+            self.codes[: len(path)] = words.codes[path]
 
 
 class _ListWorker:
@@ -286,6 +336,7 @@ class _ListWorker:
         self._state, self._numbers = np.zeros(kernel.STATE_SIZE, np.int64), np.zeros(2, np.uint64)
         nodes = np.zeros(listing.deepest + SPARE, np.int32)
         self._walk = WalkState(self._state, self._numbers, nodes, np.zeros(listing.deepest + 1, np.int64))
+        self._path = _HeadWords.of(listing.words, listing.deepest)
         self._place = (-1, 0)  # the rank range and its row that come next
         self._own: _Ready | None = None
         self._buffers: _Buffers | None = None
@@ -316,6 +367,8 @@ class _ListWorker:
         if listing.is_far(part.which, part.begin):
             path = traversal.path(int(ranges.groups[part.which]), ranges.rank[part.which] + part.begin)
             kernel.stand_on(path, self._walk, traversal.graph.offsets, traversal.graph.successors)
+            if listing.words is not None:
+                self._path.stand_on(path, listing.words)
         else:
             numbers[kernel.SKIP] = ranges.first[part.which] + part.begin
 
@@ -323,13 +376,11 @@ class _ListWorker:
         """List a batch and return what is made of it."""
         listing, state = self._listing, self._state
         buffers, self._buffers = self._buffers or self._new_buffers(), None
-        self._ready.fill(self._walk, buffers)
+        self._ready.fill(self._walk, self._path, buffers)
         rows, used = state[kernel.ROWS : kernel.VALUES + 1].tolist()
         if not rows:
             raise AssertionError("there are fewer trends than were counted")
-        positions, offsets, shared = buffers.taken(rows, used)
-        labels = partial(listing.ranges.labels, *self._place, rows)
-        batch = PathBatch(positions, offsets, labels, shared=shared)
+        batch = buffers.batch(rows, used, partial(listing.ranges.labels, *self._place, rows))
         self._place = listing.ranges.after(*self._place, rows)
         self.rest -= rows
         self.rows_of_a_batch = max(1, rows * listing.values // used)
@@ -338,7 +389,7 @@ class _ListWorker:
     def _new_buffers(self) -> _Buffers:
         rows = min(2 * self.rows_of_a_batch, self.rest)
         values = min(self._listing.room, self.rest * self._listing.deepest)
-        return _Buffers(values, rows, self._listing.compact)
+        return _Buffers(values, rows, self._listing.compact, self._listing.words)
 
     def enter(self, waiting: SimpleQueue[_ListWorker | None]) -> None:
         """Wait for a thread that does a step; buffers come from the thread that gives them back, so they stay warm."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from trellis.operators.trends.unrank import IndexUnranker, SliceUnranker
 
 BATCH_VALUES = 1 << 20  # events that the trends of a batch name
+WORD_VALUES = 1 << 19  # the same, where words come out: what was let go is written again while it is in a cache
 BARE_VALUES = 3 << 19  # the same, where nothing but positions comes out
 BATCH_BYTES = 1 << 26  # of the texts of a column, if those of all events come out equally often
 MOST_BYTES = (1 << 31) - 1  # of the texts of a column of a batch, whichever events come out: Arrow's limit
@@ -168,7 +169,9 @@ class TrendOperator(QueryOperator):
         traversal = TraversalInput(self.events, self.tasks, graph, least, most, self._path)
         ranges = TaskRanges(self.tasks, self.structure.task_sizes, request.ranges)
         values = self._values(request.positions_only)
-        return iter(Listing(traversal, ranges, request.make, values, request.threads, request.compact))
+        if request.words is not None:
+            values = min(values, WORD_VALUES)
+        return iter(Listing(traversal, ranges, request.make, values, request.threads, request.compact, request.words))
 
     def first(self, begin: int, end: int) -> PathBatch | None:
         """Return the trends with ranks from `begin` on, if they are few, in one group, and need not be counted."""

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
 from trellis.events.slice import Ints
-from trellis.kernels.list.columns import label_rows
-from trellis.operators.batch import RankRange
+from trellis.kernels.list.columns import count_up, label_rows
+from trellis.operators.batch import RankRange, repeated
 from trellis.operators.trends.tasks import TrendTasks
 
 BEYOND = 1 << 63  # ranks from here on are not found by counts of 64 bits
@@ -70,7 +71,9 @@ class TaskRanges:
         last, _ = self.after(which, begin, rows - 1)
         first = self.rank[which] + begin
         if last == which and first + rows < BEYOND:
-            return np.arange(first, first + rows), _repeated(self.groups[which : which + 1], rows)
+            ranks = np.frombuffer(pa.allocate_buffer(8 * rows), np.int64)  # of Arrow's pool: this costs no new pages
+            count_up(first, ranks)
+            return ranks, repeated(self.groups[which : which + 1], rows)
         lengths = np.array([rows])
         if last > which:
             borders = self._before[which + 1 : last + 1]
@@ -108,8 +111,3 @@ def _small_ranges(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[Rank
     first, last = np.clip(begins[which] - before, 0, number), np.clip(ends[which] - before, 0, number)
     kept = first < last
     return mine[kept], first[kept], (last - first)[kept], (before + first)[kept]
-
-
-def _repeated(one: Ints, number: int) -> Ints:
-    """Return the same number again and again, in the room of one."""
-    return np.ndarray(number, np.int64, one, strides=(0,))

@@ -229,7 +229,7 @@ def _list(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.R
     for count in operator.counts:
         refuse_listing(bound, [count], work.max_trends)
     if not bound.arranged:
-        rows = operator.list(ListRequest(possible_ranges(bound, operator.counts), maker.batch))
+        rows = operator.list(ListRequest(possible_ranges(bound, operator.counts), maker.batch, words=maker.words()))
     else:
         rows = operator.best(BestRequest(bound, maker.batch, work.max_trends, per_group=True))
         rows = arrange(bound, rows) if bound.per_window else (_without_group(bound, batch) for batch in rows)

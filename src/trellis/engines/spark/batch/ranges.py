@@ -116,7 +116,8 @@ class _State:
                     continue
             self.left = max(0, self.left - rows)
             ranges = possible_ranges(bound, operator.counts)
-            yield from operator.list(ListRequest(ranges, RowMaker(plan, operator.events).batch))
+            maker = RowMaker(plan, operator.events)
+            yield from operator.list(ListRequest(ranges, maker.batch, words=maker.words()))
 
     def _save(self, operator: QueryOperator) -> str | None:
         """Save the operator of a slice, and return the name of the file; None where files cannot be private."""
@@ -147,7 +148,8 @@ class WriteRanges:
         for name, begin, end in self.ranges[number]:
             operator = _loaded(str(Path(self.sink.directory) / name))
             ranges = within(possible_ranges(self.plan.bound, operator.counts), begin, end)
-            yield from operator.list(ListRequest(ranges, RowMaker(self.plan, operator.events).batch))
+            maker = RowMaker(self.plan, operator.events)
+            yield from operator.list(ListRequest(ranges, maker.batch, words=maker.words()))
 
 
 @lru_cache(maxsize=2)
