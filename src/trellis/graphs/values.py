@@ -70,7 +70,7 @@ def joined(parts: Sequence[Values]) -> Values:
         return parts[0]
     sets = [part for part in parts if isinstance(part, Sets)]
     if not sets:
-        return np.concatenate(parts)
+        return np.concatenate([part for part in parts if not isinstance(part, Sets)])
     offsets = np.concatenate([[0], np.cumsum(np.concatenate([part.sizes for part in sets]))])
     return Sets(offsets, np.concatenate([part.members for part in sets]))
 
