@@ -8,7 +8,7 @@ CHECKED := $(wildcard src tests benchmarks examples docs scripts)
 WITH_JAVA := JAVA_HOME="$$(scripts/java.sh)" && export JAVA_HOME &&
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all lint style bench docs dist clean
+.PHONY: help run test test-all lint style bench bench-all bench-check docs dist clean
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -30,8 +30,15 @@ style: $(READY)
 	@$(PYTHON_VENV) -m ruff check --quiet $(CHECKED)
 	@$(PYTHON_VENV) -m ruff format --quiet --check $(CHECKED)
 
-bench: $(READY) ## set up, then the benchmarks, which take some minutes; tables and plots go to benchmarks/out
-	@$(VENV)/bin/trellis bench all --out benchmarks/out
+bench: $(READY) ## set up, then Trellis beside its peers in ten minutes: benchmarks/results.json, and from it the documents' tables
+	@$(WITH_JAVA) $(VENV)/bin/trellis bench short --results benchmarks/results.json --out benchmarks/out
+	@$(PYTHON_VENV) scripts/figures.py
+
+bench-all: $(READY) ## the same with every benchmark, in some two hours; only benchmarks/out is written
+	@$(WITH_JAVA) $(VENV)/bin/trellis bench all --out benchmarks/out
+
+bench-check: $(READY) ## the ten minutes again: fails where Trellis has lost more than 25 % on a peer since the committed results
+	@$(WITH_JAVA) $(PYTHON_VENV) scripts/bench_check.py
 
 docs: $(READY) ## set up, then the site of the documentation, in build/site
 	@$(PYTHON_VENV) scripts/docs.py build/site

@@ -23,11 +23,15 @@ _listeners: list[Callable[[str], None]] = []
 
 @dataclass(frozen=True)
 class Timing:
-    """How long a piece of work took: seconds on the clock, and seconds of all cores, in the quickest of its runs."""
+    """How long a piece of work took: seconds on the clock, and seconds of all cores, in the quickest of its runs.
+
+    `spread` is by how much of that the slowest run took longer.
+    """
 
     wall: float
     cpu: float
     runs: int = 1
+    spread: float = 0.0
 
 
 def step(what: str) -> None:
@@ -78,7 +82,7 @@ def best_of(
         step(f"{what}: run {i + 1}")
         found.append(_timed(work, given))
     wall, cpu = min(found)
-    return Timing(wall, cpu, len(found))
+    return Timing(wall, cpu, len(found), max(found)[0] / wall - 1)
 
 
 def median_of(what: str, work: Work, quick: bool = False, runs: int = 5) -> Timing:
@@ -91,7 +95,7 @@ def median_of(what: str, work: Work, quick: bool = False, runs: int = 5) -> Timi
         step(f"{what}: run {i + 1}")
         found.append(_timed(work, None))
     wall, cpu = sorted(found)[len(found) // 2]
-    return Timing(wall, cpu, len(found))
+    return Timing(wall, cpu, len(found), (max(found)[0] - min(found)[0]) / wall)
 
 
 def _timed(work: Callable[..., object], given: Work | None) -> tuple[float, float]:

@@ -184,9 +184,17 @@ def _row_data(row: Row) -> dict[str, Any]:
         "work": row.work,
         "timing": row.timing and asdict(row.timing),
         "memory": row.memory,
-        "peers": [asdict(peer) | {"limit": isinstance(peer, Limit)} for peer in row.peers],
+        "peers": [asdict(peer) | {"limit": isinstance(peer, Limit)} | _ratios(row.timing, peer) for peer in row.peers],
         "targets": [asdict(target) | {"met": target.met} for target in row.targets],
     }
+
+
+def _ratios(ours: Timing | None, peer: Peer) -> dict[str, float]:
+    """Return how many times as long a peer takes: on the clock, and of all cores where that is known."""
+    if ours is None or not ours.wall:
+        return {}
+    of_cores = {"cpu_ratio": peer.timing.cpu / ours.cpu} if ours.cpu and peer.timing.cpu else {}
+    return {"ratio": peer.timing.wall / ours.wall} | of_cores
 
 
 def _figure_data(figure: Figure) -> dict[str, Any]:
@@ -276,7 +284,7 @@ def machine() -> dict[str, str]:
     """Return what the numbers depend on."""
     packages = {"NumPy": "numpy", "Numba": "numba", "Arrow": "pyarrow", "Trellis": "trellis-cep"}
     return {
-        "machine": f"{_cores()} cores of {_cpu()}, {_memory()} of memory",
+        "machine": machine_class(),
         "versions": ", ".join(
             [f"Python {platform.python_version()}", *(f"{name} {version(key)}" for name, key in packages.items())]
         ),
@@ -284,7 +292,13 @@ def machine() -> dict[str, str]:
     }
 
 
-def _cores() -> int:
+def machine_class() -> str:
+    """Return what machines with comparable times have in common."""
+    return f"{cores()} cores of {_cpu()}, {_memory()} of memory"
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

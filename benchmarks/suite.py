@@ -10,11 +10,25 @@ from pathlib import Path
 
 from benchmarks.measure import listening
 from benchmarks.report import Report, machine
+from benchmarks.results import is_loaded, load
+from benchmarks.results import write as write_results
 from trellis.io.outputs import replace_files
 
-__all__ = ["benchmarks", "files_of", "has_large", "machine", "measure", "write"]
+__all__ = [
+    "SHORT",
+    "benchmarks",
+    "files_of",
+    "has_large",
+    "is_loaded",
+    "load",
+    "machine",
+    "measure",
+    "write",
+    "write_results",
+]
 
 FOLDER = Path(__file__).parent
+SHORT = ("limits", "peers", "features", "law")  # some ten minutes together
 
 
 def benchmarks() -> dict[str, str]:

@@ -29,11 +29,11 @@ ROOT = Path(__file__).parents[1]
 REPOSITORY_FILES = {"CHANGELOG.md": "changelog", "CONTRIBUTING.md": "contributing", "examples/README.md": "examples"}
 NOTEBOOKS = {
     "fraud": "Fraud", "health": "Health", "process_logs": "Process logs", "prices": "Prices", "streams": "Streams",
-    "history": "History",
+    "history": "History", "models": "Models",
 }  # fmt: skip
 NAVIGATION: dict[str, list[str]] = {
     "Start": ["index", "tutorial", "cheat-sheet"],
-    "Use": ["seeing-results", "outputs", "streams", "spark", "history", "graphs", "debs2016", "from-flink",
+    "Use": ["seeing-results", "features", "outputs", "streams", "spark", "history", "graphs", "debs2016", "from-flink",
             "from-match-recognize"],
     "Notebooks": [f"notebook-{name}" for name in NOTEBOOKS],
     "Reference": ["semantics", "reference", "examples", "changelog"],
@@ -171,6 +171,7 @@ REFERENCE: dict[str, list[str]] = {
     "Queries": ["trellis:query", "trellis.api.query:Query"],
     "Results": ["trellis.results.results:Results", "trellis.results.table:ResultTable", "trellis.results.trend:Trend",
                 "trellis.results.why:Reasons"],
+    "Features": ["trellis.features.transformer:TrendFeatures", "trellis.features.arrivals:FeatureArrivals"],
     "Pictures": ["trellis.report.pictures:plot_results", "trellis.report.pictures:timeline",
                  "trellis.report.pictures:graph", "trellis.report.pictures:counts", "trellis.report.through:through",
                  "trellis.report.pictures:funnel", "trellis.report.history:history",

@@ -481,7 +481,7 @@ def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) 
         clauses["aggregates"] = draw(aggregates(var, kleene))
         if draw(st.integers(0, 2)) == 0:
             clauses["per_event"] = s.PerEvent(draw(st.sampled_from([None, var])))
-            clauses["aggregates"] += (s.Item(s.Share()),)
+            clauses["aggregates"] += tuple(s.Item(s.OfEvent(name)) for name in ("SHARE", "BEGINS", "ENDS"))
         elif partition:
             kept = draw(st.lists(st.sampled_from(list(partition)), unique=True))
             clauses["group_by"] = tuple(map(s.Name, kept))

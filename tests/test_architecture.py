@@ -19,7 +19,7 @@ FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS = (
     "errors", "digits", "providers", "caches", "memory", "arguments", "kernels", "language", "limits", "plan",
     "methods", "events", "operators", "papers", "make", "results", "io", "graphs", "archive", "streams", "engines",
-    "api", "report", "trellis", "pandas", "polars", "spark", "compiled", "cli", "__main__",
+    "api", "features", "report", "trellis", "pandas", "polars", "spark", "compiled", "cli", "__main__",
 )  # fmt: skip
 
 WITHOUT_DATA = {"numpy", "pyarrow", "pyspark", "numba", "pandas", "polars"}

@@ -1,4 +1,4 @@
-"""FlinkCEP as a peer: its jars from the package registry, a small program compiled and run on a file of events."""
+"""FlinkCEP and Flink SQL as peers: its jars from the package registry, small programs run on a file of events."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from benchmarks.measure import ROOT, Timing, step
 
 PACKAGE = "apache-flink-libraries==2.3.0"
 HOME = ROOT / ".venv" / "flink"
-SOURCE = Path(__file__).parent / "FlinkPeer.java"
+SOURCES = [Path(__file__).parent / name for name in ("FlinkPeer.java", "FlinkSql.java")]
 # What Flink needs to see of the inside of Java since version 16.
 OPENED = [f"java.base/java.{name}" for name in ("lang", "util", "time", "util.concurrent", "nio", "net", "math")]
 TASKS = 2
 
 
 @dataclass(frozen=True)
-class Found:
+class FlinkAnswer:
     """How many matches FlinkCEP found, and how long its job took, or None if it was stopped."""
 
     matches: int | None
     timing: Timing
 
 
-def found_by_flink(pattern: str, events: pa.Table, span: int, patience: float) -> Found:
+def found_by_flink(pattern: str, events: pa.Table, span: int, patience: float) -> FlinkAnswer:
     """Return what FlinkCEP finds in events (time, name, price) in time order.
 
     Parameters
@@ -45,24 +45,42 @@ def found_by_flink(pattern: str, events: pa.Table, span: int, patience: float) -
     patience
         Seconds after which it is stopped; then this is how long it took, at least.
     """
+    return _found("FlinkPeer", events, patience, [pattern], [str(span)])
+
+
+def found_by_flink_sql(events: pa.Table, patience: float) -> FlinkAnswer:
+    """Return what Flink SQL's MATCH_RECOGNIZE finds of prices that fall, row by row, and rise: see `FlinkSql.java`."""
+    return _found("FlinkSql", events, patience, [], [])
+
+
+def _found(program: str, events: pa.Table, patience: float, before: list[str], behind: list[str]) -> FlinkAnswer:
     classes = _compiled()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.csv"
         csv.write_csv(events, path, csv.WriteOptions(include_header=False, quoting_style="none"))
-        step(f"FlinkCEP: {pattern}, {events.num_rows:,} events")
+        step(f"{program}: {' '.join(before)}, {events.num_rows:,} events")
         opened = [flag for name in OPENED for flag in ("--add-opens", f"{name}=ALL-UNNAMED")]
-        command = ["java", "-Xmx6g", *opened, "-cp", _classpath(classes), "FlinkPeer", pattern, str(path)]
+        command = [
+            "java",
+            "-Xmx6g",
+            *opened,
+            "-cp",
+            _classpath(classes),
+            program,
+            *before,
+            str(path),
+            *behind,
+            str(TASKS),
+        ]
         try:
-            done = subprocess.run(
-                [*command, str(span), str(TASKS)], capture_output=True, text=True, timeout=patience + 60, check=False
-            )
+            done = subprocess.run(command, capture_output=True, text=True, timeout=patience + 60, check=False)
         except subprocess.TimeoutExpired:
-            return Found(None, Timing(patience + 60, patience + 60))
+            return FlinkAnswer(None, Timing(patience + 60, 0))
     words = done.stdout.split()
     if len(words) < 4 or done.returncode:
-        raise RuntimeError(f"FlinkCEP did not run: {done.stderr[-2000:]}")
+        raise RuntimeError(f"{program} did not run: {done.stderr[-2000:]}")
     seconds = int(words[-1]) / 1000
-    return Found(int(words[-3]), Timing(seconds, seconds))
+    return FlinkAnswer(int(words[-4 if program == "FlinkSql" else -3]), Timing(seconds, 0))
 
 
 def _compiled() -> Path:
@@ -71,13 +89,13 @@ def _compiled() -> Path:
         step("FlinkCEP: fetching its jars, 330 MB, once")
         _run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(HOME), PACKAGE])
     classes = HOME / "classes"
-    if not classes.is_dir() or classes.stat().st_mtime < SOURCE.stat().st_mtime:
+    if not classes.is_dir() or classes.stat().st_mtime < max(s.stat().st_mtime for s in SOURCES):
         if shutil.which("javac") is None:
             raise RuntimeError("FlinkCEP needs a Java compiler (javac): install a JDK 17, or skip this benchmark")
         step("FlinkCEP: compiling")
         shutil.rmtree(classes, ignore_errors=True)
         classes.mkdir()
-        _run(["javac", "-cp", _classpath(classes), "-d", str(classes), str(SOURCE)])
+        _run(["javac", "-cp", _classpath(classes), "-d", str(classes), *map(str, SOURCES)])
     return classes
 
 

@@ -124,12 +124,19 @@ def _report() -> object:
     return write_report
 
 
+def _feature_queries() -> object:
+    from trellis.features import queries
+
+    return queries
+
+
 # Rooms below the engines ask for one by name and import none: the top of the package says who gives it.
 provide("local engine", _local_engine)
 provide("archives on Spark", _archives_on_spark)
 provide("Spark frames", _spark_frames)
 provide("pictures", _pictures)
 provide("report", _report)
+provide("feature queries", _feature_queries)
 
 
 def __getattr__(name: str) -> object:

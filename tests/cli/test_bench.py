@@ -121,6 +121,29 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     assert names_in(tmp_path) == ["file"]
 
 
+def test_the_results_file_and_what_was_lost(tmp_path: Path) -> None:
+    import runpy
+
+    from benchmarks.results import lines, write
+
+    file = tmp_path / "results.json"
+    write([REPORT], 0.1, file)
+    before = json.loads(file.read_text())
+    assert {"machine", "date", "commit", "versions", "load", "loaded"} <= before.keys()
+    (line,) = lines(before)  # the limit is no peer
+    assert (line.peer, line.ratio, line.cpu_ratio) == ("plain", 4.0, pytest.approx(2 / 0.9))
+    losses = runpy.run_path(str(suite.FOLDER.parent / "scripts" / "bench_check.py"))["losses"]
+    assert losses(before, before) == {}
+    now = json.loads(file.read_text())
+    peer = now["benchmarks"][0]["tables"][0]["rows"][0]["peers"][0]
+    peer["ratio"] = 3.01
+    assert losses(before, now) == {}
+    peer["ratio"] = 2.9
+    assert "lost 28%" in losses(before, now)[line.key]
+    now["benchmarks"][0]["tables"][0]["rows"] = []
+    assert "gone" in losses(before, now)[line.key]
+
+
 # --- What was found ---------------------------------------------------------------------------------------------
 
 
@@ -213,7 +236,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def test_the_best_run_counts_and_not_the_first(clock: Clock) -> None:
     naps = iter([1.0, 8.0, 2.0, 4.0])
-    assert best_of("naps", lambda: clock.sleep(next(naps))) == Timing(2.0, 4.0, 3)
+    assert best_of("naps", lambda: clock.sleep(next(naps))) == Timing(2.0, 4.0, 3, 3.0)
 
 
 def test_what_a_run_is_given_takes_no_part(clock: Clock) -> None:

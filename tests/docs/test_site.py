@@ -19,7 +19,7 @@ import trellis
 ROOT = Path(__file__).parents[2]
 PYTHON = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 QUERY = re.compile(r"^```query\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-RUN = ("tutorial", "from-match-recognize", "from-flink")
+RUN = ("tutorial", "from-match-recognize", "from-flink", "features")
 BUILDER = ROOT / "scripts" / "docs.py"
 
 
@@ -105,15 +105,18 @@ def test_figures_have_commands_that_there_are() -> None:
         assert set(named) <= known.keys()
 
 
-def test_counts_of_the_performance_page_are_those_of_the_file() -> None:
-    from benchmarks.report import amount
-
-    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
-    report = json.loads((ROOT / "docs" / "pictures" / "benchmark.json").read_text(encoding="utf-8"))
-    one, growth, beside = (table["rows"] for table in report["tables"])
-    for row in (*one[:3], growth[1], beside[0], beside[0]["peers"][0]):
-        timing = row["timing"]
-        assert f"| {amount(timing['wall'], 's')} | {amount(timing['cpu'], 's')} |" in text
+def test_figures_are_those_of_the_results_file() -> None:
+    """No figure of the documents is typed by hand: they are written from the file that `make bench` writes."""
+    spec = importlib.util.spec_from_file_location("figures", ROOT / "scripts" / "figures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    figures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(figures)
+    results = json.loads(figures.FILE.read_text(encoding="utf-8"))
+    for name, text in figures.written(results).items():
+        assert (ROOT / name).read_text(encoding="utf-8") == text, f"run scripts/figures.py: {name}"
+    assert len(figures.chosen(results)) >= 5
+    assert f"| {figures.times(figures.chosen(results)[0].ratio)} |" in figures.summary(results)
 
 
 @pytest.mark.slow

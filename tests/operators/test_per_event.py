@@ -14,8 +14,8 @@ import trellis
 from trellis.errors import BindError, ListingRefused, UsageError
 
 ITEMS = (
-    "COUNT(*), SHARE, COUNT(s), MIN(LENGTH), MAX(LENGTH), AVG(LENGTH), SUM(s.x), AVG(s.y), MIN(s.x), MAX(s.k), "
-    "SUM(s.x * s.x) AS squares PER EVENT"
+    "COUNT(*), SHARE, BEGINS, ENDS, COUNT(s), MIN(LENGTH), MAX(LENGTH), AVG(LENGTH), SUM(s.x), AVG(s.y), MIN(s.x), "
+    "MAX(s.k), SUM(s.x * s.x) AS squares PER EVENT"
 )
 CONDITIONS = {
     "an inequality": "s[i].x > s[i-1].x",
@@ -56,12 +56,13 @@ def test_passes_and_listing_agree(where: str, rest: str) -> None:
 def test_counts_of_any_size() -> None:
     size = 120
     events = pa.table({"t": range(size), "id": range(size), "x": range(size)})
-    text = (
-        "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any AGGREGATE COUNT(*), SHARE, SUM(s.x), AVG(LENGTH) PER EVENT"
-    )
+    items = "COUNT(*), SHARE, BEGINS, ENDS, SUM(s.x), AVG(LENGTH) PER EVENT"
+    text = f"PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any AGGREGATE {items}"
     found = rows(text, events)
     whole = 2**size - 1
     assert [row["count_text"] for row in found] == [str(2 ** (size - 1))] * size
+    assert [row["begins_text"] for row in found] == [str(2 ** (size - 1 - x)) for x in range(size)]
+    assert [row["ends_text"] for row in found] == [str(2**x) for x in range(size)]
     assert {row["share"] for row in found} == {2 ** (size - 1) / whole}
     # Each other event is in half of the trends through one.
     total = sum(range(size))

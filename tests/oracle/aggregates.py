@@ -66,10 +66,15 @@ def _rows_per_event(trends: Sequence[Trend], setting: Setting) -> list[dict[str,
             columns = address(own[0].window, setting.partition, own[0].partition, setting)
             columns.append(("event", event.id))
             for item in setting.query.aggregates:
-                if isinstance(item.expression, syntax.Share):
-                    columns.append((item_name(item), len(own) / len(members)))
-                else:
-                    columns += _columns(item, own, setting)
+                match item.expression:
+                    case syntax.OfEvent("SHARE"):
+                        columns.append((item_name(item), len(own) / len(members)))
+                    case syntax.OfEvent("BEGINS"):
+                        columns += _with_text(item_name(item), sum(t.members[0] is event for t in own), 0)
+                    case syntax.OfEvent("ENDS"):
+                        columns += _with_text(item_name(item), sum(t.members[-1] is event for t in own), 0)
+                    case _:
+                        columns += _columns(item, own, setting)
             rows.append(unique(columns))
     return rows
 

@@ -196,8 +196,8 @@ def item_name(item: syntax.Item) -> str:
             return var
         case syntax.Length():
             return "length"
-        case syntax.Share():
-            return "share"
+        case syntax.OfEvent(function):
+            return function.lower()
         case syntax.Attribute(var, attr, Which.EACH):
             return f"{var}_{attr}"
         case syntax.Attribute(var, attr, Which.FIRST | Which.LAST as which):

@@ -133,11 +133,17 @@ def test_the_trends_through_each_event_are_the_oracles(drawn: Case) -> None:
     assert found == wanted
 
 
-def test_through_looks_at_a_sample_of_many_and_says_so() -> None:
+def test_through_counts_many_and_says_where_it_looks_at_a_sample() -> None:
     table = pa.table({"ts": range(60), "price": [float(i) for i in range(60)]})
-    trends = trellis.query("PATTERN S+ s[] WHERE s[i].price > s[i-1].price").detect(table)
+    query = trellis.query("PATTERN S+ s[] WHERE s[i].price > s[i-1].price REPORT any")
+    trends = query.detect(table)
     figure = trends.plot("through", most=50)
     assert "by a sample of 50" in figure.layout.title.text
+    counted = query.detect(table.append_column("id", pa.array(range(60))), event_id="id").plot("through")
+    assert [int(count) for count in counted.data[1].customdata] == [2**59] * 60
+    assert "sample" not in counted.layout.title.text
+    trends = trellis.query("PATTERN S+ s[] WHERE s[i].price > s[i-1].price").detect(table)
+    figure = trends.plot("through", most=50)
     shares = dict(zip(figure.data[1].x, figure.data[1].marker.color, strict=True))
     assert (shares[0], shares[59]) == (1, 1)
     with pytest.raises(trellis.UsageError, match="`g` is not in the partition"):

@@ -13,16 +13,16 @@ import typer
 
 import trellis
 from trellis.cli import options as o
-from trellis.cli.console import out, shown_path
+from trellis.cli.console import out, print_warning, shown_path
 from trellis.cli.console import progress as shown_progress
 from trellis.cli.show import print_facts
 from trellis.errors import UsageError, did_you_mean
 
-ALL = "all"
+ALL, SHORT = "all", "short"
 ROOT = Path(trellis.__file__).parents[2]
 
 Name = Annotated[
-    str | None, typer.Argument(metavar="NAME", help="The benchmark to run, or all; without it they are listed.")
+    str | None, typer.Argument(metavar="NAME", help="The benchmark to run, short or all; without it they are listed.")
 ]
 Quick = Annotated[
     bool, typer.Option("--quick", help="Small sizes, once each: shows that it works, and judges no target.")
@@ -41,12 +41,23 @@ Folder = Annotated[
     ),
 ]
 
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        "--results",
+        metavar="FILE",
+        help="Write everything into this one file, too: the results file, which the documents have their figures from.",
+        rich_help_panel="Output",
+    ),
+]
+
 
 def bench(
     name: Name = None,
     quick: Quick = False,
     large: Large = False,
     folder: Folder = None,
+    results: Results = None,
     progress: o.ShowProgress = True,
     json: o.Json = False,
 ) -> None:
@@ -60,14 +71,19 @@ def bench(
     if name is None:
         _print_known(known, json)
         return
-    names = _chosen(name, known)
+    names = _chosen(name, known, suite.SHORT)
     if large:
         _check_large(suite, names, quick)
     if folder is not None:
         _check_folder(folder, [file for one in names for file in suite.files_of(one)])
+    load = suite.load()
+    if suite.is_loaded(load):
+        print_warning(f"the machine has other work (load {load}): seconds are too many, and ratios are rough")
     if not json:
         print_facts(out(), suite.machine())
     reports = [_measured(suite, one, quick, large, folder, progress and not json, silent=json) for one in names]
+    if results is not None:
+        suite.write_results(reports, load, results)
     if json:
         out().print(texts.dumps({"benchmarks": [report.data() for report in reports]}, ensure_ascii=False))
 
@@ -84,9 +100,9 @@ def _suite() -> Any:
     return importlib.import_module("benchmarks.suite")
 
 
-def _chosen(name: str, known: dict[str, str]) -> list[str]:
-    if name == ALL:
-        return list(known)
+def _chosen(name: str, known: dict[str, str], short: tuple[str, ...]) -> list[str]:
+    if name in (ALL, SHORT):
+        return list(known if name == ALL else short)
     if name not in known:
         hint = did_you_mean(name, [*known, ALL], f"Benchmarks are {', '.join(known)}, and {ALL} for all of them.")
         raise UsageError(f"there is no benchmark `{name}`", hint)
@@ -135,4 +151,7 @@ def _print_known(known: dict[str, str], json: bool) -> None:
         out().print(texts.dumps({"benchmarks": known}, ensure_ascii=False))
         return
     print_facts(out(), known)
-    out().print(f"\nRun one with `trellis bench NAME`, or all of them with `trellis bench {ALL}`.")
+    out().print(
+        f"\nRun one with `trellis bench NAME`, some minutes of them with `trellis bench {SHORT}`, or all of them with "
+        f"`trellis bench {ALL}`."
+    )

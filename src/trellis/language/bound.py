@@ -199,6 +199,9 @@ class OutputColumn:
     type: str
 
 
+COUNTING = ("COUNT", "BEGINS", "ENDS")  # aggregates that are whole numbers of results or of events
+
+
 class OutputKind(StrEnum):
     """The kind of an item of RETURN, ORDER BY or AGGREGATE."""
 
@@ -214,10 +217,10 @@ class OutputKind(StrEnum):
 class Output:
     """An item of RETURN, ORDER BY or AGGREGATE, resolved.
 
-    `function` is SUM, MIN, MAX, AVG, COUNT or SHARE for an aggregate, the operation for an expression; `column` the
-    attribute it reads; `arguments` the operands of an expression, or the one value of a trend that is aggregated.
-    `value` is an expression whose columns `_0`, `_1`, ... are the arguments, or, of an aggregate, the value of each
-    event that `column` names.
+    `function` is SUM, MIN, MAX, AVG, COUNT, SHARE, BEGINS or ENDS for an aggregate, the operation for an expression;
+    `column` the attribute it reads; `arguments` the operands of an expression, or the one value of a trend that is
+    aggregated. `value` is an expression whose columns `_0`, `_1`, ... are the arguments, or, of an aggregate, the value
+    of each event that `column` names.
     """
 
     kind: OutputKind

@@ -7,6 +7,7 @@ from dataclasses import replace
 from trellis.errors import nearest
 from trellis.language import syntax as s
 from trellis.language.bound import (
+    COUNTING,
     Column,
     Constant,
     NamedOutput,
@@ -161,11 +162,11 @@ def bind_aggregate(item: s.Item, scope: Scope, per_event: s.PerEvent | None = No
     e = item.expression
     if per_event is not None and per_event.var is not None:
         _bindable(scope.variable(per_event.var, per_event), per_event, scope)
-    if isinstance(e, s.Share):
+    if isinstance(e, s.OfEvent):
         if per_event is None:
-            hint = "Write `AGGREGATE SHARE PER EVENT`."
-            scope.fail("SHARE is the part of all results that hold an event, and no event is meant", e, hint)
-        return Output(OutputKind.AGGREGATE, DOUBLE, function="SHARE")
+            hint = f"Write `AGGREGATE {e.function} PER EVENT`."
+            scope.fail(f"{e.function} is {s.OF_EVENT[e.function]}, and no event is meant", e, hint)
+        return Output(OutputKind.AGGREGATE, DOUBLE if e.function == "SHARE" else INTEGER, function=e.function)
     if not isinstance(e, s.Aggregate):
         hint = "Write `COUNT(*)`, `SUM(v.attribute)`, or use RETURN for single trends."
         scope.fail("AGGREGATE takes COUNT, SUM, MIN, MAX and AVG", e, hint)
@@ -240,8 +241,8 @@ def _default_name(e: s.Expression) -> str | None:
             return f"{which}_{var}_{attr}"
         case s.Length():
             return "length"
-        case s.Share():
-            return "share"
+        case s.OfEvent(function=function):
+            return function.lower()
         case s.Aggregate(function=function, argument=None):
             return function.lower()
         case s.Aggregate(function=function, argument=s.VariableReference(var=var)):
@@ -299,7 +300,7 @@ def return_type(output: Output) -> str:
 def exact(output: Output) -> bool:
     """Whether an aggregate is a whole or decimal number of any size, which has its digits as text beside it."""
     sums = output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL, Kind.UNKNOWN)
-    return output.function == "COUNT" or sums
+    return output.function in COUNTING or sums
 
 
 def aggregate_columns(outputs: tuple[NamedOutput, ...]) -> list[OutputColumn]:

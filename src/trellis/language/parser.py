@@ -15,6 +15,7 @@ from trellis.language.expected import CLAUSES
 from trellis.language.expressions import ExpressionBuilder
 from trellis.language.grammar import grammar
 from trellis.language.mistakes import explain_unexpected
+from trellis.language.quick import parse_quickly
 
 DEEPEST = 100
 
@@ -41,6 +42,12 @@ def parse_literal(text: str) -> s.Literal | s.Negative | s.Literals | None:
 
 
 def _built(text: str, start: str) -> s.Node:
+    found = parse_quickly(text, start, _QueryBuilder(text))
+    return _built_by_lark(text, start) if found is None else cast(s.Node, found)
+
+
+def _built_by_lark(text: str, start: str) -> s.Node:
+    """Parse a text as Lark does, which tells what is wrong with it."""
     try:
         tree = grammar().parse(text, start=start)
     except UnexpectedInput as problem:
@@ -119,7 +126,7 @@ class _QueryBuilder(ExpressionBuilder):
         return {"returns": tuple(c)}
 
     def aggregates(self, meta: Any, c: list[Any]) -> dict[str, Any]:
-        items = tuple(_with_share(x) for x in c if isinstance(x, s.Item))
+        items = tuple(_of_event(x) for x in c if isinstance(x, s.Item))
         names = next((x for x in c if isinstance(x, tuple)), ())
         per_event = next((x for x in c if isinstance(x, s.PerEvent)), None)
         return {"aggregates": items, "group_by": names, "per_event": per_event}
@@ -173,11 +180,11 @@ class _QueryBuilder(ExpressionBuilder):
         return number
 
 
-def _with_share(item: s.Item) -> s.Item:
-    """Return an item of AGGREGATE, where a bare `SHARE` can be no variable."""
+def _of_event(item: s.Item) -> s.Item:
+    """Return an item of AGGREGATE, where a bare `SHARE`, `BEGINS` or `ENDS` can be no variable."""
     named = item.expression
-    if isinstance(named, s.VariableReference) and named.var.upper() == "SHARE":
-        return replace(item, expression=s.Share(span=named.span))
+    if isinstance(named, s.VariableReference) and named.var.upper() in s.OF_EVENT:
+        return replace(item, expression=s.OfEvent(named.var.upper(), span=named.span))
     return item
 
 

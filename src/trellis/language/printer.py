@@ -254,8 +254,8 @@ def value_text(e: s.Expression, earlier: frozenset[str] = frozenset(), least: in
             return f"{function}({'*' if argument is None else value_text(argument)})"
         case s.Length():
             return "LENGTH"
-        case s.Share():
-            return "SHARE"
+        case s.OfEvent(function=function):
+            return function
 
 
 def _attribute(a: s.Attribute, earlier: frozenset[str]) -> str:

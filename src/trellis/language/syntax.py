@@ -362,9 +362,19 @@ class Length(Node):
     """LENGTH: the number of events of a trend."""
 
 
+# The items of AGGREGATE that only an event has, and their meaning.
+OF_EVENT = {
+    "SHARE": "the part of all results that hold an event",
+    "BEGINS": "the number of results that begin with an event",
+    "ENDS": "the number of results that end with an event",
+}
+
+
 @dataclass(frozen=True, slots=True)
-class Share(Node):
-    """SHARE, an item of AGGREGATE PER EVENT: the part of all results that hold the event."""
+class OfEvent(Node):
+    """SHARE, BEGINS or ENDS: an item of AGGREGATE PER EVENT."""
+
+    function: str
 
 
 Expression = (
@@ -385,7 +395,7 @@ Expression = (
     | Cast
     | Aggregate
     | Length
-    | Share
+    | OfEvent
 )
 
 

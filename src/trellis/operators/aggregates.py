@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from trellis.language.bound import Output
+from trellis.language.bound import COUNTING, Output
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
 
@@ -67,7 +67,7 @@ def join(plan: Plan, parts: list[Aggregates]) -> Aggregates:
 
 def joined_state(output: Output, states: list[Any]) -> Any:
     """Return the state of an item over several groups taken together, or of other results that are not the same."""
-    if output.function in ("COUNT", "SHARE"):
+    if output.function in (*COUNTING, "SHARE"):
         return sum(states)
     if output.function in ("SUM", "AVG"):
         return sum(states, Sum(Fraction(0), 0))

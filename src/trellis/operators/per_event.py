@@ -65,6 +65,8 @@ def _states(
     function = output.function
     if function == "SHARE" or (function == "COUNT" and output.variable is None):
         return counts
+    if function in ("BEGINS", "ENDS"):
+        return through.counts(function)
     if output.column is None:
         if function in ("MIN", "MAX"):
             return through.lengths(function == "MAX").tolist()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from trellis.arguments import whole_number
-from trellis.errors import UsageError, did_you_mean
+from trellis.errors import ListingRefused, UsageError, did_you_mean
 from trellis.operators.trends.unrank import sampled_ranks
 from trellis.report.parts import MOST_EVENTS, check_column, measure_of
 from trellis.report.style import QUIET, plotly, styled
@@ -19,6 +20,7 @@ from trellis.results.rows import lead_schema
 from trellis.results.trend import IDS
 
 MOST_TRENDS = 10_000
+EXACT = 1 << 53  # numbers from here on are no numbers to a browser
 LARGEST = 26  # pixels of the event through which most trends pass
 
 
@@ -47,7 +49,8 @@ class Passing:
 def passing(results: Any, partition: Mapping[str, Any] | None, most: int, seed: int = 0) -> Passing | None:
     """Return the events that the trends of a partition pass through; None where it has no trend.
 
-    All trends are looked at where there are no more than `most`, else a sample of so many.
+    All trends are looked at where there are no more than `most`. More are counted PER EVENT, without a list; only where
+    events have no ids, or nothing but a list tells the numbers, a sample of `most` is looked at.
     """
     bound = results.plan.bound
     names = [name for name, _ in bound.partition]
@@ -67,6 +70,9 @@ def passing(results: Any, partition: Mapping[str, Any] | None, most: int, seed: 
     if not sizes:
         return None
     total = sum(sizes)
+    if total > most and bound.schema.event_id is not None:
+        with suppress(ListingRefused):
+            return _counted(results, shown[mine[0]], total)
     picks = (
         {place: list(range(size)) for place, size in enumerate(sizes)}
         if total <= most
@@ -85,6 +91,24 @@ def passing(results: Any, partition: Mapping[str, Any] | None, most: int, seed: 
     return Passing(found.take(pa.array(order, pa.int64())), through, min(total, most), total)
 
 
+def _counted(results: Any, partition: Mapping[str, Any], total: int) -> Passing:
+    """Return the events of a partition with the exact numbers of trends through them, however large."""
+    rows = results.per_event("count(*)").to_arrow()
+    names = [*partition]
+    own = zip(*(python_values(rows[name]) for name in names), strict=True) if names else [()] * rows.num_rows
+    wanted = tuple(map(repr, partition.values()))
+    counts: dict[str, int] = {}
+    for values, event, count in zip(own, python_values(rows["event"]), exact_values(rows, "count"), strict=True):
+        if tuple(map(repr, values)) == wanted:
+            counts[repr(event)] = counts.get(repr(event), 0) + int(count)
+    events = results.partition_events(partition, MOST_EVENTS)
+    ids = events[results.plan.bound.schema.event_id]
+    keys = [*map(repr, python_values(ids))]
+    places = [place for place, key in enumerate(keys) if key in counts]
+    found = events.append_column(IDS, ids).take(pa.array(places, pa.int64()))
+    return Passing(found, [counts[keys[place]] for place in places], total, total)
+
+
 def through(
     results: Any, partition: Mapping[str, Any] | None = None, y: str | None = None, most: int = MOST_TRENDS
 ) -> Any:
@@ -99,7 +123,8 @@ def through(
     y
         The attribute that is drawn upwards; by default the first number that the conditions compare.
     most
-        How many trends are looked at; of more, a sample of so many, and the title says so.
+        How many trends are listed to look at; more are counted, or, where that cannot be, a sample of so many is looked
+        at, and the title says so.
     """
     go = plotly()
     name, time = y or measure_of(results), results.plan.bound.schema.time
@@ -124,7 +149,9 @@ def through(
     figure.add_trace(
         go.Scatter(
             x=python_values(found.events[time]), y=python_values(found.events[name]), mode="markers",
-            name="share of trends", text=labels, customdata=found.counts, hovertemplate="%{text}<extra></extra>",
+            name="share of trends", text=labels,
+            customdata=[count if count < EXACT else str(count) for count in found.counts],
+            hovertemplate="%{text}<extra></extra>",
             marker={
                 "color": shares, "colorscale": "Cividis", "cmin": 0, "colorbar": {"title": "share"},
                 "size": [6 + (LARGEST - 6) * (share / max(shares)) ** 0.5 for share in shares],

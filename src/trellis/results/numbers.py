@@ -13,7 +13,7 @@ import pyarrow as pa
 from trellis.digits import digits_of
 from trellis.events.columns.ordering import group_codes
 from trellis.events.columns.types import physical
-from trellis.language.bound import BoundQuery, Output, WindowKind
+from trellis.language.bound import COUNTING, BoundQuery, Output, WindowKind
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
 from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema
@@ -59,7 +59,9 @@ def aggregate_schema(bound: BoundQuery) -> pa.Schema:
 
 def is_exact(output: Output) -> bool:
     """Return whether an aggregate has its digits as text beside it."""
-    return output.function == "COUNT" or (output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL))
+    return output.function in COUNTING or (
+        output.function == "SUM" and output.type.kind in (Kind.INTEGER, Kind.DECIMAL)
+    )
 
 
 def _types(output: Output) -> list[tuple[str, pa.DataType]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.columns.types import normalise, physical, plain_value
-from trellis.language.bound import Output
+from trellis.language.bound import COUNTING, Output
 from trellis.operators.bindings import counted_events
 from trellis.operators.contract import ListRequest, QueryOperator
 from trellis.plan.plan import Plan
@@ -73,7 +73,7 @@ def _nearly(states: Sequence[int], counts: Sequence[int], groups: Ints) -> tuple
 def _columns(output: Output, states: Sequence[Any]) -> list[pa.Array]:
     from trellis.operators.aggregates import value_of
 
-    values = states if output.function == "COUNT" else [value_of(output, state) for state in states]
+    values = states if output.function in COUNTING else [value_of(output, state) for state in states]
     if is_exact(output):
         return exact_columns(values, output.type.scale)
     return [present(pa.array(values, physical(output.type)), arrow_type(output.type))]
@@ -112,10 +112,14 @@ class ListedNumbers:
         lengths = np.diff(batch.offsets)
         result = np.repeat(np.arange(len(batch)), lengths)
         positions = batch.positions.astype(np.int64)
+        self._edges = {name: np.zeros(len(positions), np.int64) for name in ("BEGINS", "ENDS")}
+        for edge, places in (("BEGINS", batch.offsets[:-1]), ("ENDS", batch.offsets[1:] - 1)):
+            self._edges[edge][places] = 1
         if self._wanted is not None:
             assert batch.variables is not None
             own = batch.variables == self._wanted
             result, positions = result[own], positions[own]
+            self._edges = {edge: flags[own] for edge, flags in self._edges.items()}
         keys, row = np.unique(batch.groups[result] * max(len(self._events), 1) + positions, return_inverse=True)
         counts = np.bincount(row, minlength=len(keys)).tolist()
         states = [self._states(output, batch, result, row, counts) for output in self._outputs]
@@ -130,6 +134,8 @@ class ListedNumbers:
         function = output.function
         if function == "SHARE" or (function == "COUNT" and output.variable is None):
             return counts
+        if function in self._edges:
+            return np.bincount(row, self._edges[function], len(counts)).astype(np.int64).tolist()
         column, values = self._values(output, batch)
         if function in ("MIN", "MAX"):
             return self._extremes(function == "MAX", column, values, batch, result, row, len(counts))

@@ -144,7 +144,7 @@ def test_the_events_of_selected_trends(frame: DataFrame, clauses: str) -> None:
 def test_aggregates(frame: DataFrame) -> None:
     text = f"{RISING} AND [g, k] WITHIN 20 s SLIDE 10 s AGGREGATE COUNT(*), AVG(s.y) AS mean GROUP BY k"
     assert plain_table(detect(frame, text).to_arrow()) == plain_table(here(text).to_arrow())
-    items = "COUNT(*), SHARE, SUM(s.d), MAX(s.k), SUM(LENGTH), AVG(s.x * s.x) AS square PER EVENT"
+    items = "COUNT(*), SHARE, BEGINS, ENDS, SUM(s.d), MAX(s.k), SUM(LENGTH), AVG(s.x * s.x) AS square PER EVENT"
     per_event = f"{RISING} AND [g, k] WITHIN 20 s SLIDE 10 s AGGREGATE {items}"
     assert plain_table(detect(frame, per_event).to_arrow()) == plain_table(here(per_event).to_arrow())
     gains = f"{RISING} AND [k] AGGREGATE MAX(LAST(s).x - FIRST(s).x) AS gain, SUM(ROUND(AVG(s.d))) AS r"

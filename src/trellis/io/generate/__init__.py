@@ -14,13 +14,29 @@ import pyarrow as pa
 from trellis.errors import UsageError, did_you_mean
 from trellis.io.generate.activity import activity
 from trellis.io.generate.kite import kite
+from trellis.io.generate.laundering import laundering
 from trellis.io.generate.social import social
 from trellis.io.generate.stock import stock
 from trellis.io.generate.zipf import zipf
 
-__all__ = ["FOLDERS", "KINDS", "Option", "activity", "generate_table", "kite", "options_of", "social", "stock", "zipf"]
+__all__ = [
+    "FOLDERS",
+    "KINDS",
+    "Option",
+    "activity",
+    "generate_table",
+    "kite",
+    "laundering",
+    "options_of",
+    "social",
+    "stock",
+    "zipf",
+]
 
-KINDS: dict[str, Callable[..., pa.Table]] = {"kite": kite, "stock": stock, "activity": activity, "zipf": zipf}
+KINDS: dict[str, Callable[..., pa.Table]] = {
+    "kite": kite, "stock": stock, "activity": activity, "zipf": zipf,
+    "laundering": laundering,
+}  # fmt: skip
 """The kinds of streams, each a function of the number of events, a seed and options by name."""
 
 FOLDERS: dict[str, Callable[..., dict[str, pa.Table]]] = {"social": social}

@@ -163,16 +163,26 @@ class TrendsThrough:
 
     # --- Numbers ----------------------------------------------------------------------------------------------
 
-    def counts(self) -> Sequence[int]:
-        """Return the exact number of trends through the event of each row."""
+    def counts(self, which: str = "COUNT") -> Sequence[int]:
+        """Return the exact number of trends through the event of each row.
+
+        Parameters
+        ----------
+        which
+            `COUNT`: all of them; `BEGINS`, `ENDS`: only those that begin, or end, with the event.
+        """
         rows, of_pair = self._keys
         bits = self._largest.bit_length()
         if self._largest < EXACT:
-            exact = [chunk.back[chunk.alive] * chunk.forth[chunk.alive] for chunk in self._parts]
+            exact = [np.multiply(*chunk.edged(which, chunk.back, chunk.forth))[chunk.alive] for chunk in self._parts]
             return WideNumbers(np.bincount(of_pair, np.concatenate([np.empty(0), *exact]), len(rows)).astype(np.uint64))
+
+        def residues(prime: int) -> NDArray[np.uint64]:
+            return self._residues(prime, which=which)
+
         if not self._single and len(primes_for(bits, LARGE)) <= 2:
-            return WideNumbers.of_residues(lambda prime: self._residues(prime)[0], self._threads)
-        return reconstruct(bits, self._residues, False, SMALL if self._single else LARGE, self._threads)[0]
+            return WideNumbers.of_residues(lambda prime: residues(prime)[0], self._threads)
+        return reconstruct(bits, residues, False, SMALL if self._single else LARGE, self._threads)[0]
 
     def sums(self, weights: Weights, bits: int) -> list[list[int]]:
         """Return for each row the exact sums, over the trends through its event, of the weights of all their events.
@@ -182,7 +192,9 @@ class TrendsThrough:
         most = self._largest.bit_length() + (len(self._events) + 1).bit_length() + bits + 2
         return reconstruct(most, lambda prime: self._residues(prime, weights(prime)), True, SMALL, self._threads)
 
-    def _residues(self, prime: int, weights: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
+    def _residues(
+        self, prime: int, weights: NDArray[np.uint64] | None = None, which: str = "COUNT"
+    ) -> NDArray[np.uint64]:
         algebra = modulo(prime)
         kinds = 1 if weights is None else len(weights)
         rows, of_pair = self._keys
@@ -192,7 +204,7 @@ class TrendsThrough:
             back = self.back.values(algebra, some)
             forth = self.forth.values(algebra, some)[turned]
             here = of_pair[place : place + len(alive)]
-            through = multiply_modulo(back, forth, prime)
+            through = multiply_modulo(*chunk.edged(which, back, forth), prime)
             for kind in range(kinds):
                 if weights is None:
                     self._add(table[0], here, through[alive])
@@ -267,6 +279,16 @@ class _Chunk:
         self._through, self.tasks = through, tasks
         self.group, self.event, self.turned = group, event, turned
         self.alive = np.empty(0, np.int64)
+
+    def edged(self, which: str, back: NDArray[Any], forth: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the ways on from each event and to it, of the trends that `TrendsThrough.counts` is asked for."""
+        least = lengths(False)
+        if which == "BEGINS":  # the one way to an event that begins a trend is none
+            begins = self._through.forth.values(least, self.tasks)[self.turned] == 1
+            return back, begins.astype(forth.dtype)
+        if which == "ENDS":
+            return (self._through.back.values(least, self.tasks) == 1).astype(back.dtype), forth
+        return back, forth
 
     @cached_property
     def back(self) -> NDArray[np.float64]:

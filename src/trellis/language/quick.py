@@ -1,0 +1,170 @@
+"""A quick parse of texts that are right: Lark's own tables, with what builds the syntax tree called as rules end.
+
+Lark makes a tree of all rules first, with lines and columns, which takes longer than all else. Whatever is wrong, or
+not common, is None here: Lark parses it again, and tells where it stops.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from lark import Token, Tree
+from lark.parsers.lalr_analysis import Shift
+
+from trellis.errors import QuerySyntaxError
+from trellis.language.building import Builder
+from trellis.language.grammar import grammar
+
+MOST_TOKENS = 90
+"""More are left to Lark; of so few, no tree is nested too deeply."""
+
+_END = "$END"
+
+
+class Place:
+    """Where in the text a rule begins and ends."""
+
+    __slots__ = ("end_pos", "start_pos")
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start_pos, self.end_pos = start, end
+
+
+class Reduction(NamedTuple):
+    """How a rule ends: the parts that are taken, whole or spliced, and whether a single one stands for it."""
+
+    size: int
+    rule: str
+    taken: tuple[tuple[int, bool], ...]
+    may_stay: bool
+    spliced: bool
+    name: str
+
+
+class QuickTables(NamedTuple):
+    """Lark's tables: of each state the next one, or the reduction, for a token or a rule; and the lexers of states."""
+
+    actions: dict[int, dict[str, Any]]
+    lexers: dict[int, Any]
+    starts: dict[str, int]
+    ends: dict[str, int]
+    needed: frozenset[str]
+
+
+@cache
+def _tables() -> QuickTables | None:
+    parser = grammar().parser
+    table = parser.parser._parse_table
+    made: dict[int, Reduction] = {}
+    needed: set[str] = set()
+    for row in table.states.values():
+        for action, rule in row.values():
+            if action is not Shift and id(rule) not in made:
+                made[id(rule)] = _reduction(rule)
+                needed |= {symbol.name for symbol in rule.expansion if symbol.is_term and not symbol.filter_out}
+    if any(reduction.size == 0 for reduction in made.values()):
+        return None  # a rule of nothing has no place
+    actions = {
+        state: {name: argument if action is Shift else made[id(argument)] for name, (action, argument) in row.items()}
+        for state, row in table.states.items()
+    }
+    return QuickTables(actions, parser.lexer.lexers, table.start_states, table.end_states, frozenset(needed))
+
+
+def _reduction(rule: Any) -> Reduction:
+    taken = tuple(
+        (i, not symbol.is_term and symbol.name.startswith("_"))
+        for i, symbol in enumerate(rule.expansion)
+        if not (symbol.is_term and symbol.filter_out)
+    )
+    name = rule.alias or rule.options.template_source or rule.origin.name
+    stays = rule.options.expand1 and not rule.alias
+    return Reduction(len(rule.expansion), rule.origin.name, taken, stays, rule.origin.name.startswith("_"), name)
+
+
+@cache
+def _scanner(state: int) -> Any:
+    """Return the matcher of tokens in a state, and the tokens to pass over; None where Lark does more than to match."""
+    tables = _tables()
+    assert tables is not None
+    lexer = tables.lexers[state]
+    patterns = lexer.scanner._mres
+    return None if len(patterns) != 1 or lexer.callback else (patterns[0].match, lexer.ignore_types)
+
+
+def parse_quickly(text: str, start: str, builder: Builder) -> Any:
+    """Return the syntax tree of a text; None if it is not right, or not short."""
+    tables = _tables()
+    if tables is None:
+        return None
+    try:
+        return _parsed(text, start, builder, tables)
+    except QuerySyntaxError:
+        return None
+
+
+def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any:
+    actions, needed, end_state = tables.actions, tables.needed, tables.ends[start]
+    state, at, length, tokens = tables.starts[start], 0, len(text), 0
+    states: list[int] = [state]
+    values: list[Any] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    while True:
+        kind, behind = _END, at
+        while at < length:
+            scanner = _scanner(state)
+            found = None if scanner is None else scanner[0](text, at)
+            if found is None or found.end() == at:
+                return None
+            behind = found.end()
+            if found.lastgroup not in scanner[1]:
+                kind = found.lastgroup
+                break
+            at = behind
+        while True:
+            action = actions[state].get(kind)
+            if action is None:
+                return None
+            if type(action) is int:
+                break
+            size, rule, taken, may_stay, spliced, name = action
+            parts = values[-size:]
+            begin, end = starts[-size], ends[-1]
+            del states[-size:], values[-size:], starts[-size:], ends[-size:]
+            chosen: list[Any] = []
+            for i, is_list in taken:
+                if is_list:
+                    chosen += parts[i]
+                else:
+                    chosen.append(parts[i])
+            if spliced:
+                value: Any = chosen
+            elif may_stay and len(chosen) == 1:
+                value = chosen[0]
+            else:
+                method = getattr(builder, name, None)
+                place: Any = Place(begin, end)
+                value = Tree(name, chosen, place) if method is None else method(place, chosen)
+            state = actions[states[-1]][rule]
+            if kind == _END and state == end_state:
+                return value
+            states.append(state)
+            values.append(value)
+            starts.append(begin)
+            ends.append(end)
+        tokens += 1
+        if kind == _END or tokens > MOST_TOKENS:
+            return None
+        states.append(action)
+        values.append(_token(kind, text[at:behind], at, behind) if kind in needed else None)
+        starts.append(at)
+        ends.append(behind)
+        state, at = action, behind
+
+
+def _token(kind: str, value: str, start: int, end: int) -> Token:
+    token = str.__new__(Token, value)
+    token.type, token.value, token.start_pos, token.end_pos = kind, value, start, end
+    return token

@@ -1,0 +1,47 @@
+"""The quick parse gives what Lark and the builder give, places included, and leaves to them what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from tests.language.trees import queries
+from tests.profiles import examples
+from trellis.compiled.cases import CASES
+from trellis.errors import QuerySyntaxError
+from trellis.language import syntax as s
+from trellis.language.parser import _built_by_lark, _QueryBuilder
+from trellis.language.printer import to_query_text
+from trellis.language.quick import MOST_TOKENS, parse_quickly
+
+
+def quickly(text: str) -> s.Node | None:
+    return parse_quickly(text, "query", _QueryBuilder(text))
+
+
+@pytest.mark.parametrize("text", [case.query for case in CASES])
+def test_common_queries(text: str) -> None:
+    assert repr(quickly(text)) == repr(_built_by_lark(text, "query"))
+
+
+@examples(60)
+@given(queries())
+def test_queries_of_any_form(query: s.QuerySyntax) -> None:
+    text = f"-- one\n{to_query_text(query)} -- two"
+    found = quickly(text)
+    if found is not None:
+        assert repr(found) == repr(_built_by_lark(text, "query"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "PATTERN", "PATTERN A WHERE", "PATTERN A B C", "PATTERN A WHERE a.x > ?", "PATTERN A LIMIT 1 LIMIT 2",
+        f"PATTERN A WHERE {'(' * MOST_TOKENS}a.x > 1{')' * MOST_TOKENS}",
+    ],
+)  # fmt: skip
+def test_the_rest_is_left_to_lark(text: str) -> None:
+    assert quickly(text) is None
+    if text.count("(") < MOST_TOKENS:
+        with pytest.raises(QuerySyntaxError):
+            _built_by_lark(text, "query")
