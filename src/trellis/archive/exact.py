@@ -55,6 +55,8 @@ def needed(answerer: Answerer, text: Text) -> WantedRows:
     if several or text.forbidden:
         wanted = text.forbidden.union(*(sequence.names for sequence in text.sequences if several))
         needed |= leaves.has(wanted) & _inside(search)
+    if text.edges:
+        needed |= leaves.has(text.edges)  # they may be anywhere before or after
     if question.policy is Policy.CONTIGUOUS:
         return WantedRows(needed, with_gaps=True)
     return WantedRows(needed, text.forbidden.union(*(sequence.names for sequence in text.sequences)))

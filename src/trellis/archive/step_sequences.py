@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from trellis.archive.values import ValuedName
 from trellis.errors import UsageError
@@ -31,12 +32,15 @@ class StepSequence:
         Whether two blocks are steps of one AND, so that they may be in one leaf under either reading.
     kleene
         Whether some step stands for several events.
+    edges
+        What NOT forbids before the first block or after the last.
     """
 
     blocks: tuple[tuple[Names, ...], ...]
     forbidden: tuple[frozenset[str], ...] = ()
     loose: tuple[bool, ...] = ()
     kleene: bool = False
+    edges: frozenset[str] = frozenset()
 
     @property
     def steps(self) -> int:
@@ -46,13 +50,13 @@ class StepSequence:
     @property
     def plain(self) -> bool:
         """Whether it is single steps one after another, with nothing forbidden."""
-        return all(len(block) == 1 for block in self.blocks) and not any(self.forbidden)
+        return all(len(block) == 1 for block in self.blocks) and not any(self.forbidden) and not self.edges
 
     @property
     def names(self) -> set[str]:
         """All names of its steps, and those that it forbids."""
         of_steps = {plain(name) for block in self.blocks for some in block if some is not None for name in some}
-        return of_steps.union(*self.forbidden)
+        return of_steps.union(*self.forbidden, self.edges)
 
     @property
     def untyped(self) -> bool:
@@ -130,10 +134,9 @@ def _in_any_order(arms: list[list[StepSequence]]) -> list[StepSequence]:
     if all(len(arm) == 1 and _is_step(arm[0]) for arm in arms):
         sets = tuple(arm[0].blocks[0][0] for arm in arms)
         named = [plain(name) for some in sets if some is not None for name in some]
-        for name in named:
-            if named.count(name) > 1:
-                raise UsageError(f"`{name}` stands twice in one AND", f"Write SEQ({name}, {name}).")
-        return [StepSequence((sets,), kleene=any(arm[0].kleene for arm in arms))]
+        if len(set(named)) == len(named):
+            return [StepSequence((sets,), kleene=any(arm[0].kleene for arm in arms))]
+        arms = [[replace(arm[0], edges=frozenset())] for arm in arms]  # a name twice: every order of single steps
     joined = [StepSequence(())]
     for arm in arms:
         joined = [merged for one in joined for other in arm for merged in _interleaved(one, other)]
@@ -148,7 +151,7 @@ def _interleaved(one: StepSequence, other: StepSequence) -> list[StepSequence]:
     """Return the orders in which two sequences may run side by side; what they forbid is not looked at."""
     if not one.blocks:
         return [other]
-    if any(one.forbidden) or any(other.forbidden):
+    if any((*one.forbidden, *other.forbidden, one.edges, other.edges)):
         raise UsageError("NOT inside AND cannot be answered by a history", "Put it outside of the AND.")
     kleene = one.kleene or other.kleene
 
@@ -161,32 +164,36 @@ def _interleaved(one: StepSequence, other: StepSequence) -> list[StepSequence]:
         return first + [[right[0], *rest] for rest in orders(left, right[1:])]
 
     return [
-        StepSequence(tuple(blocks), (frozenset(),) * (len(blocks) - 1), (True,) * (len(blocks) - 1), kleene)
+        StepSequence(tuple(blocks), (frozenset(),) * (len(blocks) - 1), _loose(blocks), kleene)
         for blocks in orders(one.blocks, other.blocks)
     ]
+
+
+def _loose(blocks: list[tuple[Names, ...]]) -> tuple[bool, ...]:
+    """Return which neighbours of one AND may be in one leaf under either reading: not those that share a name."""
+    return tuple(
+        one is None or other is None or not {plain(n) for n in one} & {plain(n) for n in other}
+        for (one,), (other,) in pairwise(blocks)
+    ) if all(len(block) == 1 for block in blocks) else (True,) * (len(blocks) - 1)  # fmt: skip
 
 
 def _one_after_another(rest: Remainder, types: Mapping[str, Name | None]) -> list[StepSequence]:
     joined: list[StepSequence] | None = None
     absent: frozenset[str] = frozenset()
+    before: frozenset[str] = frozenset()
     for item in rest:
         if isinstance(item, Guard):
-            if joined is None:
-                raise _not_at_edge()
             absent |= frozenset(str(types[name]) for name in item.absent)
             continue
         sequences = _expand(item, types)
-        joined = sequences if joined is None else [_joined(one, absent, other) for one in joined for other in sequences]
+        if joined is None:
+            joined, before = sequences, absent
+        else:
+            joined = [_joined(one, absent, other) for one in joined for other in sequences]
         absent = frozenset()
         if len(joined) > MOST_SEQUENCES:
             raise UsageError(f"the pattern has more than {MOST_SEQUENCES:,} alternatives", "Use fewer of them.")
-    if absent:
-        raise _not_at_edge()
-    return joined or []
-
-
-def _not_at_edge() -> UsageError:
-    return UsageError("NOT stands at an edge of the pattern", "Put it between two steps: SEQ(A, NOT(B), C).")
+    return [replace(one, edges=one.edges | before | absent) for one in joined or []]
 
 
 def _joined(one: StepSequence, absent: frozenset[str], other: StepSequence) -> StepSequence:
@@ -195,4 +202,5 @@ def _joined(one: StepSequence, absent: frozenset[str], other: StepSequence) -> S
         (*one.forbidden, absent, *other.forbidden),
         (*one.loose, False, *other.loose),
         one.kleene or other.kleene,
+        one.edges | other.edges,
     )
