@@ -81,7 +81,7 @@ def _measured(
         if found and (found[-1] is None or found[-1] > PATIENCE):
             found.append(None)
             continue
-        runs = 3 if n <= 100_000 else 1
+        runs = 3 if n <= 100_000 else 2
         timing = best_of(f"{name}, {n:,}", lambda t=table: work(t), quick=quick, runs=runs, warm=lambda: work(small))
         found.append(timing.cpu)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -58,25 +59,46 @@ def timed(what: str, work: Callable[[], object], quick: bool, runs: int = 3) -> 
     return Timing(*min(found), len(found))
 
 
+def once(what: str, work: Callable[[], object]) -> Timing:
+    """Return the time of one run, for work that is long; it must have been compiled before."""
+    step(what)
+    wall, cpu = time.perf_counter(), cpu_seconds()
+    work()
+    return Timing(time.perf_counter() - wall, cpu_seconds() - cpu, 1)
+
+
 def cpu_seconds() -> float:
     """Return the seconds of all cores that this process and all below it took, ended ones included."""
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
+    ticks = [sum(map(int, fields[11:15])) for fields in _processes().values()]
+    return sum(ticks) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_memory(name: str) -> int:
+    """Return the most bytes that any process below this one, whose command holds a name, has held in memory."""
+    most = 0
+    for pid in _processes():
+        with suppress(OSError):  # it has just ended
+            if name.encode() in Path(f"/proc/{pid}/cmdline").read_bytes() and pid != os.getpid():
+                lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+                most = max([most, *(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))])
+    return most
+
+
+def _processes() -> dict[int, list[str]]:
+    """Return this process and all below it, with what `/proc` tells of each behind its name."""
+    about: dict[int, list[str]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
-            try:
-                fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
-            except OSError:  # it has just ended
-                continue
-            parents[int(entry)] = int(fields[1])
-            ticks[int(entry)] = sum(map(int, fields[11:15]))
-    total = 0
-    for pid, used in ticks.items():
+            with suppress(OSError):  # it has just ended
+                about[int(entry)] = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+    below = {}
+    for pid, fields in about.items():
         above = pid
         while above not in (0, os.getpid()):
-            above = parents.get(above, 0)
-        total += used if above else 0
-    return total / os.sysconf("SC_CLK_TCK")
+            above = int(about[above][1]) if above in about else 0
+        if above:
+            below[pid] = fields
+    return below
 
 
 def to_nothing(frame: Any) -> None:

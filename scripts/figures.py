@@ -54,14 +54,18 @@ def written(results: dict[str, Any]) -> dict[str, str]:
 
 
 def chosen(results: dict[str, Any]) -> list[Line]:
-    """Return the lines of the summary: of each table the last piece of work that has a peer, beside its best peer."""
+    """Return the lines of the summary: of each table the last piece of work that has a peer, beside its best peer.
+
+    So nobody chooses among the lines; they stand in the order of their ratios.
+    """
     last: dict[tuple[str, str], list[Line]] = {}
     for line in lines(results):
         own = last.setdefault((line.benchmark, line.table), [])
         if own and own[0].work != line.work:
             own.clear()
         own.append(line)
-    return [min(own, key=lambda line: line.theirs["wall"]) for own in last.values()]
+    best = [min(own, key=lambda line: line.theirs["wall"]) for own in last.values()]
+    return sorted(best, key=lambda line: -line.ratio)
 
 
 def times(ratio: float) -> str:
@@ -124,7 +128,8 @@ def _times(timing: dict[str, Any] | None) -> str:
     if timing is None:
         return " | | "
     spread = f"{100 * timing['spread']:.0f} %" if timing["runs"] > 1 else ""
-    return f"{amount(timing['wall'], 's')} | {amount(timing['cpu'], 's')} | {spread}"
+    of_cores = amount(timing["cpu"], "s") if timing["cpu"] else ""  # a server's own clock tells none
+    return f"{amount(timing['wall'], 's')} | {of_cores} | {spread}"
 
 
 def _figure(table: dict[str, Any]) -> list[str]:
@@ -149,7 +154,7 @@ def plot(results: dict[str, Any]) -> str:
     from math import floor, log10
 
     own = chosen(results)
-    ratios = [max(line.ratio, 0.05) for line in own]
+    ratios = [line.ratio for line in own]
     low, high = floor(log10(min([0.5, *ratios]))), log10(max([10, *ratios])) + 0.35
     scale = (WIDTH - LEFT - 30) / (high - low)
     height = 60 + BAR * len(own)

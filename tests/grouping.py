@@ -26,6 +26,7 @@ from tests.strategies import (
     worded,
 )
 from trellis.language import syntax as s
+from trellis.language.syntax import Which
 
 REPEATED = [*[(1, None)] * 4, (0, None), (0, 1), (1, 2), (2, 2), (2, None), (0, 2)]
 
@@ -77,6 +78,29 @@ def required(pattern: s.Pattern) -> s.Pattern:
 
 
 @st.composite
+def between_iterations(draw: Any, pattern: s.Pattern, leaves: list[Any]) -> s.Condition:
+    """Draw a comparison of consecutive iterations of a group, or of a certain one with what is inside or outside."""
+    label = draw(st.sampled_from(sorted(labels(pattern))))
+    group = next(node for node in s.walk(pattern) if isinstance(node, s.Group) and node.label == label)
+    known = {leaf.var for leaf in leaves}
+    inside = [n.var for n in s.walk(group) if isinstance(n, s.Single | s.Kleene) and n.var in known]
+    if not inside:
+        return s.Comparison(">=", s.Aggregate("COUNT", s.VariableReference(label)), s.Integer(1))
+
+    def value(which: Which, nth: int | None = None) -> s.Expression:
+        at = s.Iteration(label, which, nth)
+        return s.Attribute(draw(st.sampled_from(inside)), draw(st.sampled_from("xyn")), iteration=at)
+
+    op = draw(st.sampled_from(COMPARATORS))
+    if draw(st.booleans()):
+        return s.Comparison(op, value(Which.LATER), value(Which.EARLIER))
+    which = draw(st.sampled_from([Which.FIRST, Which.LAST, Which.NTH]))
+    one = value(which, draw(st.integers(1, 2)) if which is Which.NTH else None)
+    other = draw(st.sampled_from([leaf for leaf in leaves if isinstance(leaf, s.Single)] or leaves))
+    return s.Comparison(op, one, s.Attribute(other.var, draw(st.sampled_from("xyn"))))
+
+
+@st.composite
 def grouped_case(draw: Any, *, most: int = 6, clauses: bool = False) -> Case:
     """Draw a query over a pattern with repeated groups; with `clauses` also HAVING and all that is returned."""
     drawn = draw(patterns(3, draw(st.sampled_from([4, 9, 9]))))
@@ -100,6 +124,8 @@ def grouped_case(draw: Any, *, most: int = 6, clauses: bool = False) -> Case:
         where.append(s.Comparison(draw(st.sampled_from(COMPARATORS)), number, s.Integer(draw(st.integers(1, 2)))))
     elif shape == 2 and any(isinstance(leaf, s.Kleene) for leaf in leaves):
         where.append(draw(so_far(draw(st.sampled_from([leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)])))))
+    elif shape >= 4 and labels(pattern):
+        where.append(draw(between_iterations(pattern, leaves)))
     partition = ("g",) if draw(st.integers(0, 4)) == 0 else ()
     if partition:
         where.append(s.PartitionClause((s.Name("g"),)))

@@ -381,7 +381,7 @@ def _one_value(var: str, kleene: bool = True) -> st.SearchStrategy[s.Expression]
     comparable = st.sampled_from("xydk").map(lambda attr: s.Attribute(var, attr))
     attr = st.sampled_from(["x", "y", "n", "d", "k", "b", "g", "time"])
     return st.one_of(
-        st.just(s.Length()),
+        st.sampled_from([s.Length(), s.Aggregate("COUNT", s.VariableReference(var))]),
         st.builds(s.Aggregate, st.sampled_from(["SUM", "AVG"]), numbers),
         st.builds(s.Aggregate, st.sampled_from(["MIN", "MAX"]), comparable),
         st.builds(s.Attribute, st.just(var), attr, st.sampled_from([Which.FIRST, Which.LAST])),
@@ -1080,10 +1080,21 @@ def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
 
 @st.composite
 def skipping_case(draw: Any) -> Case:
-    """Draw a query of one Kleene variable, or of a fixed sequence, with AFTER MATCH."""
-    drawn = draw(st.one_of(case(most=8), sequence_case(most=7)))
-    skips = list(s.Skip) if isinstance(drawn.query.pattern, s.Kleene) else [s.Skip.PAST_LAST, s.Skip.TO_NEXT]
-    skip = draw(st.sampled_from(skips))
-    after = s.AfterMatch(skip, "s" if skip in (s.Skip.TO_FIRST, s.Skip.TO_LAST) else None)
-    order = draw(st.sampled_from([(), (s.Sort(s.Length(), True),), (s.Sort(s.Length()),)]))
-    return replace(drawn, query=replace(drawn.query, after_match=after, order_by=order))
+    """Draw a query of one Kleene variable, of a fixed sequence or of any pattern, with AFTER MATCH and ORDER BY."""
+    drawn = draw(st.one_of(case(most=8), sequence_case(most=7), general_case(most=6, clauses=True)))
+    always = [leaf for leaf in _always_bound(drawn.query.pattern) if not isinstance(leaf, s.Absent)]
+    skip = draw(st.sampled_from(list(s.Skip) if always else [s.Skip.PAST_LAST, s.Skip.TO_NEXT]))
+    named = skip in (s.Skip.TO_FIRST, s.Skip.TO_LAST)
+    after = s.AfterMatch(skip, draw(st.sampled_from(always)).var if named else None)
+    length = st.sampled_from([(), (s.Sort(s.Length(), True),), (s.Sort(s.Length()),)])
+    keys = [orders(leaf.var, isinstance(leaf, s.Kleene)) for leaf in always[:1]]
+    return replace(drawn, query=replace(drawn.query, after_match=after, order_by=draw(st.one_of(length, *keys))))
+
+
+def _always_bound(pattern: s.Node) -> list[Any]:
+    """Return the variables that every match binds."""
+    if isinstance(pattern, s.Single | s.Kleene):
+        return [] if s.may_be_empty(pattern) else [pattern]
+    if isinstance(pattern, s.Seq | s.And | s.PolicyStep):
+        return [leaf for child in s.children(pattern) for leaf in _always_bound(child)]
+    return []

@@ -124,6 +124,12 @@ def _report() -> object:
     return write_report
 
 
+def _order_keys() -> object:
+    from trellis.results.rows import order_of
+
+    return order_of
+
+
 def _feature_queries() -> object:
     from trellis.features import queries
 
@@ -136,6 +142,7 @@ provide("archives on Spark", _archives_on_spark)
 provide("Spark frames", _spark_frames)
 provide("pictures", _pictures)
 provide("report", _report)
+provide("keys of ORDER BY", _order_keys)
 provide("feature queries", _feature_queries)
 
 

@@ -143,6 +143,14 @@ class DataError(TrellisError):
     """The events are wrong: a missing file, a bad row, a repeated id."""
 
 
+class GroupTooLarge(DataError):
+    """One window of one partition does not fit a machine, which has `count` bytes free."""
+
+    def __init__(self, what: str, hint: str | None = None, count: int | None = None) -> None:
+        super().__init__(what, hint)
+        self.count = count
+
+
 class OverflowInCondition(DataError):
     """A condition computed an integer that does not fit 64 bits."""
 

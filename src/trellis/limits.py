@@ -80,7 +80,7 @@ def _adds_up(output: Output) -> bool:
     if output.kind is OutputKind.EXPRESSION:
         ends = {a.column.which for a in output.arguments if a.kind is OutputKind.ATTRIBUTE and a.column is not None}
         return output.function == "-" and ends == {Which.FIRST, Which.LAST}
-    return output.kind in (OutputKind.LENGTH, OutputKind.ATTRIBUTE) or output.function == "SUM"
+    return output.kind in (OutputKind.LENGTH, OutputKind.ATTRIBUTE) or output.function in ("SUM", "COUNT")
 
 
 def is_of_ends(output: Output) -> bool:

@@ -43,6 +43,16 @@ def test_it_is_bound_once(monkeypatch: pytest.MonkeyPatch) -> None:
         trellis.query(QUERY).detect(EVENTS, **OPTIONS)
 
 
+def test_columns_that_were_seen_are_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = trellis.query(QUERY).prepare(EVENTS.schema, **OPTIONS)
+    assert prepared.detect(EVENTS.slice(0, 3)).count() == 2
+    other = EVENTS.rename_columns(["ts", "id", "company", "cost"])
+    with pytest.raises(UsageError, match="`price` was double and is missing"):
+        prepared.detect(other)
+    monkeypatch.setattr("trellis.api.dispatch.detect", None)
+    assert prepared.detect(EVENTS).count() == 3
+
+
 def test_events_by_type() -> None:
     query = trellis.query("PATTERN SEQ(A a, B b) WHERE b.x > a.x")
     tables = {name: pa.table({"time": [place], "x": [place]}) for place, name in enumerate("AB")}

@@ -23,7 +23,7 @@ from trellis.archive.leaves import Question
 from trellis.archive.search import LeafSearch
 from trellis.archive.sizing import size_filters, thesis_size
 from trellis.archive.step_sequences import StepSequence
-from trellis.errors import UsageError
+from trellis.errors import DataError, UsageError
 
 QUERIES = [
     "PATTERN SEQ(A a, B b)",
@@ -49,6 +49,17 @@ QUERIES = [
     "PATTERN SEQ(A a, B b, NOT(C c)) WHERE c.x > 1 WITHIN 9",
     "PATTERN SEQ(A a, AND(B b, B c)) WITHIN 12",
     "PATTERN AND(A a, B b, A c) WHERE a.x < c.x",
+    "PATTERN SEQ(A a, B+ b[] skip-till-next greedy, skip-till-next C c)",
+    "PATTERN SEQ(A a, B+ b[] UNTIL (b.x > 2), C c) REPORT any",
+    "PATTERN SEQ(A a, contiguous B* b[], C c)",
+    "PATTERN SEQ(A? a, B{1,2} b[], C c) SELECT skip-till-next",
+    "PATTERN SEQ(SEQ(A a, B b)+ g[], C c) SELECT skip-till-next REPORT any",
+    "PATTERN SEQ(A a, OR(B b, C c)* g[], D d) HAVING COUNT(g) < 3 AFTER MATCH SKIP PAST LAST",
+    "PATTERN SEQ(NOT(C c), A a, B b, NOT(D d)) WITHIN 8",
+    "PATTERN AND(A a, B b, NOT(C c)) WITHIN 6 SLIDE 3",
+    "PATTERN SEQ(A a, NOT(SEQ(B b, C c)), D d)",
+    "PATTERN AND(A a, A b) WHERE a.x < b.x",
+    "PATTERN A+ a[] WHERE a[i].x NOT IN (a[..i-1].x) AND COUNT(a) >= 2 SELECT skip-till-next",
     "PATTERN SEQ(A a, B b) WHERE a.y > 1.5 AND b.x = 3",
     "PATTERN SEQ(A a, B b, C c) WHERE a.g = 'u' AND c.x IN (1, 4) SELECT skip-till-next",
     "PATTERN SEQ(A a, OR(B b, C c), A d) WHERE b.y BETWEEN 0 AND 1 AND c.g = 'v' AND d.y <= -0.5",
@@ -243,3 +254,21 @@ def test_questions_that_ask_for_little(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(UsageError, match=wrong):
             archive.find("PATTERN SEQ(A a, B b)", **options)
+
+
+def test_ties(tmp_path: Path) -> None:
+    """Events of one time are ordered by the column that breaks ties, in filters and in exact answers."""
+    dice = random.Random(5)
+    table = events(200, dice, "AB")
+    table = table.set_column(0, "t", pa.array([t // 20 for t in table["t"].to_pylist()]))
+    table = table.append_column("seq", pa.array(dice.sample(range(200), 200)))
+    archive = built(table, tmp_path / "archive", time=("t", "seq"), leaf=3)
+    archive.append(table.slice(0, 0))
+    text = "PATTERN SEQ(A a, B b) WHERE a.x < b.x"
+    found = Archive.open(tmp_path / "archive").find(text, exact=True).trends
+    whole = trellis.query(text).detect(table, time=("t", "seq"), type="n", event_id="id")
+    assert whole.count() > trellis.query(text).detect(table.slice(0), time="t", type="n", event_id="id").count()
+    assert plain_rows(found.to_arrow().to_pylist()) == plain_rows(whole.to_arrow().to_pylist())
+    gap = table.set_column(table.column_names.index("seq"), "seq", pa.array([None] * 200, pa.int64()))
+    with pytest.raises(DataError, match="200 events have no `seq`"):
+        built(gap, tmp_path / "other", time=("t", "seq"))

@@ -25,6 +25,10 @@ SCHEMAS = {
     ),
     "activity": pa.schema([("ts", TIME), ("event_id", INT), ("personID", INT), ("rate", INT), ("type", TEXT)]),
     "zipf": pa.schema([("ts", TIME), ("event_id", INT), ("name", TEXT)]),
+    "laundering": pa.schema(
+        {"ts": TIME, "event_id": INT, "source": TEXT, "destination": TEXT, "amount": DOUBLE}
+        | {"attempt": INT, "scheme": TEXT, "laundering": INT}
+    ),
 }
 every_kind = pytest.mark.parametrize("kind", list(KINDS))
 
@@ -82,6 +86,28 @@ def test_some_events_have_the_same_time_but_not_most(kind: str) -> None:
 def test_start(kind: str) -> None:
     first = KINDS[kind](100, start="2030-05-06T01:00:00+01:00")["ts"][0].as_py()
     assert first.isoformat()[:10] == "2030-05-06"
+
+
+def test_attempts_to_launder_hang_together() -> None:
+    frame = generate_table("laundering", 5000, 4, launders=0.2).to_pandas()
+    assert frame["laundering"].sum() == 1000
+    assert (frame["source"] != frame["destination"]).all()
+    last = frame["attempt"].max()  # may be cut short
+    seen = set()
+    for attempt, rows in frame[(frame["attempt"] > 0) & (frame["attempt"] < last)].groupby("attempt"):
+        (scheme,) = set(rows["scheme"])
+        seen.add(scheme)
+        assert (rows["ts"].max() - rows["ts"].min()).days < 2, attempt
+        payers, payees = rows["source"].tolist(), rows["destination"].tolist()
+        if scheme == "cycle":
+            assert payees == [*payers[1:], payers[0]]
+        elif scheme in ("fan-in", "fan-out"):
+            assert len({*(payees if scheme == "fan-in" else payers)}) == 1
+        else:
+            assert set(payers) & set(payees)
+    assert seen == {"fan-in", "fan-out", "cycle", "gather-scatter", "scatter-gather", "stack"}
+    with pytest.raises(UsageError, match="at least 20"):
+        generate_table("laundering", 10, accounts=5)
 
 
 def test_kite_accounts_and_types() -> None:
@@ -214,7 +240,11 @@ def test_options_that_make_no_sense(kind: str, options: dict[str, object], sente
         ("kite", {"acounts": 3}, "`kite` has no option `acounts`.\nDid you mean `accounts`?"),
         ("stock", {"zzz": 3}, "`stock` has no option `zzz`.\nIts options: companies, rate, start."),
         ("stocks", {}, "There is no kind `stocks` of sample stream.\nDid you mean `stock`?"),
-        ("x", {}, "There is no kind `x` of sample stream.\nKnown kinds: kite, stock, activity, zipf, social."),
+        (
+            "x",
+            {},
+            "There is no kind `x` of sample stream.\nKnown kinds: kite, stock, activity, zipf, laundering, social.",
+        ),
     ],
 )
 def test_unknown_kinds_and_options(kind: str, options: dict[str, object], sentence: str) -> None:

@@ -15,9 +15,9 @@ from trellis.kernels.arrays import (
     grown,
     lowest_bit,
     ones,
-    radix_order,
     saturating_sum,
 )
+from trellis.kernels.sort import radix_order
 
 
 @pytest.mark.parametrize("seed", range(5))

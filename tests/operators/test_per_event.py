@@ -93,21 +93,26 @@ def test_what_is_refused() -> None:
         rows(many, events, max_trends=1000)
 
 
-def test_numbers_of_two_words_are_exact() -> None:
-    """Sums of two words, their text and their quotients are those of Python's own numbers."""
-    from trellis.operators.exact import LARGE, WideNumbers, prime_below
+@pytest.mark.parametrize("bits", [114, 170, 1000])
+def test_numbers_of_several_words_are_exact(bits: int) -> None:
+    """Numbers of words, their text and their quotients are those of Python's own numbers."""
+    from trellis.operators.exact import WideNumbers
     from trellis.results.numbers import exact_columns
     from trellis.results.per_event import _shares
 
     dice = random.Random(5)
-    numbers = [0, 1, 2**53, 2**64 - 1, 2**64, 2**115, *(dice.getrandbits(dice.randint(1, 115)) for _ in range(3000))]
-    primes = [prime_below(LARGE, i) for i in (0, 1)]
-    rows = {prime: np.array([number % prime for number in numbers], np.uint64) for prime in primes}
-    wide = WideNumbers.of_residues(rows.__getitem__, 2)
+    numbers = [0, 1, 10**9 - 1, 10**9, 10**18, 2**53, 2**64 - 1, 2**64, 2**bits - 1]
+    numbers += [10**38 - 1, 10**38, 10**45] if bits > 160 else []
+    numbers += [dice.getrandbits(dice.randint(1, bits)) for _ in range(3000)]
+    wide = WideNumbers.of_residues(bits, lambda prime: np.array([one % prime for one in numbers], np.uint64), 2)
     assert wide.tolist() == numbers
-    assert [wide[0], wide[5], *wide[3:5]] == [0, 2**115, 2**64 - 1, 2**64]
+    assert [wide[0], wide[8], *wide[6:8]] == [0, 2**bits - 1, 2**64 - 1, 2**64]
     whole, text = exact_columns(wide, 0)
-    assert [int(number) for number in whole.to_pylist()] == numbers
+    whole.validate(full=True)
+    text.validate(full=True)
+    assert [None if one is None else int(one) for one in whole.to_pylist()] == [
+        one if one < 10**38 else None for one in numbers
+    ]
     assert text.to_pylist() == [str(number) for number in numbers]
     total = sum(numbers)
     shares = _shares(wide, np.zeros(len(numbers), np.int64), [total]).to_pylist()

@@ -1,4 +1,4 @@
-"""AFTER MATCH SKIP keeps what its definition says, by listing and by bisection among ranks."""
+"""AFTER MATCH SKIP keeps what its definition says, along the graph, by listing and by bisection among ranks."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import trellis
 from tests.compare import assert_same
 from tests.profiles import examples
 from tests.strategies import Case, skipping_case
-from trellis.errors import BindError, UsageError
+from trellis.errors import BindError, ListingRefused, UsageError
 from trellis.operators import skipping
+from trellis.operators.trends.operator import TrendOperator
 
 EVENTS = pa.table({"t": range(8), "id": range(8), "x": [1, 5, 2, 6, 3, 7, 4, 8], "k": list("ABABABAB")})
 RISING = "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any"
@@ -36,13 +37,34 @@ def test_the_longest_at_each_place(skip: str, kept: list[list[int]]) -> None:
     assert events_of(f"{RISING} ORDER BY LENGTH DESC AFTER MATCH SKIP {skip}") == sorted(kept, key=len, reverse=True)
 
 
-def test_bisection_finds_what_listing_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+KEYS = ("", "ORDER BY LENGTH", "ORDER BY SUM(s.x) DESC", "ORDER BY AVG(s.x), LENGTH DESC", "ORDER BY s[2].x % 3 DESC")
+
+
+@pytest.mark.parametrize("keys", KEYS)
+def test_graph_listing_and_bisection_agree(monkeypatch: pytest.MonkeyPatch, keys: str) -> None:
     for skip in ("PAST LAST", "TO NEXT", "TO LAST s"):
-        text = f"PATTERN E+ s[] WHERE s[i].x > s[i-1].x AFTER MATCH SKIP {skip}"
+        text = f"{RISING} {keys} AFTER MATCH SKIP {skip}"
         wanted = events_of(text)
         with monkeypatch.context() as patched:
+            patched.setattr(TrendOperator, "leading", lambda *_: None)
+            assert events_of(text) == wanted
             patched.setattr(skipping, "FEW", 0)
             assert events_of(text) == wanted
+
+
+def test_more_results_than_can_be_listed_by_a_key() -> None:
+    """Of 2^200 results those that are kept are found by sums, counts and the greatest value."""
+    events = pa.table({"t": range(200), "id": range(200), "x": range(200), "k": list("AB") * 100})
+    for key in ("SUM(b.x) DESC", "COUNT(b) DESC", "MAX(b.x) DESC", "a.x, LENGTH DESC"):
+        text = f"PATTERN SEQ(A a, B+ b[]) REPORT any ORDER BY {key} AFTER MATCH SKIP PAST LAST"
+        found = trellis.query(text).detect(events, time="t", event_id="id", type="k").to_arrow().to_pylist()
+        assert len(found) == 1
+        assert found[0]["length"] == 101, key
+        assert found[0]["end_time"] == 199
+    with pytest.raises(ListingRefused, match="goes through all results of one first event by ORDER BY"):
+        trellis.query("PATTERN SEQ(A a, B+ b[]) ORDER BY b[2].x AFTER MATCH SKIP TO NEXT").detect(
+            events, time="t", event_id="id", type="k"
+        ).count()
 
 
 def test_more_results_than_can_be_listed() -> None:
@@ -67,7 +89,5 @@ def test_what_is_refused() -> None:
     for optional in ("E? b", "contiguous E? b", "E* b[]"):
         with pytest.raises(BindError, match="AFTER MATCH goes to `b`, which some results do not have"):
             trellis.query(f"PATTERN SEQ(E a, {optional}) AFTER MATCH SKIP TO FIRST b").detect(EVENTS, time="t")
-    with pytest.raises(BindError, match="beside AFTER MATCH, ORDER BY takes LENGTH as yet"):
-        trellis.query("PATTERN E+ s[] ORDER BY SUM(s.x) AFTER MATCH SKIP TO NEXT").detect(EVENTS, time="t")
     with pytest.raises(UsageError, match="takes no AFTER MATCH"):
         trellis.query("PATTERN E+ s[] AFTER MATCH SKIP TO NEXT").detect(EVENTS, time="t", algorithm="m-cet")

@@ -149,6 +149,12 @@ def test_a_funnel() -> None:
         trellis.query(RISING).detect(pa.table(PRICES), event_id="id").funnel()
 
 
+def test_a_funnel_lists_no_matches() -> None:
+    events = pa.table({"ts": range(90), "id": range(90), "kind": ["A", "B", "B"] * 30})  # some 2^60 matches
+    found = trellis.query("PATTERN SEQ(A a, B+ b[], B c)").detect(events, event_id="id", type="kind", max_trends=1)
+    assert found.funnel().to_arrow()["starts"].to_pylist() == [30, 30, 30]
+
+
 @examples(25)
 @given(general_case())
 def test_a_funnel_counts_the_starts_that_the_oracle_finds(drawn: Case) -> None:
@@ -172,3 +178,28 @@ def test_a_funnel_counts_the_starts_that_the_oracle_finds(drawn: Case) -> None:
         query = replace(prefix, where=where, having=(), report=s.Report.ANY, returns=())
         found = oracle.run(query, drawn.rows, schema=drawn.schema, **drawn.options)
         assert row["starts"] == len({repr((t.window, t.partition, t.events[0])) for t in found.trends})
+
+
+GROUPED = pa.table({
+    "t": range(9), "id": [f"e{i}" for i in range(9)], "k": list("ABBABACAB"), "x": [1, 2, 3, 4, 5, 6, 7, 8, 9],
+})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("SEQ(A a, B+ b[])+ g[] WHERE g[i].a.x > g[i-1].b.x AND a.x < b.x", "g[2].a.x = 4, g[1].b[1].x = 2"),
+        ("SEQ(SEQ(A a, B b)+ g[], C c) WHERE FIRST(g).a.x < c.x AND LAST(g).b.x < c.x AND a.x < c.x", "g[1].a.x = 1"),
+        ("SEQ(SEQ(SEQ(A a, B b)+ h[], C c)+ g[], A z) WHERE COUNT(h) >= 1 AND g[1].c.x > 2", "COUNT(h) = "),
+    ],
+)
+def test_conditions_of_groups(text: str, told: str) -> None:
+    """Every condition of a result holds, asked in each iteration, and tells which it is of."""
+    found = trellis.query(f"PATTERN {text} REPORT any").detect(GROUPED, time="t", event_id="id", type="k")
+    assert len(found) > 3
+    lines = []
+    for trend in found:
+        reasons = trend.explain()
+        assert not reasons.failing
+        lines += [str(check) for check in reasons]
+    assert any(told in line for line in lines), lines[:20]

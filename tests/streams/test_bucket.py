@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import trellis
 from tests.compare import detect, plain_rows
 from tests.profiles import examples
-from tests.strategies import Case, arrow_table, case, chain_case, general_case, sequence_case
+from tests.strategies import Case, arrow_table, case, chain_case, general_case, sequence_case, skipping_case
 from trellis.errors import DataError, OverflowInCondition, UsageError
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.tables import schema_of
@@ -169,6 +169,12 @@ def test_sequences(drawn: Case, number: int) -> None:
     assert_same_as_batch(drawn, random.Random(number))
 
 
+@examples(40)
+@given(drawn=skipping_case(), number=st.integers(0, 10**6))
+def test_after_match(drawn: Case, number: int) -> None:
+    assert_same_as_batch(drawn, random.Random(number))
+
+
 # --- Chosen queries over longer streams -------------------------------------------------------------------------------
 
 SPANS = [
@@ -186,6 +192,9 @@ SPANS = [
     "PATTERN a;b;c WHERE a.x > c.x AND b.x = a.x WITHIN 7",
     "PATTERN a;b;c WHERE a.x > c.x AND [g] WITHIN 5",
     "PATTERN SEQ(E a, NOT(E n), E c) WHERE n.x = 3 AND a.x > c.x WITHIN 4",
+    "PATTERN E+ s[] WHERE [g] AND s[i].x > s[i-1].x REPORT any WITHIN 6 AFTER MATCH SKIP PAST LAST",
+    "PATTERN SEQ(E a, E+ b[]) WHERE a.x < b.x AND b.x < NEXT(b).x REPORT any WITHIN 9 AFTER MATCH SKIP TO LAST b",
+    "PATTERN a;b;c WHERE a.x > c.x AND [g] WITHIN 7 AFTER MATCH SKIP TO FIRST b",
     "PATTERN a;b WHERE a.x < b.x",
 ]
 WINDOWED = [

@@ -76,7 +76,7 @@ def _with_tables(source: EventSource, spark: Any) -> EventSource:
 def _check_frames(source: EventSource) -> None:
     """Refuse streaming frames, and frames of more than one application of Spark's."""
     frames = [table for table in source.tables.values() if is_spark_frame(table)]
-    if any(frame.isStreaming for frame in frames):
+    if any(map(_is_stream, frames)):
         raise UsageError(
             "detect takes events that end, and this data frame is a stream",
             "Use query.detect_stream(frame, watermark=...), which gives a streaming data frame.",
@@ -157,3 +157,16 @@ class SparkArchives:
         from trellis.engines.spark.archive.follow import Following
 
         return Following(*given, **options)
+
+
+def _is_stream(frame: Any) -> bool:
+    """Return whether a data frame is a stream; a pipeline does not let its functions ask."""
+    try:
+        return bool(frame.isStreaming)
+    except Exception as problem:
+        if "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION" not in str(problem):
+            raise
+        raise UsageError(
+            "a function of a Declarative Pipeline cannot look at the columns of a data frame, and detect must",
+            "Call detect(...).to_spark() outside of the function and return the frame, or use trellis_detect in SQL.",
+        ) from None

@@ -17,7 +17,7 @@ from trellis.archive.keys import KeyIntervals, walk
 from trellis.archive.leaves import Answer, Ints, LeafIntervals, Leaves, Policy, Question, Reading, SpanLimit
 from trellis.archive.reading import POSITION, schema_with_ids
 from trellis.archive.search import LeafSearch
-from trellis.archive.step_sequences import StepSequence, step_sequences_of
+from trellis.archive.step_sequences import StepSequence, is_plain, step_sequences_of
 from trellis.archive.store import Manifest
 from trellis.archive.tree import FilterTree
 from trellis.archive.values import LeafValues, wanted_names
@@ -44,6 +44,7 @@ class Text:
 
     bound: BoundQuery
     sequences: tuple[StepSequence, ...]
+    plain: bool = True  # whether the sequences say all of the pattern
 
     @property
     def partition(self) -> list[str]:
@@ -56,15 +57,20 @@ class Text:
         return any(sequence.untyped for sequence in self.sequences)
 
     @property
-    def forbidden(self) -> frozenset[str]:
-        """All names that it forbids somewhere."""
-        between = (names for sequence in self.sequences for names in sequence.forbidden)
-        return frozenset().union(*between, self.edges)
+    def names(self) -> frozenset[str] | None:
+        """The names of all events that may matter, where not every event does: under `contiguous` and without types."""
+        types = [variable.type for variable in self.bound.variables]
+        words = [
+            node.policy for node in s.walk(self.bound.pattern) if isinstance(node, s.PolicyStep | s.Kleene | s.Group)
+        ]
+        if None in types or s.Select.CONTIGUOUS in (self.bound.select, *words):
+            return None
+        return frozenset(str(type_) for type_ in types)
 
     @property
-    def edges(self) -> frozenset[str]:
-        """All names that it forbids before the first step or after the last."""
-        return frozenset().union(*(sequence.edges for sequence in self.sequences))
+    def forbidden(self) -> frozenset[str]:
+        """All names that it forbids somewhere."""
+        return frozenset().union(*(names for sequence in self.sequences for names in sequence.forbidden))
 
 
 @dataclass(frozen=True)
@@ -146,7 +152,7 @@ class Answerer:
     def schema(self) -> Schema:
         """The schema of the events."""
         manifest = self.manifest
-        return schema_of(manifest.arrow, manifest.time, manifest.type, manifest.event_id)
+        return schema_of(manifest.arrow, manifest.time, manifest.type, manifest.event_id, manifest.tie_breakers)
 
     # --- Questions --------------------------------------------------------------------------------------------
 
@@ -156,7 +162,10 @@ class Answerer:
         known = self._texts.pop(key, None)
         if known is None:
             bound = bind(parse(pattern), pattern, self.schema, params, None)
-            known = Text(bound, tuple(step_sequences_of(build_automaton(bound.pattern), wanted_names(bound))))
+            types = {variable.name: variable.type for variable in bound.variables}
+            automaton = build_automaton(bound.pattern)
+            sequences = tuple(step_sequences_of(automaton, wanted_names(bound)))
+            known = Text(bound, sequences, is_plain(automaton.root, types))
         self._texts[key] = known
         _forget(self._texts)
         return known
@@ -167,7 +176,7 @@ class Answerer:
         known = self._prepared.pop(key, None)
         if known is None:
             known = provided("local engine").prepare(
-                pattern, schema_with_ids(manifest), time=manifest.time, type=manifest.type,
+                pattern, schema_with_ids(manifest), time=(manifest.time, *manifest.tie_breakers), type=manifest.type,
                 event_id=manifest.event_id or POSITION, params=params,
             )  # fmt: skip
         self._prepared[key] = known
@@ -178,6 +187,8 @@ class Answerer:
         """Return the search for the answers of a text in the leaves, or in blocks of them."""
         options.check()
         chosen = POLICIES[text.bound.select] if options.policy is None else Policy(options.policy)
+        if not text.plain:  # other events may lie between the steps that there must be
+            chosen = Policy.ANY
         if options.starts == "after" and chosen is not Policy.NEXT:
             raise UsageError("starts=after is a list of skip-till-next", "Use it with policy=skip-till-next.")
         if options.pairs and chosen is Policy.NEXT:
@@ -226,6 +237,8 @@ class Answerer:
         """Return whether the pattern happened."""
         search = self.search(text, options)
         answer = search.simple()
+        if not text.plain and answer is not Answer.NO:
+            answer = Answer.MAYBE
         if answer is Answer.NO or not self._is_by_key(text, search.question, options):
             return answer
         may = self.contents.keyless or len(self.key_intervals(text, search.question.reading).key)

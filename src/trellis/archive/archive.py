@@ -22,6 +22,7 @@ from trellis.archive.store import Manifest, making, read_manifest, remove_unname
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events.source import is_spark_frame
 from trellis.events.tables import as_tables
+from trellis.language.schema import time_columns
 from trellis.providers import provided
 
 
@@ -37,8 +38,8 @@ class Archive(ArchiveReader):
 
     @classmethod
     def build(
-        cls, data: Any, directory: str | Path, *, time: str, type: str, event_id: str | None = None, leaf: int = 100,
-        false_positive: float = 1e-4, memory: int | None = None, expected_events: int | None = None,
+        cls, data: Any, directory: str | Path, *, time: str | Sequence[str], type: str, event_id: str | None = None,
+        leaf: int = 100, false_positive: float = 1e-4, memory: int | None = None, expected_events: int | None = None,
         query_length: int = 3, fan_out: int = 2, sizing: str = "sample", key: str | None = None, height: int = 0,
         values: Sequence[str] = (), progress: Progress | None = None,
     ) -> Archive:  # fmt: skip
@@ -51,7 +52,7 @@ class Archive(ArchiveReader):
         directory
             Where it is made; it must not exist, or be empty.
         time, type, event_id
-            The columns of times, of names, and of ids.
+            The columns of times, of names, and of ids; with several columns of times the later ones break ties.
         leaf
             How many events a leaf has.
         false_positive
@@ -76,16 +77,17 @@ class Archive(ArchiveReader):
         progress
             Called with a sentence about what is being done.
         """
+        time, tie_breakers = _time_columns(time)
         plan = ArchivePlan(
             time, type, event_id, leaf, false_positive, memory, expected_events, query_length, fan_out, sizing, key,
-            height, tuple(values),
+            height, tie_breakers, tuple(values),
         )  # fmt: skip
         if is_spark_frame(data):
             return cls(provided("archives on Spark").build(data, Path(directory), plan, progress or _silently))
         table = _table(data)
         plan.check(Path(directory), table.schema)
         (progress or _silently)("sorting")
-        ordered = in_order(table.replace_schema_metadata(None), time, event_id)
+        ordered = in_order(table.replace_schema_metadata(None), time, event_id, tie_breakers)
         manifest = plan.manifest(ordered.schema, ordered.num_rows, lambda low, high: ordered.slice(low, high - low))
         with making(Path(directory)):
             archive = cls.begin(directory, manifest)
@@ -176,7 +178,7 @@ class Archive(ArchiveReader):
         table = fitted(_table(data), manifest.arrow)
         if not table.num_rows and batch is None:
             return
-        ordered = in_order(pa.concat_tables([self.held, table]), manifest.time, manifest.event_id)
+        ordered = in_order(pa.concat_tables([self.held, table]), *manifest.order)
         too_late = number_too_late(ordered, manifest, late)
         length = 0 if delay is None else self._length(delay)
         self._settle(ordered.slice(too_late), length, progress, batch, too_late)
@@ -322,6 +324,13 @@ def _exact(snapshot: ArchiveSnapshot, pattern: str, params: Mapping[str, Any] | 
             raise
         raise DataError(problem.what, "Build the archive of events whose ids do not repeat.") from None
     return Exact(trends, int(answerer.contents.entries["events"][wanted.leaves].sum()), read, len(snapshot))
+
+
+def _time_columns(time: str | Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the column of times and those that break ties."""
+    first, others = time_columns(time)
+    assert first is not None
+    return first, others
 
 
 def _table(data: Any) -> pa.Table:

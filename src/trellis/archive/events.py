@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,9 @@ def check_columns(names: list[str], **roles: str | None) -> None:
             raise UsageError(f"the events have no column `{name}` ({role})", hint)
 
 
-def schema_of(schema: pa.Schema, time: str, type: str, event_id: str | None) -> Schema:
+def schema_of(
+    schema: pa.Schema, time: str, type: str, event_id: str | None, tie_breakers: Sequence[str] = ()
+) -> Schema:
     """Return the schema of the events as queries see it; refuse times that are text."""
     columns = {field.name: from_arrow(field.type) for field in schema}
     if columns[time].kind is Kind.STRING:
@@ -41,7 +43,7 @@ def schema_of(schema: pa.Schema, time: str, type: str, event_id: str | None) -> 
             f"the time column `{time}` is text",
             "Say how it is written with --time-format, or make it timestamps first.",
         )
-    return Schema((Table(None, columns),), time, type, event_id)
+    return Schema((Table(None, columns),), time, type, event_id, tuple(tie_breakers))
 
 
 def check_key(schema: pa.Schema, key: str | None) -> None:
@@ -68,14 +70,14 @@ def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def in_order(table: pa.Table, time: str, event_id: str | None) -> pa.Table:
-    """Return events in the order of their positions: by time, then by id or by all columns."""
-    for name in (time, event_id):
+def in_order(table: pa.Table, time: str, event_id: str | None, tie_breakers: Sequence[str] = ()) -> pa.Table:
+    """Return events in the order of their positions: by time, what breaks ties, then by id or by all columns."""
+    for name in (time, event_id, *tie_breakers):
         if name is not None and table[name].null_count:
             raise DataError(f"{table[name].null_count:,} events have no `{name}`", "Leave them out.")
     _check_finite(table[time], time)
     others = [event_id] if event_id is not None else [n for n in table.column_names if n != time]
-    kinds = {name: from_arrow(table[name].type) for name in [time, *others]}
+    kinds = {name: from_arrow(table[name].type) for name in [time, *tie_breakers, *others]}
     for name, kind in kinds.items():
         if kind.kind is Kind.OTHER:
             raise UsageError(

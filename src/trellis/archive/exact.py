@@ -41,6 +41,8 @@ def needed(answerer: Answerer, text: Text) -> WantedRows:
     """Return the rows that the engine must see: of leaves, the events of some names where others do not matter."""
     leaves = answerer.leaves
     every = np.ones(len(leaves), np.bool_)
+    if not text.plain:
+        return WantedRows(every) if text.names is None else WantedRows(leaves.has(text.names), text.names)
     question = answerer.search(text, QuestionOptions()).question
     if text.untyped:
         return WantedRows(every)  # any leaf may hold an event without a type
@@ -55,8 +57,6 @@ def needed(answerer: Answerer, text: Text) -> WantedRows:
     if several or text.forbidden:
         wanted = text.forbidden.union(*(sequence.names for sequence in text.sequences if several))
         needed |= leaves.has(wanted) & _inside(search)
-    if text.edges:
-        needed |= leaves.has(text.edges)  # they may be anywhere before or after
     if question.policy is Policy.CONTIGUOUS:
         return WantedRows(needed, with_gaps=True)
     return WantedRows(needed, text.forbidden.union(*(sequence.names for sequence in text.sequences)))

@@ -65,6 +65,7 @@ class ArchivePlan:
     sizing: str = "sample"
     key: str | None = None
     height: int = 0
+    tie_breakers: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
 
     def check(self, directory: Path, schema: pa.Schema) -> None:
@@ -77,6 +78,8 @@ class ArchivePlan:
         if self.memory is not None and self.memory <= 0:
             raise UsageError(f"filters cannot take {self.memory} bytes", "Allow more memory, or leave it out.")
         check_columns(schema.names, time=self.time, type=self.type, event_id=self.event_id, key=self.key)
+        for name in self.tie_breakers:
+            check_columns(schema.names, ties=name)
         schema_of(schema, self.time, self.type, self.event_id)
         check_key(schema, self.key)
         check_columns(schema.names, **{f"values {i}": name for i, name in enumerate(self.values)})
@@ -87,7 +90,7 @@ class ArchivePlan:
         size = self._size(max(self.expected_events or 0, events, 1), events, read)
         return Manifest(
             schema_text(schema), self.time, self.type, self.event_id, self.key, self.leaf, size.bits, size.hashes,
-            self.fan_out, self.false_positive, self.query_length,
+            self.fan_out, self.false_positive, self.query_length, tie_breakers=list(self.tie_breakers),
             ranged=ranged_columns(schema, (self.time, self.type, self.event_id, self.key)), values=list(self.values),
         )  # fmt: skip
 

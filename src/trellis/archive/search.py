@@ -86,7 +86,6 @@ class LeafSearch:
             run.tell_clear(first, is_next, clear)
         if not is_next:
             last, number = self._ends(runs, starts)
-        clear &= not any(sequence.edges for sequence in self.question.sequences)  # leaves do not tell
         return LeafIntervals(starts, first[starts].astype(np.int64), last[starts], number[starts], clear[starts])
 
     def _plain(self, sequence: StepSequence) -> LeafIntervals:
@@ -198,5 +197,4 @@ class LeafSearch:
                     flags[behind] |= starts
         start, offset = np.nonzero(reached.T)
         end = start + offset
-        clear &= not any(sequence.edges for sequence in self.question.sequences)
         return LeafIntervals(start, end, end, np.ones(len(start), np.int64), clear[offset, start])

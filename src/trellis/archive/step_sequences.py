@@ -1,17 +1,31 @@
 """A pattern as step sequences: lists of steps, each a set of names, with what must not be between them.
 
 Names are event types. Steps of one AND are a *block*: they may come in any order.
+
+Words that only narrow what matches (policies of steps, greedy, UNTIL), optional parts, and a NOT at an edge or inside
+AND, leave no trace: where the sequences are not there, the pattern cannot have happened. `is_plain` tells whether they
+say all of a pattern.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 from trellis.archive.values import ValuedName
 from trellis.errors import UsageError
-from trellis.plan.automaton import Alternation, Automaton, Guard, Interleaving, Leaf, Loop, PartEntry, Remainder
+from trellis.plan.automaton import (
+    Alternation,
+    Automaton,
+    Guard,
+    Interleaving,
+    Item,
+    Leaf,
+    Loop,
+    PartEntry,
+    Remainder,
+    leaves_and_guards,
+)
 
 MOST_SEQUENCES = 1000
 Name = str | ValuedName
@@ -32,15 +46,12 @@ class StepSequence:
         Whether two blocks are steps of one AND, so that they may be in one leaf under either reading.
     kleene
         Whether some step stands for several events.
-    edges
-        What NOT forbids before the first block or after the last.
     """
 
     blocks: tuple[tuple[Names, ...], ...]
     forbidden: tuple[frozenset[str], ...] = ()
     loose: tuple[bool, ...] = ()
     kleene: bool = False
-    edges: frozenset[str] = frozenset()
 
     @property
     def steps(self) -> int:
@@ -50,18 +61,49 @@ class StepSequence:
     @property
     def plain(self) -> bool:
         """Whether it is single steps one after another, with nothing forbidden."""
-        return all(len(block) == 1 for block in self.blocks) and not any(self.forbidden) and not self.edges
+        return all(len(block) == 1 for block in self.blocks) and not any(self.forbidden)
 
     @property
     def names(self) -> set[str]:
         """All names of its steps, and those that it forbids."""
         of_steps = {plain(name) for block in self.blocks for some in block if some is not None for name in some}
-        return of_steps.union(*self.forbidden, self.edges)
+        return of_steps.union(*self.forbidden)
 
     @property
     def untyped(self) -> bool:
         """Whether any name fits some step."""
         return any(some is None for block in self.blocks for some in block)
+
+
+def is_plain(root: Remainder, types: Mapping[str, str | None]) -> bool:
+    """Return whether step sequences say all of a pattern."""
+    for i, item in enumerate(root):
+        if isinstance(item, Loop | PartEntry):
+            return False
+        if isinstance(item, Guard) and (i in (0, len(root) - 1) or not all(map(_is_single, item.absent))):
+            return False
+        if isinstance(item, Leaf) and (
+            not item.least or item.greedy or item.until is not None or item.most not in (None, item.least)
+        ):
+            return False
+        inside_and = isinstance(item, Interleaving)
+        if inside_and and _repeats(item, types):
+            return False
+        for arm in item.arms if isinstance(item, Alternation | Interleaving) else ():
+            if not arm or not is_plain(arm, types) or (inside_and and any(isinstance(one, Guard) for one in arm)):
+                return False
+    return True
+
+
+def _repeats(item: Item, types: Mapping[str, str | None]) -> bool:
+    """Return whether a type stands twice in an AND."""
+    named = [types[one.variable] for one in leaves_and_guards((item,)) if isinstance(one, Leaf)]
+    return len(set(named)) < len(named)
+
+
+def _is_single(absent: str) -> bool:
+    """Return whether what a NOT forbids is one event, and not a pattern."""
+    return "(" not in absent
 
 
 def plain(name: Name) -> str:
@@ -71,7 +113,7 @@ def plain(name: Name) -> str:
 
 def step_sequences_of(automaton: Automaton, types: Mapping[str, Name | None]) -> list[StepSequence]:
     """Return the step sequences of a pattern; `types` are those of its variables."""
-    joined = list(dict.fromkeys(_one_after_another(automaton.root, types)))
+    joined = list(dict.fromkeys(one for one in _one_after_another(automaton.root, types) if one.blocks))
     if not joined:
         raise UsageError("the pattern has no step", "Name an event type, such as SEQ(A, B).")
     return joined
@@ -83,19 +125,10 @@ def _expand(
     if isinstance(item, Loop):
         return _iterations(item, types)
     if isinstance(item, PartEntry):
-        raise UsageError(
-            "a history cannot answer policies of single steps", "Leave them out, or ask by SELECT for all steps."
-        )
+        return _one_after_another(item.rest, types)
     if isinstance(item, Leaf):
         if not item.least:
-            raise UsageError(
-                f"`{item.variable}` may take no event, which a history cannot answer", "Leave the optional part out."
-            )
-        if item.greedy or item.until is not None:
-            raise UsageError(
-                f"a history cannot answer {'greedy' if item.greedy else 'UNTIL'} behind `{item.variable}`",
-                "Leave the word out, or ask for exact answers of the events themselves.",
-            )
+            return [StepSequence(())]
         steps = ((_names(types[item.variable]),),) * item.least
         between = item.least - 1
         return [StepSequence(steps, (frozenset(),) * between, (False,) * between, item.most != item.least)]
@@ -106,9 +139,7 @@ def _expand(
 def _iterations(loop: Loop, types: Mapping[str, Name | None]) -> list[StepSequence]:
     """Return the sequences of as many iterations of a group as there must be."""
     if not loop.least:
-        raise UsageError(
-            "a repeated group may take no event, which a history cannot answer", "Leave the optional part out."
-        )
+        return [StepSequence(())]
     found = [replace(one, kleene=True) for one in _one_after_another(loop.first * loop.least, types)]
     return found if found else [StepSequence(())]
 
@@ -118,7 +149,7 @@ def _names(type_: Name | None) -> Names:
 
 
 def _is_step(sequence: StepSequence) -> bool:
-    return len(sequence.blocks) == len(sequence.blocks[0]) == 1
+    return len(sequence.blocks) == 1 == len(sequence.blocks[0])
 
 
 def _alternatives(arms: list[list[StepSequence]]) -> list[StepSequence]:
@@ -136,7 +167,6 @@ def _in_any_order(arms: list[list[StepSequence]]) -> list[StepSequence]:
         named = [plain(name) for some in sets if some is not None for name in some]
         if len(set(named)) == len(named):
             return [StepSequence((sets,), kleene=any(arm[0].kleene for arm in arms))]
-        arms = [[replace(arm[0], edges=frozenset())] for arm in arms]  # a name twice: every order of single steps
     joined = [StepSequence(())]
     for arm in arms:
         joined = [merged for one in joined for other in arm for merged in _interleaved(one, other)]
@@ -149,10 +179,8 @@ def _in_any_order(arms: list[list[StepSequence]]) -> list[StepSequence]:
 
 def _interleaved(one: StepSequence, other: StepSequence) -> list[StepSequence]:
     """Return the orders in which two sequences may run side by side; what they forbid is not looked at."""
-    if not one.blocks:
-        return [other]
-    if any((*one.forbidden, *other.forbidden, one.edges, other.edges)):
-        raise UsageError("NOT inside AND cannot be answered by a history", "Put it outside of the AND.")
+    if not one.blocks or not other.blocks:
+        return [one if one.blocks else other]
     kleene = one.kleene or other.kleene
 
     def orders(
@@ -164,43 +192,31 @@ def _interleaved(one: StepSequence, other: StepSequence) -> list[StepSequence]:
         return first + [[right[0], *rest] for rest in orders(left, right[1:])]
 
     return [
-        StepSequence(tuple(blocks), (frozenset(),) * (len(blocks) - 1), _loose(blocks), kleene)
+        StepSequence(tuple(blocks), (frozenset(),) * (len(blocks) - 1), (True,) * (len(blocks) - 1), kleene)
         for blocks in orders(one.blocks, other.blocks)
     ]
 
 
-def _loose(blocks: list[tuple[Names, ...]]) -> tuple[bool, ...]:
-    """Return which neighbours of one AND may be in one leaf under either reading: not those that share a name."""
-    return tuple(
-        one is None or other is None or not {plain(n) for n in one} & {plain(n) for n in other}
-        for (one,), (other,) in pairwise(blocks)
-    ) if all(len(block) == 1 for block in blocks) else (True,) * (len(blocks) - 1)  # fmt: skip
-
-
 def _one_after_another(rest: Remainder, types: Mapping[str, Name | None]) -> list[StepSequence]:
-    joined: list[StepSequence] | None = None
-    absent: frozenset[str] = frozenset()
-    before: frozenset[str] = frozenset()
+    joined, absent = [StepSequence(())], frozenset[str]()
     for item in rest:
         if isinstance(item, Guard):
-            absent |= frozenset(str(types[name]) for name in item.absent)
+            absent |= frozenset(plain(name) for one in item.absent if (name := types.get(one)) is not None)
             continue
         sequences = _expand(item, types)
-        if joined is None:
-            joined, before = sequences, absent
-        else:
-            joined = [_joined(one, absent, other) for one in joined for other in sequences]
+        joined = [_joined(one, absent, other) for one in joined for other in sequences]
         absent = frozenset()
         if len(joined) > MOST_SEQUENCES:
             raise UsageError(f"the pattern has more than {MOST_SEQUENCES:,} alternatives", "Use fewer of them.")
-    return [replace(one, edges=one.edges | before | absent) for one in joined or []]
+    return joined
 
 
 def _joined(one: StepSequence, absent: frozenset[str], other: StepSequence) -> StepSequence:
+    if not one.blocks or not other.blocks:
+        return one if one.blocks else other
     return StepSequence(
         one.blocks + other.blocks,
         (*one.forbidden, absent, *other.forbidden),
         (*one.loose, False, *other.loose),
         one.kleene or other.kleene,
-        one.edges | other.edges,
     )

@@ -80,6 +80,8 @@ class Manifest:
         The file of pairs of a leaf and a key, that of the keys themselves, and whether there are events without one.
     batches, late
         The last batch that came of each stream, and how many events came too late and were left out.
+    tie_breakers
+        The columns that tell the order of events of one time.
     ranged, values
         The columns whose ranges leaves have, and those whose values the filters hold with the names.
     checksums, footers
@@ -113,6 +115,7 @@ class Manifest:
     keyless: bool = False
     batches: dict[str, int] = field(default_factory=dict)
     late: int = 0
+    tie_breakers: list[str] = field(default_factory=list)
     ranged: list[str] = field(default_factory=list)
     values: list[str] = field(default_factory=list)
     checksums: dict[str, int] = field(default_factory=dict)
@@ -122,6 +125,11 @@ class Manifest:
     def arrow(self) -> pa.Schema:
         """The schema of its events."""
         return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.schema)))
+
+    @property
+    def order(self) -> tuple[str, str | None, list[str]]:
+        """The columns that events are ordered by: time, id, and what breaks ties before the id."""
+        return self.time, self.event_id, self.tie_breakers
 
     def next(self) -> Manifest:
         """Return a copy for the next generation, which may be changed."""
@@ -172,7 +180,7 @@ def read_manifest(directory: Path) -> Manifest:
     try:
         about["parts"] = [(name, first, number) for name, first, number in about["parts"]]
         manifest = Manifest(**about)
-        roles = (manifest.time, manifest.type, manifest.event_id, manifest.key)
+        roles = (manifest.time, manifest.type, manifest.event_id, manifest.key, *manifest.tie_breakers)
         if not {role for role in roles if role is not None} <= set(manifest.arrow.names):
             raise KeyError
         return manifest

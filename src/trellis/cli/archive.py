@@ -79,7 +79,9 @@ def build(
     events: Paths,
     archive: Place,
     where: ArchiveEngine,
-    time: Annotated[str, typer.Option("--time", metavar="COLUMN", help="The column of times.")],
+    time: Annotated[
+        str, typer.Option("--time", metavar="COLUMN", help="The column of times; ts,seq for one that breaks ties.")
+    ],
     type: Annotated[str, typer.Option("--type", metavar="COLUMN", help="The column of names.")],
     event_id: o.EventId = None,
     leaf: Annotated[int, typer.Option("--leaf", min=1, metavar="N", help="Events of a leaf.")] = 100,
@@ -118,9 +120,10 @@ def build(
 
     check_apart(archive, events)
     with progress(not json) as step, started(where) as session:
-        table = _events(step, session, events, time, {type}, input_format, time_format)
+        moments = [name.strip() for name in time.split(",")]
+        table = _events(step, session, events, moments[0], {type}, input_format, time_format)
         made = Archive.build(
-            table, archive, time=time, type=type, event_id=event_id, leaf=leaf, false_positive=false_positive,
+            table, archive, time=moments, type=type, event_id=event_id, leaf=leaf, false_positive=false_positive,
             memory=_bytes(memory), expected_events=expected_events, query_length=query_length, fan_out=fan_out,
             sizing=sizing, key=key, height=height, values=values or (), progress=step,
         )  # fmt: skip

@@ -37,6 +37,7 @@ class OutputFormat(StrEnum):
     """The formats of `--out`."""
 
     PARQUET = "parquet"
+    ORC = "orc"
     CSV = "csv"
     JSON = "json"
 
@@ -209,7 +210,7 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="PATH",
-        help="Write the rows into this directory, wholly or not at all.",
+        help="Write the rows into this directory, or to s3://, gs://, hdfs:// or abfs://, wholly or not at all.",
         rich_help_panel=_OUTPUT,
     ),
 ]

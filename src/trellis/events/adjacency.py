@@ -112,7 +112,7 @@ def _dense(later: Ints, earlier: Ints) -> tuple[Ints, Ints]:
     return codes[: len(later)], codes[len(later) :]
 
 
-class _PairValues:
+class PairValues:
     """The values of the earlier and the later event: of all events, or of chosen rows for each."""
 
     def __init__(self, columns: Mapping[str, pa.Array], sizes: tuple[int, int], rows: tuple[Ints, Ints] | None) -> None:
@@ -144,7 +144,7 @@ def encode(
 
     Without `holes` all is comparisons; a condition that allows several ranges is one of the rest.
     """
-    sides = _PairValues(columns, (len(usable), len(usable)), None)
+    sides = PairValues(columns, (len(usable), len(usable)), None)
     return _Encoding(sides, Adjacency(usable.copy(), usable.copy()), holes).encode(conditions)
 
 
@@ -154,7 +154,7 @@ def encode_rows(
     """Return the codes of `encode`, without holes, for rows that may be the earlier event, rising, and the later."""
     sizes = len(earlier), len(later)
     gives, takes = (np.ones(size, np.bool_) for size in sizes)
-    return _Encoding(_PairValues(columns, sizes, (earlier, later)), Adjacency(gives, takes), False).encode(conditions)
+    return _Encoding(PairValues(columns, sizes, (earlier, later)), Adjacency(gives, takes), False).encode(conditions)
 
 
 @dataclass
@@ -188,7 +188,7 @@ class _Compared:
 class _Encoding:
     """Brings conditions to codes, term by term."""
 
-    def __init__(self, sides: _PairValues, adjacency: Adjacency, holes: bool) -> None:
+    def __init__(self, sides: PairValues, adjacency: Adjacency, holes: bool) -> None:
         self.sides, self.adjacency, self.holes = sides, adjacency, holes
         self.compared: dict[Value, _Compared] = {}
         self.orders: list[Order] = []
@@ -214,7 +214,7 @@ class _Encoding:
             adjacency.takes &= is_true(sides.of(term))
         elif which == {Which.EARLIER}:
             adjacency.gives &= is_true(sides.of(term))
-        elif compared is None or not _gap_is_safe(term, sides):
+        elif compared is None or not gap_is_safe(term, sides):
             self._add_cut(term)
         elif compared.function == "=":
             if sides.alike and _is_one_column(compared.later, compared.earlier):
@@ -314,7 +314,7 @@ def _is_one_column(later: Value, earlier: Value) -> bool:
     return isinstance(later, Column) and isinstance(earlier, Column) and later.name == earlier.name
 
 
-def _gap_is_safe(term: Value, sides: _PairValues) -> bool:
+def gap_is_safe(term: Value, sides: PairValues) -> bool:
     """Whether `later - earlier OP gap`, if it was that, may be `later OP earlier + gap`: no number can overflow."""
     assert isinstance(term, Operation)
     later, total = without_gap(term).arguments
@@ -324,7 +324,7 @@ def _gap_is_safe(term: Value, sides: _PairValues) -> bool:
     return all(_is_small(value, sides) for value in (later, *total.arguments))
 
 
-def _is_small(value: Value, sides: _PairValues) -> bool:
+def _is_small(value: Value, sides: PairValues) -> bool:
     extremes = pc.min_max(sides.of(value).cast(pa.int64())).as_py()
     return all(abs(extreme or 0) < SMALL for extreme in extremes.values())
 

@@ -55,9 +55,7 @@ class OutputTarget(os.PathLike[str]):
     def __init__(self, path: PLACE, overwrite: bool, inputs: Iterable[PLACE], is_file: bool) -> None:
         self.path, self.is_file, self.overwrite = os.fspath(path), is_file, overwrite
         if "://" in self.path:
-            raise UsageError(
-                f"the output `{self.path}` is not a place of a file system", "Write there with trends.to_spark().write."
-            )
+            raise UsageError(f"the output `{self.path}` is not a place of a file system", "Name a file here.")
         self.target = _checked(path, inputs, is_file, overwrite)
         self._work = self.target.parent / f".{self.target.name}.trellis"
         self._made = [parent for parent in self.target.parents if not parent.exists()]
@@ -193,7 +191,8 @@ def claimed(
     Parameters
     ----------
     path
-        A directory or, with `is_file`, a file. An output that is claimed already stays so and is given back as it is.
+        A directory, an address such as `s3://bucket/out` or, with `is_file`, a file. An output that is claimed already
+        stays so and is given back as it is.
     overwrite
         Whether an output of this name may be replaced.
     inputs
@@ -212,7 +211,12 @@ def claimed(
     if isinstance(path, OutputTarget):
         yield path
         return
-    output = OutputTarget(path, overwrite, inputs, is_file)
+    if "://" in os.fspath(path) and not is_file:
+        from trellis.io.remote import RemoteTarget  # which is made of this
+
+        output: OutputTarget = RemoteTarget(path, overwrite, inputs)
+    else:
+        output = OutputTarget(path, overwrite, inputs, is_file)
     try:
         yield output
     finally:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as csv
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from trellis.errors import DataError, UsageError, did_you_mean
@@ -19,7 +22,7 @@ from trellis.io.json_text import json_lines, json_values, time_text
 from trellis.io.outputs import PLACE, claimed
 from trellis.io.spreadsheets import guard_name, guard_text, is_text
 
-FORMATS = ("parquet", "csv", "json")
+FORMATS = ("parquet", "orc", "csv", "json")
 ROW_GROUP = 1 << 25
 
 
@@ -78,18 +81,19 @@ def _write_together(
 
 
 def write_file(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path, format: str, raw_csv: bool = False
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path | Any, format: str, raw_csv: bool = False
 ) -> None:
-    """Write record batches as one file; `raw_csv`: in CSV without guards against formulas."""
-    writers: dict[str, Callable[[Iterable[pa.RecordBatch], pa.Schema, Path], None]] = {
+    """Write record batches as one file, which may be open; `raw_csv`: in CSV without guards against formulas."""
+    writers: dict[str, Callable[[Iterable[pa.RecordBatch], pa.Schema, Path | Any], None]] = {
         "parquet": _write_parquet,
+        "orc": _write_orc,
         "csv": partial(_write_csv, guarded=not raw_csv),
         "json": _write_json,
     }
     writers[format](batches, schema, file)
 
 
-def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path) -> None:
+def _write_parquet(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path | Any) -> None:
     """Write row groups of about `ROW_GROUP` bytes.
 
     Texts come again and again, so that a dictionary of them pays. Numbers are near those before them: their differences
@@ -126,7 +130,7 @@ def _parquet_paths(schema: pa.Schema) -> list[str]:
     return [f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name for f in schema]
 
 
-def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path, guarded: bool) -> None:
+def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path | Any, guarded: bool) -> None:
     name = guard_name if guarded else str
     flat = pa.schema([pa.field(name(f.name), pa.string() if _becomes_text(f.type) else f.type) for f in schema])
     guards = [guarded and is_text(f.type) and not _is_exact_number(schema, f.name) for f in schema]
@@ -154,8 +158,18 @@ def _as_text(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_valid(column), json_values(column), pa.scalar(None, pa.string()))
 
 
-def _write_json(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path) -> None:
-    with file.open("wb") as out:
+def _write_orc(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path | Any) -> None:
+    with file.open("wb") if isinstance(file, Path) else nullcontext(file) as out, orc.ORCWriter(out) as writer:
+        wrote = False
+        for batch in batches:
+            writer.write(pa.Table.from_batches([batch], schema))
+            wrote = True
+        if not wrote:
+            writer.write(schema.empty_table())
+
+
+def _write_json(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path | Any) -> None:
+    with file.open("wb") if isinstance(file, Path) else nullcontext(file) as out:
         for batch in batches:
             if batch.num_rows:
                 out.write(_one_text(json_lines(batch)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -18,7 +19,7 @@ from trellis.language.bound import (
     Window,
     WindowKind,
 )  # fmt: skip
-from trellis.language.groups import repeated_groups, walk_paths
+from trellis.language.groups import once_inside_not, repeated_groups, walk_paths
 from trellis.language.having import bind_having
 from trellis.language.outputs import (
     aggregate_columns,
@@ -62,6 +63,7 @@ def bind(
     BindError
         If the query does not fit; says where and what to do.
     """
+    query = replace(query, pattern=once_inside_not(query.pattern))
     variables = _variables(query.pattern, text)
     groups = repeated_groups(query.pattern)
     labels = {group.label: number for number, group in enumerate(groups) if group.label is not None}
@@ -335,7 +337,7 @@ def _check_columns(columns: list[OutputColumn], query: s.QuerySyntax, scope: Sco
 
 
 def _check_after_match(query: s.QuerySyntax, scope: Scope) -> None:
-    """Check AFTER MATCH: its variable must be bound in every result, and ORDER BY be of LENGTH."""
+    """Check AFTER MATCH: its variable must be bound in every result."""
     after = query.after_match
     if after is None:
         return
@@ -346,10 +348,6 @@ def _check_after_match(query: s.QuerySyntax, scope: Scope) -> None:
         if after.var not in _always_bound(query.pattern):
             hint = "Name one that every result has, or write `SKIP PAST LAST`."
             scope.fail(f"AFTER MATCH goes to `{after.var}`, which some results do not have", after, hint)
-    for key in query.order_by:
-        if not isinstance(key.expression, s.Length):
-            hint = "Leave the key out, or sort the rows of the result."
-            scope.fail("beside AFTER MATCH, ORDER BY takes LENGTH as yet", key, hint)
 
 
 def _always_bound(pattern: s.Node) -> set[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import replace
+from typing import NamedTuple, cast
 
 from trellis.language import syntax as s
 
@@ -46,6 +47,22 @@ def walk_paths(pattern: s.Node) -> Iterator[tuple[s.Node, tuple[int, ...]]]:
             yield from below(child, path)
 
     return below(pattern, ())
+
+
+def once_inside_not(pattern: s.Pattern) -> s.Pattern:
+    """Return a pattern in which a group that a NOT forbids happens once: where it does not, it never does."""
+
+    def once(node: s.Node) -> s.Node | None:
+        return s.rebuild(node.pattern, once) if isinstance(node, s.Group) and node.least == 1 else None
+
+    def forbidden(node: s.Node) -> s.Node | None:
+        if not isinstance(node, s.Absent):
+            return None
+        return replace(node, events=tuple(cast(s.Pattern, s.rebuild(one, once)) for one in node.events))
+
+    found = s.rebuild(pattern, forbidden)
+    assert isinstance(found, s.Pattern)
+    return found
 
 
 def without_groups(pattern: s.Pattern) -> s.Pattern:

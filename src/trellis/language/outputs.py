@@ -37,6 +37,8 @@ def bind_output(e: s.Expression, scope: Scope) -> Output:
             return Output(OutputKind.LENGTH, INTEGER)
         case s.Aggregate(function=function, argument=s.Attribute() as argument):
             return _aggregate(function, argument, scope)
+        case s.Aggregate(function="COUNT", argument=s.VariableReference() as argument):
+            return _count(argument, scope)
         case s.Aggregate(function="COUNT") | s.Aggregate(argument=s.Length()):
             what = f"`{scope.source(e)}` speaks of all trends; RETURN and ORDER BY of one"
             scope.fail(what, e, "Use AGGREGATE, or LENGTH for the number of events.")
@@ -87,6 +89,13 @@ def _aggregate(function: str, argument: s.Attribute, scope: Scope) -> Output:
     result = {"SUM": type_, "AVG": DOUBLE}.get(function, type_)
     column = Column(argument.var, name, s.Which.EACH, None, type_)
     return Output(OutputKind.AGGREGATE, result, function=function, column=column, variable=argument.var)
+
+
+def _count(argument: s.VariableReference, scope: Scope) -> Output:
+    """Return the number of a variable's events, or of a group's iterations."""
+    if argument.var not in scope.labels:
+        _bindable(scope.variable(argument.var, argument), argument, scope)
+    return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT", variable=argument.var)
 
 
 def _expression(e: s.Arithmetic | s.Negative | s.Call, scope: Scope) -> Output:
@@ -173,9 +182,7 @@ def bind_aggregate(item: s.Item, scope: Scope, per_event: s.PerEvent | None = No
     if e.argument is None:
         return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT")
     if e.function == "COUNT" and isinstance(e.argument, s.VariableReference):
-        if e.argument.var not in scope.labels:
-            _bindable(scope.variable(e.argument.var, e.argument), e.argument, scope)
-        return Output(OutputKind.AGGREGATE, INTEGER, function="COUNT", variable=e.argument.var)
+        return _count(e.argument, scope)
     if isinstance(e.argument, s.Length):
         return Output(OutputKind.AGGREGATE, DOUBLE if e.function == "AVG" else INTEGER, function=e.function)
     if isinstance(e.argument, s.Attribute) and e.argument.which is s.Which.EACH:

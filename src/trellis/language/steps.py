@@ -69,7 +69,8 @@ def bind_absent_patterns(
     forbidden = [*s.absent_patterns(query.pattern)]
     for one in forbidden:
         if any(isinstance(node, s.Group) for node in s.walk(one)):
-            scope.fail("a group with a quantifier cannot stand inside NOT", one, "Repeat a variable: `NOT(B{3} b[])`.")
+            hint = "Write `NOT(SEQ(A a, B b)+)`, or repeat a variable: `NOT(B{3} b[])`."
+            scope.fail("a group inside NOT happens once or more", one, hint)
     names = [frozenset(leaf.var for leaf in s.leaves(one)) for one in forbidden]
     written = [one for one in query.where if not isinstance(one, s.PartitionClause)]
     for condition, node in zip(conditions, written, strict=False):

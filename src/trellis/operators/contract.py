@@ -193,6 +193,18 @@ class QueryOperator(ABC):
         warn_of_all(sum(self.counts), request.max_trends)
         return self.list(request.all_of(self.counts))
 
+    def leading(self, bound: BoundQuery) -> Sequence[PathBatch | None] | None:
+        """Return the results of each group that AFTER MATCH keeps, without listing those that it skips.
+
+        None for a group, or for all, where only ranks or listing tell.
+
+        Parameters
+        ----------
+        bound
+            The query with AFTER MATCH, and with the ORDER BY that chooses among the results of one first event.
+        """
+        return None
+
     # --- Copies -----------------------------------------------------------------------------------------------
 
     @abstractmethod

@@ -96,32 +96,32 @@ def _combined(tables: list[Residues], parts: list[int], product: int, signed: bo
 
 
 class WideNumbers(Sequence[int]):
-    """Whole numbers below 2**116, none of them negative, as two words each: no object for any of them.
+    """Whole numbers of any size, none of them negative, as words of 64 bits: no object for any of them.
 
     Parameters
     ----------
-    low, high
-        The lower 64 bits of each number, and the others.
+    words : uint64, of two dimensions
+        The words of each number, the lowest first.
     """
 
-    def __init__(self, low: Residues, high: Residues | None = None) -> None:
-        self.low = low
-        self.high = np.zeros_like(low) if high is None else high
+    def __init__(self, words: Residues) -> None:
+        self.words = words
 
     @classmethod
-    def of_residues(cls, residues: Callable[[int], Residues], threads: int = 1) -> WideNumbers:
-        """Return the numbers behind an array of residues modulo the two largest primes of `LARGE` bits."""
-        p, q = primes = [prime_below(LARGE, index) for index in (0, 1)]
+    def of_residues(cls, bits: int, residues: Callable[[int], Residues], threads: int = 1) -> WideNumbers:
+        """Return the numbers, of so many bits at most, behind arrays of residues modulo primes of `LARGE` bits."""
+        from trellis.kernels.count.wide import words_of_residues  # late, as below: most counts go without
+
+        primes = primes_for(bits, LARGE)
         with ThreadPoolExecutor(max(threads, 1)) as pool:
-            a, b = pool.map(residues, primes)
-        apart = (b + np.uint64(2 * q) - a) % np.uint64(q)  # p is less than twice q
-        times = multiply_modulo(apart, np.full(len(apart), pow(p, -1, q), np.uint64), q)
-        high, low = _product(times, p)
-        total = low + a
-        return cls(total, high + (total < low))
+            tables = np.stack(list(pool.map(residues, primes)))
+        inverses = np.array([[pow(p, -1, q) if p != q else 0 for q in primes] for p in primes], np.uint64)
+        words = np.empty((tables.shape[1], (LARGE * len(primes) + 63) // 64), np.uint64)
+        words_of_residues(tables, np.array(primes, np.uint64), inverses, words)
+        return cls(words[:, : max(2, (bits + 63) // 64)])
 
     def __len__(self) -> int:
-        return len(self.low)
+        return len(self.words)
 
     @overload
     def __getitem__(self, place: int) -> int: ...
@@ -132,35 +132,20 @@ class WideNumbers(Sequence[int]):
     def __getitem__(self, place: int | slice) -> int | list[int]:
         if isinstance(place, slice):
             return self.taken(place).tolist()
-        return (int(self.high[place]) << 64) | int(self.low[place])
+        return int.from_bytes(self.words[place].astype("<u8").tobytes(), "little")
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.tolist())
 
     def tolist(self) -> list[int]:
         """Return the numbers."""
-        if not self.high.any():
-            return self.low.tolist()
-        return [(high << 64) | low for high, low in zip(self.high.tolist(), self.low.tolist(), strict=True)]
+        if not self.words[:, 1:].any():
+            return self.words[:, 0].tolist()
+        return [self[i] for i in range(len(self))]
 
     def taken(self, rows: NDArray[np.int64] | slice) -> WideNumbers:
         """Return some of the numbers."""
-        return WideNumbers(self.low[rows], self.high[rows])
-
-    def words(self) -> Residues:
-        """Return the words of each number one after another, the lower one first."""
-        return np.stack([self.low, self.high], axis=1)
-
-
-def _product(a: Residues, factor: int) -> tuple[Residues, Residues]:
-    """Return the words of products with a number below 2**64, the higher one first."""
-    half, low = np.uint64(32), np.uint64(2**32 - 1)
-    b_high, b_low = np.uint64(factor >> 32), np.uint64(factor & (2**32 - 1))
-    a_high, a_low = a >> half, a & low
-    lowest = a_low * b_low
-    middle = a_high * b_low + (lowest >> half)
-    other = a_low * b_high + (middle & low)
-    return a_high * b_high + (middle >> half) + (other >> half), (other << half) | (lowest & low)
+        return WideNumbers(self.words[rows])
 
 
 def multiply_modulo(a: Residues, b: Residues, prime: int) -> Residues:
@@ -168,13 +153,8 @@ def multiply_modulo(a: Residues, b: Residues, prime: int) -> Residues:
     p = np.uint64(prime)
     if prime.bit_length() <= 32:
         return a * b % p
-    half, rest = np.uint64(LARGE // 2), np.uint64((1 << LARGE) - prime)
-    low = np.uint64((1 << (LARGE // 2)) - 1)
+    from trellis.kernels.count.wide import multiply_residues
 
-    def shifted(x: Residues) -> Residues:
-        """Return residues times 2**29: what goes beyond 2**58 comes back `rest` times."""
-        return ((x >> half) * rest + ((x & low) << half)) % p
-
-    high = (a >> half) * (b >> half) % p
-    middle = ((a >> half) * (b & low) + (a & low) * (b >> half)) % p
-    return (shifted(shifted(high)) + shifted(middle) + (a & low) * (b & low)) % p
+    found = np.empty(len(a), np.uint64)
+    multiply_residues(np.ascontiguousarray(a), np.ascontiguousarray(b), p, np.uint64((1 << LARGE) - prime), found)
+    return found

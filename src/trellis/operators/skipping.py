@@ -11,26 +11,29 @@ import numpy as np
 from trellis.digits import number_text
 from trellis.errors import ListingRefused
 from trellis.events.slice import Ints, Slice
+from trellis.language.printer import value_text
 from trellis.language.syntax import Skip
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator
 from trellis.plan.plan import Plan
+from trellis.providers import provided
 
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
     from trellis.operators.ranks import Ranks
 
 FEW = 4096  # results of a group that are listed, rather than looked for among their ranks
-MOST = 100_000_000  # results that ORDER BY goes through
+MOST = 100_000_000  # results of one first event that are listed to choose one
 T = TypeVar("T")
 
 
 class SkippingOperator(QueryOperator):
     """The results of an operator that AFTER MATCH keeps, group by group; there is at most one for each first event.
 
-    Ranks go by the first event, so the results that begin too early are one range of ranks: the end of it is looked for
-    by bisection, and nothing in it is listed. Under ORDER BY, which chooses among the results of one first event, all
-    are gone through.
+    Where the results are paths of a graph, those that are kept are followed one after another, and no other is looked
+    at. Elsewhere ranks tell: as they go by the first event, the results that begin too early are one range of ranks,
+    the end of which is looked for by bisection. Only where ORDER BY has keys that cannot be searched by are the results
+    of one first event listed to choose the one.
 
     Parameters
     ----------
@@ -63,28 +66,54 @@ class SkippingOperator(QueryOperator):
         """The results of each group that are kept."""
         if self._known is not None:
             return self._known
-        return [self._of_group(group, count) for group, count in enumerate(self.inner.counts)]
+        found = self.inner.leading(self.plan.bound) or [None] * len(self.events.groups)
+        kept = (self._by_ranks(group) if one is None else one for group, one in enumerate(found))
+        return [
+            PathBatch(one.positions, one.offsets, (np.arange(len(one)), np.full(len(one), group)), one.codes)
+            for group, one in enumerate(kept)
+        ]
 
-    def _of_group(self, group: int, count: int) -> PathBatch:
+    def _by_ranks(self, group: int) -> PathBatch:
+        count = self.inner.counts[group]
         if not count:
             return PathBatch(np.empty(0, np.int32), np.zeros(1, np.int32), (np.empty(0, np.int64),) * 2)
-        if self.plan.bound.order_by or count <= FEW:
-            kept = self._by_listing(group, count)
-        else:
-            kept = self._by_bisection(group, count)
-        labels = np.arange(len(kept)), np.full(len(kept), group)
-        return PathBatch(kept.positions, kept.offsets, labels, kept.codes)
+        if count <= FEW:
+            return self._skipped(self._listed(group, 0, count))
+        kept, rank = [], 0
+        while rank < count:
+            one = self.inner.at(group, [rank])
+            if self.plan.bound.order_by:
+                behind = self._first_rank(group, rank, count, int(one.firsts[0]) + 1)
+                one = self._skipped(self._listed(group, rank, behind)) if behind > rank + 1 else one
+            kept.append(one)
+            rank = self._first_rank(group, rank, count, int(self._nexts(one)[0]))
+        return PathBatch.concat(kept)
 
-    def _by_listing(self, group: int, count: int) -> PathBatch:
-        if count > MOST:
+    def _first_rank(self, group: int, rank: int, count: int, place: int) -> int:
+        """Return the first rank of a result that begins at a place or later, where the one at `rank` does not."""
+        low, high = rank, count
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if int(self.inner.at(group, [middle]).firsts[0]) < place else (low, middle)
+        return high
+
+    def _listed(self, group: int, begin: int, end: int) -> PathBatch:
+        if end - begin > MOST:
+            keys = ", ".join(value_text(key.expression) for key in self.plan.bound.syntax.order_by)
             raise ListingRefused(
-                f"AFTER MATCH with ORDER BY goes through all results, and there are {number_text(count)} of them",
-                "Leave out ORDER BY, or make fewer results (HAVING, a shorter WITHIN).", count,
+                f"AFTER MATCH goes through all results of one first event by ORDER BY {keys}, and there are "
+                f"{number_text(end - begin)} of them",
+                "Order by LENGTH, a SUM, or an attribute of the first or last event; or make fewer results (HAVING, a "
+                "shorter WITHIN).", end - begin,
             )  # fmt: skip
-        request = ListRequest([(group, 0, count)], lambda batch: batch, self.threads)
-        whole = PathBatch.concat(list(self.inner.list(request)))
-        keys = [-whole.lengths if key.descending else whole.lengths for key in self.plan.bound.order_by]  # LENGTH alone
-        order = np.lexsort(np.stack([np.arange(len(whole)), *reversed(keys), whole.firsts.astype(np.int64)]))
+        return PathBatch.concat(
+            list(self.inner.list(ListRequest([(group, begin, end)], lambda batch: batch, self.threads)))
+        )
+
+    def _skipped(self, whole: PathBatch) -> PathBatch:
+        """Return the results that are kept of all that there are from some place on."""
+        keys = provided("keys of ORDER BY")(self.plan, self.events, whole) if self.plan.bound.order_by else []
+        order = np.lexsort([np.arange(len(whole)), *reversed(keys), whole.firsts.astype(np.int64)])
         firsts, nexts = whole.firsts[order].tolist(), self._nexts(whole)[order].tolist()
         kept, place = [], -1
         for row, (first, behind) in enumerate(zip(firsts, nexts, strict=True)):
@@ -92,19 +121,6 @@ class SkippingOperator(QueryOperator):
                 kept.append(int(order[row]))
                 place = behind
         return whole.take(np.array(kept, np.int64))
-
-    def _by_bisection(self, group: int, count: int) -> PathBatch:
-        kept, rank = [], 0
-        while rank < count:
-            one = self.inner.at(group, [rank])
-            kept.append(one)
-            place = int(self._nexts(one)[0])
-            low, high = rank, count  # `low` begins too early
-            while high - low > 1:
-                middle = (low + high) // 2
-                low, high = (middle, high) if int(self.inner.at(group, [middle]).firsts[0]) < place else (low, middle)
-            rank = high
-        return PathBatch.concat(kept)
 
     def _nexts(self, batch: PathBatch) -> Ints:
         """Return the first event at which a result may begin that is kept after each of these."""
@@ -118,6 +134,10 @@ class SkippingOperator(QueryOperator):
         own = batch if batch.variables is None else batch.of_variable(self._code)[0]
         place = (own.firsts if after.skip is Skip.TO_FIRST else own.lasts).astype(np.int64)
         return np.where(place == firsts, firsts + 1, place)
+
+    def next_place(self, group: int) -> int:
+        """Return the first event at which a result may begin after the last of a group, which has some."""
+        return int(self._nexts(self.at(group, [self.counts[group] - 1]))[0])
 
     # --- Answers ----------------------------------------------------------------------------------------------
 

@@ -76,7 +76,12 @@ def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: AlgorithmSetti
 def pattern_plan(bound: BoundQuery) -> Plan:
     """Return the plan of a query with the operator that takes every pattern."""
     plan = make_plan(bound)
-    return replace(plan, operator=_pattern(plan, o.AUTO))
+    return replace(plan, operator=of_patterns(plan))
+
+
+def of_patterns(plan: Plan) -> OperatorSpec:
+    """Return the operator that takes every pattern."""
+    return _pattern(plan, o.AUTO)
 
 
 def with_algorithm(plan: Plan, algorithm: str, settings: AlgorithmSettings) -> Plan:

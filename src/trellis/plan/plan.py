@@ -77,6 +77,8 @@ def counting_plan(plan: Plan) -> Plan:
     asked = plan.bound.conditions + plan.bound.filters
     names = {c.name for condition in asked for c in columns_of(condition.value)}
     names.update(_type_columns(plan.bound))
+    if plan.bound.after_match is not None:  # which chooses by ORDER BY
+        names.update(name for key in plan.bound.order_by for name in _output_columns(key.output))
     return replace(plan, columns=tuple(name for name in plan.columns if name in names))
 
 

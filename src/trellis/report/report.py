@@ -149,9 +149,7 @@ def _reasons(results: Any, table: pa.Table) -> list[str]:
     variables = python_values(table["variable"]) if len(names) > 1 else names * table.num_rows
     values: Mapping[str, Any] = {name: python_values(table[name]) for name, _ in bound.partition}
     usable = table.select([f.name for f in table.schema if from_arrow(f.type).kind != "other"])
-    try:
-        candidate = Candidate(bound, usable, python_values(table[IDS]), variables)
-    except UsageError as refused:
-        return [str(refused.what)]
+    iterations = python_values(table["iteration"]) if bound.groups else None
+    candidate = Candidate(bound, usable, python_values(table[IDS]), variables, iterations)
     checks = [*partition_check(bound, values), *candidate.checks()]
     return [str(check) for check in checks] or ["every event of its type matches"]

@@ -74,7 +74,7 @@ def _aggregated(plan: Plan, maker: RowMaker, operator: QueryOperator, max_trends
     """Return the states of AGGREGATE of each group."""
     bound = plan.bound
     if bound.after_match is not None:
-        return _all_listed(bound, maker, operator)
+        return _all_listed(plan, operator)
     if not needs_listing(bound):
         return operator.aggregate()
     from trellis.operators.aggregates import Aggregates
@@ -96,11 +96,11 @@ def _aggregated(plan: Plan, maker: RowMaker, operator: QueryOperator, max_trends
     return found
 
 
-def _all_listed(bound: BoundQuery, maker: RowMaker, operator: QueryOperator) -> Sequence[Aggregates]:
+def _all_listed(plan: Plan, operator: QueryOperator) -> Sequence[Aggregates]:
     """Return the states over what AFTER MATCH keeps, which is at most a result for each event."""
     from trellis.operators.aggregates import Aggregates
 
-    listed = _Listed([named.output for named in bound.aggregates], maker)
+    listed = _Listed([named.output for named in plan.bound.aggregates], RowMaker(plan, operator.events))
     counts = operator.counts
     for batch in operator.list(ListRequest([(group, 0, n) for group, n in enumerate(counts)], lambda batch: batch)):
         listed.add(batch)

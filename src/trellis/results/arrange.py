@@ -122,13 +122,16 @@ def _best(bound: BoundQuery, table: pa.Table, offset: int, end: int | None) -> p
 
 def _sorted_rows(bound: BoundQuery, table: pa.Table) -> NDArray[np.int64]:
     """Return the rows in order; what comes first stays first among equals."""
-    keys = []
-    for i, ordering in enumerate(bound.order_by):
-        codes = group_codes([table[f"{KEY}{i}"].combine_chunks()])[0]
-        keys.append(-codes if ordering.descending else codes)
+    keys = order_codes(bound, [table[f"{KEY}{i}"].combine_chunks() for i in range(len(bound.order_by))])
     if bound.per_window:
         keys.insert(0, table[GROUP].to_numpy())
     return np.lexsort((np.arange(table.num_rows), *reversed(keys)))
+
+
+def order_codes(bound: BoundQuery, values: Sequence[pa.Array]) -> list[NDArray[np.int64]]:
+    """Return for each key of ORDER BY numbers by which rows with these values go, the least first."""
+    codes = (group_codes([column])[0] for column in values)
+    return [-of if ordering.descending else of for of, ordering in zip(codes, bound.order_by, strict=True)]
 
 
 def _classes(bound: BoundQuery, table: pa.Table) -> NDArray[np.int64]:

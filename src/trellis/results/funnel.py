@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from trellis.errors import UsageError
 from trellis.language import syntax as s
@@ -70,12 +71,5 @@ def variables_of(node: s.Node) -> set[str]:
 
 def _starts(results: Results) -> int:
     """Return how many events begin a match; one in several windows counts once in each."""
-    names = [f.name for f in results.schema]
-    lead = names[: names.index("rank")]
-    first = next(name for name in names if name in ("events", *(v.name for v in results.plan.bound.variables)))
-    seen: set[str] = set()
-    for batch in results.batches([*lead, first]):
-        for row in batch.to_pylist():
-            value = row[first][0] if isinstance(row[first], list) else row[first]
-            seen.add(repr([*(row[name] for name in lead), value]))
-    return len(seen)
+    begins = results.per_event("begins").to_arrow()["begins_text"]
+    return len(begins) - int(pc.sum(pc.equal(begins, "0")).as_py() or 0)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from trellis.digits import digits_of
 from trellis.events.columns.ordering import group_codes
@@ -17,7 +18,7 @@ from trellis.language.bound import COUNTING, BoundQuery, Output, WindowKind
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
 from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema
-from trellis.results.taken import present
+from trellis.results.taken import MOST_BYTES, present
 
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
@@ -127,9 +128,9 @@ def exact_columns(values: Sequence[Any], scale: int) -> list[pa.Array]:
     from trellis.operators.exact import WideNumbers  # late: counts go without
 
     if isinstance(values, WideNumbers) and scale == 0:
-        whole = pa.Array.from_buffers(COUNT, len(values), [None, pa.py_buffer(values.words())])
-        narrow = not values.high.any() and not (values.low >> np.uint64(63)).any()  # 64 bits are written sooner
-        return [whole, (pa.array(values.low.view(np.int64)) if narrow else whole).cast(pa.string())]
+        found = _written(values.words)
+        if found is not None:
+            return found
     decimals: list[Decimal | None] = []
     texts: list[str | None] = []
     for value in values:
@@ -141,6 +142,21 @@ def exact_columns(values: Sequence[Any], scale: int) -> list[pa.Array]:
         decimals.append(Decimal(whole).scaleb(-scale, EXACT) if abs(whole) < LARGEST else None)
         texts.append(exact_text(whole, scale))
     return [pa.array(decimals, pa.decimal128(38, scale)), pa.array(texts, pa.string())]
+
+
+def _written(words: NDArray[np.uint64]) -> list[pa.Array] | None:
+    """Return `exact_columns` of numbers that are there as words; None where all digits are longer than Arrow allows."""
+    from trellis.kernels.count.wide import write_digits
+
+    number, room = len(words), 20 * words.size
+    if room > MOST_BYTES:
+        return None
+    ends, texts = np.empty(number + 1, np.int32), np.empty(room, np.uint8)
+    decimals, known = np.zeros((number, 2), np.uint64), np.empty(number, np.bool_)
+    used = write_digits(np.ascontiguousarray(words), ends, texts, decimals, known)
+    valid = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+    digits = pa.StringArray.from_buffers(number, pa.py_buffer(ends), pa.py_buffer(texts[:used]))
+    return [pa.Array.from_buffers(COUNT, number, [valid, pa.py_buffer(decimals)]), digits]
 
 
 def exact_text(whole: int, scale: int) -> str:

@@ -58,9 +58,12 @@ def _nearly(states: Sequence[int], counts: Sequence[int], groups: Ints) -> tuple
     """Return the shares by numbers of 64 bits, and those of them that may have been rounded to the wrong side."""
     from trellis.operators.exact import WideNumbers
 
-    if not isinstance(states, WideNumbers) or np.finfo(np.longdouble).nmant < 63 or max(counts) >> 1000:
+    if not isinstance(states, WideNumbers) or states.words.shape[1] != 2:
         return np.zeros(len(states)), np.arange(len(states))
-    wide = states.high.astype(np.longdouble) * np.longdouble(2) ** 64 + states.low.astype(np.longdouble)
+    if np.finfo(np.longdouble).nmant < 63 or max(counts) >> 1000:
+        return np.zeros(len(states)), np.arange(len(states))
+    low, high = states.words.T.astype(np.longdouble)
+    wide = high * np.longdouble(2) ** 64 + low
     totals = np.array([np.longdouble(count >> 64) * np.longdouble(2) ** 64 + np.longdouble(count & MASK)
                        for count in counts])  # fmt: skip
     exact = wide / totals[groups]

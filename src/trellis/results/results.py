@@ -368,9 +368,10 @@ class Results(ABC):
         Parameters
         ----------
         path
-            The directory; it must not exist unless `overwrite`, and must be apart from the events.
+            The directory, or an address in `s3://`, `gs://`, `hdfs://` or `abfs://`; it must not exist unless
+            `overwrite`, and must be apart from the events.
         format
-            `parquet`, `csv` (arrays are JSON fields) or `json` (one object per line).
+            `parquet`, `orc`, `csv` (arrays are JSON fields) or `json` (one object per line).
         overwrite
             Replace the directory, if Trellis wrote all that is in it.
         raw_csv

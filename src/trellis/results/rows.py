@@ -21,8 +21,9 @@ from trellis.events.slice import Slice
 from trellis.language.bound import BoundQuery, Column, Operation, Output, OutputKind, WindowKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
+from trellis.operators.bindings import counted_events
 from trellis.plan.plan import Plan
-from trellis.results.arrange import hidden_names
+from trellis.results.arrange import hidden_names, order_codes
 from trellis.results.paths import PathArrays, wrapped
 from trellis.results.sums import DIGITS_38, means_of, sums_of, up_to_38_digits
 from trellis.results.taken import TakenColumn, counting, present
@@ -364,6 +365,11 @@ class RowMaker:
             case OutputKind.ATTRIBUTE:
                 assert output.column is not None
                 return self._of_variable(output.column.var, partial(self._attribute, output), rows)
+            case OutputKind.AGGREGATE if output.function == "COUNT":
+                own = counted_events(self.bound, str(output.variable), rows.batch.codes)
+                if own is None:
+                    return pa.array(rows.batch.lengths)
+                return pa.array(np.diff(np.concatenate([[0], np.cumsum(own)])[rows.batch.offsets]))
             case OutputKind.AGGREGATE:
                 assert output.column is not None
                 return self._of_variable(output.column.var, partial(self._aggregate, output), rows)
@@ -407,6 +413,13 @@ class RowMaker:
         columns = tuple(Column("", n, Which.EACH, None, a.type) for n, a in zip(names, output.arguments, strict=True))
         operation = output.value or Operation(output.function, columns, output.type, output.function)
         return evaluate(operation, lambda c: values[c.name], len(rows.batch.lengths))
+
+
+def order_of(plan: Plan, events: Slice, batch: PathBatch) -> list[NDArray[np.int64]]:
+    """Return for each key of ORDER BY numbers by which the results of a batch go, the least first."""
+    maker = RowMaker(plan, events)
+    rows = PathArrays(batch, maker._times)
+    return order_codes(plan.bound, [maker._shown(ordering.output, rows) for ordering in plan.bound.order_by])
 
 
 def _no_columns(column: Column) -> pa.Array:

@@ -140,7 +140,8 @@ class Trend:
         bound = self._results.plan.bound
         table = self._exploded
         checks = partition_check(bound, {name: python_values(table[name]) for name, _ in bound.partition})
-        candidate = Candidate(bound, table, self.ids, self.variables)
+        iterations = python_values(table["iteration"]) if bound.groups else None
+        candidate = Candidate(bound, table, self.ids, self.variables, iterations)
         checks += candidate.checks() + having_checks(bound, self.length) + candidate.filters()
         return Reasons(f"a trend of {value_text(self.length)} events: {array_text(self.ids)}", checks)
 

@@ -18,6 +18,7 @@ from trellis.language.bound import BoundQuery, Column, Condition, Constant, Oper
 from trellis.language.durations import to_text
 from trellis.language.schema import Kind
 from trellis.language.syntax import Which
+from trellis.results.choices import IterationPlaces
 from trellis.results.display import html_page, shown_in_line, value_text
 
 MOST_CHECKS = 1000  # of one condition: a product of Kleene variables has many
@@ -96,17 +97,26 @@ class Candidate:
         Their ids.
     variables
         The variable that takes each of them.
+    iterations
+        For a pattern with repeated groups, the iterations of each as rows tell them: `2.1`.
     """
 
-    def __init__(self, bound: BoundQuery, events: pa.Table, ids: Sequence[Any], variables: Sequence[str]) -> None:
-        if bound.groups:
+    def __init__(
+        self, bound: BoundQuery, events: pa.Table, ids: Sequence[Any], variables: Sequence[str],
+        iterations: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
+        if bound.groups and iterations is None:
             raise UsageError(
-                "the conditions of a pattern with repeated groups are not told one by one",
+                "events that are no result have no iterations, so conditions of groups are not told one by one",
                 "Look at `bindings` and `iterations` of the rows.",
             )
         self.bound, self.ids, self.variables = bound, list(ids), list(variables)
         self.columns = {f.name: normalise(events[f.name], from_arrow(f.type)) for f in events.schema}
-        self.places = {v.name: [i for i, name in enumerate(variables) if name == v.name] for v in bound.variables}
+        self._iterations = IterationPlaces(bound, variables, iterations or [""] * len(variables))
+
+    def _places(self, column: Column) -> list[int]:
+        """Return the events that a column may speak of."""
+        return self._iterations.places(column.var, column.at)
 
     def checks(self) -> list[Check]:
         """Return every condition of WHERE, asked of every event or combination of events it speaks of."""
@@ -119,17 +129,20 @@ class Candidate:
     def _checks_of(self, condition: Condition) -> Iterator[Check]:
         names = [v for v in condition.variables if not self.bound.variable(v).absent]
         needed = {c.var for c in columns_of(condition.value) if not (c.function == "COUNT" and c.which is Which.WHOLE)}
-        if len(names) < len(condition.variables) or any(not self.places[name] for name in needed):
-            return  # it speaks of a NOT, or of a variable that took no event
-        for chosen in islice(self._choices(condition, names), MOST_CHECKS):
-            yield self._check(condition, chosen)
+        if len(names) < len(condition.variables):
+            return  # it speaks of a NOT
+        for _ in self._iterations.choices(columns_of(condition.value)):
+            if all(self._places(column) for column in columns_of(condition.value) if column.var in needed):
+                for chosen in islice(self._choices(condition, names), MOST_CHECKS):
+                    yield self._check(condition, chosen)
 
     def _choices(self, condition: Condition, names: Sequence[str]) -> Iterator[dict[tuple[str, Which], int]]:
         """Yield which events the references to each variable mean."""
-        which = {name: {c.which for c in columns_of(condition.value) if c.var == name} for name in names}
+        own = [column for column in columns_of(condition.value) if column.at is None]
+        which = {name: {c.which for c in own if c.var == name} for name in names}
         options: list[list[dict[tuple[str, Which], int]]] = []
         for name in names:
-            places = self.places[name]
+            places = self._iterations.places(name)
             if which[name] & set(NEIGHBOURS):
                 pairs = pairwise(places)
                 options.append([{(name, Which.EARLIER): a, (name, Which.LATER): b} for a, b in pairs])
@@ -140,9 +153,11 @@ class Candidate:
             yield {key: place for part in choice for key, place in part.items()}
 
     def _place(self, column: Column, chosen: Mapping[tuple[str, Which], int]) -> int | None:
-        places = self.places[column.var]
+        places = self._places(column)
         if not places:
             return None
+        if column.at is not None:
+            return places[0]
         match column.which:
             case Which.FIRST:
                 return places[0]
@@ -161,7 +176,7 @@ class Candidate:
         """Return the events that an aggregate is over."""
         if column.function == "LENGTH":
             return [*range(len(self.ids))]
-        places = self.places[column.var]
+        places = self._places(column)
         if column.which is Which.WHOLE:
             return places
         here = chosen.get((column.var, Which.LATER), chosen.get((column.var, Which.EACH), places[0]))
@@ -226,10 +241,11 @@ class Candidate:
 
     def _label(self, column: Column, place: int | None) -> str:
         """Return the name of a reference: `s[2].price`, `a.price`."""
+        of = self._iterations.label(column, place)
         if not self.bound.variable(column.var).kleene:
-            return f"{column.var}.{column.name}"
-        nth = column.nth if place is None else self.places[column.var].index(place) + 1
-        return f"{column.var}[{nth}].{column.name}"
+            return f"{of}{column.var}.{column.name}"
+        nth = column.nth if place is None else self._places(column).index(place) + 1
+        return f"{of}{column.var}[{nth}].{column.name}"
 
 
 def _python(array: pa.Array, value: Value) -> Any:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from trellis.events.prepare import meets_constants, readable
 from trellis.events.sorting import column_of
 from trellis.language.bound import WindowKind
+from trellis.language.schema import Schema
 from trellis.results.rows import arrow_type, one_zero
 from trellis.results.taken import present
 from trellis.streams.calendar import Calendar, Number, TimeLine
@@ -123,11 +124,16 @@ class QueryGroup:
     queries: tuple[StandingQuery, ...]
 
     @property
-    def time(self) -> str:
-        """The column of times."""
+    def schema(self) -> Schema:
+        """The schema of the events."""
         schema = self.queries[0].bound.schema
         assert schema is not None
-        return schema.time
+        return schema
+
+    @property
+    def time(self) -> str:
+        """The column of times."""
+        return self.schema.time
 
     @cached_property
     def line(self) -> TimeLine:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from trellis.errors import UsageError
 from trellis.events.prepare import prepare
@@ -19,6 +20,7 @@ from trellis.language.printer import to_query_text
 from trellis.make import make_operator
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, ListRequest
+from trellis.operators.skipping import SkippingOperator
 from trellis.plan.plan import Plan
 from trellis.results.aggregated import aggregate_answer, needs_listing
 from trellis.results.arrange import arrange, wanted_ranges
@@ -100,10 +102,6 @@ def check_standing_query(bound: BoundQuery) -> None:
     if bound.schema.event_id is None:
         raise UsageError("the events of a stream need an id", "Name its column with event_id= or --event-id.")
     if window is WindowKind.SPAN:
-        if bound.after_match is not None:
-            raise UsageError(
-                "AFTER MATCH needs windows in a stream as yet, and the query has a span", "Add SLIDE to WITHIN."
-            )
         for clause, there in (
             ("AGGREGATE", bound.aggregates), ("ORDER BY", bound.order_by), ("LIMIT", bound.limit is not None),
             ("OFFSET", bound.offset),
@@ -273,19 +271,39 @@ class _DecidedResults:
     # --- Spans ------------------------------------------------------------------------------------------------
 
     def _of_spans(self) -> Iterator[pa.RecordBatch]:
-        operator, maker = make_operator(self.plan, self.events), RowMaker(self.plan, self.events)
-        counts = operator.counts
-        groups = np.array([group for group, count in enumerate(counts) if count], np.int64)
-        keys = dict(zip(groups.tolist(), _keys(maker.lead(groups), len(groups)), strict=True))
         assert self.ranks is not None, "a span has counters"
+        maker = RowMaker(self.plan, self.events)
+        all_keys = _keys(maker.lead(np.arange(len(self.events.groups))), len(self.events.groups))
+        skips = self.plan.bound.after_match is not None
+        if skips:
+            self.events = self._behind(self.ranks.places(all_keys), all_keys)
+        operator = make_operator(self.plan, self.events)
+        counts = operator.counts
+        keys = {group: key for group, key in enumerate(all_keys) if counts[group]}
         had = self.ranks.add({key: counts[group] for group, key in keys.items()})
         before = {group: had[key] for group, key in keys.items()}
-        few = [(group, 0, counts[group]) for group in keys if counts[group] <= self.query.max_trends]
+        if isinstance(operator, SkippingOperator):
+            ids = self.events.ids.cast(pa.string())
+            places = {key: operator.next_place(group) - 1 for group, key in keys.items()}
+            self.ranks.set_places({key: ids[place].as_py() for key, place in places.items()})
+        few = [(group, 0, counts[group]) for group in keys if skips or counts[group] <= self.query.max_trends]
         if few:
             yield from operator.list(ListRequest(few, self._shifted(maker, before)))
         for group in keys:
-            if counts[group] > self.query.max_trends:
+            if not skips and counts[group] > self.query.max_trends:
                 yield from self._one_by_one(group, before[group])
+
+    def _behind(self, places: Mapping[str, str], keys: Sequence[str]) -> Slice:
+        """Return the slice in which nothing begins up to the events that AFTER MATCH has named in earlier decisions."""
+        events = self.events
+        assert events.begins is not None
+        begins, ids = events.begins.copy(), events.ids.cast(pa.string())
+        for group, key in enumerate(keys):
+            if key in places:
+                lo, hi = int(events.groups.lo[group]), int(events.groups.hi[group])
+                place = pc.index(ids.slice(lo, hi - lo), places[key]).as_py()
+                begins[lo : lo + place + 1] = False  # -1: all that may begin now is later
+        return replace(events, begins=begins)
 
     def _shifted(self, maker: RowMaker, before: Mapping[int, int]) -> Callable[[PathBatch], pa.RecordBatch]:
         """Return a row maker whose ranks go on from those of earlier results of their partitions."""

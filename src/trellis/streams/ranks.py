@@ -5,19 +5,22 @@ millions. They lie in pages of some `KEYS_PER_PAGE` counters. A store answers by
 than what is in a page, so pages are better than single counters; and only the pages of the partitions in a batch
 are read and written. The pages are those of linear hashing: when there are too many counters, one page is split in
 two, the next in turn, so that a batch that brings new partitions splits a few and never all.
+
+Under AFTER MATCH a partition also has a place: the last event at which none of its results may begin any more.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Protocol
 
 KEYS_PER_PAGE = 32
 LARGEST_RANK = (1 << 63) - 1
-Page = dict[str, int]
+PLACE = "@"  # before the key of a partition, for its place
+Page = dict[str, int | str]
 
 
 class PageStore(Protocol):
@@ -40,20 +43,31 @@ class RankCounters:
     keys: int = 0
     _touched: dict[int, Page] = field(default_factory=dict)
 
-    def add(self, counts: Mapping[str, int]) -> Page:
+    def add(self, counts: Mapping[str, int]) -> dict[str, int]:
         """Count results of partitions, and return how many each had had before; beyond `LARGEST_RANK` all are equal."""
-        before = {}
-        for key, count in counts.items():
+        before = {key: int(self._page(self._number(key)).get(key, 0)) for key in counts}
+        self._set({key: min(before[key] + count, LARGEST_RANK + 1) for key, count in counts.items()})
+        return before
+
+    def places(self, keys: Iterable[str]) -> dict[str, str]:
+        """Return the places of partitions that have one, as the text of an event's id."""
+        known = {key: self._page(self._number(PLACE + key)).get(PLACE + key) for key in keys}
+        return {key: str(place) for key, place in known.items() if place is not None}
+
+    def set_places(self, places: Mapping[str, str]) -> None:
+        """Keep the places of partitions."""
+        self._set({PLACE + key: place for key, place in places.items()})
+
+    def _set(self, values: Mapping[str, int | str]) -> None:
+        for key, value in values.items():
             page = self._page(self._number(key))
-            before[key] = page.get(key, 0)
             self.keys += key not in page
-            page[key] = min(before[key] + count, LARGEST_RANK + 1)
+            page[key] = value
         while self.keys > KEYS_PER_PAGE * self.pages:
             self._split()
         for number, page in self._touched.items():
             self.store.set_page(self.space, number, json.dumps(page, ensure_ascii=False, separators=(",", ":")))
         self._touched.clear()
-        return before
 
     def clear(self) -> None:
         """Remove all counters."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from tests.streams.test_bucket import in_any_order
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.running import Options, Stream
+from trellis.events.ties import TOLD
 
 pytestmark = pytest.mark.spark
 
@@ -33,13 +36,20 @@ QUERIES = {
     "not_in": f"PATTERN SEQ(A a, B+ b[]) WHERE [g] AND b[i].x NOT IN (b[..i-1].x) {WINDOWS}",
     "having": f"PATTERN SEQ(A+ a[], B b) WHERE [g] HAVING SUM(a.x) > b.x OR LAST(a).x - FIRST(a).x > 2 {WINDOWS}",
     "skipping": f"PATTERN SEQ(A a, B+ b[], C c) WHERE [g] {WINDOWS} AFTER MATCH SKIP PAST LAST",
+    "best_first": f"PATTERN SEQ(A a, B+ b[], C c) WHERE [g] {WINDOWS} ORDER BY SUM(b.x) DESC LIMIT 9 PER WINDOW "
+    "AFTER MATCH SKIP TO LAST b",
+    "skipping_span": "PATTERN SEQ(A a, B+ b[], C c) WHERE [g] WITHIN 7 s AFTER MATCH SKIP PAST LAST",
+    "in_and": f"PATTERN AND(A a, B b, NOT(D d)) WHERE [g] AND d.x > 5 {WINDOWS}",
+    "composite": f"PATTERN SEQ(A a, NOT(SEQ(B b, C c)), D d) WHERE [g] {WINDOWS}",
+    "numbers": f"PATTERN SEQ(OR(A a, B b)+ h[], C? c, D d) WHERE [g] {WINDOWS} RETURN COUNT(h), COUNT(c), CEIL(d.x / 2)"
+    " AS half",
     "per_event": f"PATTERN SEQ(A a, B+ b[], C c) WHERE [g] {WINDOWS} AGGREGATE COUNT(*), SHARE, MAX(LENGTH) PER EVENT",
     "limit_per": f"PATTERN SEQ(A a, B b) WHERE [g] {WINDOWS} LIMIT 1 PER WINDOW, b.x",
     "expressions": f"PATTERN SEQ(A+ a[], B b) WHERE [g] {WINDOWS} AGGREGATE SUM(LENGTH), MAX(2 * a.x + 1) AS most",
 }
 
 
-def events(number: int = 70) -> pa.Table:
+def events(number: int = 120) -> pa.Table:
     rng = np.random.default_rng(5)
     times = 1_700_000_000 * SECOND + rng.integers(0, number, number) * SECOND
     return pa.table(
@@ -77,6 +87,9 @@ def test_in_streams(spark: SparkSession, tmp_path: Path) -> None:
         out=str(tmp_path / "out"), checkpoint=str(tmp_path / "cp"), watermark="1 s", available_now=True
     )  # fmt: skip
     queries = {name: trellis.query(text) for name, text in QUERIES.items()}
-    run(Stream(spark, queries, read_stream(spark, str(tmp_path / "in")), options, RunOptions(**COLUMNS)))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        run(Stream(spark, queries, read_stream(spark, str(tmp_path / "in")), options, RunOptions(**COLUMNS)))
+    assert any(re.match(TOLD, str(one.message)) for one in told), "many events share their time"
     for name, text in QUERIES.items():
         assert found(tmp_path / "out" / name) == in_any_order(here(text)), name

@@ -107,3 +107,10 @@ def test_what_would_have_to_be_remembered_of_every_iteration_is_refused(where: s
 def test_bounds_inside_of_bounds_multiply() -> None:
     with pytest.raises(TrellisError, match=r"states: every AND, and every bound"):
         detect("PATTERN SEQ(SEQ(A a){500} g[], B b){500} h[]").count()
+
+
+def test_a_group_that_must_not_happen_must_not_happen_once() -> None:
+    text = "PATTERN SEQ(A a, NOT({}), B c) WHERE b.x < d.x"
+    once, often = (detect(text.format(f"SEQ(B b, A d){mark}")).to_arrow().to_pylist() for mark in ("", "+ g[]"))
+    assert once == often
+    assert 0 < len(once) < len(detect("PATTERN SEQ(A a, B c)"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,6 +63,7 @@ class DetectTable:
         max_trends: AnalyzeArgument | None = None, on_bad_rows: AnalyzeArgument | None = None,
     ) -> Analysed:  # fmt: skip
         """Return the columns of the result, and how Spark is to partition the table."""
+        sys.tracebacklimit = 0  # of this process, which does no more than this: Spark shows what it raises
         if not table.isTable or not isinstance(table.dataType, StructType):
             raise UsageError(f"the first argument of {NAME} is no table", "Write TABLE(name) or TABLE(SELECT ...).")
         given = {

@@ -96,7 +96,8 @@ def step(algebra, gathered, ends):
 
 
 @register_jitable
-def _add_logs(a, b):
+def add_logs(a, b):
+    """Return the binary logarithm of a sum from those of its terms."""
     if a == -np.inf:
         return b
     if b == -np.inf:
@@ -119,7 +120,7 @@ def _gather(algebra, total, value):
     if _of(algebra, Floats, Modulo):
         return lambda algebra, total, value: total + value
     if _of(algebra, Logs):
-        return lambda algebra, total, value: _add_logs(total, value)
+        return lambda algebra, total, value: add_logs(total, value)
     return lambda algebra, total, value: total if (total ^ algebra.turn) > (value ^ algebra.turn) else value
 
 

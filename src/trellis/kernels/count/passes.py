@@ -27,7 +27,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from trellis.kernels.count.algebra import add, gather, scale, settle, step
+from trellis.kernels.count.algebra import Modulo, add, gather, scale, settle, step
 from trellis.kernels.event_graph.edges import EdgeLists
 from trellis.kernels.jit import njit
 
@@ -521,7 +521,19 @@ def _total(algebra, events, tasks, t, values):
 
 def count(algebra, shape, events, tasks):
     """Return the value of each task: the number of its paths, or their least or greatest length."""
-    return weigh(algebra, shape, events, tasks, _NO_WEIGHTS)[0]
+    if isinstance(algebra, Modulo):  # which has weights and bounds on lengths besides, and need not be compiled twice
+        return weigh(algebra, shape, events, tasks, _NO_WEIGHTS)[0]
+    return count_at_once(algebra, shape, events, tasks)
+
+
+@njit(cache=True, nogil=True)
+def count_at_once(algebra, shape, events, tasks):
+    """Count as `count` does, by one pass over each task."""
+    totals, values = np.full(tasks.lo.shape[0], algebra.zero), np.full(_largest(tasks), algebra.zero)
+    for t in range(tasks.lo.shape[0]):
+        one_pass(algebra, shape, events, tasks, t, values[:0], values, values)
+        totals[t] = _total(algebra, events, tasks, t, values)
+    return totals
 
 
 def weigh(algebra, shape, events, tasks, weights):

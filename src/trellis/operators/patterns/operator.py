@@ -8,7 +8,7 @@ and lists. What comes out are events again, with their variables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trellis.events.slice import Slice
-from trellis.language.bound import Column, NamedOutput, Output, OutputKind
+from trellis.language.bound import BoundQuery, Column, NamedOutput, Output, OutputKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
 from trellis.operators.batch import PathBatch
@@ -26,9 +26,10 @@ from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOp
 from trellis.operators.patterns.end_keys import EndKeys
 from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
-from trellis.operators.patterns.structure import PatternStructure
+from trellis.operators.patterns.structure import PatternPart, PatternStructure
 from trellis.operators.per_event import EventNumbers, join_rows
-from trellis.operators.trends.operator import FOUND_ALONE, picks_sooner
+from trellis.operators.trends.graph import MAX_EDGES
+from trellis.operators.trends.operator import FOUND_ALONE, TrendOperator, picks_sooner
 from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -187,13 +188,44 @@ class PatternOperator(QueryOperator):
         if indexed is None or graph is None:
             return None
         ends = [{graph.positions[p].variable for p in places} for places in (graph.firsts, graph.lasts)]
-        keys = EndKeys(self.plan.bound, self.events, indexed.vertices, self.structure.variables.codes, ends)
-        orderings = keys.translated(request.bound.order_by)
-        if orderings is None:
+        operator = self._keyed(request.bound, indexed, ends)
+        if operator is None:
             return None
-        operator = indexed.over_vertices(replace(request.bound, order_by=orderings), keys.columns)
         found = operator.search_best(replace(request, bound=operator.plan.bound))
         return None if found is None else [batch.on(*indexed.vertices) for batch in found]
+
+    def _keyed(
+        self, bound: BoundQuery, part: IndexedPositions | PatternPart, ends: Sequence[Set[str]], listed: bool = False
+    ) -> TrendOperator | None:
+        """Return the operator over the vertices of results with the keys of ORDER BY; None where one reads more."""
+        keys = EndKeys(bound, self.events, part.vertices, self.structure.variables.codes, ends, listed)
+        orderings = keys.translated(bound.order_by)
+        return None if orderings is None else part.over_vertices(replace(bound, order_by=orderings), keys.columns)
+
+    def leading(self, bound: BoundQuery) -> Sequence[PathBatch | None] | None:
+        """Return the results of each group that AFTER MATCH keeps, on their graphs; None if they go otherwise."""
+        from trellis.operators.trends.leading import Places
+
+        assert bound.after_match is not None
+        found: list[PathBatch | None] = []
+        if self.structure.indexed is not None and self._pairs > MAX_EDGES:
+            return None
+        for part in self.structure.all_parts():
+            operator = self._keyed(bound, part, part.ends, listed=True)
+            if operator is None:
+                return None
+            var, vertices = bound.after_match.var, part.vertices
+            aims = vertices.variables == (-1 if var is None else self.structure.variables.codes[var])
+            kept = operator.leading_to(operator.plan.bound, Places(bound.after_match.skip, vertices.events, aims))
+            if kept is None:
+                return None
+            for one, ambiguous in zip(kept, part.paths.ambiguous.tolist(), strict=True):
+                found.append(None if ambiguous or one is None else one.on(*vertices, part.first))
+        return found
+
+    @property
+    def _pairs(self) -> int:
+        return int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
 
     def seconds(self) -> float | None:
         """Return how long counting takes, about, where it is a search; else None."""

@@ -58,6 +58,16 @@ class PatternPart:
         """The events and variables of the vertices."""
         return self.paths.vertices
 
+    @property
+    def ends(self) -> tuple[set[str], set[str]]:
+        """The variables with which results begin, and with which they end."""
+        paths, names = self.paths, [v.name for v in self.plan.bound.variables if not v.absent]
+        later = np.zeros(len(paths.events), np.bool_)
+        later[paths.successors] = True
+        last = np.diff(paths.offsets) == 0
+        first, final = (np.unique(self.vertices.variables[which]).tolist() for which in (~later, last))
+        return {names[code] for code in first}, {names[code] for code in final}
+
     @cached_property
     def _structure(self) -> GivenStructure:
         paths = self.paths

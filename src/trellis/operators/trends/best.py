@@ -92,6 +92,20 @@ class BestTrends:
             paths = self._best(self.orderings, np.arange(len(tasks)), bucket, limit, self.events.usable, ())
         return None if paths is None else self._ranked(in_rank_order(paths), values)
 
+    def search_of_all(self) -> BestSearch | None:
+        """Return the search by all keys at once, or None where a least or greatest value comes before others."""
+        several = len([*_rounds(self.orderings)]) > 1
+        return None if several else self._search(self.orderings, self.events.usable, ())
+
+    def best_of_groups(self) -> PathBatch | None:
+        """Return the best trend of each group, in the order of tasks; each has its task in place of a group."""
+        tasks = self.space.tasks
+        if not len(tasks):
+            return PathBatch.concat([])
+        bucket = np.unique(tasks.group, return_inverse=True)[1]
+        paths = self._best(self.orderings, np.arange(len(tasks)), bucket, 1, self.events.usable, ())
+        return None if paths is None else in_rank_order(paths)
+
     def _search(self, orderings: Sequence[Ordering], ok: Flags, required: Sequence[Flags]) -> BestSearch | None:
         keys = make_keys(orderings, self.events, ok, self.space.longest)
         search = None if keys is None else BestSearch(self.space, keys, ok, required)

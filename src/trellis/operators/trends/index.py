@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
+from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, encode
 from trellis.events.columns.ordering import small_argsort
 from trellis.events.gaps import gap_of
 from trellis.events.slice import Ints, Slice
@@ -29,6 +29,7 @@ from trellis.kernels.events.partitions import later_times, partition_ends
 from trellis.kernels.index import vertices
 from trellis.language.syntax import Report, Select
 from trellis.operators.trends.tasks import TrendTasks
+from trellis.operators.trends.value_cuts import ValueCuts, cuts_of, tails_of
 from trellis.plan.plan import Plan
 
 Small = NDArray[np.int32]
@@ -131,27 +132,6 @@ class AttributeIndex:
         return sum(arrays.values())
 
 
-@dataclass(frozen=True)
-class _Cuts:
-    """Codes of the later event, and for each range of what may follow two codes of the earlier one that bound it.
-
-    It is above the first and at most the second; None: from the least, or up to the greatest.
-    """
-
-    value: Ints
-    ranges: tuple[tuple[Ints | None, Ints | None], ...]
-
-    @cached_property
-    def cuts(self) -> tuple[Ints, ...]:
-        """All bounds, in the order of the ranges."""
-        return tuple(cut for bounds in self.ranges for cut in bounds if cut is not None)
-
-    @property
-    def is_tail(self) -> bool:
-        """Whether what may follow is all above one code."""
-        return len(self.ranges) == 1 and self.ranges[0][1] is None
-
-
 def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1) -> AttributeIndex | None:
     """Return the index for tasks `[lo, hi)` of a slice, or None where the conditions, or the report, need edges.
 
@@ -224,14 +204,14 @@ def _relation(adjacency: Adjacency, events: Slice, gaps: bool) -> _Relation | No
     if adjacency.residual:
         return None
     reach, given = (gap_of(adjacency, events) if gaps else None) or (None, adjacency.orders)
-    orders = [_cuts(order) for order in given]
+    orders = [cuts_of(order) for order in given]
     either = len(adjacency.either) == 1 and len(adjacency.either[0]) == 2 and not orders
     if adjacency.either and not either:
         return None
     if either:
-        orders = [_Cuts(above, ((below, None),)) for above, below in adjacency.either[0]]
+        orders = [ValueCuts(above, ((below, None),)) for above, below in adjacency.either[0]]
     if len(orders) > 1:
-        orders = [tail for order in orders for tail in _tails(order)]
+        orders = [tail for order in orders for tail in tails_of(order)]
         if reach is not None or len(orders) > 3 or not all(order.is_tail for order in orders):
             return None
     gives, takes, next_, prev = adjacency.gives, adjacency.takes, adjacency.key_next, adjacency.key_prev
@@ -242,61 +222,6 @@ def _relation(adjacency: Adjacency, events: Slice, gaps: bool) -> _Relation | No
         takes &= next_ >= 0
         gives &= prev >= 0
     return _Relation(gives, takes, next_, prev, orders, reach, either)
-
-
-def _cuts(order: Order) -> _Cuts:
-    """Bring the comparisons of one value to ranges of values, one more than there are holes."""
-    low = high = None
-    missing = np.zeros(len(order.value), np.bool_)
-    for op, earlier in order.comparisons:
-        missing |= earlier == LOWEST
-        if op in (">", ">="):
-            cut = earlier if op == ">" else earlier - 1
-            low = cut if low is None else np.maximum(low, cut)
-        elif op in ("<", "<="):
-            cut = earlier if op == "<=" else earlier - 1
-            high = cut if high is None else np.minimum(high, cut)
-    holes = [*order.holes, *((earlier, earlier) for op, earlier in order.comparisons if op == "!=")]
-    if low is None and not holes:  # turned around, so that what follows is above
-        assert high is not None
-        return _Cuts(_or_missing(~order.value, order.value == LOWEST), ((_or_missing(~high - 1, missing), None),))
-    ranges: list[tuple[Ints | None, Ints | None]] = []
-    for first, last in _rising(holes):
-        ranges.append((low, first - 1 if high is None else np.minimum(first - 1, high)))
-        low = last if low is None else np.maximum(low, last)
-    ranges.append((low, high))
-    return _Cuts(
-        order.value,
-        tuple(
-            (
-                None if a is None else _or_missing(a, missing),
-                None if b is None else _or_missing(b if a is None else np.maximum(a, b), missing),
-            )
-            for a, b in ranges
-        ),
-    )
-
-
-def _tails(cuts: _Cuts) -> list[_Cuts]:
-    """Return a range as two orders, each without an upper bound; what is more than a range stays as it is."""
-    low, high = cuts.ranges[0]
-    if len(cuts.ranges) > 1 or low is None or high is None:
-        return [cuts]
-    turned = _or_missing(~cuts.value, cuts.value == LOWEST), _or_missing(~high - 1, high == LOWEST)
-    return [_Cuts(cuts.value, ((low, None),)), _Cuts(turned[0], ((turned[1], None),))]
-
-
-def _rising(holes: list[tuple[Ints, Ints]]) -> list[tuple[Ints, Ints]]:
-    """Return holes by where they begin, for each event."""
-    if len(holes) < 2:
-        return holes
-    lows, highs = (np.stack(borders) for borders in zip(*holes, strict=True))
-    order = np.argsort(lows, axis=0, kind="stable")
-    return list(zip(np.take_along_axis(lows, order, 0), np.take_along_axis(highs, order, 0), strict=True))
-
-
-def _or_missing(codes: Ints, missing: Flags) -> Ints:
-    return np.where(missing, LOWEST, codes) if missing.any() else codes
 
 
 def _with_neighbours(
@@ -332,7 +257,7 @@ class _Relation:
     takes: Flags
     key_next: Ints | None
     key_prev: Ints | None
-    orders: list[_Cuts]
+    orders: list[ValueCuts]
     reach: Ints | None = None  # the first event that is too late to follow
     either: bool = False  # one of two orders is enough; LOWEST and HIGHEST then are values like others
 
@@ -354,7 +279,7 @@ class _Relation:
         """Return the relation of the same events with time running backwards; for plain inequalities."""
         back = slice(None, None, -1)
         orders = [
-            _Cuts(_turned(o.cuts[0], self.gives)[back], ((_turned(o.value, self.takes)[back], None),))
+            ValueCuts(_turned(o.cuts[0], self.gives)[back], ((_turned(o.value, self.takes)[back], None),))
             for o in self.orders
         ]
         next_, prev = (None if key is None else key[back].copy() for key in (self.key_prev, self.key_next))
@@ -442,7 +367,7 @@ class _Layout:
         return Triples(*shared, _in_a_row(others[1].value), third), width, target
 
     def _one_large(
-        self, cuts: _Cuts, values: Small, entries: Small, place: Small, at_cut: Small, own: Small, own_end: Small,
+        self, cuts: ValueCuts, values: Small, entries: Small, place: Small, at_cut: Small, own: Small, own_end: Small,
         target: Small, target_end: Small,
     ) -> tuple[Shape, Ints, Small]:  # fmt: skip
         """Lay out one part without a key as `shape` does, with two threads that each look up half of it."""
@@ -495,7 +420,7 @@ class _Layout:
         return vertices.parts_of_events(self.begin, self.end, self.n)
 
 
-def _orders(cuts: _Cuts) -> tuple[Small, Small]:
+def _orders(cuts: ValueCuts) -> tuple[Small, Small]:
     """Return the events by value and the entries by cut; one sort serves both where cuts rise with values."""
     by_value = small_argsort(cuts.value)
     if len(cuts.cuts) > 1:

@@ -133,6 +133,8 @@ class _Maker:
                 return self._put(OrderWord(nodes.HIGH, sign, each=np.ones(len(self.events), np.int64)))
             case OutputKind.ATTRIBUTE:
                 return self._attribute(output, sign)
+            case OutputKind.AGGREGATE if output.function == "COUNT":  # of the one variable
+                return self._put(OrderWord(nodes.HIGH, sign, each=np.ones(len(self.events), np.int64)))
             case OutputKind.AGGREGATE if output.function in ("MIN", "MAX"):
                 return self._extreme(output, sign)
             case OutputKind.AGGREGATE if output.function in ("SUM", "AVG"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from trellis.digits import bytes_text
 from trellis.errors import TrellisError
 from trellis.events.slice import Slice
+from trellis.language.bound import BoundQuery
 from trellis.limits import adds_up, can_be_searched, warn_of_all
 from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator, state_of
 from trellis.operators.trends.count import Counter
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from trellis.operators.per_event import EventNumbers
     from trellis.operators.ranks import Ranks
     from trellis.operators.trends.direct import DirectEdges
+    from trellis.operators.trends.leading import Places
     from trellis.operators.trends.unrank import IndexUnranker, SliceUnranker
 
 BATCH_VALUES = 1 << 20  # events that the trends of a batch name
@@ -242,6 +245,27 @@ class TrendOperator(QueryOperator):
         if found is None and can_be_searched(bound):  # else it is known already
             warn_of_all(total, request.max_trends)
         return found
+
+    def leading(self, bound: BoundQuery) -> Sequence[PathBatch | None] | None:
+        """Return the trends of each group that AFTER MATCH keeps, on the graph; None where that has too many edges."""
+        assert bound.after_match is not None
+        from trellis.operators.trends.leading import Places
+
+        size = len(self.events)
+        return self.leading_to(bound, Places(bound.after_match.skip, np.arange(size), np.ones(size, np.bool_)))
+
+    def leading_to(self, bound: BoundQuery, places: Places) -> Sequence[PathBatch | None] | None:
+        """Return the same for vertices that tell where the next result may begin."""
+        from trellis.operators.trends.leading import leading_trends
+
+        pairs = int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
+        if not self.structure.may_have_graph or (not self.structure.has_graph and pairs > MAX_EDGES):
+            return None
+        kept = leading_trends(bound, self.events, self.graph, self.tasks, places)
+        if kept is None:
+            return None
+        bounds = np.searchsorted(kept.groups, np.arange(len(self.events.groups) + 1))
+        return [kept.take(np.arange(begin, end)) for begin, end in pairwise(bounds.tolist())]
 
     def _search_by_index(self, request: BestRequest[T], limit: int) -> Sequence[PathBatch] | None:
         """Return the best trends, searched without a graph; None where that cannot be, or is no quicker."""

@@ -19,7 +19,7 @@ from trellis.events.slice import Ints
 from trellis.kernels.count import passes
 from trellis.kernels.count.algebra import NO_PATH, Floats, Lengths, Modulo, lengths, modulo
 from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
-from trellis.operators.exact import LARGE, SMALL, WideNumbers, multiply_modulo, primes_for, reconstruct
+from trellis.operators.exact import SMALL, WideNumbers, multiply_modulo, reconstruct
 from trellis.operators.trends.count import GraphRelation
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex, mirrored_index
@@ -175,14 +175,15 @@ class TrendsThrough:
         bits = self._largest.bit_length()
         if self._largest < EXACT:
             exact = [np.multiply(*chunk.edged(which, chunk.back, chunk.forth))[chunk.alive] for chunk in self._parts]
-            return WideNumbers(np.bincount(of_pair, np.concatenate([np.empty(0), *exact]), len(rows)).astype(np.uint64))
+            small = np.bincount(of_pair, np.concatenate([np.empty(0), *exact]), len(rows)).astype(np.uint64)
+            return WideNumbers(small.reshape(-1, 1))
 
         def residues(prime: int) -> NDArray[np.uint64]:
             return self._residues(prime, which=which)
 
-        if not self._single and len(primes_for(bits, LARGE)) <= 2:
-            return WideNumbers.of_residues(lambda prime: residues(prime)[0], self._threads)
-        return reconstruct(bits, residues, False, SMALL if self._single else LARGE, self._threads)[0]
+        if not self._single:
+            return WideNumbers.of_residues(bits, lambda prime: residues(prime)[0], self._threads)
+        return reconstruct(bits, residues, False, SMALL, self._threads)[0]
 
     def sums(self, weights: Weights, bits: int) -> list[list[int]]:
         """Return for each row the exact sums, over the trends through its event, of the weights of all their events.

@@ -53,6 +53,7 @@ class SortAndWrite:
     schema: pa.Schema
     time: str
     event_id: str | None
+    tie_breakers: tuple[str, ...]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the events of a task, and report its file."""
@@ -60,7 +61,8 @@ class SortAndWrite:
             parts = [batch for batch in batches if batch.num_rows]
             if not parts:
                 return
-            table = in_order(fitted(pa.Table.from_batches(parts), self.schema), self.time, self.event_id)
+            events = fitted(pa.Table.from_batches(parts), self.schema)
+            table = in_order(events, self.time, self.event_id, self.tie_breakers)
             name = f"{task_number():06d}-{uuid.uuid4().hex}.parquet"
             if not Path(self.directory).is_dir():
                 raise DataError(
@@ -105,7 +107,7 @@ def build(frame: DataFrame, directory: Path, plan: ArchivePlan, step: Progress) 
     plan.check(directory, schema)
     with (
         making(directory),
-        _staging(frame, directory, schema, plan.time, plan.event_id, step) as (staging, staged),
+        _staging(frame, directory, schema, (plan.time, plan.event_id, plan.tie_breakers), step) as (staging, staged),
     ):
         events = staged[-1].first + staged[-1].rows if staged else 0
         manifest = plan.manifest(schema, events, _reader(staging, staged, [plan.type, plan.key, *plan.values]))
@@ -121,7 +123,7 @@ def append(frame: DataFrame, archive: Archive, step: Progress) -> Manifest:
     whole = frame.select(*(frame[quoted(name)] for name in schema.names if name in frame.columns))
     if archive.held.num_rows:
         whole = whole.unionByName(frame.sparkSession.createDataFrame(archive.held.select(whole.columns)))
-    with _staging(whole, archive.directory, schema, manifest.time, manifest.event_id, step) as (staging, staged):
+    with _staging(whole, archive.directory, schema, manifest.order, step) as (staging, staged):
         if not staged:
             return manifest
         number_too_late(_reader(staging, staged, [manifest.time])(0, 1), manifest)
@@ -132,9 +134,11 @@ class _staging:
     """Cuts events into sorted chunks in a directory that goes away in the end."""
 
     def __init__(
-        self, frame: DataFrame, directory: Path, schema: pa.Schema, time: str, event_id: str | None, step: Progress
-    ) -> None:
-        self.frame, self.schema, self.time, self.event_id, self.step = frame, schema, time, event_id, step
+        self, frame: DataFrame, directory: Path, schema: pa.Schema, order: tuple[str, str | None, Sequence[str]],
+        step: Progress,
+    ) -> None:  # fmt: skip
+        self.frame, self.schema, self.step = frame, schema, step
+        self.time, self.event_id, self.tie_breakers = order
         self.path = directory / f"staged-{uuid.uuid4().hex}"
 
     def __enter__(self) -> tuple[Path, list[SortedChunk]]:
@@ -155,7 +159,9 @@ class _staging:
             tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
             self.step(f"sorting {number:,} events")
             cut = frame.repartitionByRange(max(tasks, -(-number // CHUNK)), quoted(self.time))
-            work = SortAndWrite(str(self.path.absolute()), self.schema, self.time, self.event_id)
+            work = SortAndWrite(
+                str(self.path.absolute()), self.schema, self.time, self.event_id, tuple(self.tie_breakers)
+            )
             files = reports_in(cut.mapInArrow(work, from_arrow_schema(REPORT)).toArrow())
         found: list[SortedChunk] = []
         first = 0

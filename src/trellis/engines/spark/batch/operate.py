@@ -209,11 +209,12 @@ def _refuse_repeated(ids: pa.Array, bounds: Ints, windows: tuple[Ints, Ints] | N
 
 
 def _count(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
-    yield from count_rows(maker, operator.counts).to_batches()
+    yield from counted(work.what, maker, operator.counts).to_batches()
 
 
-def _total(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
-    yield pa.RecordBatch.from_arrays([pa.array([digits_of(sum(operator.counts))])], names=["total"])
+def counted(what: str, maker: RowMaker, counts: Sequence[int]) -> pa.Table:
+    """Return the numbers of results of groups, for `count`, or for `total` their sum."""
+    return count_rows(maker, counts) if what == "count" else pa.table({"total": [digits_of(sum(counts))]})
 
 
 def _aggregate(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
@@ -327,6 +328,6 @@ def _picks(
 
 
 ANSWERS = {
-    "total": _total, "count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "nest": _nest,
+    "total": _count, "count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "nest": _nest,
     "pick": _pick, "pick events": _pick_events,
 }  # fmt: skip

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from trellis.digits import digits_of, number_of
 from trellis.engines.spark.batch.operate import Work, make_slice
-from trellis.engines.spark.batch.sink import Sink, WrittenFile, report, task_number
+from trellis.engines.spark.batch.sink import RemoteSink, Sink, WrittenFile, report, task_number
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.ship.shared import load, save
 from trellis.engines.spark.split.rows import whole_groups
@@ -51,14 +51,19 @@ class TaskSettings:
         Results of a range at most, so that a lost task costs little.
     memory
         Bytes that a worker may hold; None: as it finds it.
-    sink
-        Where tasks write to.
+    sink, remote
+        Where tasks write to: a directory, or storage elsewhere.
+    tile
+        Events of a tile, if groups of more than twice as many are counted in tiles; None: those that a task has no
+        memory for.
     """
 
     at_once: int = 2_000_000
     rows: int = 4_000_000
     memory: int | None = None
     sink: type[Sink] = Sink
+    remote: type[RemoteSink] = RemoteSink
+    tile: int | None = None
 
 
 @dataclass(frozen=True)

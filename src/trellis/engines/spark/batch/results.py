@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -47,19 +47,25 @@ from trellis.engines.spark.batch.ranges import (
     joined_reports,
 )
 from trellis.engines.spark.batch.scan import Scan, SourceFacts, lazy_split, scan
-from trellis.engines.spark.batch.sink import REPORT, Sink, WriteRows, WrittenFile, reports_in
+from trellis.engines.spark.batch.sink import Sink, WrittenFile
+from trellis.engines.spark.batch.spread import spread
+from trellis.engines.spark.batch.tiles import TiledGroups, events_of_a_tile
+from trellis.engines.spark.batch.writing import reports_of, written, written_here
 from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.session.session import cores
 from trellis.engines.spark.sources.frames import EventFrame, input_files
 from trellis.engines.spark.split.rows import output_names, partition_name
 from trellis.engines.spark.split.split import Split, check_numbering, copies, windows_at_once
-from trellis.errors import UsageError
+from trellis.errors import GroupTooLarge, UsageError
 from trellis.events.clock import Clock
 from trellis.io.outputs import claimed
+from trellis.io.remote import RemoteTarget
 from trellis.io.results import check_format
 from trellis.language.bound import WindowKind
 from trellis.language.schema import Type
 from trellis.limits import can_be_searched, refuse_listing, refuse_rows
 from trellis.operators.aggregates import join
+from trellis.operators.trends.tiles import can_be_tiled
 from trellis.operators.trends.unrank import sampled_ranks
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
 from trellis.plan.spec import NAMED
@@ -236,7 +242,22 @@ class SparkResults(Results):
     def _total(self) -> int:
         schema = pa.schema([("total", pa.string())])
         plan = counting_plan(_partitioned_inside(self.plan))
-        return sum(number_of(text) for text in self._answer("total", schema, plan, True).column(0).to_pylist())
+        return sum(number_of(text) for text in self._counted("total", schema, plan).column(0).to_pylist())
+
+    def _counted(self, what: str, schema: pa.Schema, plan: Plan) -> pa.Table:
+        """Return the numbers of results of all groups; a group that does not fit a task is counted in tiles."""
+        tile = self.tasks.tile if can_be_tiled(plan) else None
+        if tile is None:
+            try:
+                return self._answer(what, schema, plan, True)
+            except GroupTooLarge as problem:
+                if not can_be_tiled(plan) or problem.count is None:
+                    raise
+                tile = events_of_a_tile(problem.count)
+        read = scan(plan, self._events, self.options.drops_bad_rows, 1, counting=True)
+        table = TiledGroups(read, replace(self._work(plan, what), length=1), tile).answer(schema)
+        self._known["facts"] = read.facts()
+        return table
 
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""
@@ -251,7 +272,7 @@ class SparkResults(Results):
             rows = lazy_split(plan, self._events, self.options.drops_bad_rows, self._length)
             return ordered(self._frame("count", schema, plan, rows), first_columns(lead)).toDF(*schema.names)
 
-        return ResultTable(lambda: sorted_rows(self._answer("count", schema, plan, True), lead), frame)
+        return ResultTable(lambda: sorted_rows(self._counted("count", schema, plan), lead), frame)
 
     def aggregates(self) -> ResultTable:
         """Return the rows of the query's AGGREGATE; nothing is listed."""
@@ -333,6 +354,8 @@ class SparkResults(Results):
             return ordered(frame, [*self._lead_order(), f.col(place)] if in_order else []).drop(place)
         if bound.order_by or bound.limit is not None or bound.offset:
             return self._merged(rows, what, schema)
+        if what == "list" and not in_order and self.plan.operator.name != NAMED:
+            return spread(self._work(self.plan, what), rows.grouped(), inside_schema(schema), self.tasks)
         return ordered(self._frame(what, schema, rows=rows), self._rank_order() if in_order else [])
 
     def _merged(self, rows: Split, what: str, schema: pa.Schema) -> DataFrame:
@@ -461,53 +484,42 @@ class SparkResults(Results):
         """Write the results as files into a directory, wholly or not at all: see `Results.write`."""
         check_format(format, raw_csv)
         claim = claimed(path, overwrite=overwrite, inputs=[*self.inputs, *input_files(self._events)])
-        with in_driver(), claim as output, output.replacing() as directory:
-            where, kind = str(directory.absolute()), str(format)  # which workers know, whatever the caller has
-            sink = self.tasks.sink(where, kind, file_schema(self.schema), raw_csv)
-            sink.prepare()
-            sink.commit(self._write_to(sink))
+        kind, schema = str(format), file_schema(self.schema)  # which workers know, whatever the caller has
+        with in_driver(), claim as output:
+            if isinstance(output, RemoteTarget):
+                far = self.tasks.remote(output.path, kind, schema, raw_csv, run=output.run)
+                output.commit(far.written_names(self._write_rows(far)))
+                return
+            with output.replacing() as directory:
+                sink = self.tasks.sink(str(directory.absolute()), kind, schema, raw_csv)
+                sink.prepare()
+                sink.commit(self._write_to(sink))
+
+    def _write_rows(self, sink: Sink) -> list[WrittenFile]:
+        """Have the tasks write the results that they list, without a directory that all of them see."""
+        if self.plan.bound.aggregates:
+            return written_here(self.aggregates().to_arrow(), sink)
+        self._refuse_too_many()
+        read = self._scan(self.plan)
+        return written(self._rows(read.split, in_order=False), sink, read)
 
     def _write_to(self, sink: Sink) -> list[WrittenFile]:
         """Have the tasks write the results, and return the files that make them up."""
         bound = self.plan.bound
-        if bound.aggregates:
-            return written_here(self.aggregates().to_arrow(), sink)
-        if not can_be_ranged(bound) or self.plan.operator.name == NAMED:
-            self._refuse_too_many()
-            read = self._scan(self.plan)
-            return written(self._rows(read.split, in_order=False), sink, read)
+        if bound.aggregates or not can_be_ranged(bound) or self.plan.operator.name == NAMED:
+            return self._write_rows(sink)
         read = self._scan(self.plan)
         counted = CountAndWrite(self._work(self.plan, "list"), sink, self.tasks.at_once)
         found = joined_reports(reports_of(read.split.grouped(), counted, read))
         self._known["facts"] = read.facts()
         refuse_rows(found.rows, self.max_trends)
-        cut = even_ranges(found.slices, _cores(self._session), self.tasks.rows)
+        cut = even_ranges(found.slices, cores(self._session), self.tasks.rows)
         if not cut:
             return found.files
         after = max((file.place + 1 for file in found.files), default=0)
         numbers = self._session.range(0, len(cut), 1, len(cut))
         answers = reports_of(numbers, WriteRanges(self.plan, sink, cut, after))
         return [*found.files, *(WrittenFile(**file) for about in answers for file in about["files"])]
-
-
-def reports_of(
-    frame: DataFrame, task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], read: Scan | None = None
-) -> list[Any]:
-    """Return the reports of the tasks that work on a frame; `read` is the read of events that it is made of."""
-    answers = frame.mapInArrow(task, from_arrow_schema(REPORT))
-    return reports_in(answers.toArrow() if read is None else read.collect(answers))
-
-
-def written(frame: DataFrame, sink: Sink, read: Scan | None = None) -> list[WrittenFile]:
-    """Have the tasks write the rows of a frame."""
-    plain = frame.toDF(*output_names(len(frame.columns)))  # dots and backticks in names mean something to Spark
-    return [WrittenFile(**about) for about in reports_of(plain, WriteRows(sink), read)]
-
-
-def written_here(rows: pa.Table, sink: Sink) -> list[WrittenFile]:
-    """Write rows of this process."""
-    columns = [column.cast(field.type) for column, field in zip(rows.columns, sink.schema, strict=True)]
-    return list(sink.write(pa.Table.from_arrays(columns, schema=sink.schema).to_batches(), 0))
 
 
 def _inner_partition(plan: Plan) -> tuple[tuple[str, Type], ...]:
@@ -540,9 +552,3 @@ def _ranked(plan: Plan, rows: range) -> Plan:
 def _empty_aggregates(plan: Plan) -> pa.Table:
     """Return the row that AGGREGATE gives where there is no result."""
     return aggregate_table(plan, [], [join(plan, [])])
-
-
-def _cores(session: SparkSession) -> int:
-    """Return how many tasks can run at a time; on Spark Connect, which does not tell, how many a shuffle makes."""
-    context = getattr(session, "_sc", None)
-    return int(context.defaultParallelism if context else session.conf.get("spark.sql.shuffle.partitions") or 1)

@@ -23,6 +23,7 @@ from pyspark import TaskContext
 from trellis.engines.spark.batch.operate import fitted
 from trellis.engines.spark.session.failures import in_task
 from trellis.errors import DataError
+from trellis.io.remote import storage_of
 from trellis.io.results import write_file
 
 REPORT = pa.schema([("report", pa.string())])
@@ -63,19 +64,28 @@ class Sink:
         """Write rows to a file, if there are any; an attempt that fails takes it away again."""
         self.check()
         counted = _CountedBatches(map(self._fitting, batches))
-        name = f"{place:05d}-{uuid.uuid4().hex}.{self.format}"
-        file = Path(self.directory) / name
+        name = self.name_of(place)
         try:
             if counted.peek():
-                write_file(counted, self.schema, file, self.format, self.raw_csv)
+                self._write(name, counted)
         except BaseException as problem:
             with suppress(OSError):
-                file.unlink(missing_ok=True)
+                self._remove(name)
             if isinstance(problem, OSError | pa.ArrowException):
                 raise DataError(f"the output cannot be written on {socket.gethostname()}: {problem}") from None
             raise
         if counted.rows:
             yield WrittenFile(place, name, counted.rows)
+
+    def name_of(self, place: int) -> str:
+        """Return a name that no other attempt has."""
+        return f"{place:05d}-{uuid.uuid4().hex}.{self.format}"
+
+    def _write(self, name: str, batches: Iterable[pa.RecordBatch]) -> None:
+        write_file(batches, self.schema, Path(self.directory) / name, self.format, self.raw_csv)
+
+    def _remove(self, name: str) -> None:
+        (Path(self.directory) / name).unlink(missing_ok=True)
 
     def _fitting(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return a batch whose columns of type null are of the file's type."""
@@ -94,6 +104,41 @@ class Sink:
             (directory / file.name).rename(directory / f"part-{number:05d}.{self.format}")
         if not kept:
             write_file([], self.schema, directory / f"part-00000.{self.format}", self.format, self.raw_csv)
+
+
+@dataclass(frozen=True)
+class RemoteSink(Sink):
+    """Where and how tasks write to storage elsewhere; `directory` is its address, `run` that of `RemoteTarget`."""
+
+    run: str = ""
+
+    def prepare(self) -> None:
+        """Do nothing: storage is there or is not."""
+
+    def check(self) -> None:
+        """Do nothing: who cannot write there fails."""
+
+    def name_of(self, place: int) -> str:
+        """Return a name that no other attempt has, and that tells the run."""
+        return f"part-{place:05d}-{self.run}-{uuid.uuid4().hex[:8]}.{self.format}"
+
+    def _write(self, name: str, batches: Iterable[pa.RecordBatch]) -> None:
+        system, directory = storage_of(self.directory)
+        with system.open_output_stream(f"{directory}/{name}") as stream:
+            write_file(batches, self.schema, stream, self.format, self.raw_csv)
+
+    def _remove(self, name: str) -> None:
+        system, directory = storage_of(self.directory)
+        with suppress(pa.ArrowException):
+            system.delete_file(f"{directory}/{name}")
+
+    def written_names(self, files: Iterable[WrittenFile]) -> list[str]:
+        """Return the names of what tasks wrote, in their order; one file without rows if they wrote none."""
+        names = [file.name for file in sorted(files, key=lambda file: (file.place, file.name))]
+        if not names:
+            names = [self.name_of(0)]
+            self._write(names[0], [])
+        return names
 
 
 class _CountedBatches:

@@ -21,9 +21,10 @@ from pyspark.sql.window import Window as Over
 from trellis.digits import number_text
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.batch.operate import PLACE, spark_type
-from trellis.engines.spark.batch.results import SparkResults, written
+from trellis.engines.spark.batch.results import SparkResults
 from trellis.engines.spark.batch.scan import lazy_split
 from trellis.engines.spark.batch.sink import Sink, WrittenFile
+from trellis.engines.spark.batch.writing import written
 from trellis.engines.spark.papers.construction import check_construction, index_on_spark
 from trellis.engines.spark.papers.indexed import (
     EVENT,

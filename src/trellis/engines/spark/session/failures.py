@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pyspark import SparkContext
+
 from trellis.digits import digits_of, number_of
 from trellis.engines.spark.session.exhausted import exhausted_in, heap_exhausted
 from trellis.engines.spark.session.jvm import OUT_OF_MEMORY, exit_code, text_of
@@ -15,6 +17,7 @@ from trellis.engines.spark.session.workers import lacking
 from trellis.engines.spark.split.compile import translate_error
 from trellis.errors import (
     DataError,
+    GroupTooLarge,
     ListingRefused,
     MemoryExhausted,
     OperatorFailed,
@@ -33,7 +36,7 @@ _DAMAGED = re.compile(
     r"CANNOT_LOAD_STATE_STORE[.\w]*|Checksum error: \S+|STDS_[A-Z_]+|"
     r"Error reading (?:delta|snapshot|streaming state) file[^\n]*"
 )
-_KINDS = {
+_KINDS: dict[str, type[TrellisError]] = {
     kind.__name__: kind
     for kind in (
         TrellisError,
@@ -41,6 +44,7 @@ _KINDS = {
         DataError,
         OverflowInCondition,
         ListingRefused,
+        GroupTooLarge,
         OperatorFailed,
         MemoryExhausted,
     )
@@ -85,7 +89,20 @@ def mistake_in(problem: BaseException) -> TrellisError | None:
     code = exit_code(problem)
     if code is not None:
         return _ended_with(code)
+    if _is_stopped(problem):
+        return UsageError(
+            "the Spark session of the events has been stopped", "Start one again, and make the data frame anew."
+        )
     return translate_error(problem) or lacking(problem) or exhausted_in(problem) or _of_the_machine(problem)
+
+
+def _is_stopped(problem: BaseException) -> bool:
+    """Return whether pyspark raised this because the JVM of a session is gone; it has no words for that."""
+    last = problem.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    own = last is not None and "pyspark" in last.tb_frame.f_globals.get("__name__", "")
+    return own and isinstance(problem, AssertionError) and SparkContext._active_spark_context is None
 
 
 def _ended_with(code: int) -> TrellisError:
@@ -143,8 +160,8 @@ def _unpacked(text: str) -> TrellisError | None:
     try:
         about = json.loads(base64.b64decode(text))
         kind = _KINDS[about["kind"]]
-        if kind is ListingRefused and about["count"] is not None:
-            return ListingRefused(about["what"], about["hint"], number_of(about["count"]))
+        if issubclass(kind, ListingRefused | GroupTooLarge):
+            return kind(about["what"], about["hint"], None if about["count"] is None else number_of(about["count"]))
         return kind(about["what"], about["hint"])
     except (ValueError, KeyError, TypeError):
         return None

@@ -319,3 +319,9 @@ def _forward(source: int, target: int, said: list[str]) -> None:
             out.write(line)
             if len(said) < 100:
                 said.append(line.decode(errors="replace").strip())
+
+
+def cores(session: SparkSession) -> int:
+    """Return how many tasks can run at a time; on Spark Connect, which does not tell, how many a shuffle makes."""
+    context = getattr(session, "_sc", None)
+    return int(context.defaultParallelism if context else session.conf.get("spark.sql.shuffle.partitions") or 1)

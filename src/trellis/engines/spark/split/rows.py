@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.errors import DataError
+from trellis.errors import GroupTooLarge
 from trellis.events.columns.ordering import group_codes
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.memory import free_memory
@@ -89,11 +89,12 @@ def _check_memory(
         rows += same
         if same < batch.num_rows:
             break
-    raise DataError(
+    raise GroupTooLarge(
         f"a window (or the partition it is of) has {rows:,} events, which take about "
         f"{(BYTES_AN_EVENT + size / max(1, rows)) * rows / 1e9:,.1f} GB; the worker has {memory / 1e9:,.1f} GB free",
         "Make WITHIN shorter, partition the pattern with [attribute], select events with constant conditions, or give "
         "the machines more memory.",
+        memory,
     )
 
 

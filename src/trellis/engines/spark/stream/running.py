@@ -30,10 +30,11 @@ from trellis.engines.spark.split.hashing import task_of
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import FileWriter
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
-from trellis.engines.spark.stream.stateful import FOUND, PAGES, TAKEN, Settings, found_in, rows_of, schema_of_kind
+from trellis.engines.spark.stream.stateful import FOUND, NUMBERS, PAGES, Settings, found_in, rows_of, schema_of_kind
 from trellis.engines.spark.stream.tasks import TABLES, StateFlusher, WriteDecided, page_name
 from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
+from trellis.events.ties import TieCount
 from trellis.language.schema import Schema, with_zones
 from trellis.streams.bucket import QueryGroup, shared_columns
 from trellis.streams.calendar import Calendar
@@ -55,6 +56,7 @@ from trellis.streams.stream_output import (
 BUCKETS_A_TASK = 2
 RESTARTS = 10  # of a stream whose workers start too slowly for Spark
 AHEAD = "1 day"
+ENOUGH = 100  # events from which on a share of them is told
 EPOCH = "1970-01-01T00:00:00"  # as Spark writes it
 
 
@@ -189,6 +191,8 @@ class Stream:
         self.outputs = {one.name: StreamOutput(self._directory(one)) for one in self.queries}
         self.running: dict[str, Any] = {}
         self._events: dict[str, int] = {}
+        self._ties: dict[str, TieCount] = {}
+        self._told_of_ties = False
         self._restarts = 0
 
     def _directory(self, one: StandingQuery) -> Path:
@@ -261,8 +265,9 @@ class Stream:
         if batch != FLUSH:
             with in_task():
                 check_files(self.checkpoint.directory / group, int(batch), self.options.file_columns)
-        taken = sum(file["rows"] for file in files if file["kind"] == TAKEN)
-        files = [file for file in files if file["kind"] != TAKEN]
+        taken, held, tied = (sum(file["rows"] for file in files if file["kind"] == kind) for kind in NUMBERS)
+        files = [file for file in files if file["kind"] not in NUMBERS]
+        self._warn_of_ties(group, TieCount(held, tied))
         for name, output in outputs.items():
             if taken:
                 output.take_back()
@@ -281,6 +286,15 @@ class Stream:
                 kind = file["kind"]
                 self.totals.unlisted += file["unlisted"]
                 setattr(self.totals, kind, getattr(self.totals, kind) + file["rows"])
+
+    def _warn_of_ties(self, group: str, more: TieCount) -> None:
+        """Warn, once, where many of the events of a query group that came together share their time."""
+        with self._lock:
+            self._ties[group] = ties = self._ties.get(group, TieCount()) + more
+            if self._told_of_ties or ties.events < ENOUGH or not ties.many:
+                return
+            self._told_of_ties = True
+        ties.warn(self.groups[group].schema)
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""

@@ -29,6 +29,7 @@ from trellis.engines.spark.split.compile import time_column
 from trellis.engines.spark.split.rows import output_names
 from trellis.engines.spark.split.split import partition_value
 from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter, batch_number, up_to
+from trellis.events.ties import TieCount, ties_among
 from trellis.language.schema import Kind, Type
 from trellis.streams.bucket import Bucket, OutputTable, QueryGroup, packed, unpacked
 from trellis.streams.calendar import Number
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PAGES = "rank_pages"  # the state variable of rank counters
-EVENTS, TAKEN = "events", "taken"  # the kind of what goes in, and of its number
+EVENTS = "events"  # the kind of what goes in
+NUMBERS = TAKEN, HELD, TIED = "taken", "held", "tied"  # of events that came, that are held, and that share their time
 BUCKET, MOMENT = "bucket", "moment"
 PACKED = "bucket int, kind string, newest string, total bigint, blob binary"
 FOUND = "kind string, query string, rows bigint, name string, payload binary"
@@ -259,16 +261,18 @@ class WindowStateProcessor(StatefulProcessor):
         """Hold new events; a timer gives the results that were decided before."""
         watermark = watermark_of(timerValues)
         with in_task():
-            bucket, total = Bucket(self.group, self._store), 0
+            bucket, total, ties = Bucket(self.group, self._store), 0, TieCount()
             for row in (row for frame in rows for row in frame.itertuples(index=False)):
                 table, total = unpacked(row.blob), total + int(row.total)
                 if row.kind == BAD:
                     yield _row(OutputTable(BAD, "", table))
                 else:
+                    ties += ties_among(table, self.group.schema, self.group.partition)
                     yield from map(_row, bucket.take(table, json.loads(row.newest), watermark))
             bucket.finish()
             self._wait_for(bucket)
-        yield _frame(TAKEN, "", total)
+        for kind, number in ((TAKEN, total), (HELD, ties.events), (TIED, ties.tied)):
+            yield _frame(kind, "", number)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any

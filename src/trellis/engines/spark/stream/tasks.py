@@ -14,7 +14,7 @@ from trellis.engines.spark.batch.sink import report
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import group_begins, whole_groups
 from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter
-from trellis.engines.spark.stream.stateful import PAGES, TAKEN, go_on_at_interrupts
+from trellis.engines.spark.stream.stateful import NUMBERS, PAGES, go_on_at_interrupts
 from trellis.streams.bucket import Bucket, QueryGroup, packed, unpacked
 from trellis.streams.calendar import END
 from trellis.streams.stream_output import RESULTS, WINDOWS
@@ -45,7 +45,7 @@ class WriteDecided:
                 for kind, query, rows, name, payload in zip(
                     *(batch.column(n).to_pylist() for n in FOUND_ARROW.names), strict=True
                 ):
-                    if name or kind == TAKEN:
+                    if name or kind in NUMBERS:
                         yield _report(kind, query, name, rows)
                         continue
                     tables = held.setdefault((kind, query), [])

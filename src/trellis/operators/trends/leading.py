@@ -1,0 +1,108 @@
+"""The trends of a graph that AFTER MATCH keeps: one for each place, without those that are skipped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.events.slice import Ints, Slice
+from trellis.kernels.best import leading as kernel
+from trellis.language.bound import BoundQuery
+from trellis.language.syntax import Skip
+from trellis.operators.batch import NO_RANK, PathBatch
+from trellis.operators.trends.best import BestTrends
+from trellis.operators.trends.graph import EventGraph
+from trellis.operators.trends.search import SearchRuns, links_of
+from trellis.operators.trends.tasks import TrendTasks
+
+RULES = {
+    Skip.PAST_LAST: kernel.PAST_LAST, Skip.TO_NEXT: kernel.TO_NEXT, Skip.TO_FIRST: kernel.TO_FIRST,
+    Skip.TO_LAST: kernel.TO_LAST,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the next result may begin: the rule, the event of each vertex, and which have the variable it names."""
+
+    skip: Skip
+    events: Ints
+    aims: NDArray[np.bool_]
+
+
+def leading_trends(
+    bound: BoundQuery, events: Slice, graph: EventGraph, tasks: TrendTasks, places: Places
+) -> PathBatch | None:
+    """Return the trends of all groups that are kept, in their order; None where ORDER BY has keys to list by.
+
+    Parameters
+    ----------
+    bound
+        The query, whose ORDER BY chooses among the trends of one first event.
+    events, graph, tasks
+        The vertices, their edges and the tasks over them.
+    places
+        Where the next result may begin.
+    """
+    if not len(events) or not len(tasks):
+        return PathBatch.concat([])
+    best = BestTrends(bound, events, links_of(graph), tasks)
+    if best.steps is None:
+        return None
+    search = best.search_of_all()
+    if search is None or search.keys.closed or search.streams > 1:
+        return _by_starts(bound, events, graph, tasks, places)
+    every = np.arange(len(tasks))
+    found, ends, task = kernel.leading_paths(
+        search.tasks(SearchRuns(every, 0 * every, every)), tasks.group, best.space.links.arrays, search.shape,
+        search.room(), places.events, places.aims, RULES[places.skip],
+    )  # fmt: skip
+    return PathBatch.of_ends(found, ends, (np.full(len(task), NO_RANK), tasks.group[task]))
+
+
+def _by_starts(
+    bound: BoundQuery, events: Slice, graph: EventGraph, tasks: TrendTasks, places: Places
+) -> PathBatch | None:
+    """Search the best trend of every first event, and keep those that others do not skip.
+
+    Values that do not add up do not tell the order of ranks among equals, which a search for each alone does.
+    """
+    if not tasks.single:
+        sizes = tasks.hi - tasks.lo
+        own = np.repeat(np.arange(len(tasks)), sizes)
+        starts = np.arange(len(own)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + tasks.lo[own]
+        begins = events.usable[starts] & (tasks.every | (graph.latest[starts] < tasks.lo[own]))
+        own, starts = own[begins], starts[begins]
+        tasks = replace(tasks.chosen(own), lo=starts, first_end=starts, number=np.arange(len(own)), single=True)
+    firsts = places.events[tasks.lo]
+    new = np.ones(len(tasks), np.bool_)
+    new[1:] = (firsts[1:] != firsts[:-1]) | (tasks.group[1:] != tasks.group[:-1])
+    apart = replace(tasks, group=np.cumsum(new) - 1)
+    found = BestTrends(bound, events, links_of(graph), apart).best_of_groups()
+    if found is None:
+        return None
+    of_task = found.groups
+    group, place, kept = -1, -1, []
+    for row, (begin, end) in enumerate(zip(found.offsets[:-1].tolist(), found.ends.tolist(), strict=True)):
+        own_group = int(tasks.group[of_task[row]])
+        if own_group != group:
+            group, place = own_group, -1
+        first = int(places.events[found.positions[begin]])
+        if first >= place:
+            kept.append(row)
+            place = _behind(found.positions[begin:end], places)
+    chosen = found.take(np.array(kept, np.int64))
+    return PathBatch(chosen.positions, chosen.offsets, (chosen.ranks, tasks.group[chosen.groups]))
+
+
+def _behind(vertices: NDArray[np.int32], places: Places) -> int:
+    """Return the first event at which a result may begin after a path."""
+    first = int(places.events[vertices[0]])
+    if places.skip is Skip.PAST_LAST:
+        return int(places.events[vertices[-1]]) + 1
+    if places.skip is Skip.TO_NEXT:
+        return first + 1
+    aims = vertices[places.aims[vertices]]
+    return max(first + 1, int(places.events[aims[0 if places.skip is Skip.TO_FIRST else -1]]))

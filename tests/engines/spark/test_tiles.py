@@ -1,0 +1,46 @@
+"""Windows that are larger than a task, counted in tiles by Spark: the same counts as in this process."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import trellis
+from trellis.engines.spark.batch.ranges import TaskSettings
+from trellis.errors import DataError, GroupTooLarge
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*share")
+
+
+def transfers(n: int) -> pa.Table:
+    draw = np.random.default_rng(5)
+    columns = {name: draw.integers(0, 3, n) for name in ("src", "dest")}
+    bank = np.where(draw.random(n) < 0.8, "large", None)
+    return pa.table({"ts": draw.integers(0, n, n), "id": np.arange(n), "x": draw.random(n), **columns, "bank": bank})
+
+
+def test_large_groups_are_counted_in_tiles_and_small_ones_as_ever(spark: SparkSession) -> None:
+    table = transfers(400)
+    frame = spark.createDataFrame(table)
+    query = trellis.query("PATTERN T+ t[] WHERE [bank] AND t[i].src = t[i-1].dest WITHIN 1000 SLIDE 1000")
+    trends = query.detect(frame, time="ts", event_id="id")
+    trends.tasks = TaskSettings(tile=110)
+    here = query.detect(table, time="ts", event_id="id")
+    assert trends.counts().to_arrow().equals(here.counts().to_arrow())
+    assert trends.statistics == here.statistics
+    assert max(map(int, here.counts().to_arrow()["count_text"].to_pylist())) > 2**64  # several words for a number
+
+
+def test_what_cannot_be_tiled_is_refused_with_its_size(spark: SparkSession) -> None:
+    frame = spark.range(200_000).selectExpr("id AS ts", "id", "id AS x")
+    trends = trellis.query("PATTERN T+ t[] WHERE t[i].x > t[i-1].x REPORT maximal").detect(frame, event_id="id")
+    trends.tasks = TaskSettings(memory=1 << 22)
+    with pytest.raises(GroupTooLarge, match=r"a window .* has 200,000 events, which take about 0\.0 GB"):
+        trends.count()
+    twice = frame.withColumn("id", frame.id % 199_999)
+    trends = trellis.query("PATTERN T+ t[] WHERE t[i].x > t[i-1].x + 100000").detect(twice, event_id="id")
+    trends.tasks = TaskSettings(tile=60_000)
+    with pytest.raises(DataError, match="id"):
+        trends.count()
