@@ -15,7 +15,7 @@ from trellis.cli.console import Step, progress
 from trellis.cli.engine import started
 from trellis.cli.history import print_answer, print_exact, print_info
 from trellis.cli.show import plural
-from trellis.cli.stream import EVERY, asked_to_stop
+from trellis.cli.stream_run import EVERY, asked_to_stop
 from trellis.errors import UsageError
 
 ROWS = 20
