@@ -35,7 +35,7 @@ class Threads:
         self._pool = ThreadPoolExecutor(len(self.cuts) - 1) if len(self.cuts) > 2 else None
 
     def run(self, work: Callable[[int, int], T]) -> list[T]:
-        """Return what work gives for each block, in order."""
+        """Return the outcome of work on each block, in order."""
         if self._pool is None:
             return [work(self.cuts[0], self.cuts[1])]
         waiting = [self._pool.submit(work, low, high) for low, high in zip(self.cuts, self.cuts[1:], strict=False)]
