@@ -41,7 +41,7 @@ def _row(archive: Archive, number: int, rarity: int, quick: bool) -> Row:
     assert walked.equals(plain)
     visited = int(walked.schema.metadata[b"visited"])
     answerer: Answerer = archive.answerer
-    tree = best_of("tree", lambda: answerer.walked.anew().has(["w20"]), quick=quick)
+    tree = best_of("tree", lambda: answerer.tree_index.anew().has(["w20"]), quick=quick)
     slices = best_of("slices", lambda: answerer.contents.filters.has(["w20"]), quick=quick)
     auto = "tree" if answerer.walks else "slices"
     about = archive.info()

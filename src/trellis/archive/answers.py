@@ -133,19 +133,19 @@ class Answerer:
         )  # fmt: skip
 
     @cached_property
-    def walked(self) -> WalkedTree:
+    def tree_index(self) -> WalkedTree:
         """The tree over the leaves, to be walked."""
         return WalkedTree.of(self._tree(), self.contents.entries, self.contents.filters)
 
     @cached_property
     def walks(self) -> bool:
         """Whether walks are expected to cost less than slices; in small histories nothing is looked up to tell."""
-        return len(self.leaves) >= LEAVES_WORTH_A_WALK and self._tree().height > 0 and self.walked.pays()
+        return len(self.leaves) >= LEAVES_WORTH_A_WALK and self._tree().height > 0 and self.tree_index.pays()
 
     def _leaves_by(self, algorithm: str) -> Leaves:
         """Return the leaves, whose names are looked up by slices or by walks."""
         if algorithm == "tree" or (algorithm == "auto" and self.walks):
-            return replace(self.leaves, index=self.walked.anew())
+            return replace(self.leaves, index=self.tree_index.anew())
         return self.leaves
 
     @cached_property
