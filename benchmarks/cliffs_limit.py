@@ -59,6 +59,18 @@ def entries(events: int) -> dict[str, Entry]:
     }  # fmt: skip
 
 
+def rewordings(name: str, events: int) -> dict[str, Work]:
+    """Return queries that ask nearly the same as an entry, with another comparator, constant, or a `[key]`."""
+    table = trades(events)
+    entry = entries(events)[name][0]
+    found = [entry.replace("<", "<=").replace(" > ", " >= "), entry.replace("WHERE ", "WHERE [half] AND ")]
+    if "LIMIT 1000" in entry:
+        found.append(entry.replace(f"LIMIT {10 * events}", f"LIMIT {9 * events}"))
+    else:
+        found.append(entry.replace("LIMIT 100", "LIMIT 120").replace("LIMIT 10", "LIMIT 12"))
+    return {text: lambda text=text: listed(table, text) for text in dict.fromkeys(found)}
+
+
 def rows(threads: int, quick: bool = False) -> dict[str, Entry]:
     """Return the entries of whole rows: of one variable, of several, and written to Parquet."""
     _, text, table = stock(quick)
@@ -83,6 +95,7 @@ def trades(number: int, steps: int = 10_000) -> pa.Table:
             "id": np.arange(number) + 10**9,
             "type": pa.array(np.where(np.arange(number) % 8 == 0, "A", "B")),
             "price": rng.integers(1, steps + 1, number) / 100,
+            "half": np.arange(number) * 2 // max(number, 1),
         }
     )
 

@@ -76,6 +76,29 @@ def rows(n: int) -> dict[str, Row]:
     return found
 
 
+REWORDED = {  # of rows that are not rewordings of others themselves
+    "quotient": ("s[i].price / s[i-1].price >= 1.05", "s[i].price / s[i-1].price > 1.07",
+                 "s[i].price / s[i-1].price > 1.05 AND [sym]"),
+    "band": ("ABS(s[i].price - s[i-1].price) <= 2", "ABS(s[i].price - s[i-1].price) < 1.5",
+             "ABS(s[i].price - s[i-1].price) < 2 AND [sym]"),
+    "OR": ("s[i].price >= 1.05 * s[i-1].price OR s[i].price - s[i-1].price >= 3",
+           "s[i].price > 1.04 * s[i-1].price OR s[i].price - s[i-1].price > 4",
+           "(s[i].price > 1.05 * s[i-1].price OR s[i].price - s[i-1].price > 3) AND [sym]"),
+    "gap and band": ("s[i].ts - s[i-1].ts < 10 minutes AND ABS(s[i].price - s[i-1].price) <= 2",
+                     "s[i].ts - s[i-1].ts <= 9 minutes AND ABS(s[i].price - s[i-1].price) < 1.5",
+                     "s[i].ts - s[i-1].ts <= 10 minutes AND ABS(s[i].price - s[i-1].price) < 2 AND [sym]"),
+    "span of 10 minutes": ("s[i].price >= s[i-1].price", "s[i].price > 1.001 * s[i-1].price",
+                           "s[i].price > s[i-1].price AND [sym]"),
+}  # fmt: skip
+
+
+def rewordings(name: str, n: int) -> dict[str, Callable[[], int]]:
+    """Return queries that ask nearly the same as a row, with another comparator, constant, or a `[key]`."""
+    table, within = trades(n), SPANS.get(name, "")
+    texts = [f"PATTERN E+ s[] WHERE {condition} REPORT any {within}".strip() for condition in REWORDED.get(name, ())]
+    return {text: _ours(text, table) for text in texts}
+
+
 def _ours(text: str, table: pa.Table) -> Callable[[], int]:
     return lambda: trellis.query(text).detect(table, event_id="id").count()
 

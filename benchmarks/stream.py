@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
@@ -12,16 +13,21 @@ from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 import trellis
-from benchmarks import Peer, Row, Table, Timing, at_least, step
+from benchmarks import Peer, Row, Table, Timing, at_least, at_most, step
 from benchmarks.flink import found_by_flink
 from benchmarks.on_spark import session
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
-from trellis.engines.spark.stream.running import Options, Stream, state_bytes
+from trellis.engines.spark.stream.progress import stage_times, state_bytes
+from trellis.engines.spark.stream.running import Options, Stream
+from trellis.engines.spark.stream.stateful import set_up
 
 CORES = 2
 RATE = 200  # events a second of their own time, so that 200 symbols have ten each in ten seconds
@@ -36,12 +42,16 @@ COUNTED = Q2 + " AGGREGATE COUNT(*)"
 
 @dataclass(frozen=True)
 class Measured:
-    """What a stream did: events a second and seconds a batch after the first ones, the largest state, and results."""
+    """What a stream did after the first batches: events a second, seconds a batch, and of its stages the median.
+
+    `state` is the largest, `results` are all.
+    """
 
     rate: float
     batches: list[float]
     state: int
     results: int
+    stages: dict[str, float]
 
     @property
     def timing(self) -> Timing:
@@ -66,7 +76,13 @@ def prices(number: int, symbols: int, first: int = 0) -> pa.Table:
 def run(quick: bool) -> list[Table]:
     spark = session(CORES)
     spark.conf.set("spark.sql.shuffle.partitions", CORES)
-    return [_arrivals(quick), _speed(spark, quick), _beside_flink(spark, quick), _symbols(spark, quick)]
+    return [
+        _arrivals(quick),
+        _overhead(spark, quick),
+        _speed(spark, quick),
+        _beside_flink(spark, quick),
+        _symbols(spark, quick),
+    ]
 
 
 def _arrivals(quick: bool) -> Table:
@@ -96,16 +112,23 @@ def _arrivals(quick: bool) -> Table:
     )
 
 
+def _put(folder: str, files: list[pa.Table]) -> None:
+    """Write files so that a stream reads them one after another."""
+    first = 0
+    for i, table in enumerate(files):
+        times = pa.array(table["time"].to_numpy() * 1000, pa.timestamp("us", "UTC"))
+        ids = pa.array(np.arange(table.num_rows) + first)
+        first += table.num_rows
+        path = Path(folder) / "in" / f"{i:04}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pq.write_table(table.set_column(0, "ts", times).append_column("id", ids), path)
+        os.utime(path, (1_700_000_000 + i, 1_700_000_000 + i))
+
+
 def streamed(spark: Any, text: str, files: list[pa.Table], params: dict[str, Any] | None = None) -> Measured:
     """Let files arrive one after another, a batch each."""
     with tempfile.TemporaryDirectory() as folder:
-        for i, table in enumerate(files):
-            times = pa.array(table["time"].to_numpy() * 1000, pa.timestamp("us", "UTC"))
-            ids = pa.array(np.arange(table.num_rows) + sum(one.num_rows for one in files[:i]))
-            path = Path(folder) / "in" / f"{i:04}.parquet"
-            path.parent.mkdir(exist_ok=True)
-            pq.write_table(table.set_column(0, "ts", times).append_column("id", ids), path)
-            os.utime(path, (1_700_000_000 + i, 1_700_000_000 + i))
+        _put(folder, files)
         frame = read_stream(spark, f"{folder}/in", files_a_batch=1)
         options = Options(f"{folder}/out", f"{folder}/checkpoint", "1 s", available_now=True)
         run = RunOptions(time="ts", event_id="id", params=params)
@@ -114,13 +137,75 @@ def streamed(spark: Any, text: str, files: list[pa.Table], params: dict[str, Any
         while not stream.wait(0.5):
             step(f"stream: batch {stream.totals.batches + 1} of {len(files)}, {stream.totals.results:,} results")
         (query,) = stream.running.values()
-        told = [dict(one) for one in query.recentProgress if one["numInputRows"]]
+        found = _measured(query, stream.totals.results)
         shutil.rmtree(f"{folder}/out")
+    return found
+
+
+def _measured(query: Any, results: int) -> Measured:
+    told = [dict(one) for one in query.recentProgress if one["numInputRows"]]
     later = told[FIRST:] or told
     seconds = [one["durationMs"]["triggerExecution"] / 1000 for one in later]
     rate = sum(one["numInputRows"] for one in later) / sum(seconds)
-    state = max(map(state_bytes, told))
-    return Measured(rate, seconds, state, stream.totals.results)
+    stages = [stage_times(one) for one in later]
+    half = {name: median(one.get(name, 0.0) for one in stages) for name in stages[0]}
+    return Measured(rate, seconds, max(map(state_bytes, told)), results, half)
+
+
+def _nothing() -> StatefulProcessor:
+    """Return an operator that counts rows in its state: what Spark's costs by itself. (Workers get its code.)"""
+
+    class Nothing(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self._count = handle.getValueState("count", "n bigint")
+
+        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+            known = self._count.get()
+            self._count.update(((known[0] if known else 0) + sum(len(one) for one in rows),))
+            yield pd.DataFrame({"n": [1]})
+
+        def close(self) -> None:
+            pass
+
+    return Nothing()
+
+
+def _empty(spark: Any, files: list[pa.Table]) -> Measured:
+    """Let the same files go through an operator of Spark's that does nothing, by as many keys."""
+    with tempfile.TemporaryDirectory() as folder:
+        _put(folder, files)
+        frame = read_stream(spark, f"{folder}/in", files_a_batch=1).withWatermark("ts", "1 second")
+        set_up(spark)
+        keyed = frame.withColumn("bucket", f.pmod(f.xxhash64("name"), f.lit(2 * CORES)))
+        found = keyed.groupBy("bucket").transformWithStateInPandas(_nothing(), "n bigint", "append", "eventTime")
+        writer = found.writeStream.foreachBatch(lambda frame, batch: frame.toArrow())
+        query = writer.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True).start()
+        query.awaitTermination()
+        return _measured(query, 0)
+
+
+def _overhead(spark: Any, quick: bool) -> Table:
+    """Measure where the time of a small batch goes, beside an operator of Spark's that does nothing."""
+    number, size = (5, 2_000) if quick else (16, 20_000)
+    files = _files(number, size, 200)
+    ours, theirs = streamed(spark, Q2, files, {"ratio": "1.1"}), _empty(spark, files)
+    peer = Peer("an empty transformWithStateInPandas of Spark's, on the same files", theirs.timing)
+    own = ours.timing.wall - theirs.timing.wall
+    rows = [
+        Row(f"a batch: {own:.3f} s more than Spark's own", ours.timing, peers=[peer],
+            targets=[at_most(0.15, "s of Trellis's own", own)])
+    ]  # fmt: skip
+    for name, seconds in ours.stages.items():
+        other = theirs.stages.get(name, 0.0)
+        rows.append(Row(name, Timing(seconds, seconds), peers=[Peer("the empty one", Timing(other, other))]))
+    return Table(
+        f"Where the time of a batch of {size:,} events goes: ABI Q2, 200 symbols, windows of 10 seconds",
+        rows,
+        [
+            f"Medians of batches after {FIRST} to warm up. Stages as Spark tells them; those of tasks are sums over "
+            "tasks, and lie in the work of the batch."
+        ],
+    )
 
 
 def _files(number: int, size: int, symbols: int) -> list[pa.Table]:

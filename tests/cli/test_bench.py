@@ -74,7 +74,7 @@ def test_a_run_is_printed_and_written(tmp_path: Path) -> None:
     files = ["index.html", "index.json", "index.md"]
     assert names_in(folder) == ["_trellis.json", *files]
     check_files(folder, files)  # may be replaced by the next run
-    for words in ("cores of", "NumPy argsort of price", "2,000 distinct prices", "≤ 0.25 s", "a quick run"):
+    for words in ("cores of", "NumPy argsort of price", "2,000 distinct prices", "≤ 250 ms", "a quick run"):
         assert words in done.out
         assert words in (folder / "index.md").read_text() or words == "a quick run"
     assert "met" not in done.out

@@ -25,6 +25,7 @@ from trellis.language.schema import time_columns
 from trellis.streams.bucket import Bucket, OutputTable, QueryGroup, packed
 from trellis.streams.calendar import END, Calendar, TimeLine
 from trellis.streams.decisions import StandingQuery, check_standing_query
+from trellis.streams.early import why_not_early
 from trellis.streams.memory_store import MemoryStore
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
 
@@ -42,8 +43,8 @@ def standing(text: str, table: pa.Table, name: str = "q", max_trends: int = 10**
 class Stream:
     """Events that arrive for some queries, in one bucket."""
 
-    def __init__(self, *standing: StandingQuery) -> None:
-        self.group, self.store = QueryGroup(standing), MemoryStore()
+    def __init__(self, *standing: StandingQuery, timeouts: frozenset[str] = frozenset()) -> None:
+        self.group, self.store = QueryGroup(standing, timeouts), MemoryStore()
         self.watermark: Any = None
 
     def take(self, events: pa.Table, watermark: Any) -> list[OutputTable]:
@@ -73,7 +74,9 @@ def in_any_order(rows: list[dict[str, Any]]) -> list[str]:
     return sorted(map(repr, rows))
 
 
-def through_a_stream(one: StandingQuery, table: pa.Table, dice: random.Random) -> list[tuple[Any, list[OutputTable]]]:
+def through_a_stream(
+    one: StandingQuery, table: pa.Table, dice: random.Random, timeouts: frozenset[str] = frozenset()
+) -> list[tuple[Any, list[OutputTable]]]:
     """Let events come in a random order and random batches; return what came out at each watermark."""
     schema = one.bound.schema
     assert schema is not None
@@ -85,7 +88,7 @@ def through_a_stream(one: StandingQuery, table: pa.Table, dice: random.Random) -
         order.sort(key=lambda i: times[i] + dice.choice([0, 0, 1, 2]) * dice.random() * float(line.unit))
     table = table.take(pa.array(order, pa.int64()))
     times = line.numbers(table, schema.time)
-    stream = Stream(one)
+    stream = Stream(one, timeouts=timeouts)
     found, at = [], 0
     while at < table.num_rows:
         end = min(table.num_rows, at + dice.randint(0, 3))
@@ -363,3 +366,61 @@ def test_what_cannot_stand(text: str, wrong: str) -> None:
         standing(text, table, time="ts", event_id="id")
     with pytest.raises(UsageError, match="need an id"):
         standing("PATTERN E+ s[] WITHIN 3", table, time="ts")
+
+
+# --- Early ------------------------------------------------------------------------------------------------------
+
+EARLY = [
+    "PATTERN a;b;c WHERE a.x > b.x AND a.x > c.x WITHIN 5",
+    "PATTERN a;b WHERE [g] AND a.x = b.x WITHIN 6 SLIDE 2",
+    "PATTERN E+ e[] WHERE [g] AND NEXT(e).x > e.x REPORT any WITHIN 5",
+    "PATTERN E+ e[] WHERE NEXT(e).x > e.x REPORT any WITHIN 6 SLIDE 3 HAVING LENGTH > 1",
+    "PATTERN SEQ(E a, E+ b[], E? c) WHERE a.x < 3 AND b.x > 1 AND NEXT(b).x >= b.x AND c.x = 0 REPORT any WITHIN 5",
+]
+
+
+@examples(40)
+@given(text=st.sampled_from(EARLY), n=st.integers(1, 22), dice=st.randoms(use_true_random=False))
+def test_early_results_come_once_and_with_their_last_event(text: str, n: int, dice: random.Random) -> None:
+    table = pa.table(
+        {
+            "ts": [dice.randint(0, n) for _ in range(n)], "id": list(range(n)),
+            "x": [dice.choice([None, 0, 1, 2, 3, 4]) for _ in range(n)], "g": [dice.randint(0, 1) for _ in range(n)],
+        }
+    )  # fmt: skip
+    one = replace(standing(text, table, time="ts", event_id="id"), early=True)
+    assert why_not_early(one.plan, in_order=False) is None
+    found = [row for _, outs in through_a_stream(one, table, dice) for row in rows_of(outs)]
+    whole = trellis.query(text).detect(table, time="ts", event_id="id").to_arrow().to_pylist()
+    assert {row["rank"] for row in found} <= {None}
+    assert in_any_order([row | {"rank": 0} for row in found]) == in_any_order(
+        [row | {"rank": 0} for row in plain_rows(whole)]
+    )
+    stream, seen = Stream(one), set[int]()
+    for i in range(n):  # each by itself: every result that comes has the event that just came, so none could be sooner
+        outs = rows_of(stream.take(table.slice(i, 1), None))
+        seen.add(i)
+        assert all(i in ids_of(row) <= seen for row in outs)
+
+
+def ids_of(row: dict[str, Any]) -> set[int]:
+    """Return the ids of all events of a row."""
+    return {value for name in ("events", *"abce") for value in _listed(row.get(name))}
+
+
+def _listed(value: Any) -> list[int]:
+    return [] if value is None else list(value) if isinstance(value, list) else [value]
+
+
+def test_too_many_early_results_are_counted_and_the_rest_waits() -> None:
+    table = pa.table({"ts": [1, 2, 3], "id": [1, 2, 3], "x": [1, 2, 3], "g": [1, 1, 2]})
+    for text, counts in (("PATTERN a;b WITHIN 5", ["3"]), ("PATTERN E+ e[] REPORT any WITHIN 5 SLIDE 5", ["7"])):
+        stream = Stream(replace(standing(text, table, max_trends=2, time="ts", event_id="id"), early=True))
+        outs = stream.take(table, None)
+        assert [row["count_text"] for row in rows_of(outs, WINDOWS)] == counts
+        assert not rows_of(outs)
+    for text in (
+        "PATTERN E+ e[] WITHIN 5", "PATTERN SEQ(E a, NOT(E b), E c) WITHIN 5",
+        "PATTERN a;b WITHIN 5 SLIDE 5 AGGREGATE COUNT(*)", "PATTERN E+ e[] SELECT skip-till-next REPORT any WITHIN 5",
+    ):  # fmt: skip
+        assert why_not_early(standing(text, table, time="ts", event_id="id").plan, in_order=False)

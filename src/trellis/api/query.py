@@ -189,6 +189,7 @@ class Query:
         on_bad_rows: str = "error",
         table: str = "results",
         max_ahead: str | None = "1 day",
+        emit: str = "watermark",
     ) -> Any:
         """Return the results over a streaming data frame as a streaming data frame: each as soon as it is decided.
 
@@ -206,9 +207,13 @@ class Query:
             `drop`: of events with the same id the first is kept. `error`: they end the stream.
         table
             `results`; `windows`: the exact count of every closed window and partition; `late`, `bad` or
-            `repeated`: the events that came too late, without a readable time or id, or with an id that came before.
+            `repeated`: the events that came too late, without a readable time or id, or with an id that came before;
+            `timeouts`: beginnings of a sequence that ran out of time.
         max_ahead
             An event that is farther ahead of the clock on the wall does not move the watermark; None for no guard.
+        emit
+            `early`: results of fixed sequences, and under REPORT any, come as soon as their last event is there, and
+            have no rank. Others wait for the watermark, as all do with `watermark`, and a warning says so.
         """
         from trellis.engines.options import RunOptions
         from trellis.engines.spark.stream.running import detect_stream
@@ -217,7 +222,7 @@ class Query:
             time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
             on_bad_rows=on_bad_rows,
         )  # fmt: skip
-        return detect_stream(self, frame, run, watermark=watermark, table=table, max_ahead=max_ahead)
+        return detect_stream(self, frame, run, watermark=watermark, table=table, max_ahead=max_ahead, emit=emit)
 
     def arrivals(
         self, *, time: str | Sequence[str] | None = None, type: str | None = None, event_id: str,

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trellis.cli import options as o
-from trellis.cli.console import ShownConsole, err, now_doing, out, print_warning, progress
-from trellis.cli.engine import started
 from trellis.cli.queries import read_query
-from trellis.cli.show import plural
-from trellis.cli.text_columns import text_columns
-from trellis.errors import TrellisError, UsageError
+from trellis.cli.stream_run import StreamRequest, run_stream
+from trellis.errors import UsageError
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.streams.delays import check_delay
 
 if TYPE_CHECKING:
     from trellis.api.query import Query
-    from trellis.engines.spark.stream.running import Stream
 
 _STREAM = "Stream"
-EVERY = 0.5  # seconds between two looks
 
 Arguments = Annotated[
     list[str],
@@ -85,6 +75,52 @@ MaxAhead = Annotated[
         rich_help_panel=_STREAM,
     ),
 ]
+
+
+class Emit(StrEnum):
+    """When results are given."""
+
+    WATERMARK = "watermark"
+    EARLY = "early"
+
+
+EmitWhen = Annotated[
+    Emit,
+    typer.Option(
+        "--emit",
+        help="early: results of fixed sequences and of REPORT any come with their last event, and have no rank.",
+        rich_help_panel=_STREAM,
+    ),
+]
+Timeouts = Annotated[
+    bool,
+    typer.Option(
+        "--timeouts", help="Write partial matches that ran out of time to _timeouts.", rich_help_panel=_STREAM
+    ),
+]
+Control = Annotated[
+    str | None,
+    typer.Option(
+        "--control",
+        metavar="DIR",
+        help="A directory of query files, NAME.tq, and of parameters, NAME.json, that is watched: queries are added, "
+        "stopped and changed while the stream runs.",
+        rich_help_panel=_STREAM,
+    ),
+]
+MetricsAt = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics",
+        metavar="PORT",
+        help="Serve a page and metrics for Prometheus at this port of 127.0.0.1, or at HOST:PORT.",
+        rich_help_panel=_STREAM,
+    ),
+]
+JsonLog = Annotated[
+    bool,
+    typer.Option("--json-log", help="Write a line of JSON to stderr for each batch.", rich_help_panel=_STREAM),
+]
 FilesABatch = Annotated[
     int | None,
     typer.Option(
@@ -131,6 +167,11 @@ class StreamOptions:
     late: KeepLate = False
     max_ahead: MaxAhead = "1 day"
     files_a_batch: FilesABatch = None
+    emit: EmitWhen = Emit.WATERMARK
+    timeouts: Timeouts = False
+    control: Control = None
+    metrics: MetricsAt = None
+    json_log: JsonLog = False
     max_trends: MaxTrends = DEFAULT_MAX_TRENDS
     format: o.Format = o.OutputFormat.PARQUET
     raw_csv: o.RawCsv = False
@@ -166,30 +207,37 @@ def stream(
     *texts, directory = arguments
     from trellis.io.results import check_format
 
-    if not texts:
+    if not texts and options.control is None:
         raise UsageError("no query was given", "Write the queries first, then the directory of the events.")
+    if options.control is not None and not Path(options.control).is_dir():
+        raise UsageError(f"{options.control} is not a directory", "--control names one of query files (*.tq).")
     if options.flush and not options.available_now:
         raise UsageError("--flush is for the end of the input", "Use it with --available-now.")
     check_delay(options.watermark, "watermark")
+    if options.metrics is not None:
+        from trellis.engines.spark.stream.watch import address_of
+
+        address_of(options.metrics)
     if options.guard is not None:
         check_delay(options.guard, "guard --max-ahead")
     check_format(str(options.format), options.raw_csv)
     _check_places(directory, options.out, options.checkpoint)
-    request = _StreamRequest(
+    request = StreamRequest(
         _named(texts), directory, options.schema, options.files_a_batch,
         {
             "out": options.out, "checkpoint": options.checkpoint, "watermark": options.watermark,
             "format": str(options.format), "available_now": options.available_now, "flush": options.flush,
             "keep_late": options.late, "max_ahead": options.guard, "raw_csv": options.raw_csv,
+            "emit": str(options.emit), "timeouts": options.timeouts,
         },
         {
             "time": columns.time_columns, "type": columns.type, "event_id": columns.event_id, "params": meaning.params,
             "report_mode": meaning.report_mode, "max_trends": options.max_trends,
             "on_bad_rows": str(columns.on_bad_rows),
         },
-        columns.time_format, columns.input_format,
+        columns.time_format, columns.input_format, options.metrics, options.json_log, options.control,
     )  # fmt: skip
-    _run(request, spark.engine_options, shown)
+    run_stream(request, spark.engine_options, shown)
 
 
 def _check_places(directory: str, output: str, checkpoint: str) -> None:
@@ -206,26 +254,6 @@ def _check_places(directory: str, output: str, checkpoint: str) -> None:
             raise UsageError(f"{option} {place} and the directory of the events lie in one another", "Keep them apart.")
     if Path(output).resolve() == Path(checkpoint).resolve():
         raise UsageError("--out and --checkpoint are the same directory", "Keep them apart.")
-
-
-@dataclass(frozen=True)
-class _StreamRequest:
-    """The queries of a stream, its input and its options."""
-
-    queries: dict[str, Query]
-    directory: str
-    schema: str | None
-    files_a_batch: int | None
-    options: dict[str, Any]
-    events: dict[str, Any]
-    time_format: str | None
-    input_format: str | None
-
-    @property
-    def time_column(self) -> str | None:
-        """The column of times."""
-        named = self.events["time"]
-        return None if named is None else str(named[0])
 
 
 def _named(texts: list[str]) -> dict[str, Query]:
@@ -245,149 +273,3 @@ def _named(texts: list[str]) -> dict[str, Query]:
         queries[name] = query
     check_query_names(names)
     return queries
-
-
-def _run(request: _StreamRequest, engine: o.EngineOptions, shown: o.ShowOptions) -> None:
-    begun = perf_counter()
-    for name, query in request.queries.items():
-        try:
-            query.plan(None, request.events["params"], request.events["report_mode"])  # before anything is started
-        except TrellisError as mistake:
-            if len(request.queries) == 1:
-                raise
-            mistake.what = f"in the query `{name}`: {mistake.what}"
-            raise
-    _check_free(request)
-    with progress(shown.shows_progress) as step:
-        step("starting spark")
-    with started(engine) as session:
-        from trellis.engines.options import RunOptions
-        from trellis.engines.spark.sources.read_stream import read_stream
-        from trellis.engines.spark.stream.running import Options, Stream
-
-        now_doing("looking at the files of the stream")
-        texts = {
-            name for query in request.queries.values() for name in text_columns(query.syntax, request.events["params"])
-        }
-        frame = read_stream(
-            session, request.directory, schema=request.schema, input_format=request.input_format, text_columns=texts,
-            time=request.time_column, time_format=request.time_format, files_a_batch=request.files_a_batch,
-        )  # fmt: skip
-        options = Options(**request.options, file_columns=tuple(frame.columns))
-        stream = Stream(session, request.queries, frame, options, RunOptions.of(**request.events))
-        now_doing("running the stream")
-        with asked_to_stop() as stop:
-            stream.start()
-            with _watched(stream, shown) as look:
-                has_warned = False
-                while not stop.is_set() and not stream.wait(EVERY):
-                    look()
-                    has_warned = has_warned or _warn_of_stuck_clock(stream)
-                if stop.is_set():
-                    err().print("stopping after this batch")
-                    stream.stop()
-                else:
-                    has_warned = has_warned or _warn_of_stuck_clock(stream)
-                    if request.options["flush"]:
-                        now_doing("deciding what only the end decides")
-                        stream.flush()
-                look()
-        problem = stream.failure
-        if problem is not None:
-            raise problem
-        _print_end(stream, shown, perf_counter() - begun)
-    if stop.is_set():
-        raise KeyboardInterrupt
-
-
-def _check_free(request: _StreamRequest) -> None:
-    """Refuse places that another process has at work; the stream itself makes sure of that when it starts."""
-    from trellis.streams.lock import check_free
-    from trellis.streams.stream_output import LOG
-
-    check_free(Path(request.options["checkpoint"]), f"the checkpoint {request.options['checkpoint']}")
-    for output in (Path(request.options["out"], name) for name in ("", *request.queries)):
-        check_free(output / LOG, f"the output {output}")
-
-
-def _warn_of_stuck_clock(stream: Stream) -> bool:
-    """Say, once events have come, that none of them can be decided: else the stream would only grow, without a word."""
-    why = stream.stuck()
-    if why is not None:
-        print_warning(f"no event moves the watermark, so that nothing is decided: {why}")
-    return why is not None
-
-
-@contextmanager
-def asked_to_stop() -> Iterator[threading.Event]:
-    """Give an event that Ctrl-C sets, the first time; Spark would cancel the batch."""
-    stopped = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopped
-        return
-    usual = signal.getsignal(signal.SIGINT)
-
-    def notice(number: int, frame: Any) -> None:
-        if stopped.is_set() and callable(usual):
-            usual(number, frame)
-        stopped.set()
-
-    signal.signal(signal.SIGINT, notice)
-    try:
-        yield stopped
-    finally:
-        signal.signal(signal.SIGINT, usual)
-
-
-@contextmanager
-def _watched(stream: Stream, shown: o.ShowOptions) -> Iterator[Any]:
-    """Show on a terminal how the stream goes."""
-    if not shown.shows_progress or not sys.stderr.isatty():
-        yield stream.states
-        return
-    from rich.live import Live
-
-    with Live(live_table(stream), console=ShownConsole(file=sys.stderr), refresh_per_second=4) as live:
-        yield lambda: live.update(live_table(stream))
-
-
-def live_table(stream: Stream) -> Any:
-    """Return the state of a stream as a table."""
-    from rich.table import Table
-
-    table = Table(title="trellis stream", box=None, title_justify="left")
-    for name in ("queries", "events/s", "watermark", "open windows", "state", "results", "late", "bad", "repeated"):
-        table.add_column(name, justify="left" if name == "queries" else "right", no_wrap=name == "watermark")
-    totals = stream.totals
-    for number, state in enumerate(stream.states()):
-        numbers = [totals.results, totals.late, totals.bad, totals.repeated]
-        own = [f"{one:,}" if number == 0 else "" for one in numbers]
-        table.add_row(
-            ", ".join(state.queries), f"{state.events_a_second:,.0f}", state.watermark, f"{state.open_windows:,}",
-            f"{state.state_bytes / 1e6:,.1f} MB", *own,
-        )  # fmt: skip
-    return table
-
-
-def _print_end(stream: Stream, shown: o.ShowOptions, seconds: float) -> None:
-    totals = stream.totals
-    if shown.json:
-        import json
-
-        from trellis.language.printer import to_query_text
-
-        about = {
-            "query": [to_query_text(one.bound.syntax) for one in stream.queries], "events": totals.events,
-            "windows": totals.windows, "unlisted": totals.unlisted, "results": str(totals.results),
-            "late": totals.late, "bad": totals.bad, "repeated": totals.repeated,
-            "batches": totals.batches, "seconds": round(seconds, 3), "output": stream.options.out,
-        }  # fmt: skip
-        out().print(json.dumps(about))
-    elif not shown.quiet:
-        parts = [plural(totals.events, "event"), plural(totals.results, "result"), plural(totals.late, "late event")]
-        parts.append(plural(totals.bad, "bad event"))
-        if totals.repeated:
-            parts.append(f"{plural(totals.repeated, 'event')} left out whose id came before")
-        if totals.unlisted:
-            parts.append(f"{plural(totals.unlisted, 'window')} counted in _windows and not listed: too many results")
-        out().print(f"{', '.join(parts)} in {seconds:.1f} s; written: {stream.options.out}")

@@ -26,11 +26,12 @@ from trellis.streams.calendar import Calendar, Number, TimeLine
 from trellis.streams.decisions import LateEvents, StandingQuery, close, partition_key
 from trellis.streams.early import NEW, completed, may_complete
 from trellis.streams.ranks import RankCounters
-from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
+from trellis.streams.stream_output import LATE, REPEATED, RESULTS, TIMEOUTS, WINDOWS
+from trellis.streams.timeouts import Beginnings, beginnings_of, timed_out
 
 STALE = 0.25  # share of the events held that may be needed no more before the others are written anew
 CHUNKS = 64  # pieces in which events are held, before they are joined
-CODEC = pa.ipc.IpcWriteOptions(compression="zstd")
+CODEC, PLAIN = pa.ipc.IpcWriteOptions(compression="zstd"), pa.ipc.IpcWriteOptions()
 
 
 class Store(Protocol):
@@ -92,6 +93,8 @@ class _Note:
         How many queries have had pages of rank counters; None: an earlier version may have stored them in another way.
     ranks
         For each query with a span, the space, the number of the pages and that of the counters.
+    timers
+        The watermarks at which the bucket is to be looked at again; None: an earlier version did not note them.
     """
 
     newest: Any = None
@@ -102,12 +105,13 @@ class _Note:
     late: dict[str, list[tuple[int, str, int]]] = field(default_factory=dict)
     spaces: int | None = None
     ranks: dict[str, tuple[int, int, int]] = field(default_factory=dict)
+    timers: list[int] | None = None
 
 
-def packed(table: pa.Table) -> bytes:
-    """Return a table as bytes."""
+def packed(table: pa.Table, compressed: bool = True) -> bytes:
+    """Return a table as bytes; those that only go to the next process of a machine are better not `compressed`."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=CODEC) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=CODEC if compressed else PLAIN) as writer:
         writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
@@ -119,9 +123,13 @@ def unpacked(chunk: bytes) -> pa.Table:
 
 @dataclass(frozen=True)
 class QueryGroup:
-    """Standing queries that share one state, because they are equal in `shared_columns`."""
+    """Standing queries that share one state, because they are equal in `shared_columns`.
+
+    `timeouts`: the names of those whose partial matches are told when they run out of time.
+    """
 
     queries: tuple[StandingQuery, ...]
+    timeouts: frozenset[str] = frozenset()
 
     @property
     def schema(self) -> Schema:
@@ -141,6 +149,14 @@ class QueryGroup:
         schema = self.queries[0].bound.schema
         assert schema is not None
         return TimeLine(schema.time_type)
+
+    @cached_property
+    def _beginnings(self) -> dict[str, tuple[Beginnings, ...]]:
+        return {one.name: beginnings_of(one) for one in self.queries if one.name in self.timeouts}
+
+    def beginnings(self, one: StandingQuery) -> tuple[Beginnings, ...]:
+        """Return the beginnings of one of the queries, if these are asked for."""
+        return self._beginnings.get(one.name, ())
 
     @property
     def partition(self) -> list[str]:
@@ -204,7 +220,7 @@ class Bucket:
         self.group, self.store = group, store
         self.calendars = {one.key: Calendar(one.bound, one.early) for one in group.queries}
         text = store.note()
-        self._note = _Note(**json.loads(text)) if text else _Note()
+        self._note = _Note(**json.loads(text)) if text else _Note(timers=[])
         known = self._note.closed
         for name in self.calendars:
             if name not in known:  # a new query: what came before it may have been left out or dropped
@@ -310,6 +326,8 @@ class Bucket:
                 yield OutputTable(WINDOWS, one.name, windows)
             if closed.repeated.num_rows:
                 yield OutputTable(REPEATED, one.name, closed.repeated)
+            for timeouts in timed_out(self.group.beginnings(one), table, before, watermark, self._since(one.key)):
+                yield OutputTable(TIMEOUTS, one.name, timeouts)
             if ranks is not None:
                 self._note.ranks[one.key] = (ranks.space, ranks.pages, ranks.keys)
             if one.key in self._note.late:
@@ -376,6 +394,15 @@ class Bucket:
     def next_watermark(self) -> int | None:
         """The first watermark that decides more."""
         return self._note.next
+
+    @property
+    def timers(self) -> list[int] | None:
+        """The watermarks at which the bucket is to be looked at again, as its caller notes them."""
+        return self._note.timers
+
+    @timers.setter
+    def timers(self, timers: list[int]) -> None:
+        self._note.timers = timers
 
     def finish(self) -> None:
         """Store the small state."""

@@ -1,8 +1,8 @@
 """Early results: those that newly arrived events complete, given at once where nothing later can undo them.
 
-A match of a fixed sequence under skip-till-any stays one, whatever else comes, if no NOT is asked; it is there with the
-last of its events to arrive. Each is found once, by the latest of its events that is new: the variables behind that
-take events that were held before, those before it any.
+A match under skip-till-any stays one, whatever else comes, if no NOT is asked; and where every match is a result (of a
+fixed sequence, and under REPORT any) it is one as soon as the last of its events has arrived. Each is found once, by
+the latest of its events that is new: what is behind that was held before, what is before it may be any.
 """
 
 from __future__ import annotations
@@ -14,17 +14,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.errors import DataError
+from trellis.errors import DataError, UsageError
 from trellis.events.adjacency import meets_condition
 from trellis.events.prepare import prepare
 from trellis.events.slice import Slice
 from trellis.events.sorting import column_of
 from trellis.events.variables import usable_events
 from trellis.language.bound import BoundQuery, WindowKind
-from trellis.operators.contract import ListRequest, NotComparable, QueryOperator
+from trellis.operators.batch import PathBatch
+from trellis.operators.contract import ListRequest, NotComparable
+from trellis.operators.patterns.newly import listed, parts_with_new, with_new
 from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.operator import SequenceOperator
 from trellis.operators.sequences.structure import SequenceStructure
+from trellis.plan.layers import early_positions
 from trellis.plan.plan import Plan
 from trellis.results.numbers import count_columns
 from trellis.results.rows import RowMaker
@@ -32,6 +35,7 @@ from trellis.streams.calendar import Calendar, Number
 from trellis.streams.decisions import StandingQuery, windows_schema
 
 NEW = "__arrived"
+WATERMARK, EARLY = "watermark", "early"  # when results are given
 Flags = NDArray[np.bool_]
 
 
@@ -45,7 +49,9 @@ def why_not_early(plan: Plan, in_order: bool) -> str | None:
     if asked is not None:
         return f"{asked} needs all results of a window"
     if sequence is None:
-        return "results of other patterns than fixed sequences can become longer"
+        if not in_order and early_positions(plan) is not None:
+            return None
+        return "a later event can change its results: not so for fixed sequences, and under REPORT any without NOT"
     if sequence.absent[-1] or (any(sequence.absent) and not in_order):
         return "an event that NOT forbids may still come"
     return None
@@ -72,7 +78,8 @@ class Completed:
 
 def may_complete(plan: Plan, new: pa.Table) -> bool:
     """Return whether one of the events, none of which is before others that are held, may be the last of a match."""
-    assert plan.sequence is not None
+    if plan.sequence is None:
+        return True
     last = plan.sequence.variables[-1]
     only = replace(plan.bound, variables=tuple(v for v in plan.bound.variables if v.name == last))
     columns = {name: column_of(new, name) for name in plan.columns}
@@ -95,24 +102,37 @@ def completed(query: StandingQuery, held: pa.Table, since: Number | None, in_ord
     in_order
         Whether no new event is before one that was held.
     """
-    plan, sequence = query.plan, query.plan.sequence
-    assert sequence is not None
+    plan = query.plan
     wide = replace(plan, columns=(*plan.columns, NEW))
     events = prepare(wide, held, query.on_bad_rows).events
     if since is not None:
         events = _seen(events, plan, since)
     new = events.columns[NEW].to_numpy(zero_copy_only=False)
-    variables = sequence.variables
-    for place in [len(variables) - 1] if in_order else range(len(variables)):
-        only = {variables[place]: new} | dict.fromkeys(variables[place + 1 :], ~new)
-        try:
-            leaves = SequenceCandidates.find(wide, sequence, events, only=only)
-        except NotComparable:
-            raise DataError(
-                "a number that a condition computes is too large for 64 bits", "Compare smaller numbers."
-            ) from None
-        operator = SequenceOperator(plan, events, structure=SequenceStructure(plan, events, leaves=leaves))
-        yield _listed(operator, RowMaker(plan, events), query.max_trends)
+    events = with_new(events, new)
+    maker = RowMaker(plan, events)
+
+    def made(matches: PathBatch) -> pa.RecordBatch:
+        return maker.batch(matches.without_ranks())
+
+    try:
+        if plan.sequence is None:
+            for part in parts_with_new(plan, events, new, in_order):
+                results: Iterator[pa.RecordBatch] = map(made, listed(part, query.max_trends))
+                yield Completed(results, _unlisted(maker, part.operator.counts, query.max_trends, part.first))
+            return
+        variables = plan.sequence.variables
+        for place in [len(variables) - 1] if in_order else range(len(variables)):
+            only = {variables[place]: new} | dict.fromkeys(variables[place + 1 :], ~new)
+            leaves = SequenceCandidates.find(wide, plan.sequence, events, only=only)
+            operator = SequenceOperator(plan, events, structure=SequenceStructure(plan, events, leaves=leaves))
+            counts = operator.counts
+            ranges = [(group, 0, count) for group, count in enumerate(counts) if 0 < count <= query.max_trends]
+            results = operator.list(ListRequest(ranges, made)) if ranges else iter(())
+            yield Completed(results, _unlisted(maker, counts, query.max_trends, 0))
+    except NotComparable:
+        raise DataError(
+            "a number that a condition computes is too large for 64 bits", "Compare smaller numbers."
+        ) from None
 
 
 def _seen(events: Slice, plan: Plan, since: Number) -> Slice:
@@ -124,21 +144,41 @@ def _seen(events: Slice, plan: Plan, since: Number) -> Slice:
     return replace(events, groups=type(groups)(groups.lo[wanted], groups.hi[wanted], groups.number[wanted]))
 
 
-def _listed(operator: QueryOperator, maker: RowMaker, max_trends: int) -> Completed:
-    counts = operator.counts
-    ranges = [(group, 0, count) for group, count in enumerate(counts) if 0 < count <= max_trends]
-    request = ListRequest(ranges, lambda matches: maker.batch(matches.without_ranks()))
-    many = np.array([group for group, count in enumerate(counts) if count > max_trends], np.int64)
-    unlisted = _unlisted(maker, many, [counts[group] for group in many.tolist()]) if len(many) else None
-    return Completed(operator.list(request) if ranges else iter(()), unlisted)
-
-
-def _unlisted(maker: RowMaker, groups: NDArray[np.int64], counts: list[int]) -> pa.Table:
-    """Return groups with too many results as rows of `_windows`; those of a span begin at no one event."""
-    schema, size = windows_schema(maker.bound), len(groups)
-    columns = [*maker.lead(groups)]
+def _unlisted(maker: RowMaker, counts: list[int], most: int, first: int) -> pa.Table | None:
+    """Return groups with more results as rows of `_windows`, from the `first` on; those of a span begin at no event."""
+    many = np.array([group for group, count in enumerate(counts) if count > most], np.int64)
+    if not len(many):
+        return None
+    schema, size = windows_schema(maker.bound), len(many)
+    columns = [*maker.lead(many + first)]
     if maker.bound.window.kind is WindowKind.SPAN:
         columns += [pa.nulls(size, schema.field(name).type) for name in ("start_time", "event")]
-    columns += [*count_columns(counts), pa.repeat(False, size)]
+    columns += [*count_columns([counts[group] for group in many.tolist()]), pa.repeat(False, size)]
     columns += [pa.repeat(0, size)] if len(columns) < len(schema) else []
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def check_emit(emit: str, plan: Plan, on_bad_rows: str) -> str | None:
+    """Return why the results of a query wait for the watermark although they are wanted early; None if they do not.
+
+    Raises
+    ------
+    UsageError
+        If `emit` is no such word, or the query asks for what early results cannot have.
+    """
+    if emit not in (WATERMARK, EARLY):
+        raise UsageError(f"emit is `{emit}`", f"It is `{WATERMARK}` or `{EARLY}`.")
+    if emit == WATERMARK:
+        return None
+    clause = refused_early(plan.bound)
+    if clause is not None:
+        raise UsageError(
+            f"{clause} needs all results of a window, and early ones come before these are known",
+            f"Leave it out, or leave out emit={EARLY} (--emit {EARLY}).",
+        )
+    if on_bad_rows != "error":
+        raise UsageError(
+            "of events with the same id it is not known which is the first while results are given early",
+            f"Leave out on_bad_rows='{on_bad_rows}' (--on-bad-rows), or emit={EARLY} (--emit {EARLY}).",
+        )
+    return why_not_early(plan, in_order=False)

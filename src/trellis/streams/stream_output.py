@@ -27,8 +27,8 @@ from trellis.errors import DataError, UsageError
 from trellis.io.durable import sync_directory, write_whole
 from trellis.streams.commit_log import FLUSH, CommitLog
 
-RESULTS, WINDOWS, LATE, BAD, REPEATED = "results", "windows", "late", "bad", "repeated"
-FOLDERS = {RESULTS: "", WINDOWS: "_windows", LATE: "_late", BAD: "_bad", REPEATED: "_repeated"}
+RESULTS, WINDOWS, LATE, BAD, REPEATED, TIMEOUTS = "results", "windows", "late", "bad", "repeated", "timeouts"
+FOLDERS = {RESULTS: ""} | {kind: f"_{kind}" for kind in (WINDOWS, LATE, BAD, REPEATED, TIMEOUTS)}
 LOG, IDENTITY = "_log", "stream-id"
 PART = re.compile(r"part-([0-9]{9,}|flush)-[0-9]+(?:-[0-9a-f]+)?\.(?:parquet|csv|json|txt)")  # and no file of Spark's
 
@@ -173,7 +173,7 @@ def check_query_names(names: Iterable[str]) -> None:
 
 
 def committed_files(directory: str | Path, kind: str = RESULTS) -> list[Path]:
-    """Return the files of an output that count: `results`, `windows`, `late`, `bad` or `repeated`."""
+    """Return the files of an output that count: `results`, `windows`, `late`, `bad`, `repeated` or `timeouts`."""
     output = StreamOutput(directory)
     if not output.log.directory.is_dir():
         raise DataError(f"{directory} is not the output of a stream: it has no `{LOG}`")

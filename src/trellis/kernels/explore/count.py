@@ -1,8 +1,9 @@
 """Numbers of matches without their graph: they are carried forward by what their rest depends on.
 
-A class is all matches so far with the same rest: a row as in `matches`, without the last event unless a NOT asks for
-its time. Where neither a register of the variable nor a NOT depends on the event that a class takes, the class that it
-leads to is found once. Only for skip-till-any, and patterns without AND. Numbers are exact, in limbs of 64 bits.
+A class is all matches so far with the same rest: a row as in `matches`, without the last event; if a NOT of the next
+step asks for its time, with one behind which as much is forbidden. Where neither a register of the variable nor a NOT
+depends on the event that a class takes, the class that it leads to is found once. Only for skip-till-any, and patterns
+without AND. Numbers are exact, in limbs of 64 bits.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from trellis.kernels.explore.graph import begin_row
 from trellis.kernels.explore.lists import FULL, is_row
 from trellis.kernels.explore.matches import (
     BOUND,
+    BRANCHES,
     END,
     EVENT,
     FAILS,
@@ -56,6 +58,7 @@ from trellis.kernels.explore.matches import (
     TIES,
     TROUBLE,
     VARIABLE,
+    _is_filled,
     begin_iteration,
     is_complete,
     is_result,
@@ -80,6 +83,7 @@ from trellis.kernels.explore.moves import (
     terms_of,
 )
 from trellis.kernels.explore.terms import UNRESOLVED, asked_terms, meets, open_of, passes_all, resolve
+from trellis.kernels.expression.program import TRUE
 from trellis.kernels.jit import njit
 
 # --- Classes that take events -----------------------------------------------------------------------------------
@@ -136,6 +140,66 @@ def _find_class(tables, lists, moves, classes, fresh, shape):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def _kept_event(tables, columns, lists, row, event, lo):
+    """Return the event that a class keeps of a match for the NOTs and UNTILs of steps that may come next.
+
+    It is `NONE` where there are none. Else it is the last event that one of them forbids, if there is any, and not the
+    event itself: matches between which nothing forbidden lies have the same rest.
+    """
+    if not tables[t.NOTS]:
+        return np.int64(t.NONE)
+    same = columns[t.SAME_ROW, event]
+    if tables[t.GROUPS]:
+        return same
+    kept = np.int64(t.NONE)
+    begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
+    for b in range(begin, lists.ends[row[BRANCHES]], 2):
+        state = lists.values[b]
+        first, last = t.at(tables, t.A_BEGINS, state), t.at(tables, t.A_BEGINS, state + 1)
+        for i in range(t.at(tables, t.A_GUARD_BEGINS, first), t.at(tables, t.A_GUARD_BEGINS, last)):
+            guard = t.at(tables, t.A_GUARDS, i)
+            behind = same + 1 if t.at(tables, t.A_GUARD_UNTIL, guard) else columns[t.LATER_ROW, same]
+            kept = max(kept, lo)
+            for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
+                absent = t.at(tables, t.A_ABSENTS, a)
+                place = columns[tables[t.E_UPTO] + absent, behind]
+                if place > columns[tables[t.E_UPTO] + absent, lo]:
+                    kept = max(kept, t.at(tables, t.E_USABLE, t.at(tables, t.E_BEGINS, absent) + place - 1))
+    return min(kept, same)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
+    """Return whether a class never takes an event of a variable again: what is forbidden lies behind its last event."""
+    begin, bound = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0, row[BOUND]
+    for b in range(begin, lists.ends[row[BRANCHES]], 2):
+        state = lists.values[b]
+        for k in range(t.at(tables, t.A_BEGINS, state), t.at(tables, t.A_BEGINS, state + 1)):
+            if t.at(tables, t.A_VARIABLE, k) != variable:
+                continue
+            barred = False
+            for i in range(t.at(tables, t.A_GUARD_BEGINS, k), t.at(tables, t.A_GUARD_BEGINS, k + 1)):
+                guard = t.at(tables, t.A_GUARDS, i)
+                until, known = t.at(tables, t.A_GUARD_UNTIL, guard), row[EVENT] >= 0
+                if until == t.FIRST_EVENT or not (until or t.at(tables, t.A_GUARD_AFTER, guard)):
+                    continue
+                for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
+                    for term in range(tables[t.TERMS]):
+                        if t.at(tables, t.T_ABSENT, term) == t.at(tables, t.A_ABSENTS, a):
+                            own = t.at(tables, t.T_VARIABLES, term)
+                            known &= own & ~bound == 0 and own & open_ == 0
+                if known:
+                    low = row[EVENT] + 1 if until else columns[t.SAME_ROW, row[EVENT]]
+                    high = event + 1 if until else columns[t.SAME_ROW, event]
+                    barred |= (
+                        _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi) == TRUE
+                    )
+            if not barred:
+                return False
+    return True
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def _take(
     tables, columns, programs, lists, scratch, moves, classes, one, row, fresh, due, variable, event, alone, totals,
     group, lo, hi,
@@ -184,6 +248,9 @@ def _take(
             tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, t.EVERY_STEP, 0, fresh
         )
         if answer <= FAILS:
+            forbids = answer == FAILS and tables[t.NOTS] and not tables[t.GROUPS]
+            if forbids and _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
+                classes.ways[one, way + LEAD] = STUCK
             return answer
         whole = is_complete(tables, columns, programs, lists, scratch, fresh, lo, hi)
         shape = shape_of(tables, lists, moves, fresh) if has_moves(tables) else np.int64(FULL)
@@ -199,7 +266,7 @@ def _take(
         return TROUBLE
     if whole == HOLDS and not add(totals, group, classes.amount, classes.sizes):
         return NO_LIMBS
-    fresh[EVENT] = columns[t.SAME_ROW, event] if tables[t.NOTS] else t.NONE
+    fresh[EVENT] = _kept_event(tables, columns, lists, fresh, event, lo)
     fresh[VARIABLE], fresh[TIES] = 0, 0
     target = _find_class(tables, lists, moves, classes, fresh, shape)
     if target < 0:

@@ -75,7 +75,7 @@ class Counter:
         least: int = 1, most: int = NO_BOUND, groups: int | None = None, threads: int = 1,
     ) -> None:  # fmt: skip
         self.events, self.relation, self._graph = events, relation, graph
-        self.tasks, self._each = tasks.together(len(events)), tasks
+        self.tasks, self._each = _beginning(relation, tasks).together(len(events)), tasks
         self.least, self.most = least, most
         self.groups = len(events.groups) if groups is None else groups
         self.threads = threads
@@ -282,6 +282,18 @@ class Counter:
             )  # fmt: skip
             paths.members(arrays, self.least, self.most, found)
         return lo + np.flatnonzero(found[lo:hi])
+
+
+def _beginning(relation: SuccessorRelation, tasks: TrendTasks) -> TrendTasks:
+    """Return the tasks of spans without those at whose start no complete trend begins, as far as that is soon told."""
+    shape = relation.shape
+    if not tasks.single or tasks.every or not relation.one_segment or not isinstance(shape, passes.Tails):
+        return tasks
+    if not ((shape.place < 0) | (shape.first >= shape.last) | (shape.first > shape.place)).all():
+        return tasks  # an event could follow itself, but for its time: the relation may not be transitive
+    from trellis.kernels.count.spans import begin_trends
+
+    return tasks.chosen(begin_trends(shape, relation.events, relation.tasks(tasks)))
 
 
 def _by_group(table: Residues, place: NDArray[np.int64], groups: int, prime: int) -> Residues:

@@ -13,6 +13,8 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import numpy as np
 import pyarrow as pa
@@ -25,12 +27,13 @@ import trellis
 from tests.compare import plain_rows
 from tests.data.places import data_file
 from tests.streams.test_bucket import in_any_order
-from trellis.cli.stream import live_table
+from trellis.cli.stream_run import live_table
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.files import FileWriter
 from trellis.engines.spark.stream.running import Options, Stream
 from trellis.engines.spark.stream.stateful import WindowStateProcessor
+from trellis.engines.spark.stream.watch import watched_at
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.io.read import read_table
 from trellis.streams.bucket import OutputTable, unpacked
@@ -39,6 +42,7 @@ from trellis.streams.stream_output import (
     LATE,
     REPEATED,
     RESULTS,
+    TIMEOUTS,
     WINDOWS,
     StreamOutput,
     committed_files,
@@ -51,6 +55,7 @@ SECOND = 1_000_000
 RISING = "PATTERN T+ t[] WHERE [g] AND t[i].x > t[i-1].x WITHIN 10 s SLIDE 5 s"
 SPAN = "PATTERN T+ t[] WHERE [g] AND t[i].x > t[i-1].x WITHIN 4 s"
 COUNTED = "PATTERN T+ t[] WHERE t[i].x > t[i-1].x WITHIN 10 s SLIDE 10 s AGGREGATE COUNT(*), SUM(t.x)"
+RISES = "PATTERN T+ t[] WHERE [g] AND t[i].x > t[i-1].x REPORT any WITHIN 4 s"
 SEQUENCE = "PATTERN a;b WHERE a.x > b.x AND a.k = b.k WITHIN 6 s SLIDE 3 s"
 
 
@@ -139,9 +144,69 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(
     assert all(state.watermark.startswith("2023-11-14 ") for state in states)
     windows = read_committed(tmp_path / "out" / "rising", WINDOWS)
     assert sum(windows["count"].to_pylist()) == len(batch(RISING, table))
+    _tells_its_numbers(stream, table.num_rows)
     monkeypatch.undo()
     _goes_on_where_it_was(spark, tmp_path, table)
     _refuses_what_is_not_its_own(spark, tmp_path)
+
+
+def _tells_its_numbers(stream: Stream, number: int) -> None:
+    """Ask for the numbers as Prometheus, a browser and a listener of Spark's do."""
+    with watched_at(lambda: stream, ("127.0.0.1", 0)) as port:
+        told = {}
+        for path in ("/metrics", "/status", "/", "/nothing"):
+            try:
+                with urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as answer:
+                    told[path] = answer.read().decode()
+            except HTTPError as problem:
+                told[path] = str(problem.code)
+        with pytest.raises(UsageError, match="cannot be served"), watched_at(lambda: stream, ("127.0.0.1", port)):
+            pass
+    assert told["/nothing"] == "404"
+    assert "<title>trellis stream</title>" in told["/"]
+    assert json.loads(told["/status"])["totals"]["events"] == number
+    lines = [line for line in told["/metrics"].splitlines() if not line.startswith("#")]
+    numbers = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines}
+    assert numbers["trellis_events_total"] == number
+    assert numbers["trellis_results_total"] == stream.totals.results
+    assert numbers['trellis_state_bytes{queries="rising,span"}'] > 0
+    assert numbers['trellis_stage_seconds{queries="rising,span",stage="planning"}'] > 0
+    assert numbers['trellis_lag_seconds{queries="rising,span"}'] > 1e6  # the events are of 2023
+    told_by_spark = [one["observedMetrics"]["trellis"] for q in stream.running.values() for one in q.recentProgress
+                     if one["numInputRows"]]  # fmt: skip
+    assert sum(row["events"] for row in told_by_spark) == number * len(stream.groups)
+
+
+EARLY = {"sequence": "PATTERN a;b WHERE [g] AND a.x + 5 < b.x WITHIN 5 s", "rises": RISES}
+
+
+def without_ranks(rows: list[dict[str, Any]]) -> list[str]:
+    return in_any_order(plain_rows([row | {"rank": None} for row in rows]))
+
+
+def test_early_results_need_no_watermark_and_come_once_through_a_restart(spark: SparkSession, tmp_path: Path) -> None:
+    table = events(90)
+    arrived = nearly_sorted(table, 3)
+    write_files(arrived.slice(0, 50), tmp_path / "in", 2)
+    run(stream_of(spark, tmp_path, EARLY, emit="early"), flush=False)
+    later = tmp_path / "in" / "009.parquet"
+    pq.write_table(arrived.slice(50), later)
+    os.utime(later, (1_700_000_009,) * 2)
+    stream = run(stream_of(spark, tmp_path, EARLY, emit="early"), flush=False)
+    for name, text in EARLY.items():
+        whole = trellis.query(text).detect(table, time="ts", event_id="id").to_arrow().to_pylist()
+        assert without_ranks(read_committed(tmp_path / "out" / name).to_pylist()) == without_ranks(whole)
+    assert stream.totals.results  # of the last file alone
+    some = {"sequence": EARLY["sequence"]}
+    run(stream_of(spark, tmp_path, some, out="late", checkpoint="cp2", timeouts=True, files=None))
+    told = read_committed(tmp_path / "late", TIMEOUTS).to_pylist()
+    ended = trellis.query("PATTERN SEQ(T a, NOT(T b)) WHERE [g] AND a.x + 5 < b.x WITHIN 5 s")
+    whole = ended.detect(table, time="ts", event_id="id").to_arrow().to_pylist()
+    assert sorted(row["events"][0] for row in told) == sorted(row["a"] for row in whole)
+    with pytest.raises(UsageError, match="ORDER BY needs all results"):
+        stream_of(spark, tmp_path, {"q": RISING + " ORDER BY LENGTH LIMIT 1 PER WINDOW"}, emit="early")
+    with pytest.warns(UserWarning, match="wait for the watermark"):
+        stream_of(spark, tmp_path, {"q": RISING}, emit="early", checkpoint="other")
 
 
 def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,19 +405,20 @@ main()
 """
 
 
-def command(folder: Path, *more: str) -> list[str]:
+def command(folder: Path, *more: str, query: str = RISING) -> list[str]:
     given = ["--out", "out", "--checkpoint", "cp", "--watermark", "3 s", "--event-id", "id", "--files-a-batch", "1"]
-    return [sys.executable, "-c", SCRIPT, "stream", RISING, "in", *given, *more]
+    return [sys.executable, "-c", SCRIPT, "stream", query, "in", *given, *more]
 
 
 @pytest.mark.slow
-def test_killed_again_and_again_each_result_comes_out_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("query", "how"), [(RISING, ()), (EARLY["rises"], ("--emit", "early"))])
+def test_killed_again_and_again_each_result_comes_out_once(tmp_path: Path, query: str, how: tuple[str, ...]) -> None:
     table = events(400)
     write_files(nearly_sorted(table, 3), tmp_path / "in", 16)
     dice = random.Random(8)
     kills = 0
-    while kills < 5:
-        process = subprocess.Popen(command(tmp_path), cwd=tmp_path, start_new_session=True)
+    while kills < int(os.environ.get("KILLS", "5")):
+        process = subprocess.Popen(command(tmp_path, *how, query=query), cwd=tmp_path, start_new_session=True)
         begun, batches = clock.monotonic(), len(list((tmp_path / "out" / "_log").glob("*.json")))
         while clock.monotonic() - begun < 90:  # until it writes again
             clock.sleep(0.05)
@@ -363,14 +429,17 @@ def test_killed_again_and_again_each_result_comes_out_once(tmp_path: Path) -> No
         process.wait()
         kills += 1
     done = subprocess.run(
-        command(tmp_path, "--available-now", "--flush", "--json"),
+        command(tmp_path, *how, "--available-now", "--flush", "--json", query=query),
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
     )
     assert json.loads(done.stdout)["late"] == 0
-    assert found(tmp_path / "out") == batch(RISING, table)
+    rows = read_committed(tmp_path / "out").to_pylist()
+    whole = trellis.query(query).detect(table, time="ts", event_id="id").to_arrow().to_pylist()
+    shown = without_ranks if how else lambda rows: in_any_order(plain_rows(rows))
+    assert shown(rows) == shown(whole)
     assert len(list((tmp_path / "out").glob("*.parquet"))) == len(committed_files(tmp_path / "out"))
 
 

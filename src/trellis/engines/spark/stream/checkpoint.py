@@ -43,8 +43,8 @@ class Checkpoint:
         except (ValueError, TypeError):
             raise DataError(f"{about} cannot be read", "It is damaged, or of another version of Trellis.") from None
 
-    def check(self, queries: Iterable[StandingQuery], columns: Mapping[str, str]) -> None:
-        """Refuse a checkpoint of other events or of other queries."""
+    def check(self, queries: Iterable[StandingQuery], columns: Mapping[str, str], controlled: bool = False) -> None:
+        """Refuse a checkpoint of other events or, unless these are `controlled`, of other queries."""
         for name, type_ in self.columns.items():
             found = columns.get(name)
             if found != type_:
@@ -54,7 +54,7 @@ class Checkpoint:
                     f"and {now}",
                     "Name a new checkpoint and a new output, or give the events the types that they had (--schema).",
                 )
-        if self.queries and not any(one.key in self.queries for one in queries):
+        if self.queries and not controlled and not any(one.key in self.queries for one in queries):
             known = ", ".join(key.partition(":")[0] for key in self.queries)
             raise UsageError(
                 f"the checkpoint {self.directory} is of other queries: {known}",

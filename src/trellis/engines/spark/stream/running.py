@@ -6,7 +6,6 @@ group of queries, with the checkpoint of Spark, and `lock`, which the process ho
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import json
 import threading
@@ -14,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import pyarrow as pa
 from pyspark.errors import StreamingQueryException
@@ -29,6 +29,7 @@ from trellis.engines.spark.sources.frames import described_events
 from trellis.engines.spark.split.hashing import task_of
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import FileWriter
+from trellis.engines.spark.stream.progress import EPOCH, State, millis, state_of
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import FOUND, NUMBERS, PAGES, Settings, found_in, rows_of, schema_of_kind
 from trellis.engines.spark.stream.tasks import TABLES, StateFlusher, WriteDecided, page_name
@@ -37,10 +38,10 @@ from trellis.events.source import EventSource
 from trellis.events.ties import TieCount
 from trellis.language.schema import Schema, with_zones
 from trellis.streams.bucket import QueryGroup, shared_columns
-from trellis.streams.calendar import Calendar
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.delays import delay_of
+from trellis.streams.early import EARLY, WATERMARK, check_emit
 from trellis.streams.lock import StreamLock
 from trellis.streams.stream_output import (
     BAD,
@@ -48,34 +49,41 @@ from trellis.streams.stream_output import (
     LATE,
     REPEATED,
     RESULTS,
+    TIMEOUTS,
+    WINDOWS,
     StreamOutput,
     batch_name,
     check_query_names,
 )
+from trellis.streams.timeouts import beginnings_of
 
 BUCKETS_A_TASK = 2
 RESTARTS = 10  # of a stream whose workers start too slowly for Spark
 AHEAD = "1 day"
 ENOUGH = 100  # events from which on a share of them is told
-EPOCH = "1970-01-01T00:00:00"  # as Spark writes it
 
 
 # --- Queries ----------------------------------------------------------------------------------------------------
 
 
-def standing_queries(queries: Mapping[str, Plannable], schema: Schema, run: RunOptions) -> list[StandingQuery]:
+def standing_queries(
+    queries: Mapping[str, Plannable], schema: Schema, run: RunOptions, emit: str = WATERMARK
+) -> list[StandingQuery]:
     """Return queries by name as standing ones over events of a schema."""
     found = []
     for name, query in queries.items():
         plan = query.plan(schema, run.params, run.report_mode)
         check_standing_query(plan.bound)
-        found.append(StandingQuery(name, plan, run.max_trends, run.on_bad_rows))
+        waits = check_emit(emit, plan, run.on_bad_rows)
+        if waits is not None:
+            warn(f"the results of `{name}` wait for the watermark: {waits}", stacklevel=4)
+        found.append(StandingQuery(name, plan, run.max_trends, run.on_bad_rows, emit == EARLY and waits is None))
     return found
 
 
 def detect_stream(
     query: Plannable, frame: DataFrame, run: RunOptions, *, watermark: str, table: str = RESULTS,
-    max_ahead: str | None = AHEAD,
+    max_ahead: str | None = AHEAD, emit: str = WATERMARK,
 ) -> DataFrame:  # fmt: skip
     """Return decided results over a streaming frame of events, as a streaming frame: see `Query.detect_stream`."""
     given = list(frame.values()) if isinstance(frame, Mapping) else [frame]
@@ -86,8 +94,8 @@ def detect_stream(
     events, schema = described_events(
         EventSource.of(frame), None, run.time, run.type, run.event_id, True, run.tie_breakers
     )
-    (one,) = standing_queries({"query": query}, with_zones(schema), run)
-    group = QueryGroup((one,))
+    (one,) = standing_queries({"query": query}, with_zones(schema), run, emit)
+    group = QueryGroup((one,), _telling_timeouts([one]) if table == TIMEOUTS else frozenset())
     keys = bucket_keys(events.sparkSession)
     settings = _settings(one, watermark, len(keys), table in (LATE, BAD), max_ahead, keys)
     found = found_in(group, events, settings)
@@ -120,13 +128,29 @@ def bucket_keys(session: SparkSession) -> list[int]:
     return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
 
 
-def _query_groups(queries: Sequence[StandingQuery]) -> dict[str, QueryGroup]:
+def _telling_timeouts(queries: Sequence[StandingQuery]) -> frozenset[str]:
+    """Return the names of the queries whose partial matches can be told; warn of others, and refuse it if all are."""
+    told, refused = [], []
+    for one in queries:
+        try:
+            beginnings_of(one)
+            told.append(one.name)
+        except UsageError as problem:
+            refused.append(problem)
+    if not told:
+        raise refused[0]
+    for refusal in refused:
+        warn(refusal.what, stacklevel=4)
+    return frozenset(told)
+
+
+def _query_groups(queries: Sequence[StandingQuery], timeouts: frozenset[str]) -> dict[str, QueryGroup]:
     """Return the queries that share events together, by a name that depends on what they share."""
     found: dict[str, list[StandingQuery]] = {}
     for one in queries:
         text = json.dumps(shared_columns(one), sort_keys=True)
         found.setdefault(hashlib.sha256(text.encode()).hexdigest()[:12], []).append(one)
-    return {name: QueryGroup(tuple(some)) for name, some in found.items()}
+    return {name: QueryGroup(tuple(some), timeouts) for name, some in found.items()}
 
 
 # --- Running ----------------------------------------------------------------------------------------------------
@@ -145,6 +169,9 @@ class Options:
     keep_late: bool = False
     max_ahead: str | None = AHEAD
     raw_csv: bool = False
+    emit: str = WATERMARK
+    timeouts: bool = False
+    controlled: bool = False  # queries come and go: one checkpoint may have none in common with the last time
     file_columns: tuple[str, ...] = ()  # those that each file should have, where the events are those of files
 
 
@@ -159,6 +186,7 @@ class Totals:
     late: int = 0
     bad: int = 0
     repeated: int = 0
+    timeouts: int = 0
     unlisted: int = 0
 
 
@@ -179,15 +207,15 @@ class Stream:
             self.events, schema = described_events(
                 EventSource.of(frame), session, run.time, run.type, run.event_id, tie_breakers=run.tie_breakers
             )
-            self.queries = standing_queries(queries, with_zones(schema), run)
+            self.queries = standing_queries(queries, with_zones(schema), run, options.emit)
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
         self.checkpoint = Checkpoint.at(options.checkpoint)
         self._known = set(self.checkpoint.queries)
         self.queries = named_as_before(self.queries, self.checkpoint.queries)
-        self.checkpoint.check(self.queries, columns)
+        self.checkpoint.check(self.queries, columns, options.controlled)
         self.checkpoint.check_output(options.out, options.format)
         self.checkpoint.columns |= columns
-        self.groups = _query_groups(self.queries)
+        self.groups = _query_groups(self.queries, _telling_timeouts(self.queries) if options.timeouts else frozenset())
         self.outputs = {one.name: StreamOutput(self._directory(one)) for one in self.queries}
         self.running: dict[str, Any] = {}
         self._events: dict[str, int] = {}
@@ -234,7 +262,8 @@ class Stream:
                     output.check_known(checkpoint.directory, checkpoint.outputs.get(one.key))
                 else:
                     output.check_new()
-            kinds = [*TABLES, *((LATE, BAD, REPEATED) if self.options.keep_late else ())]
+            kinds = [RESULTS, WINDOWS, *((LATE, BAD, REPEATED) if self.options.keep_late else ())]
+            kinds += [TIMEOUTS] if self.options.timeouts else []
             for one in self.queries:
                 output = self.outputs[one.name]
                 self._alone.take(output.log.directory, f"the output {output.directory}")
@@ -252,16 +281,21 @@ class Stream:
         settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
         outputs = {each.name: self.outputs[each.name] for each in group.queries}
         found = found_in(group, self.events, settings, self._file_writer(outputs))
-        writer = found.writeStream.foreachBatch(
-            lambda frame, batch: self._write(frame, batch_name(batch), outputs, name)
+        written = self._written(found, None, outputs)  # here, so that Spark plans it with the rest
+        writer = written.writeStream.foreachBatch(
+            lambda frame, batch: self._commit(frame, batch_name(batch), outputs, name)
         )
         writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(name)
         return (writer.trigger(availableNow=True) if options.available_now else writer).start()
 
-    def _write(self, frame: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:
-        """Have the tasks write what was decided in a batch, and put it into the logs."""
+    def _written(self, decided: DataFrame, batch: str | None, outputs: Mapping[str, StreamOutput]) -> DataFrame:
+        """Have the tasks write what was decided; the frame reports it."""
         work = WriteDecided(self._file_writer(outputs), batch, self.options.keep_late)
-        files = reports_in(frame.mapInArrow(work, from_arrow_schema(REPORT)).toArrow())
+        return decided.mapInArrow(work, from_arrow_schema(REPORT))
+
+    def _commit(self, written: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:
+        """Have what was decided in a batch be written, and put it into the logs."""
+        files = reports_in(written.toArrow())
         if batch != FLUSH:
             with in_task():
                 check_files(self.checkpoint.directory / group, int(batch), self.options.file_columns)
@@ -363,7 +397,8 @@ class Stream:
             value = f.col("user_map_value.counters").cast("binary").alias("value")
             state = state.unionByName(self._variable(checkpoint, PAGES).select(bucket, page.alias("variable"), value))
         found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(StateFlusher(group), FOUND)
-        self._write(found, FLUSH, {one.name: self.outputs[one.name] for one in group.queries}, name)
+        outputs = {one.name: self.outputs[one.name] for one in group.queries}
+        self._commit(self._written(found, FLUSH, outputs), FLUSH, outputs, name)
 
     def _variable(self, checkpoint: str, name: str) -> DataFrame:
         """Return a variable of the state of a checkpoint."""
@@ -379,7 +414,7 @@ class Stream:
         for query in self.running.values():
             filled = [one for one in query.recentProgress if one["numInputRows"]]
             moments = (filled[-1].get("eventTime") or {}) if filled else {}
-            if not filled or _millis(moments.get("watermark")) is not None:
+            if not filled or millis(moments.get("watermark")) is not None:
                 continue
             latest = str(moments.get("max", EPOCH))
             if latest.startswith(EPOCH) and self._guards_the_watermark():  # Spark takes what is left out for the epoch
@@ -392,73 +427,26 @@ class Stream:
         schema = self.queries[0].bound.schema
         return self.options.max_ahead is not None and schema is not None and schema.time_type.temporal
 
+    def newest(self) -> int | None:
+        """Return the latest time of all events so far, in milliseconds or, rounded up, in the unit of the times."""
+        schema = self.queries[0].bound.schema
+        assert schema is not None
+        delay, found = delay_of(self.options.watermark, schema.time_type), []
+        for progress in (dict(one) for query in self.running.values() for one in query.recentProgress):
+            told = progress.get("eventTime") or {}
+            latest, watermark = millis(told.get("max")), millis(told.get("watermark"))
+            found += [] if latest is None else [latest]
+            found += [] if watermark is None else [watermark + delay]
+        return max(found) + 1 if found else None  # Spark tells whole milliseconds
+
     def states(self) -> list[State]:
         """Return how the groups stand after their last batches."""
         found = []
         for name, group in self.groups.items():
             recent = [dict(one) for one in self.running[name].recentProgress]
             last = recent[-1] if recent else {}
-            found.append(_state(group, last, [one for one in recent if one["numInputRows"]]))
+            found.append(state_of(group, last, [one for one in recent if one["numInputRows"]]))
         return found
-
-
-@dataclass(frozen=True)
-class State:
-    """How a group of queries stands."""
-
-    queries: tuple[str, ...]
-    events_a_second: float
-    watermark: str
-    open_windows: int
-    state_bytes: int
-
-
-def _state(group: QueryGroup, last: Mapping[str, Any], filled: Sequence[Mapping[str, Any]]) -> State:
-    names = tuple(one.name for one in group.queries)
-    moments = last.get("eventTime") or {}
-    size = state_bytes(last)
-    speed = float(filled[-1].get("processedRowsPerSecond") or 0.0) if filled else 0.0
-    watermark, newest = moments.get("watermark"), (filled[-1].get("eventTime") or {}).get("max") if filled else None
-    return State(names, speed, _shown(group, watermark), _open_windows(group, watermark, newest), size)
-
-
-def state_bytes(progress: Mapping[str, Any]) -> int:
-    """Return how much state a batch left: what RocksDB has in files and, before it writes these, in memory."""
-    return sum(
-        max(int(one.get("memoryUsedBytes", 0)), int(one.get("customMetrics", {}).get("rocksdbSstFileSize", 0)))
-        for one in progress.get("stateOperators", ())
-    )
-
-
-def _millis(text: str | None) -> int | None:
-    """Return the milliseconds of a moment as Spark tells it; none is the epoch, which no event has moved."""
-    if text is None or text.startswith(f"{EPOCH}.000"):
-        return None
-    moment = dt.datetime.fromisoformat(text.replace("Z", "+00:00"))
-    return round((moment - dt.datetime(1970, 1, 1, tzinfo=dt.UTC)) / dt.timedelta(milliseconds=1))
-
-
-def _shown(group: QueryGroup, watermark: str | None) -> str:
-    millis = _millis(watermark)
-    if millis is None:
-        return "-"
-    schema = group.queries[0].bound.schema
-    assert schema is not None
-    return str(watermark)[:19].replace("T", " ") if schema.time_type.temporal else f"{millis:,}"
-
-
-def _open_windows(group: QueryGroup, watermark: str | None, newest: str | None) -> int:
-    """Return how many windows have begun and are not decided, of all queries that have windows."""
-    now, latest = _millis(watermark), _millis(newest)
-    if latest is None:
-        return 0
-    total = 0
-    for calendar in (Calendar(one.bound) for one in group.queries):
-        if calendar.sliding:
-            last = calendar.line.at(latest) // calendar.slide
-            first = calendar.decided(now) + 1 if now is not None else last - calendar.size // calendar.slide + 1
-            total += max(0, int(last - first) + 1)
-    return total
 
 
 def _places(outputs: Mapping[str, StreamOutput]) -> dict[str, str]:

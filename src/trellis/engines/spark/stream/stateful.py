@@ -34,7 +34,8 @@ from trellis.language.schema import Kind, Type
 from trellis.streams.bucket import Bucket, OutputTable, QueryGroup, packed, unpacked
 from trellis.streams.calendar import Number
 from trellis.streams.decisions import windows_schema
-from trellis.streams.stream_output import BAD, RESULTS, WINDOWS
+from trellis.streams.stream_output import BAD, LATE, REPEATED, RESULTS, TIMEOUTS, WINDOWS
+from trellis.streams.timeouts import timeouts_schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,10 +46,13 @@ NUMBERS = TAKEN, HELD, TIED = "taken", "held", "tied"  # of events that came, th
 BUCKET, MOMENT = "bucket", "moment"
 PACKED = "bucket int, kind string, newest string, total bigint, blob binary"
 FOUND = "kind string, query string, rows bigint, name string, payload binary"
+OBSERVED = "trellis"  # what Spark's listener finds the numbers of a batch under
+WATCHED = {TAKEN: "events", LATE: "late", BAD: "bad", REPEATED: "repeated", RESULTS: "results"}
 ROWS_A_PIECE = 1 << 20
 FARTHEST = 9 * 10**15  # milliseconds that a timestamp of Spark's has room for
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
 BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", (1 << 31) - 1
 
 
@@ -89,15 +93,27 @@ def found_in(group: QueryGroup, frame: DataFrame, settings: Settings, writer: Fi
     rows = events.frame.select(*columns, _bucket(group, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
     rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds").drop(MOMENT)
     pieces = rows.mapInArrow(EventPacker(group, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
-    return pieces.groupBy(BUCKET).transformWithStateInPandas(
+    found = pieces.groupBy(BUCKET).transformWithStateInPandas(
         WindowStateProcessor(group, writer), FOUND, "append", "eventTime"
     )
+    return found.observe(OBSERVED, *(_number_of(kind).alias(name) for kind, name in WATCHED.items()))
+
+
+def _number_of(kind: str) -> Column:
+    """Return how many rows of a kind a batch has."""
+    return f.coalesce(f.sum(f.when(f.col("kind") == kind, f.col("rows"))), f.lit(0))
 
 
 def set_up(session: SparkSession) -> None:
-    """Have state in RocksDB, which the stateful operator needs, and rows with large pieces in small batches."""
+    """Have state in RocksDB, which the stateful operator needs, and rows with large pieces in small batches.
+
+    A batch then writes what it has changed of the state, where the user has not chosen otherwise, and not all of its
+    files: these follow in the background.
+    """
     if session.conf.get(PROVIDER, "") != ROCKSDB:
         session.conf.set(PROVIDER, ROCKSDB)
+    if CHANGELOG not in session.conf.getAll:
+        session.conf.set(CHANGELOG, "true")
     if int(session.conf.get(BATCH_BYTES, None) or UNLIMITED) >= UNLIMITED:
         session.conf.set(BATCH_BYTES, 64 << 20)
 
@@ -262,15 +278,19 @@ class WindowStateProcessor(StatefulProcessor):
         watermark = watermark_of(timerValues)
         with in_task():
             bucket, total, ties = Bucket(self.group, self._store), 0, TieCount()
+            tables, newest = [], []
             for row in (row for frame in rows for row in frame.itertuples(index=False)):
                 table, total = unpacked(row.blob), total + int(row.total)
                 if row.kind == BAD:
                     yield _row(OutputTable(BAD, "", table))
                 else:
-                    ties += ties_among(table, self.group.schema, self.group.partition)
-                    yield from map(_row, bucket.take(table, json.loads(row.newest), watermark))
-            bucket.finish()
-            self._wait_for(bucket)
+                    tables.append(table)
+                    newest.append(json.loads(row.newest))
+            if tables:
+                table = pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
+                ties += ties_among(table, self.group.schema, self.group.partition)
+                yield from self._given(bucket.take(table, max(newest), watermark))
+            self._finish(bucket)
         for kind, number in ((TAKEN, total), (HELD, ties.events), (TIED, ties.tied)):
             yield _frame(kind, "", number)
 
@@ -283,8 +303,7 @@ class WindowStateProcessor(StatefulProcessor):
             bucket = Bucket(self.group, self._store)
             if watermark is not None and bucket.next_watermark is not None and bucket.next_watermark <= watermark:
                 yield from self._given(bucket.close(watermark))
-            bucket.finish()
-            self._wait_for(bucket)
+            self._finish(bucket)
 
     def _given(self, outs: Iterator[OutputTable]) -> Iterator[pd.DataFrame]:
         """Give small results as rows, and large ones to files: through the JVM they would take longer than to find."""
@@ -292,6 +311,9 @@ class WindowStateProcessor(StatefulProcessor):
             yield from map(_row, outs)
             return
         for (kind, query), group in groupby(outs, lambda out: (out.kind, out.query)):
+            if kind in (LATE, REPEATED):  # which are only written on request
+                yield from map(_row, group)
+                continue
             batches = (batch for out in group for batch in out.table.to_batches())
             while True:
                 few = list(up_to(batches, self.writer.large))
@@ -303,15 +325,19 @@ class WindowStateProcessor(StatefulProcessor):
                 name, rows = self.writer.write(kind, query, batch_number(), chain(few, up_to(batches, FILE_BYTES)))
                 yield _frame(kind, query, rows, name)
 
-    def _wait_for(self, bucket: Bucket) -> None:
-        """Be called again when more is decided."""
+    def _finish(self, bucket: Bucket) -> None:
+        """Store the small state, and be called again when more is decided; each call of Spark's handle costs."""
         wanted = None if bucket.next_watermark is None else max(1, bucket.next_watermark)
-        known = [int(timer) for timer in self._handle.listTimers()]
+        known = bucket.timers
+        if known is None:  # a version before did not note them
+            known = [int(timer) for timer in self._handle.listTimers()]
         for timer in known:
             if timer != wanted:
                 self._handle.deleteTimer(timer)
         if wanted is not None and wanted not in known:
             self._handle.registerTimer(wanted)
+        bucket.timers = [] if wanted is None else [wanted]
+        bucket.finish()
 
     def close(self) -> None:
         """There is nothing to give back."""
@@ -324,7 +350,7 @@ def watermark_of(values: Any) -> Number | None:
 
 def _row(out: OutputTable) -> pd.DataFrame:
     """Return one row; each goes on its way by itself, however large."""
-    return _frame(out.kind, out.query, out.table.num_rows, payload=packed(out.table))
+    return _frame(out.kind, out.query, out.table.num_rows, payload=packed(out.table, compressed=False))
 
 
 def _frame(kind: str, query: str, rows: int, name: str = "", payload: bytes = b"") -> pd.DataFrame:
@@ -355,6 +381,7 @@ def rows_of(decided: DataFrame, schema: pa.Schema, kind: str, query: str) -> Dat
 
 
 def schema_of_kind(group: QueryGroup, kind: str, query: str) -> pa.Schema:
-    """Return the schema of the results, or of the windows, of a query."""
+    """Return the schema of the results, the windows or the timeouts of a query."""
     (one,) = [one for one in group.queries if one.name == query]
-    return {RESULTS: one.schema, WINDOWS: windows_schema(one.bound)}[kind]
+    schemas = {RESULTS: one.schema, WINDOWS: windows_schema(one.bound), TIMEOUTS: timeouts_schema(one.bound)}
+    return schemas[kind]

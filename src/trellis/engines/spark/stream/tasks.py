@@ -13,13 +13,13 @@ import pyarrow.compute as pc
 from trellis.engines.spark.batch.sink import report
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import group_begins, whole_groups
-from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter
+from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter, batch_number
 from trellis.engines.spark.stream.stateful import NUMBERS, PAGES, go_on_at_interrupts
 from trellis.streams.bucket import Bucket, QueryGroup, packed, unpacked
 from trellis.streams.calendar import END
-from trellis.streams.stream_output import RESULTS, WINDOWS
+from trellis.streams.stream_output import RESULTS, TIMEOUTS, WINDOWS
 
-TABLES = (RESULTS, WINDOWS)
+TABLES = (RESULTS, WINDOWS, TIMEOUTS)
 FOUND_ARROW = pa.schema(
     [
         ("kind", pa.string()), ("query", pa.string()), ("rows", pa.int64()), ("name", pa.string()),
@@ -30,10 +30,13 @@ FOUND_ARROW = pa.schema(
 
 @dataclass(frozen=True)
 class WriteDecided:
-    """Writes decided results, in tasks, and reports the files and how many rows there are of each kind."""
+    """Writes decided results, in tasks, and reports the files and how many rows there are of each kind.
+
+    `batch` is the name of what they are of; None: of the batch of the stream that a task is of.
+    """
 
     writer: FileWriter
-    batch: str
+    batch: str | None
     keep_late: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -59,7 +62,7 @@ class WriteDecided:
         table = pa.concat_tables(tables, promote_options="permissive")
         name, rows = "", table.num_rows
         if rows and (kind in TABLES or self.keep_late):
-            name, rows = self.writer.write(kind, query, self.batch, table.to_batches())
+            name, rows = self.writer.write(kind, query, self.batch or batch_number(), table.to_batches())
         unlisted = pc.sum(pc.invert(table["listed"])).as_py() or 0 if kind == WINDOWS else 0
         return _report(kind, query, name, rows, unlisted)
 

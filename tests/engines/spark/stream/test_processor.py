@@ -1,0 +1,92 @@
+"""The stateful operator in Spark's own tester, without a JVM: events in pieces, state, timers and what comes out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql.streaming.tws_tester import TwsTester
+
+import trellis
+from tests.compare import plain_rows
+from tests.streams.test_bucket import in_any_order, standing
+from trellis.engines.spark.stream.stateful import BUCKET, NUMBERS, TAKEN, EventPacker, WindowStateProcessor
+from trellis.streams.bucket import QueryGroup, unpacked
+from trellis.streams.stream_output import LATE, RESULTS, TIMEOUTS
+
+pytestmark = pytest.mark.spark
+
+DELAY = 4
+DECIDED = [
+    "PATTERN T+ t[] WHERE [g] AND t[i].x > t[i-1].x WITHIN 10 SLIDE 5",
+    "PATTERN T+ t[] WHERE [g] AND t[i].x > t[i-1].x WITHIN 6",
+    "PATTERN T+ t[] WHERE [g] AND t[i].x > t[i-1].x WITHIN 10 SLIDE 10 AGGREGATE COUNT(*), SUM(t.x)",
+]
+EARLY = [
+    "PATTERN a;b WHERE [g] AND a.x + 4 < b.x WITHIN 6",
+    "PATTERN T+ t[] WHERE [g] AND t[i].x > t[i-1].x REPORT any WITHIN 6 SLIDE 3",
+]
+
+
+def events(number: int) -> pa.Table:
+    """Return events nearly in order: none comes more than `DELAY` behind a later one."""
+    rng = np.random.default_rng(3)
+    times = np.sort(rng.integers(1, number // 2, number))
+    order = np.argsort(times + rng.random(number) * DELAY)
+    columns = {"ts": times, "id": np.arange(number), "x": rng.integers(0, 9, number), "g": rng.integers(0, 3, number)}
+    return pa.table(columns).take(pa.array(order))
+
+
+def streamed(group: QueryGroup, table: pa.Table) -> dict[str, list[dict[str, Any]]]:
+    """Let events come in batches of ten, with the watermark behind them, into two buckets; return rows by kind."""
+    tester = TwsTester(WindowStateProcessor(group), timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60)
+    packer = EventPacker(group, tuple(table.column_names), 0, keep_late=False)
+    found: dict[str, list[dict[str, Any]]] = {}
+
+    def keep(frame: Any) -> None:
+        for row in frame.itertuples(index=False) if len(frame) else ():
+            rows = [{"rows": row.rows}] if row.kind in NUMBERS else unpacked(row.payload).to_pylist()
+            found.setdefault(row.kind, []).extend(rows)
+
+    watermark = 0
+    for begin in range(0, table.num_rows, 10):
+        some = table.slice(begin, 10)
+        bucket = pa.array(some["g"].to_numpy() % 2, pa.int32())
+        pieces = pa.Table.from_batches(packer(some.append_column(BUCKET, bucket).to_batches())).to_pandas()
+        for key, own in pieces.groupby("bucket"):
+            keep(tester.testInPandas(int(key), own))
+        reached = max(watermark, int(some["ts"].to_numpy().max()) - DELAY)
+        if reached > watermark:
+            watermark = reached
+            keep(tester.setWatermark(watermark))
+    if watermark:
+        keep(tester.setWatermark(watermark + 1000))
+    return found
+
+
+def rows_of(rows: list[dict[str, Any]], ranks: bool = True) -> list[str]:
+    return in_any_order(plain_rows([row if ranks else row | {"rank": None} for row in rows]))
+
+
+@pytest.mark.parametrize("text", DECIDED + EARLY)
+def test_events_go_in_and_what_is_decided_or_complete_comes_out(text: str) -> None:
+    table = events(80)
+    one = standing(text, table, time="ts", event_id="id")
+    found = streamed(QueryGroup((replace(one, early=text in EARLY),)), table)
+    whole = trellis.query(text).detect(table, time="ts", event_id="id").to_arrow().to_pylist()
+    assert whole
+    assert sum(row["rows"] for row in found[TAKEN]) == table.num_rows
+    assert LATE not in found
+    assert rows_of(found[RESULTS], text in DECIDED) == rows_of(whole, text in DECIDED)
+
+
+def test_partial_matches_come_out_when_their_time_is_up() -> None:
+    table = events(60)
+    one = standing(EARLY[0], table, time="ts", event_id="id")
+    told = streamed(QueryGroup((one,), frozenset({"q"})), table)[TIMEOUTS]
+    ended = trellis.query("PATTERN SEQ(T a, NOT(T b)) WHERE [g] AND a.x + 4 < b.x WITHIN 6")
+    whole = ended.detect(table, time="ts", event_id="id").to_arrow().to_pylist()
+    assert sorted(row["events"] for row in told) == sorted([row["a"]] for row in whole)

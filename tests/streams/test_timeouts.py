@@ -1,0 +1,72 @@
+"""Partial matches that ran out of time, beside all of them by their definition."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations, pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.profiles import examples
+from tests.streams.test_bucket import Stream, rows_of, standing, through_a_stream
+from trellis.errors import UsageError
+from trellis.streams.bucket import QueryGroup
+from trellis.streams.stream_output import TIMEOUTS
+
+WHERE = "WHERE [g] AND a.x < b.x AND b.x <= c.x AND c.x > 1"
+SIZE = 5
+
+
+def by_definition(rows: list[dict[str, Any]], windows: bool) -> list[tuple[Any, ...]]:
+    """Return the beginnings that no event goes on from within their window or span."""
+    meets = (
+        lambda a: True,
+        lambda a, b: a["x"] < b["x"],
+        lambda a, b, c: b["x"] <= c["x"] and c["x"] > 1,
+    )
+
+    def is_one(path: tuple[dict[str, Any], ...]) -> bool:
+        in_order = all(one["ts"] < two["ts"] and one["g"] == two["g"] for one, two in pairwise(path))
+        first, last = path[0]["ts"], path[-1]["ts"]
+        near = first // SIZE == last // SIZE if windows else last - first <= SIZE
+        return in_order and near and all(meets[i](*path[: i + 1]) for i in range(len(path)))
+
+    found = []
+    for size in (1, 2):
+        for path in combinations(sorted(rows, key=lambda row: row["ts"]), size):
+            if is_one(path) and not any(is_one((*path, row)) for row in rows):
+                found.append((["a", "a, b"][size - 1], "bc"[size - 1], [row["id"] for row in path]))
+    return sorted(found)
+
+
+@examples(25)
+@given(n=st.integers(0, 14), windows=st.booleans(), dice=st.randoms(use_true_random=False))
+def test_beginnings_that_went_no_farther(n: int, windows: bool, dice: random.Random) -> None:
+    rows = [{"ts": dice.randint(0, 12), "id": i, "x": dice.randint(0, 3), "g": dice.randint(0, 1)} for i in range(n)]
+    table = pa.Table.from_pylist(rows, pa.schema({name: pa.int64() for name in ("ts", "id", "x", "g")}))
+    within = f"WITHIN {SIZE} SLIDE {SIZE}" if windows else f"WITHIN {SIZE}"
+    one = standing(f"PATTERN SEQ(E a, E b, E c) {WHERE} {within}", table, time="ts", event_id="id")
+    outs = [out for _, some in through_a_stream(one, table, dice, timeouts=frozenset({"q"})) for out in some]
+    told = rows_of(outs, TIMEOUTS)
+    assert sorted((row["matched"], row["awaited"], row["events"]) for row in told) == by_definition(rows, windows)
+    assert {row["condition"] for row in told} <= {"a.x < b.x", "b.x <= c.x AND c.x > 1"}
+
+
+def test_a_kleene_variable_is_awaited_too_many_are_counted_and_other_queries_refused() -> None:
+    table = pa.table({"ts": [1, 2, 3, 20], "id": [1, 2, 3, 4], "x": [1, 2, 3, 0], "g": [1, 1, 1, 1]})
+    text = "PATTERN SEQ(E a, E+ b[]) WHERE a.x = 1 AND FIRST(b).x > 7 AND NEXT(b).x > b.x WITHIN 5 SLIDE 5"
+    told = frozenset({"q"})
+    stream = Stream(standing(text, table, time="ts", event_id="id"), timeouts=told)
+    (row,) = rows_of(stream.take(table, 10), TIMEOUTS)
+    assert (row["events"], row["awaited"], row["condition"]) == ([1], "b", "b.x > 7")
+    text = "PATTERN a;b;c WHERE c.x > 9 WITHIN 5 SLIDE 5"
+    few = Stream(standing(text, table, max_trends=2, time="ts", event_id="id"), timeouts=told)
+    assert [row["count_text"] for row in rows_of(few.take(table, 10), TIMEOUTS)] == [None, "3"]
+    for text in ("PATTERN SEQ(E a, NOT(E b), E c) WITHIN 5", "PATTERN E+ e[] WITHIN 5"):
+        group = QueryGroup((standing(text, table, time="ts", event_id="id"),), told)
+        with pytest.raises(UsageError, match="cannot be told"):
+            group.beginnings(group.queries[0])
