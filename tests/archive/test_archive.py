@@ -45,6 +45,10 @@ QUERIES = [
     "PATTERN SEQ(A a, B b) WHERE [g] SELECT contiguous",
     "PATTERN SEQ(A a, NOT(C c), B b) SELECT contiguous",
     "PATTERN SEQ(A a, B b) WHERE a.x = b.x AGGREGATE COUNT(*), SUM(b.x)",
+    "PATTERN SEQ(NOT(C c), A a, B b) WITHIN 6",
+    "PATTERN SEQ(A a, B b, NOT(C c)) WHERE c.x > 1 WITHIN 9",
+    "PATTERN SEQ(A a, AND(B b, B c)) WITHIN 12",
+    "PATTERN AND(A a, B b, A c) WHERE a.x < c.x",
     "PATTERN SEQ(A a, B+ b[] skip-till-next greedy, skip-till-next C c)",
     "PATTERN SEQ(A a, B+ b[] UNTIL (b.x > 2), C c) REPORT any",
     "PATTERN SEQ(A a, contiguous B* b[], C c)",
@@ -113,6 +117,9 @@ def exactly(folder: Path, number: int, text: str) -> None:
         key=dice.choice(["g", None]),
         values=dice.choice([(), ("g",), ("x", "g")]),
     )
+    plain = archive.find(text, algorithm="slices")
+    assert archive.find(text, algorithm="tree").equals(plain)
+    assert archive.exists(text, algorithm="tree") is archive.exists(text, algorithm="slices")
     if dice.random() < 0.6 and len(archive.leaves):
         object.__setattr__(archive.leaves, "index", Bad(archive.filters, number))
     found = archive.find(text, exact=True)
@@ -189,6 +196,24 @@ def test_keys_in_one_pass(tmp_path_factory: pytest.TempPathFactory, number: int)
     for row in rows:
         assert row["start_leaf"] <= row["end_leaf"]
         assert row["answer"] == "maybe" or row["key"] in true | {None} or archive.manifest.bits < 512
+
+
+def test_rare_names_need_few_nodes_of_a_tree_that_is_sized_for_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    names = np.where(rng.random(20_000) < 0.001, "rare", [f"w{i}" for i in rng.integers(0, 30, 20_000)])
+    table = pa.table({"t": np.arange(20_000), "n": names})
+    archive = Archive.build(table, tmp_path / "a", time="t", type="n", leaf=20, sizing="tree")
+    assert archive.info()["height"] > 2
+    for policy in ("skip-till-any", "skip-till-next", "contiguous"):
+        for steps in ("rare a, never b", "rare a, rare b, rare c", "OR(never a, rare b), NOT(w1 c), rare d"):
+            text = f"PATTERN SEQ({steps}) SELECT {policy}"
+            walked, plain = (archive.find(text, algorithm=name) for name in ("tree", "slices"))
+            assert walked.equals(plain)
+            looked_at = int(walked.schema.metadata[b"visited"])
+            if "w1" not in text:
+                assert looked_at < archive.info()["leaves"]
+    with pytest.raises(UsageError, match="no algorithm `three`"):
+        archive.find("PATTERN SEQ(rare a, rare b)", algorithm="three")
 
 
 def test_sizes() -> None:

@@ -117,6 +117,23 @@ def test_a_vertex_with_sixty_neighbours_and_one_with_more() -> None:
         execute(Cliques(0, max_cliques=100), arrays(everyone))
 
 
+def test_threads_and_short_ways_give_what_rounds_give() -> None:
+    rng = np.random.default_rng(1)
+    number = 120_000
+    table = pa.table({"source": rng.zipf(1.6, number) % 9_000, "target": rng.integers(0, 9_000, number)})
+    graph = edge_list(table)
+    for base in (PageRank, Components, Triangles, Cores):
+        program, long_way = base(), type("LongWay", (base,), {"solve": VertexProgram.solve})()
+        results = [execute(program, graph, threads=n) for n in (1, 3)]
+        results += [execute(long_way, graph, threads=n) for n in (1, 3)]
+        for one in results[1:]:
+            np.testing.assert_allclose(one.values, results[0].values, rtol=1e-9)
+        if base is PageRank:
+            assert len({one.rounds for one in results}) == 1
+    with pytest.raises(UsageError, match="0 threads"):
+        execute(PageRank(), graph, threads=0)
+
+
 @given(PAIRS.filter(bool))
 @examples(20)
 def test_ids_may_be_texts(pairs: list[tuple[int, int]]) -> None:

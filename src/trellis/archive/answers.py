@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,9 @@ from trellis.archive.reading import POSITION, schema_with_ids
 from trellis.archive.search import LeafSearch
 from trellis.archive.step_sequences import StepSequence, is_plain, step_sequences_of
 from trellis.archive.store import Manifest
+from trellis.archive.tree import FilterTree
 from trellis.archive.values import LeafValues, wanted_names
+from trellis.archive.walking import WalkedTree, check_algorithm
 from trellis.errors import UsageError, did_you_mean
 from trellis.events.columns.windows import DoubleWindows
 from trellis.language import syntax as s
@@ -33,6 +35,7 @@ from trellis.providers import provided
 POLICIES = {s.Select.ANY: Policy.ANY, s.Select.NEXT: Policy.NEXT, s.Select.CONTIGUOUS: Policy.CONTIGUOUS}
 REMEMBERED = 1024  # texts
 STARTS = ("every", "after")
+LEAVES_WORTH_A_WALK = 100_000
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,11 @@ class QuestionOptions:
     pairs: bool = False
     minimal: bool = False
     limit: int | None = None
+    algorithm: str = "auto"
 
     def check(self) -> None:
         """Refuse options that are wrong or do not go together."""
+        check_algorithm(self.algorithm)
         if self.level < 0:
             raise UsageError("a level is 0 or more")
         if self.same_leaf not in tuple(Reading):
@@ -111,8 +116,8 @@ class QuestionOptions:
 class Answerer:
     """Answers questions by the leaves of a history."""
 
-    def __init__(self, manifest: Manifest, contents: Contents) -> None:
-        self.manifest, self.contents = manifest, contents
+    def __init__(self, manifest: Manifest, contents: Contents, tree: Callable[[], FilterTree]) -> None:
+        self.manifest, self.contents, self._tree = manifest, contents, tree
         self._texts: dict[tuple[str, str], Text] = {}
         self._prepared: dict[tuple[str, str], Any] = {}
 
@@ -126,6 +131,22 @@ class Answerer:
             np.asarray(entries["until"]),
             LeafValues(entries, self.contents.filters, frozenset(self.manifest.values)),
         )  # fmt: skip
+
+    @cached_property
+    def tree_index(self) -> WalkedTree:
+        """The tree over the leaves, to be walked."""
+        return WalkedTree.of(self._tree(), self.contents.entries, self.contents.filters)
+
+    @cached_property
+    def walks(self) -> bool:
+        """Whether walks are expected to cost less than slices; in small histories nothing is looked up to tell."""
+        return len(self.leaves) >= LEAVES_WORTH_A_WALK and self._tree().height > 0 and self.tree_index.pays()
+
+    def _leaves_by(self, algorithm: str) -> Leaves:
+        """Return the leaves, whose names are looked up by slices or by walks."""
+        if algorithm == "tree" or (algorithm == "auto" and self.walks):
+            return replace(self.leaves, index=self.tree_index.anew())
+        return self.leaves
 
     @cached_property
     def schema(self) -> Schema:
@@ -185,7 +206,8 @@ class Answerer:
             bool(text.partition),
         )  # fmt: skip
         factor = self.manifest.fan_out**options.level
-        return LeafSearch(question, self.leaves if options.level == 0 else self.leaves.coarser(factor))
+        leaves = self._leaves_by(options.algorithm)
+        return LeafSearch(question, leaves if options.level == 0 else leaves.coarser(factor))
 
     def number(self, moment: Any) -> Any:
         """Return a time that the user gave as a number."""
@@ -234,7 +256,10 @@ class Answerer:
                 search.after() if options.starts == "after" else search.minimal() if options.minimal
                 else search.intervals()
             )  # fmt: skip
-        return self._rows(search.leaves, intervals.some(slice(0, options.limit)))
+        rows = self._rows(search.leaves, intervals.some(slice(0, options.limit)))
+        if isinstance(search.leaves.index, WalkedTree):
+            return rows.replace_schema_metadata({"visited": str(search.leaves.index.visited)})
+        return rows
 
     def _is_by_key(self, text: Text, question: Question, options: QuestionOptions) -> bool:
         """Return whether a question is of single keys, and one walk answers it for all of them."""

@@ -238,7 +238,7 @@ class Archive(ArchiveReader):
         self, pattern: str, *, policy: str | None = None, same_leaf: str = "maybe", begin: Any = None, end: Any = None,
         first: int | None = None, last: int | None = None, within_events: int | None = None, level: int = 0,
         starts: str = "every", pairs: bool = False, minimal: bool = False, limit: int | None = None,
-        exact: bool = False, params: Mapping[str, Any] | None = None,
+        algorithm: str = "auto", exact: bool = False, params: Mapping[str, Any] | None = None,
     ) -> pa.Table | Exact:  # fmt: skip
         """Return where a pattern may have happened, or, exactly, what happened.
 
@@ -267,14 +267,19 @@ class Archive(ArchiveReader):
             Only intervals that contain no other.
         limit
             At most so many rows.
+        algorithm
+            `slices`: a bitmap over the leaves for each bit of a name; `tree`: the thesis's walk from the top, the
+            number of nodes and leaves that it looked at is `visited` in the metadata of the table; `auto`: the one that
+            is expected to be quicker. The answer is the same.
         exact
             Read the events that may matter, and give what `query.detect` gives over all of them.
         params
             Values of the query's parameters.
         """
         options = QuestionOptions(
-            policy, same_leaf, begin, end, first, last, within_events, level, starts, pairs, minimal, limit
-        )
+            policy, same_leaf, begin, end, first, last, within_events, level, starts, pairs, minimal, limit,
+            algorithm,
+        )  # fmt: skip
         if not exact:
             return self._answer(lambda now: now.answerer.find(now.answerer.text(pattern, params), options))
         if options != QuestionOptions():

@@ -45,6 +45,7 @@ from trellis.kernels.bloom.filters import TILE
 
 SAMPLED = 400  # leaves of which the distinct names are counted
 PIECE = 1_000_000  # events of a chunk
+MOST_HEIGHT = 12  # levels that a tree may be made for
 SEGMENTS = 16  # files of the tree, before they become one
 
 
@@ -96,13 +97,34 @@ class ArchivePlan:
     def _size(self, expected: int, events: int, read: Callable[[int, int], pa.Table]) -> Size:
         if self.sizing == "thesis":
             return thesis_size(expected, self.leaf, self.false_positive, self.query_length, self.memory)
-        if self.sizing != "sample":
-            raise UsageError(f"there is no sizing `{self.sizing}`", "It is `sample` or `thesis`.")
+        if self.sizing not in ("sample", "tree"):
+            raise UsageError(f"there is no sizing `{self.sizing}`", "It is `sample`, `tree` or `thesis`.")
         distinct = self._distinct(1, events, read)
+        if self.sizing == "tree":
+            return self._tree_size(expected, distinct, events, read)
         above = self._distinct(self.fan_out**self.height, events, read) if self.height else []
         return size_filters(
             distinct, -(-expected // self.leaf), self.false_positive, self.query_length, self.memory, above
         )
+
+    def _tree_size(self, expected: int, distinct: list[int], events: int, read: Callable[[int, int], pa.Table]) -> Size:
+        """Return the size whose nodes make a walk for rare names cheapest: half of the top ones are looked below."""
+        leaves, best = -(-expected // self.leaf), (float("inf"), Size(64, 1))
+        for height in range(MOST_HEIGHT + 1):
+            factor = self.fan_out**height
+            if factor > max(1, leaves):
+                break
+            # A fifth more, so that the nodes that are fuller than most exist too.
+            above = [-(-6 * items // 5) for items in self._distinct(factor, events, read)] if height else []
+            try:
+                size = size_filters(distinct, leaves, self.false_positive, self.query_length, self.memory, above)
+            except UsageError:
+                if not height:
+                    raise
+                break  # larger filters do not fit
+            cost = leaves / factor * (1.5 if height else 1.0) * size.hashes  # bits that are looked at
+            best = min(best, (cost, size), key=lambda one: one[0])
+        return best[1]
 
     def _distinct(self, factor: int, events: int, read: Callable[[int, int], pa.Table]) -> list[int]:
         """Return how many distinct items some blocks of leaves have."""

@@ -86,7 +86,7 @@ class ArchiveSnapshot:
         if self.held.num_rows:
             contents = contents.copied()
             contents.add(chunk_of(self.held, self.manifest.events, self.manifest))
-        return Answerer(self.manifest, contents)
+        return Answerer(self.manifest, contents, lambda: self.tree)
 
     def __len__(self) -> int:
         return self.manifest.events + self.manifest.holds - self.manifest.dropped

@@ -108,7 +108,7 @@ def build(
         typer.Option("--values", metavar="COLUMN", help="Keep its values with the names; may be given several times."),
     ] = None,
     sizing: Annotated[
-        str, typer.Option("--sizing", help="sample, or thesis for the thesis's own equations.")
+        str, typer.Option("--sizing", help="sample, tree to make nodes pay, or thesis for its own equations.")
     ] = "sample",
     input_format: InputFormat = None,
     time_format: o.TimeFormat = None,
@@ -270,6 +270,9 @@ def find(
     ] = Starts.EVERY,
     pairs: Annotated[bool, typer.Option("--pairs", help="Of skip-till-any: a row for each end of a start.")] = False,
     minimal: Annotated[bool, typer.Option("--minimal", help="Only intervals that contain no other.")] = False,
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", metavar="NAME", help="slices, tree (the thesis's walk from the top), or auto.")
+    ] = "auto",
     exists: Annotated[bool, typer.Option("--exists", help="Only whether it happened: no, maybe or likely.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Read what may matter, and give exact results.")] = False,
     param: o.Params = None,
@@ -283,7 +286,7 @@ def find(
     given: dict[str, Any] = {
         "policy": policy, "same_leaf": str(same_leaf), "begin": begin, "end": end, "first": first, "last": last,
         "within_events": within_events, "level": level, "starts": str(starts), "pairs": pairs, "minimal": minimal,
-        "params": o.pairs("--param", param),
+        "algorithm": algorithm, "params": o.pairs("--param", param),
     }  # fmt: skip
     if exact:
         print_exact(opened.find(text, exact=True, **given), limit, json)

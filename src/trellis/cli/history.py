@@ -39,6 +39,9 @@ def print_answer(archive: Archive, answer: str, rows: Any, limit: int, json: boo
     console.print(timeline(rows, about["dropped"], len(archive)))
     console.print(f" {about['since']}".ljust(WIDTH // 2) + f"{about['until']}".rjust(WIDTH // 2 + 1))
     print_rows(console, rows.slice(0, limit))
+    visited = (rows.schema.metadata or {}).get(b"visited")
+    if visited is not None:
+        console.print(f"by the tree: {int(visited):,} nodes and leaves looked at, of {about['leaves']:,} leaves")
     if rows.num_rows > limit:
         console.print(f"the first {limit} of {plural(rows.num_rows, 'interval')}")
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,10 @@ from numpy.typing import NDArray
 
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.graphs.program import BOTH, OUT
-from trellis.graphs.values import Ints
+from trellis.graphs.values import Ints, ranges
 
 SOURCE, TARGET = "source", "target"
+MANY = 100  # ids that are worth a hash of all
 Floats = NDArray[np.float64]
 
 
@@ -55,34 +58,65 @@ class EdgeList:
         (place,) = self._places([vertex])
         if place is None:
             return []
-        ends = np.concatenate([self.target[self.source == place], self.source[self.target == place]])
+        own = np.array([place])
+        ends = np.concatenate([self.target[self._edges_of(own)], self.source[self._edges_of(own, into=True)]])
         return list(self.ids.take(pa.array(np.unique(ends[ends != place])[:at_most])).to_pylist())
 
     def edges_among(self, vertices: list[Any]) -> list[tuple[Any, Any]]:
         """Return the edges that have both ends among some vertices."""
-        inside = np.zeros(len(self.ids), np.bool_)
-        inside[[place for place in self._places(vertices) if place is not None]] = True
-        found = inside[self.source] & inside[self.target] & (self.source != self.target)
+        _, found = self._inside(vertices)
+        found = found[self.source[found] != self.target[found]]
         ends = (self.ids.take(pa.array(places[found])).to_pylist() for places in (self.source, self.target))
         return list(zip(*ends, strict=True))
 
+    def _inside(self, vertices: Sequence[Any]) -> tuple[Ints, Ints]:
+        """Return the places of some vertices, ascending, and the edges with both ends among them."""
+        known = np.unique(np.array([place for place in self._places(list(vertices)) if place is not None], np.int64))
+        inside = np.zeros(len(self.ids), np.bool_)
+        inside[known] = True
+        edges = np.sort(self._edges_of(known))
+        return known, edges[inside[self.target[edges]]]
+
+    def _edges_of(self, places: Ints, into: bool = False) -> Ints:
+        """Return the edges out of, or into, some vertices."""
+        offsets, order = self._by_target if into else self._by_source
+        found: Ints = order[ranges(offsets, places)[0]]
+        return found
+
+    @cached_property
+    def _by_source(self) -> tuple[Ints, Ints]:
+        return _ordered(self.source, len(self.ids))
+
+    @cached_property
+    def _by_target(self) -> tuple[Ints, Ints]:
+        return _ordered(self.target, len(self.ids))
+
     def among(self, vertices: Sequence[Any]) -> EdgeList:
         """Return the part of the graph that some vertices make up."""
-        inside = np.zeros(len(self.ids), np.bool_)
-        inside[[place for place in self._places(list(vertices)) if place is not None]] = True
-        kept = inside[self.source] & inside[self.target]
-        place = np.cumsum(inside) - 1
+        known, kept = self._inside(vertices)
+        source, target = (np.searchsorted(known, ends[kept]) for ends in (self.source, self.target))
         weight = None if self.weight is None else self.weight[kept]
-        return EdgeList(
-            self.ids.filter(pa.array(inside)), place[self.source[kept]], place[self.target[kept]], weight, self.directed
-        )
+        return EdgeList(self.ids.take(pa.array(known)), source, target, weight, self.directed)
 
     def _places(self, vertices: list[Any]) -> list[int | None]:
         try:
             wanted = pa.array(vertices, self.ids.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             return [None] * len(vertices)
-        return list(pc.index_in(wanted, self.ids).to_pylist())
+        if len(wanted) > MANY:
+            return list(pc.index_in(wanted, self.ids).to_pylist())
+        places: list[int | None] = []
+        for vertex in wanted.to_pylist():
+            place = bisect_left(range(len(self.ids)), vertex, key=lambda i: self.ids[i].as_py())
+            places.append(place if place < len(self.ids) and self.ids[place].as_py() == vertex else None)
+        return places
+
+
+def _ordered(ends: Ints, number: int) -> tuple[Ints, Ints]:
+    """Return the edges by one of their ends, and where those of each vertex begin."""
+    offsets = np.zeros(number + 1, np.int64)
+    np.cumsum(np.bincount(ends, minlength=number), out=offsets[1:])
+    return offsets, np.argsort(ends, kind="stable")
 
 
 def edge_list(

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from trellis.errors import TrellisError
+from trellis.errors import TrellisError, UsageError
 from trellis.graphs.arrays import EdgeList, Floats, plain_edges
 from trellis.graphs.program import InEdges, VertexProgram, Vertices
-from trellis.graphs.values import Bools, Ints, Sets, Values, put, ranges, take, to_arrow
+from trellis.graphs.threads import Threads, allowed
+from trellis.graphs.values import Bools, Ints, Sets, Values, joined, put, ranges, take, to_arrow
 
 
 class NotConverged(TrellisError):
@@ -71,6 +72,11 @@ class Block:
         return InEdges(offsets, source, self.seen[source], self.weight[places], self.total[source])
 
     @cached_property
+    def in_edges(self) -> tuple[Ints, InEdges]:
+        """Where the edges into each vertex begin, and these edges."""
+        return self.offsets, self.all_edges[1]
+
+    @cached_property
     def all_edges(self) -> tuple[Ints, InEdges]:
         """All vertices that gather at all, and the edges into them."""
         rows = np.flatnonzero(np.diff(self.offsets))
@@ -106,13 +112,21 @@ def step(block: Block, program: VertexProgram, values: Values, seen: Values, cha
         return Step(values, marks, 0)
     all_rows, all_edges = block.all_edges
     edges = all_edges if len(rows) == len(all_rows) else block.edges(rows)
-    own = take(values, rows)
-    summed = program.fold(edges, seen, own, round)
-    vertices = Vertices(block.index[rows], np.diff(edges.offsets), rows, block.ids)
-    new = program.apply(own, summed, vertices, round)
-    moved = program.scatter(own, new)
+
+    def part(low: int, high: int) -> tuple[Values, Bools]:
+        """Return the new values of some of the rows that have changed, and which have."""
+        some, chosen = rows[low:high], edges.of(low, high)
+        own = take(values, some)
+        vertices = Vertices(block.index[some], np.diff(chosen.offsets), some, block.ids)
+        new = program.apply(own, program.fold(chosen, seen, own, round), vertices, round)
+        moved = program.scatter(own, new)
+        return take(new, np.flatnonzero(moved)), moved
+
+    with Threads(edges.offsets) as threads:
+        found = threads.run(part)
+    moved = np.concatenate([flags for _, flags in found])
     marks[rows] = moved
-    return Step(put(values, rows[moved], take(new, np.flatnonzero(moved))), marks, len(rows))
+    return Step(put(values, rows[moved], joined([new for new, _ in found])), marks, len(rows))
 
 
 @dataclass(frozen=True)
@@ -146,7 +160,7 @@ class Result:
         return dict(zip(table["vertex"].to_pylist(), table["value"].to_pylist(), strict=True))
 
 
-def execute(program: VertexProgram, graph: EdgeList) -> Result:
+def execute(program: VertexProgram, graph: EdgeList, threads: int | None = None) -> Result:
     """Run a vertex program in this process.
 
     Parameters
@@ -155,12 +169,24 @@ def execute(program: VertexProgram, graph: EdgeList) -> Result:
         The program.
     graph
         The graph, as `edge_list` or `Graph.arrays()` gives it.
+    threads
+        How many threads share the vertices; one a core by default. The results are the same.
 
     Raises
     ------
     NotConverged
         If values still change after as many rounds as the program may take.
     """
+    if threads is not None and threads < 1:
+        raise UsageError(f"a graph cannot be shared by {threads} threads", "Give 1 or more.")
+    token = allowed.set(threads)
+    try:
+        return _executed(program, graph)
+    finally:
+        allowed.reset(token)
+
+
+def _executed(program: VertexProgram, graph: EdgeList) -> Result:
     if not len(graph.ids):
         return Result(graph.ids, np.zeros(0), 0, 0)
     part = program.prepare(graph)

@@ -68,6 +68,16 @@ class InEdges:
     weight: NDArray[np.float64]
     source_total: NDArray[np.float64]
 
+    def of(self, low: int, high: int) -> InEdges:
+        """Return the edges into some of the vertices, one after another."""
+        if low == 0 and high == len(self.offsets) - 1:
+            return self
+        begin, end = self.offsets[low], self.offsets[high]
+        return InEdges(
+            self.offsets[low : high + 1] - begin, self.source[begin:end], self.source_index[begin:end],
+            self.weight[begin:end], self.source_total[begin:end],
+        )  # fmt: skip
+
     @cached_property
     def share(self) -> NDArray[np.float64]:
         """The weight of each edge as a share of all that goes out of its source."""
@@ -102,6 +112,11 @@ class WholeGraph(Protocol):
     @property
     def out_edges(self) -> tuple[Ints, Ints, NDArray[np.float64]]:
         """Where the edges out of each vertex begin, their targets, and their weights."""
+        ...
+
+    @property
+    def in_edges(self) -> tuple[Ints, InEdges]:
+        """Where the edges into each vertex begin, and these edges."""
         ...
 
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from trellis.errors import UsageError
 from trellis.graphs.program import BOTH, InEdges, Neighbourhood, Solution, VertexProgram, Vertices, WholeGraph
+from trellis.graphs.threads import Threads
 from trellis.graphs.values import Bools, Ints, Sets, Values
 from trellis.kernels.graph import cliques as kernel_of_bits
 from trellis.kernels.graph import neighbours as kernel
-from trellis.kernels.graph import paths
+from trellis.kernels.graph import paths, whole
 
 
 class PageRank(VertexProgram):
@@ -57,6 +58,30 @@ class PageRank(VertexProgram):
     def finish(self, values: Any, total: float) -> Values:  # noqa: D102
         return values / total if len(values) else values
 
+    def solve(self, graph: WholeGraph, bound: int) -> Solution | None:
+        """Run the same rounds in kernels; threads share the vertices."""
+        if type(self) is not PageRank:
+            return None
+        offsets, edges = graph.in_edges
+        size = len(offsets) - 1
+        values, new = np.ones(size), np.ones(size)
+        changed, scheduled = np.ones(size, np.bool_), np.diff(offsets) > 0
+        rounds, total, moving = 0, 0, size
+        with Threads(offsets) as threads:
+            while moving and rounds < bound and scheduled.any():
+                total += sum(threads.run(
+                    lambda low, high: whole.rank_round(
+                        offsets, edges.source, edges.share, self.damping, self.tolerance, values, scheduled, new,  # noqa: B023
+                        changed, low, high,
+                    )
+                ))  # fmt: skip
+                values, new, rounds = new, values, rounds + 1
+                moving = sum(
+                    threads.run(lambda low, high: whole.schedule(offsets, edges.source, changed, scheduled, low, high))
+                )
+        still = moving if rounds == bound and scheduled.any() else 0
+        return Solution(self.finish(values, float(values.sum())), rounds, total, still)
+
 
 class Components(VertexProgram):
     """The component of each vertex, named by its smallest vertex; the direction of edges does not count."""
@@ -68,6 +93,15 @@ class Components(VertexProgram):
 
     def initial(self, vertices: Vertices) -> Values:  # noqa: D102
         return vertices.index.copy()
+
+    def solve(self, graph: WholeGraph, bound: int) -> Solution | None:
+        """Join the ends of edges, each once."""
+        if type(self) is not Components:
+            return None
+        offsets, edges = graph.in_edges
+        out = np.empty(len(offsets) - 1, np.int64)
+        whole.smallest_connected(offsets, edges.source, out)
+        return Solution(out, 1, len(out))
 
     def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
         return np.minimum(own, summed)
@@ -150,6 +184,25 @@ class Triangles(VertexProgram):
         result: Values = summed
         return result
 
+    def solve(self, graph: WholeGraph, bound: int) -> Solution | None:
+        """Find each triangle once, at the vertex with the most neighbours; threads share the vertices."""
+        if type(self) is not Triangles:
+            return None
+        offsets, edges = graph.in_edges
+        size = len(offsets) - 1
+        rank = np.empty(size, np.int64)
+        rank[np.argsort(np.diff(offsets), kind="stable")] = np.arange(size)
+        begins, lower = np.empty(size + 1, np.int64), np.empty(len(edges.source), np.int64)
+        lower = lower[: whole.lower_neighbours(offsets, edges.source, -rank, begins, lower)]
+
+        def counted(low: int, high: int) -> Ints:
+            counts = np.zeros(size, np.int64)
+            whole.count_triangles(begins, lower, counts, low, high)
+            return counts
+
+        with Threads(begins) as threads:
+            return Solution(np.sum(threads.run(counted), axis=0), 1, size)
+
     def finish(self, values: Any, total: float) -> Values:  # noqa: D102
         counts = np.zeros(len(values), np.int64)
         counts[values.sizes > 0] = values.members
@@ -168,6 +221,15 @@ class Cores(VertexProgram):
 
     def initial(self, vertices: Vertices) -> Values:  # noqa: D102
         return vertices.degree.copy()
+
+    def solve(self, graph: WholeGraph, bound: int) -> Solution | None:
+        """Take vertices away, those with the fewest neighbours first."""
+        if type(self) is not Cores:
+            return None
+        offsets, edges = graph.in_edges
+        out = np.empty(len(offsets) - 1, np.int64)
+        whole.core_numbers(offsets, edges.source, out)
+        return Solution(out, 1, len(out))
 
     def sum(self, gathered: NDArray[Any], offsets: Ints) -> Any:  # noqa: D102
         result = np.empty(len(offsets) - 1, np.int64)

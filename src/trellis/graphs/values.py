@@ -64,6 +64,17 @@ def take(values: Values, places: Ints) -> Values:
     return Sets(offsets, values.members[found])
 
 
+def joined(parts: Sequence[Values]) -> Values:
+    """Return values one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    sets = [part for part in parts if isinstance(part, Sets)]
+    if not sets:
+        return np.concatenate([part for part in parts if not isinstance(part, Sets)])
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate([part.sizes for part in sets]))])
+    return Sets(offsets, np.concatenate([part.members for part in sets]))
+
+
 def put(values: Values, places: Ints, new: Values) -> Values:
     """Return values with others at some places, which are in ascending order; an array is changed itself."""
     if not isinstance(values, Sets):

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.data.places import data_file
 from tests.papers.debs2016 import oracle, streams
 from tests.profiles import examples
 from trellis.graphs import run
@@ -105,6 +106,23 @@ def largest_communities(events: pa.Table, k: int, d: int, instances: int = 1) ->
     module = example("debs_communities")
     operator, merger = module.communities(d), module.largest_communities(k)
     return lines(run(events, module.SPLITTER, operator, merger, event_id="id", instances=instances).table, "texts")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("case", ["case1", "case3", "Q1CommentCount", "Q1PostExpiredComment"])
+def test_cases_of_query_1(case: str) -> None:
+    folder = data_file("social", "debs2016_cases", "query1", case)
+    files = [(folder / f"{name}.dat").read_bytes() for name in ("posts", "comments")]
+    assert best_posts(post_events(*files), 3) == posts(*files).output != b""
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("case", ["official1", "course2019_T1", "course2019_T3"])
+def test_cases_of_query_2(case: str) -> None:
+    folder = data_file("social", "debs2016_cases", "query2", case)
+    k, d = map(int, (folder / "k_d.txt").read_text().split())
+    files = [(folder / f"{name}.dat").read_bytes() for name in ("friendships", "comments", "likes")]
+    assert largest_communities(community_events(*files), k, d) == communities(*files, k=k, d=d).output != b""
 
 
 @examples(60)

@@ -15,7 +15,7 @@ from weakref import WeakSet
 
 from pyspark.sql import SparkSession
 
-from trellis import caches
+from trellis import caches, errors
 from trellis.caches import temporary_directory
 from trellis.engines.spark.ship import unpack
 from trellis.errors import UsageError
@@ -88,7 +88,7 @@ def _zipped() -> bytes:
     """Return the archive; the same bytes for the same files."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for first, module in (("__init__", unpack), ("caches", caches)):
+        for first, module in (("__init__", unpack), ("caches", caches), ("errors", errors)):
             archive.writestr(zipfile.ZipInfo(f"trellis/{first}.py"), Path(str(module.__file__)).read_bytes())
         for path in sorted(_ROOT.rglob("*")):
             name = path.relative_to(_ROOT)
