@@ -20,7 +20,7 @@ from trellis.kernels.bloom import filters as kernel
 from trellis.kernels.bloom import walk as walking
 
 ALGORITHMS = ("auto", "slices", "tree")
-NODE, WORD = 40.0, 0.35  # nanoseconds to look at a node, and to AND a word of a slice: measured by `bench history_tree`
+NODE, WORD = 40.0, 0.35  # nanoseconds to look at a node, and to AND a word of a slice: estimates
 
 
 def check_algorithm(name: str) -> None:

@@ -95,12 +95,10 @@ def _scanner(state: int) -> Any:
 
 def parse_quickly(text: str, start: str, builder: Builder) -> Any:
     """Return the syntax tree of a text; None if it is not right, or not short."""
-    tables = _tables()
-    if tables is None:
-        return None
     try:
-        return _parsed(text, start, builder, tables)
-    except QuerySyntaxError:
+        tables = _tables()
+        return None if tables is None else _parsed(text, start, builder, tables)
+    except (QuerySyntaxError, AttributeError):  # a mistake, or another version of Lark, whose tables are its own affair
         return None
 
 
