@@ -21,9 +21,11 @@ from tests import oracle
 from tests.compare import detect, expected, plain
 from tests.profiles import examples
 from tests.strategies import Case, case, general_case, time_column
+from trellis.api.explanation import explanation_of_plan
 from trellis.archive.archive import Archive
 from trellis.language import syntax as s
 from trellis.report import pictures
+from trellis.results.display import value_text
 
 PRICES = pa.table(
     {"ts": [1, 2, 3, 4], "id": ["a", "b", "c", "d"], "g": ["x", "x", "x", "y"], "price": [10.0, 30.0, 20.0, 40.0]}
@@ -87,6 +89,52 @@ def test_a_graph_has_its_accounts_and_payments() -> None:
     assert [note.text for note in figure.layout.annotations if note.text] == ["5 1", "4 2", "3 3"]
     with pytest.raises(trellis.UsageError, match="the events have no column `form`"):
         trends[0].plot("graph", source="form", target="to")
+
+
+@examples(15)
+@given(case(clauses=False))
+def test_the_nodes_and_arrows_of_a_graph_are_the_oracles(drawn: Case) -> None:
+    answer = expected(drawn)
+    assume(not isinstance(answer, str) and answer.trends)
+    figure = detect(drawn).plot("graph", source="n", target="n", label="n")
+    members = {repr(e.raw): plain(e.raw["n"]) for t in answer.trends[: pictures.FEW] for e in t.members}  # type: ignore[union-attr]
+    assert set(figure.data[0].text) == {value_text(value) for value in members.values()}
+    labels = [note.text for note in figure.layout.annotations if note.text]
+    assert {text.split(" ")[0] for text in labels} == set(figure.data[0].text)
+    assert sum(note.showarrow for note in figure.layout.annotations) == len(labels) <= len(members)
+
+
+def steps_drawn(figure: Any) -> dict[tuple[int, str], set[int]]:
+    """The states that the arrows and loops of a plan lead to, by state and variable."""
+    found: dict[tuple[int, str], set[int]] = {}
+    arrow: Any = None
+    for note in figure.layout.annotations:
+        if note.showarrow:
+            arrow = note
+            continue
+        begin, end = (note.x, note.x) if note.text.startswith("↻") else (arrow.ax, arrow.x)
+        text, names, depth = note.text.removeprefix("↻ ").removesuffix(" again"), "", 0
+        for letter in text:  # what a guard forbids is in parentheses, and may have some of its own
+            depth += (letter == "(") - (letter == ")")
+            names += letter if not depth and letter != ")" else ""
+        for name in names.split(","):
+            found.setdefault((int(begin), name.strip()), set()).add(int(end))
+    return found
+
+
+@examples(30)
+@given(general_case())
+def test_a_drawn_automaton_reads_the_oracles_matches(drawn: Case) -> None:
+    answer = expected(drawn)
+    assume(not isinstance(answer, str) and answer.trends)
+    figure = explanation_of_plan(detect(drawn).plan).plot()
+    steps, (states,) = steps_drawn(figure), figure.data
+    accepting = {x for x, colour in zip(states.x, states.marker.color, strict=True) if colour == pictures.COLOURS[2]}
+    for trend in answer.trends:  # type: ignore[union-attr]
+        reached = {0}
+        for variable in trend.variables:
+            reached = {end for state in reached for end in steps.get((state, variable), ())}
+        assert reached & accepting, (trend.variables, steps)
 
 
 def test_a_plan_has_its_states() -> None:
