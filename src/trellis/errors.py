@@ -202,6 +202,10 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) 
     return f"Did you mean `{near}`?" if near is not None else otherwise
 
 
+class TrellisWarning(UserWarning):
+    """Something that its user may not have meant; the answer is what was asked for."""
+
+
 def warn(message: str) -> None:
     """Warn of something at the line that called Trellis, the only one that its user knows."""
     level = place = 2  # of the caller
@@ -210,4 +214,4 @@ def warn(message: str) -> None:
         level += 1
         place = level if frame.f_code.co_filename.startswith(PACKAGE) else place
         frame = frame.f_back
-    warnings.warn(message, stacklevel=place)
+    warnings.warn(message, TrellisWarning, stacklevel=place)

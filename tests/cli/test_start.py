@@ -18,8 +18,10 @@ KERNELS = {
     "event_graph",
     "events",
     "index",
+    "items",
     "jit",
     "shortcuts",
+    "sort",
 }  # packages that a count on the index may import
 WINDOWS = "PATTERN stock+ s[] WHERE [id] WITHIN 60 min SLIDE 10 min AGGREGATE AVG(s.price)"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trellis.errors import UsageError
-from trellis.streams.stream_output import check_query_names
 
 if TYPE_CHECKING:
     from trellis.api.query import Query
@@ -71,6 +70,7 @@ class ControlDirectory:
             If a file cannot be read, or two queries have one name; `others` are names that are taken.
         """
         from trellis.api.query import Query
+        from trellis.streams.stream_output import check_query_names  # late: help goes without
 
         found: dict[str, Any] = {}
         for path in sorted(self.directory.glob(f"*{QUERY}")):

@@ -29,7 +29,7 @@ from trellis.cli.graph import graph_app
 from trellis.cli.report import report
 from trellis.cli.stream import stream
 from trellis.cli.why import why
-from trellis.errors import MemoryExhausted, TrellisError
+from trellis.errors import MemoryExhausted, TrellisError, TrellisWarning
 from trellis.memory import exhausted
 
 WORKED, FAILED, MISTAKE, INTERRUPTED = 0, 1, 2, 130
@@ -117,7 +117,7 @@ def _warnings_and_logs() -> Iterator[None]:
     with warnings.catch_warnings():
         if not debugging():
             warnings.simplefilter("ignore")
-            warnings.filterwarnings("always", category=UserWarning, module=r"trellis\.")
+            warnings.filterwarnings("always", category=TrellisWarning)
             logging.getLogger().addHandler(_NOWHERE)
         said: set[str] = set()
 

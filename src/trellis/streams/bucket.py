@@ -27,7 +27,7 @@ from trellis.streams.decisions import LateEvents, StandingQuery, close, partitio
 from trellis.streams.early import NEW, completed, may_complete
 from trellis.streams.ranks import RankCounters
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, TIMEOUTS, WINDOWS
-from trellis.streams.timeouts import Beginnings, beginnings_of, timed_out
+from trellis.streams.timeouts import Beginnings, timed_out
 
 STALE = 0.25  # share of the events held that may be needed no more before the others are written anew
 CHUNKS = 64  # pieces in which events are held, before they are joined
@@ -150,8 +150,15 @@ class QueryGroup:
         assert schema is not None
         return TimeLine(schema.time_type)
 
+    def __post_init__(self) -> None:
+        _ = self._beginnings  # tasks cannot plan: workers have no parser
+
     @cached_property
     def _beginnings(self) -> dict[str, tuple[Beginnings, ...]]:
+        if not self.timeouts:
+            return {}
+        from trellis.streams.beginnings import beginnings_of
+
         return {one.name: beginnings_of(one) for one in self.queries if one.name in self.timeouts}
 
     def beginnings(self, one: StandingQuery) -> tuple[Beginnings, ...]:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trellis.errors import UsageError
-from trellis.language.binder import bind
 from trellis.language.bound import BoundQuery
-from trellis.language.prefixes import beginnings
-from trellis.language.printer import to_query_text
-from trellis.language.syntax import Parameter, walk
-from trellis.plan.choice import make_plan
 from trellis.results.rows import arrow_type, id_arrow_type, lead_schema
 from trellis.streams.calendar import Number
 from trellis.streams.decisions import StandingQuery, close
@@ -41,32 +35,6 @@ class _NoPages:
 
     def set_page(self, space: int, number: int, text: str | None) -> None:
         pass
-
-
-def beginnings_of(query: StandingQuery) -> tuple[Beginnings, ...]:
-    """Return the beginnings of a query.
-
-    Raises
-    ------
-    UsageError
-        If the query is not a sequence of variables without NOT, or its results come early.
-    """
-    bound = query.bound
-    found = None if query.early else beginnings(bound.syntax)
-    if found is None:
-        raise UsageError(
-            f"the partial matches of `{query.name}` cannot be told: they are of SEQ of variables without NOT, OR, AND, "
-            "groups and AGGREGATE, under skip-till-any, whose results wait for the watermark",
-            "Leave out --timeouts (table='timeouts').",
-        )
-    made = []
-    for one in found:
-        text = to_query_text(one.syntax)
-        used = {node.name for node in walk(one.syntax) if isinstance(node, Parameter)}
-        params = {name: value for name, value in bound.given.items() if name in used}
-        plan = make_plan(bind(one.syntax, text, bound.schema, params or None, str(bound.report)))
-        made.append(Beginnings(replace(query, plan=plan), one.matched, one.awaited, one.condition))
-    return tuple(made)
 
 
 def timeouts_schema(bound: BoundQuery) -> pa.Schema:

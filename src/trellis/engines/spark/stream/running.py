@@ -37,6 +37,7 @@ from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
 from trellis.events.ties import TieCount
 from trellis.language.schema import Schema, with_zones
+from trellis.streams.beginnings import beginnings_of
 from trellis.streams.bucket import QueryGroup, shared_columns
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.decisions import StandingQuery, check_standing_query
@@ -55,7 +56,6 @@ from trellis.streams.stream_output import (
     batch_name,
     check_query_names,
 )
-from trellis.streams.timeouts import beginnings_of
 
 BUCKETS_A_TASK = 2
 RESTARTS = 10  # of a stream whose workers start too slowly for Spark
