@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from trellis.errors import (
     BindError,
     DataError,
+    GroupTooLarge,
     ListingRefused,
     MemoryExhausted,
     OperatorFailed,
@@ -157,6 +158,7 @@ def __getattr__(name: str) -> object:
 __all__ = [
     "BindError",
     "DataError",
+    "GroupTooLarge",
     "ListingRefused",
     "MemoryExhausted",
     "Methods",

@@ -61,9 +61,19 @@ def test_find(folder: Path) -> None:
         bad = run("archive", "find", "PATTERN SEQ(A, B)", *at, wrong, text)
         assert bad.code == 2
         assert "Traceback" not in bad.err
-    assert run("archive", "find", "PATTERN SEQ(A, NOT(B))", *at).code == 2
+    assert run("archive", "find", "PATTERN NOT(B)", *at).code == 2
     assert run("archive", "info", "--archive", str(folder)).code == 2
     assert run("archive", "build", str(folder / "first.parquet"), *at, "--time", "t", "--type", "x y").code == 2
+
+
+def test_not_at_the_end(folder: Path) -> None:
+    at = ["--archive", str(folder / "a")]
+    assert run("archive", "find", "PATTERN SEQ(A, NOT(B))", *at).out.startswith("it happened: maybe")
+    exact = json.loads(run("archive", "find", "PATTERN SEQ(A, NOT(B))", *at, "--exact", "--json").out)
+    files = [pq.read_table(folder / name) for name in ("first.parquet", "second.parquet")]
+    rows = pa.concat_tables(files).slice(0, exact["events"]).to_pylist()
+    last = max(row["t"] for row in rows if row["n"] == "B")
+    assert [row["A"] for row in exact["rows"]] == [row["id"] for row in rows if row["n"] == "A" and row["t"] > last]
 
 
 def test_other_lists(folder: Path) -> None:

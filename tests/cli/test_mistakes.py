@@ -66,7 +66,7 @@ def test_a_repeated_id(folder: Path) -> None:
         (("--table", "a.b"), "in more than one way"),
         (("--report-mode", "some"), "'unextendable', 'maximal', 'any'"),
         (("--on-bad-rows", "keep"), "'error', 'drop'"),
-        (("--format", "xml"), "'parquet', 'csv', 'json'"),
+        (("--format", "xml"), "'parquet', 'orc', 'csv', 'json'"),
         (("--limit", "-1"), "--limit"),
         (("--limit", "ten"), "valid integer"),
         (("--max-trends", "-1"), "--max-trends"),

@@ -187,4 +187,4 @@ def test_a_pattern_with_groups_has_a_report_too() -> None:
     trends = trellis.query("PATTERN SEQ(A a, B b)+ g[]").detect(table, event_id="id", type="kind")
     told = data_of(report_text(trends))
     assert len(told["rows"]) == len(trends)
-    assert told["reasons"][0] == ["the conditions of a pattern with repeated groups are not told one by one"]
+    assert told["reasons"][0] == ["every event of its type matches"]

@@ -85,9 +85,14 @@ def test_compact_rows_are_refused() -> None:
         next(detect("PATTERN (A a)+ g[]").batches(compact=True))
 
 
-def test_a_trend_of_iterations_is_not_explained_by_conditions() -> None:
-    with pytest.raises(UsageError, match="repeated groups"):
-        detect("PATTERN SEQ(A a, B b)+ g[]")[0].explain()
+def test_a_trend_of_iterations_is_explained_by_the_conditions_of_each() -> None:
+    assert not list(detect("PATTERN SEQ(A a, B b)+ g[]")[0].explain())
+    found = detect("PATTERN SEQ(A a, B b)+ g[] WHERE a.x < b.x")
+    assert max(trend.length for trend in found) > 2
+    for trend in found:
+        reasons = trend.explain()
+        assert not reasons.failing
+        assert len(list(reasons)) == trend.length // 2
 
 
 @pytest.mark.parametrize(
