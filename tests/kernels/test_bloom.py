@@ -38,18 +38,22 @@ def test_filters_hold_what_was_put_in() -> None:
     assert counts.tolist() == [len(b) for b in bits]
 
 
-def test_keys_are_walked_through_the_steps_of_a_word() -> None:
-    """One key has a then b, one b then a, in different leaves: only the first gets to the end of the word (a, b)."""
-    hashes, names = np.array([11, 22], np.uint64), np.array([1, 2], np.uint64)
+@pytest.mark.parametrize("later", [False, True])
+def test_keys_are_walked_through_the_steps_of_a_word(later: bool) -> None:
+    """One key has a then b, one b then a, in different leaves: only the first gets to the end of the word (a, b).
+
+    A third has both in one leaf, and gets there unless the next step must be in a later leaf.
+    """
+    hashes, names = np.array([11, 22, 33], np.uint64), np.array([1, 2], np.uint64)
     k, m, slices = 4, 512, np.zeros((1, 512, filters.WORDS), np.uint64)
-    for leaf, key, name in [(0, 0, 0), (1, 0, 1), (0, 1, 1), (1, 1, 0)]:
+    for leaf, key, name in [(0, 0, 0), (1, 0, 1), (0, 1, 1), (1, 1, 0), (0, 2, 0), (0, 2, 1)]:
         item = filters.join_hashes(hashes[key : key + 1], names[name : name + 1])
         filters.add_items(np.array([0]), filters.positions(item, k, m), leaf, 1, slices)
-    step, done, start, end = np.zeros(2, int), np.zeros(2, int), np.full(2, -1), np.full(2, -1)
-    begins, keys = np.array([0, 2, 4]), np.array([0, 1, 0, 1])
-    words = np.array([0, 1, 2])
-    filters.walk_keys(0, begins, keys, hashes, names, words, words, True, k, slices[0], step, done, start, end)
-    assert (step.tolist(), start[0], end[0]) == ([2, 1], 0, 1)
+    step, done, start, end = np.zeros(3, int), np.zeros(3, int), np.full(3, -1), np.full(3, -1)
+    begins, keys = np.array([0, 3, 5]), np.array([0, 1, 2, 0, 1])
+    words, earliest = np.array([0, 1, 2]), np.arange(2) + later
+    filters.walk_keys(0, begins, keys, hashes, names, words, words, earliest, k, slices[0], step, done, start, end)
+    assert (step.tolist(), start[0], end[0]) == ([2, 1, 1 if later else 2], 0, 1)
 
 
 WORDS = [([0, 1, 2], [0]), ([0, 1, 2, 3], [1, 0]), ([0, 2, 3], [1]), ([0, 2], [])]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 
 from tests.compare import expected
 from tests.oracle import Answer
@@ -48,12 +48,13 @@ def kinds_of(drawn: Case) -> set[str]:
 def test_three_hundred_cases_hold_everything() -> None:
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=300, derandomize=True, database=None)  # what is counted must not vary
+    @settings(max_examples=20, derandomize=False, database=None)
     @given(case())
     def draw(drawn: Case) -> None:
         seen.update(kinds_of(drawn))
 
-    draw()
+    for number in range(15):  # the examples of one run resemble each other; what is counted must not vary
+        seed(number)(draw)()
     wanted = """ties in time|broken ties|NULL|NaN|duplicate rows|unsorted|no event|one event|no id|span|windows|whole
         |having|returns|aggregates|order|limit|no result|a trend of two or more"""
     names = [name.strip() for name in wanted.split("|")]

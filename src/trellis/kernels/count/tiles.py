@@ -34,7 +34,19 @@ def _add_range(words, logs, to, tree, tree_logs, low, high, moduli):
 
 @njit(cache=True, nogil=True)
 def add_rows(words, logs, rows, more, more_logs, moduli):
-    """Add numbers to the rows that are named, each as often as it is named."""
+    """Add numbers to the rows that are named, each as often as it is named.
+
+    Parameters
+    ----------
+    words, logs : uint64 (numbers, words), float64 (numbers,)
+        The numbers that are added to, and their binary logarithms.
+    rows : int64 (added,)
+        Which of them each number is added to.
+    more, more_logs : uint64 (added, words), float64 (added,)
+        The numbers that are added, and their binary logarithms.
+    moduli : uint64 (words,)
+        What numbers are counted modulo; 0: modulo 2**64.
+    """
     for i in range(rows.shape[0]):
         _add(words, logs, rows[i], more, more_logs, i, moduli)
 
@@ -85,7 +97,21 @@ def solve_tile(tick, place, low, high, every, moduli, words, logs):
 
 @njit(cache=True, nogil=True)
 def sums_of_ranges(size, places, given, given_logs, low, high, moduli):
-    """Return the sums of the numbers that stand from `low[i]` to before `high[i]`, of `size` places."""
+    """Return the sums of the numbers that stand from `low[i]` to before `high[i]`, and their binary logarithms.
+
+    Parameters
+    ----------
+    size : int
+        How many places there are.
+    places : int64 (given,)
+        The place of each number; where several have one, they are added.
+    given, given_logs : uint64 (given, words), float64 (given,)
+        The numbers, and their binary logarithms.
+    low, high : int64 (sums,)
+        The range of places of each sum.
+    moduli : uint64 (words,)
+        What numbers are counted modulo; 0: modulo 2**64.
+    """
     width = moduli.shape[0]
     tree, tree_logs = np.zeros((2 * size, width), np.uint64), np.full(2 * size, -np.inf)
     add_rows(tree, tree_logs, places + size, given, given_logs, moduli)

@@ -12,7 +12,23 @@ from trellis.kernels.jit import njit
 
 @njit(cache=True, nogil=True)
 def rank_round(offsets, sources, shares, damping, tolerance, values, scheduled, new, changed, low, high):
-    """Compute the shares of the scheduled vertices anew; tell whose move, and return how many were scheduled."""
+    """Compute the ranks of the scheduled vertices anew; tell whose move, and return how many were scheduled.
+
+    Parameters
+    ----------
+    offsets, sources : int64 (vertices + 1,), (edges,)
+        Where the edges into each vertex begin, and the vertices that they come from.
+    shares : float64 (edges,)
+        The part of its source's rank that each edge carries.
+    damping, tolerance : float
+        The factor of what is gathered, and the largest difference that is no move.
+    values, new : float64 (vertices,)
+        The ranks before the round and after it.
+    scheduled, changed : bool (vertices,)
+        Which vertices are computed, and which of them have moved.
+    low, high : int
+        The vertices of this thread.
+    """
     number = 0
     for v in range(low, high):
         new[v] = values[v]
@@ -32,7 +48,17 @@ def rank_round(offsets, sources, shares, damping, tolerance, values, scheduled, 
 
 @njit(cache=True, nogil=True)
 def schedule(offsets, sources, changed, scheduled, low, high):
-    """Tell which vertices gather from one that has changed; return how many have themselves."""
+    """Tell which vertices gather from one that has changed; return how many have themselves.
+
+    Parameters
+    ----------
+    offsets, sources : int64 (vertices + 1,), (edges,)
+        Where the edges into each vertex begin, and the vertices that they come from.
+    changed, scheduled : bool (vertices,)
+        Which vertices have moved, and which are to be computed in the next round.
+    low, high : int
+        The vertices of this thread.
+    """
     number = 0
     for v in range(low, high):
         number += changed[v]
