@@ -73,7 +73,8 @@ class Steps:
     @property
     def below_python(self) -> list[str]:
         """What happens before the rows reach the operator."""
-        return self.names[self.names.index("MapInArrow") + 1 :]
+        first = self.names.index("MapInArrow") + 1
+        return self.names[first : self.names.index("MapInArrow", first) if "MapInArrow" in self.names[first:] else None]
 
     @property
     def read_columns(self) -> list[str]:
@@ -83,8 +84,8 @@ class Steps:
 
 def test_conditions_types_and_columns_are_sparks_own_work(spark: SparkSession, file: Path) -> None:
     steps = Steps(detect(spark, file, PARTITIONED).to_spark())
-    assert steps.names.count("MapInArrow") == 1
-    assert steps.below_python[-1] == "Scan"
+    assert steps.names.count("MapInArrow") == 3  # small groups are listed; large ones packed, and listed in ranges
+    assert "Scan" in steps.below_python
     assert steps.below_python.index("Filter") > steps.below_python.index("Exchange")
     assert steps.below_python.count("Exchange") == 1
     assert steps.read_columns == ["g", "id", "kind", "ts", "x", "y"]

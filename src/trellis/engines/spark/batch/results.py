@@ -355,8 +355,12 @@ class SparkResults(Results):
         if bound.order_by or bound.limit is not None or bound.offset:
             return self._merged(rows, what, schema)
         if what == "list" and not in_order and self.plan.operator.name != NAMED:
-            return spread(self._work(self.plan, what), rows.grouped(), inside_schema(schema), self.tasks)
+            return self._listed(rows, schema)
         return ordered(self._frame(what, schema, rows=rows), self._rank_order() if in_order else [])
+
+    def _listed(self, rows: Split, schema: pa.Schema) -> DataFrame:
+        """Return all rows in no order; tasks share the groups that have many."""
+        return spread(self._work(self.plan, "list"), rows.grouped(), inside_schema(schema), self.tasks)
 
     def _merged(self, rows: Split, what: str, schema: pa.Schema) -> DataFrame:
         """Apply ORDER BY, LIMIT and OFFSET over all groups."""

@@ -84,6 +84,10 @@ class JoinedResults(SparkResults):
         with in_driver():
             return _listed(self._join(plan), plan, what, schema)
 
+    def _listed(self, rows: Split, schema: pa.Schema) -> DataFrame:
+        """Return all rows; joins share the work evenly by themselves."""
+        return self._frame("list", schema, rows=rows)
+
     def _write_to(self, sink: Sink) -> list[WrittenFile]:
         if self.plan.bound.aggregates:
             return super()._write_to(sink)
