@@ -47,7 +47,7 @@ def timed_within(seconds: float, module: str, function: str, quick: bool) -> Ite
     at = 0
     while True:
         command = [sys.executable, "-m", "benchmarks.limited", module, function, str(int(quick)), str(at)]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
+        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, bufsize=0) as process:
             assert process.stdout is not None
             patience = COMPILING
             while (line := _line(process, process.stdout, patience)) is not None:

@@ -95,8 +95,16 @@ class Automaton:
     @property
     def worded(self) -> bool:
         """Whether a step has a policy of its own, or a variable is greedy or has an UNTIL."""
-        leaves = (item for item in leaves_and_guards(self.root) if isinstance(item, Leaf))
-        return len(self.policies) > 1 or any(leaf.greedy or leaf.until is not None for leaf in leaves)
+        return self.paced or any(leaf.until is not None for leaf in self._leaves)
+
+    @property
+    def paced(self) -> bool:
+        """Whether a step has a policy of its own, or a variable is greedy."""
+        return len(self.policies) > 1 or any(leaf.greedy for leaf in self._leaves)
+
+    @property
+    def _leaves(self) -> list[Leaf]:
+        return [item for item in leaves_and_guards(self.root) if isinstance(item, Leaf)]
 
     @property
     def grouped(self) -> bool:

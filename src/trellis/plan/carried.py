@@ -60,7 +60,7 @@ def counts_alone(plan: Plan) -> bool:
     if (
         bound.having
         or automaton.concurrent
-        or automaton.worded
+        or automaton.paced
         or bound.select is not Select.ANY
         or bound.report is Report.MAXIMAL
     ):

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.lists import hashed, is_row
 from trellis.kernels.explore.moves import coming_of
 from trellis.kernels.explore.terms import MOST_TERMS
@@ -16,15 +15,16 @@ NO_CLASSES, NO_LIMBS = -7, -8  # what there is no room for
 UNKNOWN, CHANGING, STUCK = 0, -1, -2  # what is known of the class that a class leads to
 NOT_YET = -1  # terms that are not resolved yet
 UNMADE, FAILED = -3, -4  # a class that must be found out, and none
-NEXT, SHAPE, IS_LIVE, IS_TOUCHED, TAKEN, LIVING, TOUCHING = range(7)
+NEXT, SHAPE, IS_LIVE, IS_TOUCHED, TAKEN, LIVING, TOUCHING, GUARDED, UNTILED = range(9)
 """Numbers of a class: the variables that may come next, as bits; that of its shape, or -1; whether events can join it,
 and whether it has fresh matches; the last event, plus one, that it was let take. Besides, one after another, the
-classes that events can still join, and those with fresh matches."""
+classes that events can still join, and those with fresh matches. Then what NOTs and UNTILs forbid to it, as bits, where
+that is noted as events come; see `bars`."""
 LEAD, POOL, WHOLE, NUMBER, KNOWN, RESOLVED = range(6)
-"""Numbers of a class and a variable: the class, plus one, that it leads to, or what is known of it; the class, plus
-one, that takes the variable's events together with others that differ in what it overwrites; whether the matches that
-it leads to are whole ones; how many terms are resolved (-1: not known, -2: they are not), and whether those that become
-known with the event are among them; the terms follow."""
+"""Numbers of a class and a variable, or what is forbidden: the class, plus one, that it leads to, or what is known of
+it; the class, plus one, that takes the variable's events together with others that differ in what it overwrites;
+whether the matches that it leads to are whole ones; how many terms are resolved (-1: not known, -2: they are not), and
+whether those that become known with the event are among them; the terms follow."""
 WAY = RESOLVED + 3 * MOST_TERMS
 
 
@@ -68,7 +68,7 @@ def make_classes(classes: int, width: int, variables: int, limbs: int, moves: in
     """Return room for classes, a power of two, whose matches make some moves."""
     return Classes(
         np.empty((classes, width), np.int64), np.zeros((classes, limbs), np.uint64),
-        np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty((classes, 7), np.int64),
+        np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty((classes, 9), np.int64),
         np.empty((classes, variables * WAY), np.int64), np.zeros(moves, np.int32), np.zeros(2 * classes, np.int32),
         np.empty(classes, np.int64), np.zeros(6, np.int64),
     )  # fmt: skip
@@ -106,7 +106,8 @@ def make_class(tables, lists, classes, row, shape):
     state = classes.states
     state[number, NEXT], state[number, SHAPE] = coming_of(tables, lists, row), shape
     state[number, IS_LIVE] = state[number, IS_TOUCHED] = state[number, TAKEN] = 0
-    for way in range(0, tables[t.VARIABLES] * WAY, WAY):
+    state[number, GUARDED] = state[number, UNTILED] = 0
+    for way in range(0, classes.ways.shape[1], WAY):
         classes.ways[number, way + LEAD] = UNKNOWN
         classes.ways[number, way + POOL] = 0
         classes.ways[number, way + NUMBER] = NOT_YET

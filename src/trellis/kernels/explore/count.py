@@ -1,9 +1,9 @@
 """Numbers of matches without their graph: they are carried forward by what their rest depends on.
 
 A class is all matches so far with the same rest: a row as in `matches`, without the last event; if a NOT of the next
-step asks for its time, with one behind which as much is forbidden. Where neither a register of the variable nor a NOT
-depends on the event that a class takes, the class that it leads to is found once. Only for skip-till-any, and patterns
-without AND. Numbers are exact, in limbs of 64 bits.
+step asks for its time, with what was forbidden since (see `bars`), or one behind which as much is forbidden. Where
+neither a register of the variable nor a NOT depends on the event that a class takes, the class that it leads to is
+found once. Only for skip-till-any, and patterns without AND. Numbers are exact, in limbs of 64 bits.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.bars import UNTRACKED, bar, guards_of, is_steady, leads_alike
 from trellis.kernels.explore.classes import (
     ALL,
     CHANGING,
     FAILED,
+    GUARDED,
     KNOWN,
     LEAD,
     LIMBS,
@@ -35,6 +37,7 @@ from trellis.kernels.explore.classes import (
     TOUCHED,
     UNKNOWN,
     UNMADE,
+    UNTILED,
     WAY,
     WHOLE,
     add,
@@ -56,12 +59,14 @@ from trellis.kernels.explore.matches import (
     HOLDS,
     SLOTS,
     TIES,
+    TRACKED,
     TROUBLE,
     VARIABLE,
     _is_filled,
     begin_iteration,
     is_complete,
     is_result,
+    open_views,
     step,
 )
 from trellis.kernels.explore.moves import (
@@ -249,7 +254,10 @@ def _take(
         )
         if answer <= FAILS:
             forbids = answer == FAILS and tables[t.NOTS] and not tables[t.GROUPS]
-            if forbids and _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
+            if forbids and row[EVENT] <= TRACKED:
+                if is_steady(tables, lists, row, variable):
+                    classes.ways[one, way + LEAD] = STUCK
+            elif forbids and _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
                 classes.ways[one, way + LEAD] = STUCK
             return answer
         whole = is_complete(tables, columns, programs, lists, scratch, fresh, lo, hi)
@@ -266,11 +274,23 @@ def _take(
         return TROUBLE
     if whole == HOLDS and not add(totals, group, classes.amount, classes.sizes):
         return NO_LIMBS
-    fresh[EVENT] = _kept_event(tables, columns, lists, fresh, event, lo)
+    nots, untils = np.int64(UNTRACKED), np.int64(0)
+    if tables[t.NOTS] and not tables[t.GROUPS]:
+        nots, untils = guards_of(tables, lists, fresh, open_views(tables, lists, fresh))
+    if nots == UNTRACKED:
+        fresh[EVENT] = _kept_event(tables, columns, lists, fresh, event, lo)
+    else:
+        fresh[EVENT] = TRACKED if nots | untils else t.NONE
     fresh[VARIABLE], fresh[TIES] = 0, 0
     target = _find_class(tables, lists, moves, classes, fresh, shape)
     if target < 0:
         return target
+    if nots != UNTRACKED:
+        classes.states[target, GUARDED], classes.states[target, UNTILED] = nots, untils
+        if move < 0 and lead == UNKNOWN and number >= 0 and is_steady(tables, lists, row, variable):
+            alike = leads_alike(tables, lists, fresh, variable)
+            classes.ways[one, way + LEAD] = target + 1 if alike else CHANGING
+            classes.ways[one, way + WHOLE] = whole == HOLDS
     if move >= 0 and lead == UNKNOWN:
         fixed = moves.rows[move, M_FIXED] and number != UNRESOLVED and classes.ways[one, way + KNOWN]
         classes.ways[one, way + LEAD] = target + 1 if fixed else CHANGING
@@ -346,8 +366,12 @@ def _take_all(
         some = states[one, NEXT] & usable
         if not some or (one == start and chosen.shape[0] and not chosen[event]):
             continue
+        empty = True
         for k in range(sizes[LIMBS]):
             classes.amount[k] = classes.counts[one, k]
+            empty &= classes.amount[k] == 0
+        if empty:  # what it had is barred now
+            continue
         states[one, TAKEN] = alone
         for variable in range(tables[t.VARIABLES]):
             if not some & (1 << variable):
@@ -402,10 +426,18 @@ def _count_group(
         if tables[t.SPAN]:
             _leave_out(classes, event)
         for e in range(event, end):
+            if tables[t.ALONE]:
+                status = bar(tables, columns, programs, lists, scratch, classes, row, e, UNTILED)
+                if status < 0:
+                    return status
             status = _take_all(
                 tables, columns, programs, lists, scratch, moves, classes, start, row, fresh, due, e,
-                e + 1 if end == event + 1 else 0, chosen, totals, group, lo, hi,
+                e + 1 if end == event + 1 and not tables[t.ALONE] else 0, chosen, totals, group, lo, hi,
             )  # fmt: skip
+            if status < 0:
+                return status
+        for e in range(event, end if tables[t.ALONE] else event):
+            status = bar(tables, columns, programs, lists, scratch, classes, row, e, GUARDED)
             if status < 0:
                 return status
         if not settle(classes):

@@ -22,6 +22,7 @@ EVENT, VARIABLE, BRANCHES, BOUND, TIES, END, OPENS, SLOTS = range(8)
 FAILS, HOLDS = 0, 1
 NO_ROOM, TROUBLE, DEAD = -1, -2, -3  # lists are full; numbers leave 64 bits; a branch ends here
 NO_ONE = np.int64(-1)  # no event, no variable
+TRACKED = -16  # in place of the last event, less the bits of what was forbidden since; see `bars`
 GUARD = 3  # numbers of an undecided NOT: the guard, and the times between which it forbids
 LOOPS = 8
 
@@ -256,6 +257,15 @@ def _is_found(tables, columns, programs, lists, scratch, guard, first, last, row
             if answer != FALSE:
                 return answer
     return FALSE
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _is_noted(tables, guard, noted):
+    """Return whether something that a guard forbids was noted since the last event."""
+    for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
+        if noted & (1 << (t.at(tables, t.A_ABSENTS, a) - tables[t.VARIABLES])):
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -557,8 +567,12 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
             guard, low, high = lists.values[at], lists.values[at + 1], lists.values[at + 2]
         else:
             guard = t.at(tables, t.A_GUARDS, new + i - (lists.ends[pending] - begin) // GUARD)
-            low, high = _low(tables, columns, guard, row), columns[t.SAME_ROW, after[EVENT]]
             until = t.at(tables, t.A_GUARD_UNTIL, guard)
+            if row[EVENT] <= TRACKED and until != t.FIRST_EVENT:
+                if _is_noted(tables, guard, TRACKED - row[EVENT]):
+                    return DEAD
+                continue
+            low, high = _low(tables, columns, guard, row), columns[t.SAME_ROW, after[EVENT]]
             if until:
                 low, high = after[EVENT] if until == t.FIRST_EVENT else row[EVENT] + 1, after[EVENT] + 1
         if at < lists.ends[pending]:  # one that waits, of an iteration that is over or not

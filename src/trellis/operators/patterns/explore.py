@@ -177,7 +177,8 @@ class Exploration:
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
         room, chosen = Room(compiled, 0), self._chosen
         size, limbs = LEAST_VERTICES, LEAST_LIMBS
-        variables, row = compiled.number(t.VARIABLES), np.empty(room.width, np.int64)
+        variables = compiled.number(t.VARIABLES) + compiled.number(t.NOTS)
+        row = np.empty(room.width, np.int64)
         classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows))
         totals, found = np.zeros((len(groups), limbs), np.uint64), []
         while True:
@@ -203,7 +204,7 @@ class Exploration:
             classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows))
 
     def _class_bytes(self, room: Room, limbs: int) -> int:
-        return 8 * room.width + 16 * limbs + 80 + self.compiled.number(t.VARIABLES) * 8 * c.WAY
+        return 8 * room.width + 16 * limbs + 80 + sum(map(self.compiled.number, (t.VARIABLES, t.NOTS))) * 8 * c.WAY
 
     @property
     def _chosen(self) -> NDArray[np.bool_]:

@@ -111,6 +111,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
         t.NOTS: len(absent),
         t.RESULTS: sum(one.result for one in guard_terms),
         t.GROUPS: len(plan.bound.groups),
+        t.ALONE: len(alone),
     }
     lists = {field: values for part in parts for field, values in part.items()}
     tables = t.pack(numbers | rows.first, lists)
