@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import trellis
@@ -97,6 +101,7 @@ def test_a_missing_parameter_is_told() -> None:
 def test_without_events_nothing_heavy_is_imported() -> None:
     code = f"""
 import sys
+import time
 from trellis.cli.main import main
 sys.argv = ["trellis", "explain", {str(RATIO)!r}, "--param", "ratio=1.05"]
 try:
@@ -119,3 +124,15 @@ def test_a_named_algorithm_tells_how_it_works(samples: Path) -> None:
     assert "8 for each event" in told["algorithm"]["stores"]
     assert_mistake(run("explain", KITING, "--algorithm", "anchors"), "Did you mean `anchor`?")
     assert_mistake(run("explain", KITING, "--algorithm", "dfs", "--anchors", "2"), "no use for anchors")
+
+
+def test_events_that_take_long_are_not_counted_but_estimated() -> None:
+    rng = np.random.default_rng(1)
+    events = pa.table({"ts": np.arange(400_000), "id": np.arange(400_000), "x": np.round(rng.random(400_000) * 100, 2)})
+    query = trellis.query("PATTERN E+ s[] WHERE ABS(s[i].x - s[i-1].x) < 2 REPORT any")
+    assert "trends: " in query.explain(events.slice(0, 500), time="ts", event_id="id")
+    begun = time.process_time()
+    told = query.explain(events, time="ts", event_id="id")
+    assert time.process_time() - begun < 2, "well under a second on a quiet machine; counting takes ten"
+    assert "results: not counted here, as that takes long" in told
+    assert re.search(r"time: about \d+ (seconds|minutes) to count, by a sample", told)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from trellis.results.results import Results
 
 
+MOST_SECONDS = 1.0  # that an explanation counts for
+
+
 class Explanation(str):
     """An explanation as text, which a prompt prints as it is and a notebook with the automaton drawn above it.
 
@@ -55,9 +58,18 @@ def explanation_of_plan(plan: Plan) -> Explanation:
 
 def explanation_of_results(results: Results) -> Explanation:
     """Return the explanation of a plan with what is known of the events: how many there are, and the exact count."""
+    return Explanation(facts_of_results(results))
+
+
+def facts_of_results(results: Results) -> dict[str, Any]:
+    """Return the data of the explanation; results are counted if that is expected to be quick."""
     planned = explain_data(results.plan)
-    count = results.count()
-    known: dict[str, Any] = {"read": results.statistics["events"], **results.statistics, "trends": digits_of(count)}
+    known: dict[str, Any] = {"read": results.statistics["events"], **results.statistics}
     known.pop("events")
-    measured = {"operator": planned["operator"] | results.describe(), "events": known}
-    return Explanation(planned | algorithm_facts(results.plan, results) | measured)
+    seconds = results.seconds()
+    if seconds is not None and seconds > MOST_SECONDS:
+        operator = planned["operator"] | results.expected() | {"results": "not counted here, as that takes long"}
+        return planned | algorithm_facts(results.plan) | {"operator": operator, "events": known}
+    known["trends"] = digits_of(results.count())
+    operator = planned["operator"] | results.describe()
+    return planned | algorithm_facts(results.plan, results) | {"operator": operator, "events": known}

@@ -45,33 +45,21 @@ def explain(
     _print(data, json)
 
 
-MOST_SECONDS = 1.0  # that `explain` counts for
-
-
 def _with_events(request: RunRequest, progress: bool) -> dict[str, Any]:
     """Return the plan for the events, and what is known of them."""
+    from trellis.api.explanation import facts_of_results
     from trellis.cli.costs import listing_costs
     from trellis.cli.running import detected, engine_and_events
-    from trellis.plan.explain import explain_data
 
     request.query.plan(None, request.params, request.report_mode)  # a mistake in the query is reported first
     with shown_progress(progress) as step, engine_and_events(request, step) as (spark, data):
         step("preparing the events")
         trends = detected(request, data, spark)
-        seconds = trends.seconds()
-        planned = explain_data(trends.plan)
-        known = {"read": trends.statistics["events"], **trends.statistics}
-        known.pop("events")
-        if seconds is not None and seconds > MOST_SECONDS:
-            operator = planned["operator"] | trends.describe() | {"results": "not counted here, as that takes long"}
-            return planned | algorithm_facts(trends.plan, trends) | {"operator": operator, "events": known}
-        step("counting the results")
-        count = trends.count()
-        known["trends"] = str(count)
+        told = facts_of_results(trends)
+        if "trends" not in told["events"]:
+            return told
         step("trying how quick listing is")
-        operator = planned["operator"] | trends.describe()
-        measured = {"operator": operator, "events": known, "listing": listing_costs(trends, count)}
-        return planned | algorithm_facts(trends.plan, trends) | measured
+        return told | {"listing": listing_costs(trends, trends.count())}
 
 
 def _print(data: dict[str, Any], json: bool) -> None:

@@ -90,6 +90,10 @@ class Results(ABC):
         """Return how long counting takes, about, where that is worth telling before; None where it is not known."""
         return None
 
+    def expected(self) -> dict[str, str]:
+        """Return what is known of the work before it is done, for `explain`."""
+        return self.describe()
+
     @abstractmethod
     def count(self) -> int:
         """Return the exact number of results; nothing is listed."""

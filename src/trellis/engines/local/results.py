@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise
+from time import thread_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +19,15 @@ from numpy.typing import NDArray
 
 from trellis.digits import Count
 from trellis.engines.options import RunOptions
-from trellis.errors import UsageError
+from trellis.errors import TrellisError, UsageError
 from trellis.events.derived import with_derived
 from trellis.events.prepare import PreparedEvents, SortedTable, prepare, with_columns
 from trellis.events.ties import count_ties
 from trellis.limits import may_refuse, refuse_listing, refuse_rows
 from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
+from trellis.operators.exact import LARGE
+from trellis.operators.growth import beginning, duration, extrapolated
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
 from trellis.results.aggregated import aggregate_answer
@@ -139,8 +142,30 @@ class LocalResults(Results):
         return _table(aggregate_answer(self.plan, self._maker, self.operator, self.max_trends))
 
     def seconds(self) -> float | None:
-        """Return how long counting takes, about, where that is worth telling before."""
-        return self.operator.seconds()
+        """Return how long counting takes, about, by a sample."""
+        known = self.operator.seconds()
+        return self._sampled_seconds if known is None else known
+
+    @cached_property
+    def _sampled_seconds(self) -> float:
+        """How long counting takes on one core, told from the beginning of the largest group."""
+        events = self._prepared.events
+
+        def attempt(group: int, size: int) -> tuple[float, float]:
+            some, begun = beginning(events, group, size), thread_time()
+            try:
+                counts = make_operator(self.plan, some, 1).counts
+            except TrellisError:
+                return 1.0, float("inf")
+            return float(1 + max(counts, default=0).bit_length() // LARGE), thread_time() - begun
+
+        return extrapolated((events.groups.hi - events.groups.lo).astype(np.float64), attempt, bounded=False)[1]
+
+    def expected(self) -> dict[str, str]:
+        """Return what is known of the work before it is done, for `explain`."""
+        if self.operator.seconds() is not None:
+            return self.describe()
+        return {"engine": self.engine, "time": f"about {duration(self._sampled_seconds)} to count, by a sample"}
 
     def describe(self) -> dict[str, str]:
         """Return how the operator finds the results, for `explain`."""
