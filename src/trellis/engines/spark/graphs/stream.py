@@ -35,10 +35,10 @@ from trellis.graphs.merger import Merger, MergeRun
 from trellis.graphs.plain import from_bytes, to_bytes
 from trellis.graphs.splitter import Splitter
 from trellis.io.durable import sync_file, write_whole
-from trellis.streams.bucket import unpacked
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.delays import delay_of
 from trellis.streams.lock import StreamLock, is_unused
+from trellis.streams.packing import unpacked
 from trellis.streams.stream_output import RESULTS, StreamOutput, batch_name
 
 ABOUT = "trellis.json"

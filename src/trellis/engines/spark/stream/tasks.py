@@ -15,8 +15,9 @@ from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import group_begins, whole_groups
 from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter, batch_number
 from trellis.engines.spark.stream.stateful import NUMBERS, PAGES, go_on_at_interrupts
-from trellis.streams.bucket import Bucket, QueryGroup, packed, unpacked
+from trellis.streams.bucket import Bucket, QueryGroup
 from trellis.streams.calendar import END
+from trellis.streams.packing import packed, unpacked
 from trellis.streams.stream_output import RESULTS, TIMEOUTS, WINDOWS
 
 TABLES = (RESULTS, WINDOWS, TIMEOUTS)
