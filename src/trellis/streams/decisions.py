@@ -205,7 +205,7 @@ def close(
 
 
 def close_sums(query: StandingQuery, sums: TrendSums, now: Number, late: LateEvents) -> Decisions:
-    """Return what is decided at the watermark `now` of a query of whose past only sums are kept, and forget that."""
+    """Return the decisions of the watermark `now` for a query of whose past only sums are kept; these are forgotten."""
     found = sums.decided(now)
     nothing = pa.table({})
     if found is None:

@@ -43,7 +43,7 @@ def list_and_lose_a_worker(directory: Path, table: pa.Table, conf: dict[str, Any
         wait_until("rows", lambda: list(directory.glob(".out.*/**/*.parquet")) or driver.poll() is not None, 400)
         cluster.kill("two")
         assert not out.exists()
-        assert driver.wait(150) == 0
+        assert driver.wait(400) == 0
         assert "Running task" in cluster.executor_log("two")
         said = json.loads(cluster.log("driver").splitlines()[-1])
         assert cluster.sent.is_dir()
