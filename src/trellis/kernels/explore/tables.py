@@ -62,10 +62,11 @@ number of the iteration, and whether the letter begins one. Terms look at views:
 
 `T_...`, the terms of conditions; each is the program of its number. Its variables, the variable of NOT (or -1), whether
 it waits for an event (or `TWICE`), the variables of whose consecutive events it speaks, those of which each new event
-is asked about. Its references: the variable, what is named, the slot of the register, that of the event before, the number of an
-event by its number, the slot that counts, and the place of the register. The sets that it goes over, and the registers
-that it needs. The variables of whose events so far it speaks; and whether it is of HAVING. Groups whose next iteration
-makes known what it waits for; for each register that it needs the groups in whose next iterations it is asked with it.
+is asked about. Its references: the variable, what is named, the slot of the register, that of the event before, the
+number of an event by its number, the slot that counts, and the place of the register. The sets that it goes over, and
+the registers that it needs. The variables of whose events so far it speaks; and whether it is of HAVING. Groups whose
+next iteration makes known what it waits for; for each register that it needs the groups in whose next iterations it is
+asked with it.
 
 `R_...`, registers by letter: the view, the kind, the slot, the number of an event, the slot of the event before (of
 NTH the one that counts); the slot of each variable's last time; and the first rows of the matrix that tell for each
