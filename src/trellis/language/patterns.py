@@ -117,9 +117,9 @@ class PatternBuilder(Builder):
 
     def _check_absent(self, event: s.Node) -> None:
         """Refuse what NOT cannot forbid: a NOT at its edge, words of steps, and what can match without any event."""
-        for node in _absent_at_edge(event):
+        for absent in _absent_at_edge(event):
             hint = "Put it between two parts: `NOT(SEQ(A a, NOT(B b), C c))`."
-            self.fail("a NOT inside of NOT stands behind an event and before one", node.span, hint)
+            self.fail("a NOT inside of NOT stands behind an event and before one", absent.span, hint)
         for node in s.walk(event):
             words = isinstance(node, s.Kleene) and (node.policy is not None or node.greedy or node.until is not None)
             words |= isinstance(node, s.Group) and node.policy is not None

@@ -75,7 +75,8 @@ class States:
 
     def before(self, alphabet: Alphabet) -> dict[PreviousIteration, int]:
         """Return the variables for whose last times in the iteration before NOTs inside AND ask, with their numbers."""
-        guards = (guard for row in (*self.transitions, *self.ways) for one in row for guard in one.guards)
+        ended = (one.guards for row in self.ways for one in row)
+        guards = (guard for some in (*(one.guards for one in self.flat), *ended) for guard in some)
         names = dict.fromkeys(n for guard in guards for n in guard.after if isinstance(n, PreviousIteration))
         return {name: len(alphabet.variables) + i for i, name in enumerate(names)}
 
@@ -89,7 +90,9 @@ class States:
     def tables(self, alphabet: Alphabet) -> dict[int, Ints]:
         """Return the automaton."""
         plan, lazy, flat = self.plan, self.lazy, self.flat
-        bases, policies = {**alphabet.variables, **self.before(alphabet)}, plan.automaton.policies
+        bases: dict[Any, int] = {**alphabet.variables}
+        bases.update(self.before(alphabet))
+        policies = plan.automaton.policies
         guards: dict[Guard, int] = {}
 
         def numbers(some: Iterable[Guard]) -> list[int]:
