@@ -27,8 +27,8 @@ from trellis.streams.calendar import END, Calendar, TimeLine
 from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.early import why_not_early
 from trellis.streams.memory_store import MemoryStore
-from trellis.streams.packing import packed
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
+from trellis.streams.table_bytes import packed
 
 
 def standing(text: str, table: pa.Table, name: str = "q", max_trends: int = 10**8, **options: Any) -> StandingQuery:

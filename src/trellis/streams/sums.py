@@ -33,8 +33,8 @@ from trellis.operators.trends.tiles import TileEvents, place_codes
 from trellis.operators.weights import Weight, weigh
 from trellis.plan.plan import Plan
 from trellis.streams.calendar import END, Calendar, Number
-from trellis.streams.packing import packed, unpacked
 from trellis.streams.ranks import PageStore
+from trellis.streams.table_bytes import packed, unpacked
 
 if TYPE_CHECKING:
     from trellis.streams.decisions import StandingQuery

@@ -25,8 +25,8 @@ from trellis.streams.calendar import END, Number, TimeLine
 from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.early import why_not_early
 from trellis.streams.memory_store import MemoryStore
-from trellis.streams.packing import packed, unpacked
 from trellis.streams.stream_output import RESULTS, WINDOWS
+from trellis.streams.table_bytes import packed, unpacked
 
 NAME = "arrivals"
 

@@ -38,7 +38,6 @@ from trellis.errors import DataError, TrellisError, UsageError
 from trellis.io.read import read_table
 from trellis.streams.bucket import OutputTable
 from trellis.streams.delays import delay_of
-from trellis.streams.packing import unpacked
 from trellis.streams.stream_output import (
     LATE,
     REPEATED,
@@ -49,6 +48,7 @@ from trellis.streams.stream_output import (
     committed_files,
     read_committed,
 )
+from trellis.streams.table_bytes import unpacked
 
 pytestmark = pytest.mark.spark
 

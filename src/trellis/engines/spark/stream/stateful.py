@@ -34,8 +34,8 @@ from trellis.language.schema import Kind, Type
 from trellis.streams.bucket import Bucket, OutputTable, QueryGroup
 from trellis.streams.calendar import Number
 from trellis.streams.decisions import windows_schema
-from trellis.streams.packing import packed, unpacked
 from trellis.streams.stream_output import BAD, LATE, REPEATED, RESULTS, TIMEOUTS, WINDOWS
+from trellis.streams.table_bytes import packed, unpacked
 from trellis.streams.timeouts import timeouts_schema
 
 if TYPE_CHECKING:
