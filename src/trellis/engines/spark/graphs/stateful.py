@@ -165,7 +165,7 @@ class InstanceProcessor(StatefulProcessor):
         return None if watermark is None else watermark * (1000 if self.job.shape.temporal else 1)
 
     def _held(self, key: Any) -> WaitingEvents | None:
-        """Return what an instance holds; None of one that is no more, whose state goes then."""
+        """Return the state of an instance; None of one that is no more, whose state is then removed."""
         kept = self._instance.get()
         waiting = [bytes(row[0]) for row in self._waiting.get()]
         state = InstanceState(waiting, None if kept is None else bytes(kept[0]))

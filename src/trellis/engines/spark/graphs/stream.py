@@ -224,7 +224,7 @@ class GraphStream:
         return {number: self._handover.current(number, kept.get(number, InstanceState())) for number in numbers}
 
     def _state(self) -> DataFrame | None:
-        """Return what Spark holds of the instances, rows of `instance`, `variable` and `value`; None before a batch."""
+        """Return the rows of Spark's state: `instance`, `variable` and `value`; None before the first batch."""
         place = self.checkpoint / "spark"
         if not any((place / "commits").glob("[0-9]*")):
             return None
