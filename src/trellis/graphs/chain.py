@@ -93,7 +93,7 @@ class Following:
         return [link.job.name for link in self._links]
 
     def take(self, results: pa.Table, end: bool = False) -> pa.Table:
-        """Return what results of the first stage lead to in the last; `end` says that there are no more."""
+        """Take results of the first stage and return those of the last; `end` says that there are no more."""
         for link in self._links:
             results = link.take(results, end)
         return results
@@ -127,7 +127,7 @@ class _Link:
         return self.job.merged_table(rows, self.merging)
 
     def state(self) -> list[Any]:
-        """Return what must be kept to go on later, as plain data."""
+        """Return the state to go on from later, as plain data."""
         combine = self.merging.combine
         combined = None if combine is None else combine.state()
         return [self.count, self.latest, self.instance.state().to_pydict(), combined]
