@@ -156,9 +156,9 @@ def test_the_later_parts_of_a_chain_go_on_from_their_state(rows: list[Any], cut:
     best = trellis.pipeline(time_windows(9), Adds, Merger(combine=TopK(2, key="at", by="-total")))
     results = first.run(table, event_id="id").table
     job = Job.over(table.schema, SPLITTERS["keys"], Talks, None, "time", "id")
-    before = Following(job, best.stages)
+    before = Following(job, best.parts)
     begin = before.take(results.slice(0, cut))
-    after = Following(job, best.stages, before.state())
+    after = Following(job, best.parts, before.state())
     found = pa.concat_tables([begin, after.take(results.slice(cut), end=True)])
     assert found == (first >> best).run(table, event_id="id").table
 

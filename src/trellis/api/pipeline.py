@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trellis.events.source import is_spark_frame
 from trellis.graphs import Merger, Operator, Result, Splitter, VertexProgram
-from trellis.graphs.chain import Stage
+from trellis.graphs.chain import PipelinePart
 
 if TYPE_CHECKING:
     from trellis.engines.spark.graphs.stream import GraphStream
@@ -22,13 +22,13 @@ class Pipeline:
     """
 
     def __init__(self, splitter: Splitter, operator: Callable[[], Operator], merger: Merger | None = None) -> None:
-        self.stages: tuple[Stage, ...] = (Stage(splitter, operator, merger),)
+        self.parts: tuple[PipelinePart, ...] = (PipelinePart(splitter, operator, merger),)
 
     def __rshift__(self, other: Pipeline) -> Pipeline:
         if not isinstance(other, Pipeline):
             return NotImplemented
         chain = object.__new__(Pipeline)
-        chain.stages = self.stages + other.stages
+        chain.parts = self.parts + other.parts
         return chain
 
     def run(
@@ -54,10 +54,10 @@ class Pipeline:
         if is_spark_frame(events):
             from trellis.engines.spark.graphs.run import run_chain as run_there
 
-            return run_there(events, self.stages, time=time, event_id=event_id, instances=instances)
+            return run_there(events, self.parts, time=time, event_id=event_id, instances=instances)
         from trellis.graphs.run import run_chain as run_here
 
-        return run_here(events, self.stages, time=time, event_id=event_id, instances=instances or 1)
+        return run_here(events, self.parts, time=time, event_id=event_id, instances=instances or 1)
 
     def stream(
         self, frame: Any, *, out: str | Path, checkpoint: str | Path, watermark: str | int | float,
@@ -68,7 +68,7 @@ class Pipeline:
         from trellis.engines.spark.graphs.stream import GraphStream
 
         return GraphStream(
-            frame, self.stages, out=out, checkpoint=checkpoint, watermark=watermark, time=time, event_id=event_id,
+            frame, self.parts, out=out, checkpoint=checkpoint, watermark=watermark, time=time, event_id=event_id,
             available_now=available_now, max_ahead=max_ahead, instances=instances,
         )  # fmt: skip
 

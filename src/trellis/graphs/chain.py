@@ -22,7 +22,7 @@ NUMBER = "number"
 
 
 @dataclass(frozen=True)
-class Stage:
+class PipelinePart:
     """A splitter, an operator and a merger."""
 
     splitter: Splitter
@@ -30,7 +30,7 @@ class Stage:
     merger: Merger | None = None
 
     def after(self, job: Job) -> Job:
-        """Return the job of this stage over the results of another."""
+        """Return the job of this part over the results of another."""
         check_numbered(job.outer.names)
         schema = job.outer.append(pa.field(NUMBER, pa.int64()))
         return Job.over(schema, self.splitter, self.operator, self.merger, TIME, NUMBER)
@@ -70,21 +70,21 @@ def numbered(results: pa.Table, begin: int = 0, latest: Any = None) -> pa.Table:
 
 
 class Following:
-    """The later stages of a chain over a stream: they take the merged results of each batch, in order, in one place.
+    """The later parts of a chain over a stream: they take the merged results of each batch, in order, in one place.
 
     Parameters
     ----------
-    job, stages
-        The job whose results these are, and the stages after it.
+    job, parts
+        The job whose results these are, and the parts after it.
     state
         What an earlier one's `state` returned, to go on from.
     """
 
-    def __init__(self, job: Job, stages: Sequence[Stage], state: bytes | None = None) -> None:
-        kept = [None] * len(stages) if state is None else from_bytes(state)
+    def __init__(self, job: Job, parts: Sequence[PipelinePart], state: bytes | None = None) -> None:
+        states = [None] * len(parts) if state is None else from_bytes(state)
         self._links: list[_Link] = []
-        for stage, own in zip(stages, kept, strict=True):
-            job = stage.after(job)
+        for part, own in zip(parts, states, strict=True):
+            job = part.after(job)
             self._links.append(_Link(job, own))
 
     @property
@@ -93,30 +93,30 @@ class Following:
         return [link.job.name for link in self._links]
 
     def take(self, results: pa.Table, end: bool = False) -> pa.Table:
-        """Take results of the first stage and return those of the last; `end` says that there are no more."""
+        """Take results of the first part and return those of the last; `end` says that there are no more."""
         for link in self._links:
             results = link.take(results, end)
         return results
 
     def state(self) -> bytes:
-        """Return all that must be kept to go on later."""
+        """Return the state to go on from later."""
         return to_bytes([link.state() for link in self._links], "the chain")
 
 
 class _Link:
-    """A later stage of a chain, with how far it has come."""
+    """A later part of a chain, with how far it has come."""
 
-    def __init__(self, job: Job, kept: list[Any] | None) -> None:
+    def __init__(self, job: Job, state: list[Any] | None) -> None:
         self.job, self.count, self.latest = job, 0, None
         self.merging, instance = job.merging(), None
-        if kept is not None:
-            self.count, self.latest, instance, combined = kept
+        if state is not None:
+            self.count, self.latest, instance, combined = state
             if self.merging.combine is not None:
                 self.merging.combine.restore(combined)
         self.instance = Instance(job, state=None if instance is None else pa.table(instance, schema=STATE))
 
     def take(self, results: pa.Table, end: bool) -> pa.Table:
-        """Take results of the stage before, and return those of this one."""
+        """Take results of the part before, and return those of this one."""
         events = numbered(results, self.count, self.latest)
         self.count += events.num_rows
         rows = list(self.instance.take(self.job.shape.sorted_events(events)))

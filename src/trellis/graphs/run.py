@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from trellis.errors import DataError, TrellisError, UsageError
-from trellis.graphs.chain import NUMBER, Stage, numbered
+from trellis.graphs.chain import NUMBER, PipelinePart, numbered
 from trellis.graphs.events import Event
 from trellis.graphs.instance import Instance, failed
 from trellis.graphs.job import TIME, Job, Row, sort_key
@@ -91,14 +91,19 @@ def run(
 
 
 def run_chain(
-    events: Any, stages: Sequence[Stage], *, time: str | None = None, event_id: str | None = None, instances: int = 1
+    events: Any,
+    parts: Sequence[PipelinePart],
+    *,
+    time: str | None = None,
+    event_id: str | None = None,
+    instances: int = 1,
 ) -> JobOutput:
-    """Run stages one after another, each over the results of the one before it; see `run`."""
-    first, *later = stages
+    """Run parts one after another, each over the results of the one before it; see `run`."""
+    first, *later = parts
     found = run(events, first.splitter, first.operator, first.merger, time=time, event_id=event_id, instances=instances)
-    for stage in later:
+    for part in later:
         after = run(
-            numbered(found.table), stage.splitter, stage.operator, stage.merger, time=TIME, event_id=NUMBER,
+            numbered(found.table), part.splitter, part.operator, part.merger, time=TIME, event_id=NUMBER,
             instances=instances,
         )  # fmt: skip
         found = JobOutput(after.table, found.events, found.partitions_left + after.partitions_left)

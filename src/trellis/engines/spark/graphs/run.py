@@ -21,7 +21,7 @@ from trellis.engines.spark.split.rows import column_name, output_names
 from trellis.engines.spark.stream.running import bucket_keys
 from trellis.errors import UsageError
 from trellis.events.source import EventSource
-from trellis.graphs.chain import NUMBER, Stage, check_numbered
+from trellis.graphs.chain import NUMBER, PipelinePart, check_numbered
 from trellis.graphs.job import TIME, Job
 from trellis.graphs.merger import Merger
 from trellis.graphs.splitter import Splitter
@@ -72,25 +72,25 @@ def run(
 
 
 def run_chain(
-    frame: DataFrame, stages: Sequence[Stage], *, time: str | None = None, event_id: str | None = None,
+    frame: DataFrame, parts: Sequence[PipelinePart], *, time: str | None = None, event_id: str | None = None,
     instances: int | None = None,
 ) -> DataFrame:  # fmt: skip
-    """Run stages one after another, each over the results of the one before it; see `run`.
+    """Run parts one after another, each over the results of the one before it; see `run`.
 
-    Between two stages all results pass through one task, which numbers them.
+    Between two parts all results pass through one task, which numbers them.
     """
-    first, *later = stages
+    first, *later = parts
     found = run(frame, first.splitter, first.operator, first.merger, time=time, event_id=event_id, instances=instances)
-    for stage in later:
+    for part in later:
         found = run(
-            _numbered(found), stage.splitter, stage.operator, stage.merger, time=TIME, event_id=NUMBER,
+            _numbered(found), part.splitter, part.operator, part.merger, time=TIME, event_id=NUMBER,
             instances=instances,
         )  # fmt: skip
     return found
 
 
 def _numbered(results: DataFrame) -> DataFrame:
-    """Return merged results as events of the next stage, as `trellis.graphs.chain.numbered` does."""
+    """Return merged results as events of the next part, as `trellis.graphs.chain.numbered` does."""
     check_numbered(results.columns)
     order = Window.orderBy(f.monotonically_increasing_id())  # the order that results have
     placed = results.withColumn(NUMBER, f.row_number().over(order).cast("long") - 1)

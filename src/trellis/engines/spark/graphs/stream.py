@@ -40,7 +40,7 @@ from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import moment_of, set_up
 from trellis.errors import DataError, UsageError
 from trellis.events.source import EventSource
-from trellis.graphs.chain import Following, Stage
+from trellis.graphs.chain import Following, PipelinePart
 from trellis.graphs.job import sort_key
 from trellis.graphs.merger import MergeRun
 from trellis.graphs.plain import from_bytes, to_bytes
@@ -53,7 +53,7 @@ from trellis.streams.stream_output import RESULTS, StreamOutput, batch_name
 
 ABOUT = "trellis.json"
 MERGER = b"trellis.merger"  # in the metadata of a file: what the merger keeps after it
-CHAIN = b"trellis.chain"  # the same of the later stages of a chain
+CHAIN = b"trellis.chain"  # the same of the later parts of a chain
 SHARED = 2  # the version of which instance a partition belongs to: `Splitter.home`
 MOMENT = "moment"
 
@@ -76,7 +76,7 @@ class GraphStream:
     ----------
     frame
         A streaming data frame of events, from any source.
-    stages
+    parts
         A splitter, an operator and a merger, as in `trellis.graphs.run`; they run here as they run there. Of a chain,
         the first of these is shared among the instances; the later ones run where its results are merged.
     out, checkpoint
@@ -96,7 +96,7 @@ class GraphStream:
     """
 
     def __init__(
-        self, frame: DataFrame, stages: Sequence[Stage], *, out: str | Path, checkpoint: str | Path,
+        self, frame: DataFrame, parts: Sequence[PipelinePart], *, out: str | Path, checkpoint: str | Path,
         watermark: str | int | float, time: str | None = None, event_id: str | None = None,
         available_now: bool = False, max_ahead: str | None = AHEAD, instances: int | None = None,
     ) -> None:  # fmt: skip
@@ -107,7 +107,7 @@ class GraphStream:
         refuse_connect(frame.sparkSession, "an operator over a stream", "")
         with in_driver():
             events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
-            first, *self._later = stages
+            first, *self._later = parts
             self.job = make_job(events, schema, first.splitter, first.operator, first.merger)
             self._following = Following(self.job, self._later)  # refuses what does not fit before anything runs
             self.session = events.sparkSession
