@@ -45,11 +45,11 @@ from trellis.graphs.job import sort_key
 from trellis.graphs.merger import MergeRun
 from trellis.graphs.plain import from_bytes, to_bytes
 from trellis.io.durable import sync_file, write_whole
-from trellis.streams.bucket import unpacked
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.delays import delay_of
 from trellis.streams.lock import StreamLock, is_unused
 from trellis.streams.stream_output import RESULTS, StreamOutput, batch_name
+from trellis.streams.table_bytes import unpacked
 
 ABOUT = "trellis.json"
 MERGER = b"trellis.merger"  # in the metadata of a file: what the merger keeps after it
