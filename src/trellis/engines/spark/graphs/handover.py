@@ -20,7 +20,7 @@ from trellis.engines.spark.graphs.tasks import FIRST, routed
 from trellis.graphs.instance import divided
 from trellis.graphs.job import Job
 from trellis.io.durable import sync_file
-from trellis.operators.trends.tiles import packed, unpacked
+from trellis.streams.table_bytes import packed, unpacked
 
 GENERATION = b"trellis.generation"
 WAITING, OPERATORS = "waiting", "operators"
