@@ -114,6 +114,11 @@ def test_items_that_are_given_on_their_own() -> None:
     assert message(lambda: trends.aggregate("count(*)", "avg(s.prize)")) == (
         "`avg(s.prize)` is not an aggregate: `s` has no attribute `prize`\nDid you mean `price`?"
     )
+    assert message(lambda: trends.per_event("cuont(*)")) == (
+        "`cuont(*)` is not an aggregate: `*` stands only in COUNT(*)\nDid you mean `count`?"
+    )
+    assert message(lambda: trends.per_event(of="z")) == "the pattern declares no variable `z`\nVariables are s."
+    assert message(lambda: trends.aggregate("sum(s.price")).endswith("The `(` is not closed.")  # at no column
 
 
 def test_a_type_that_matches_no_row() -> None:
