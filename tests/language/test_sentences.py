@@ -189,6 +189,9 @@ def test_csv_with_another_delimiter(tmp_path: Path, sign: str) -> None:
         {"ts": 2, "price": -20.0, "code": "a,b", "share": 3},
     ]
     assert read_table(file, delimiter=sign).equals(table)
+    assert read_table(file, delimiter="\\t" if sign == "\t" else sign).equals(table)
+    wrong = message(lambda: read_table(file, delimiter="::"))
+    assert wrong == "the delimiter '::' is not one sign\nWrite `;`, `|`, `\\t` or another ASCII sign."
 
 
 def test_a_comma_in_the_header_decides(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def pieces_plans(plan: Plan, step: int | None) -> list[Plan]:
 
 
 def _pieces(part: s.Pattern) -> list[s.Pattern]:
-    """Return what of a part has to come before the whole of it, the smallest piece first; nothing without groups."""
+    """Return the pieces of a part that come before the whole of it, the smallest first; none without groups."""
     match part:
         case s.PolicyStep(pattern=pattern) | s.Group(pattern=pattern, least=0):
             return [replace(part, pattern=piece) for piece in _pieces(pattern)]
