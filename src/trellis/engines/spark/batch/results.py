@@ -65,10 +65,10 @@ from trellis.language.bound import WindowKind
 from trellis.language.schema import Type
 from trellis.limits import can_be_searched, refuse_listing, refuse_rows
 from trellis.operators.aggregates import join
-from trellis.operators.trends.tiles import can_be_tiled
 from trellis.operators.trends.unrank import sampled_ranks
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
 from trellis.plan.spec import NAMED
+from trellis.plan.summable import can_be_tiled
 from trellis.plan.variants import limited_plan, top_plan
 from trellis.results.arrange import KEY, checked_ranks
 from trellis.results.named import lead_rows

@@ -19,7 +19,7 @@ from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.stream.stateful import go_on_at_interrupts, watermark_of
 from trellis.graphs.instance import Instance
 from trellis.graphs.job import Job, Row
-from trellis.streams.bucket import packed, unpacked
+from trellis.streams.table_bytes import packed, unpacked
 
 if TYPE_CHECKING:
     import pandas as pd

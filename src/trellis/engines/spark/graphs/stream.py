@@ -35,11 +35,11 @@ from trellis.graphs.merger import Merger, MergeRun
 from trellis.graphs.plain import from_bytes, to_bytes
 from trellis.graphs.splitter import Splitter
 from trellis.io.durable import sync_file, write_whole
-from trellis.streams.bucket import unpacked
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.delays import delay_of
 from trellis.streams.lock import StreamLock, is_unused
 from trellis.streams.stream_output import RESULTS, StreamOutput, batch_name
+from trellis.streams.table_bytes import unpacked
 
 ABOUT = "trellis.json"
 MERGER = b"trellis.merger"  # in the metadata of a file: what the merger keeps after it
