@@ -8,7 +8,7 @@ import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,19 @@ class Source:
     gzip: bool = False
     delimiter: str | None = None
     root: Path | None = None
+
+    def separated_by(self, sign: str | None) -> Source:
+        r"""Return the file with what the user says is between its fields; a tab may be written `\t`.
+
+        Raises
+        ------
+        UsageError
+            If it is no one sign that can stand there.
+        """
+        sign = "\t" if sign == "\\t" else sign
+        if sign is not None and (len(sign) != 1 or sign in '"\r\n' or not sign.isascii()):
+            raise UsageError(f"the delimiter {sign!r} is not one sign", "Write `;`, `|`, `\\t` or another ASCII sign.")
+        return replace(self, delimiter=sign)
 
     @property
     def keys(self) -> dict[str, str | None]:

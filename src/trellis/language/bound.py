@@ -129,6 +129,11 @@ class Condition:
     value: Value
     text: str
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The variables, and the labels of groups, that it names."""
+        return frozenset(column.var for column in columns_of(self.value))
+
 
 @dataclass(frozen=True, slots=True)
 class LengthBound:
@@ -161,11 +166,15 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class AbsentPattern:
-    """A pattern of more than one event that a NOT forbids: its name, itself, and its variables."""
+    """A pattern of more than one event that a NOT forbids: its name, itself, its variables and labels.
+
+    `groups` are the numbers, in the whole query, of the groups that are repeated inside of it, by their own.
+    """
 
     name: str
     pattern: s.Pattern
     variables: frozenset[str]
+    groups: tuple[int, ...] = ()
 
 
 def until_name(variable: str) -> str:
@@ -287,7 +296,7 @@ class BoundQuery:
 
     @property
     def inside_not(self) -> frozenset[str]:
-        """The variables of patterns that a NOT forbids as a whole."""
+        """The variables and labels of patterns that a NOT forbids as a whole."""
         return frozenset().union(*(one.variables for one in self.absent_patterns))
 
     @property

@@ -31,10 +31,11 @@ from trellis.engines.spark.split.split import partition_value
 from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter, batch_number, up_to
 from trellis.events.ties import TieCount, ties_among
 from trellis.language.schema import Kind, Type
-from trellis.streams.bucket import Bucket, OutputTable, QueryGroup, packed, unpacked
+from trellis.streams.bucket import Bucket, OutputTable, QueryGroup
 from trellis.streams.calendar import Number
 from trellis.streams.decisions import windows_schema
 from trellis.streams.stream_output import BAD, LATE, REPEATED, RESULTS, TIMEOUTS, WINDOWS
+from trellis.streams.table_bytes import packed, unpacked
 from trellis.streams.timeouts import timeouts_schema
 
 if TYPE_CHECKING:
@@ -290,6 +291,7 @@ class WindowStateProcessor(StatefulProcessor):
                 table = pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
                 ties += ties_among(table, self.group.schema, self.group.partition)
                 yield from self._given(bucket.take(table, max(newest), watermark))
+                bucket.fold(watermark)
             self._finish(bucket)
         for kind, number in ((TAKEN, total), (HELD, ties.events), (TIED, ties.tied)):
             yield _frame(kind, "", number)
