@@ -131,8 +131,11 @@ def test_events_that_take_long_are_not_counted_but_estimated() -> None:
     events = pa.table({"ts": np.arange(400_000), "id": np.arange(400_000), "x": np.round(rng.random(400_000) * 100, 2)})
     query = trellis.query("PATTERN E+ s[] WHERE ABS(s[i].x - s[i-1].x) < 2 REPORT any")
     assert "trends: " in query.explain(events.slice(0, 500), time="ts", event_id="id")
-    begun = time.process_time()
-    told = query.explain(events, time="ts", event_id="id")
-    assert time.process_time() - begun < 2, "well under a second on a quiet machine; counting takes ten"
+    seconds = []
+    for _ in range(2):  # the first may compile
+        begun = time.process_time()
+        told = query.explain(events, time="ts", event_id="id")
+        seconds.append(time.process_time() - begun)
+    assert min(seconds) < 2, "well under a second on a quiet machine; counting takes ten"
     assert "results: not counted here, as that takes long" in told
     assert re.search(r"time: about \d+ (seconds|minutes) to count, by a sample", told)
