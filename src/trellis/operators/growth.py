@@ -42,8 +42,11 @@ def extrapolated(sizes: NDArray[np.float64], attempt: Attempt, bounded: bool = T
     size = min(LEAST_EVENTS, int(sizes[largest]))
     attempt(largest, min(8, size))  # kernels are loaded
     while True:
-        tried.append((size, *attempt(largest, size)))
-        if tried[-1][2] > ENOUGH or size == sizes[largest]:
+        amount, seconds = attempt(largest, size)
+        if seconds > ENOUGH:  # a kernel may have been compiled
+            seconds = min(seconds, attempt(largest, size)[1])
+        tried.append((size, amount, seconds))
+        if seconds > ENOUGH or size == sizes[largest]:
             break
         size = min(2 * size, int(sizes[largest]))
     if size == sizes[largest] and (len(sizes) == 1 or len(tried) == 1):
