@@ -148,7 +148,7 @@ class LocalResults(Results):
 
     @cached_property
     def _sampled_seconds(self) -> float:
-        """How long counting takes on one core, told from the beginning of the largest group."""
+        """The seconds that counting takes on one core, told from the beginning of the largest group."""
         events = self._prepared.events
 
         def attempt(group: int, size: int) -> tuple[float, float]:
