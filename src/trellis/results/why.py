@@ -120,7 +120,8 @@ class Candidate:
 
     def checks(self) -> list[Check]:
         """Return every condition of WHERE, asked of every event or combination of events it speaks of."""
-        return [check for condition in self.bound.conditions for check in self._checks_of(condition)]
+        asked = (*self.bound.conditions, *self.bound.counted)
+        return [check for condition in asked for check in self._checks_of(condition)]
 
     def failures(self) -> int:
         """Return how many checks do not hold."""
