@@ -93,7 +93,7 @@ class Results(ABC):
         return None
 
     def expected(self) -> dict[str, str]:
-        """Return what is known of the work before it is done, for `explain`."""
+        """Return facts of the work before it is done, for `explain`."""
         return self.describe()
 
     @abstractmethod

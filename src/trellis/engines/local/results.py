@@ -162,7 +162,7 @@ class LocalResults(Results):
         return extrapolated((events.groups.hi - events.groups.lo).astype(np.float64), attempt, bounded=False)[1]
 
     def expected(self) -> dict[str, str]:
-        """Return what is known of the work before it is done, for `explain`."""
+        """Return facts of the work before it is done, for `explain`."""
         if self.operator.seconds() is not None:
             return self.describe()
         return {"engine": self.engine, "time": f"about {duration(self._sampled_seconds)} to count, by a sample"}
