@@ -41,7 +41,7 @@ UNTRACKED = -1
 
 @njit(cache=True, nogil=True, _nrt=False)
 def guards_of(tables, lists, row, open_):
-    """Return what NOTs of the next steps of a match forbid, and UNTILs, as bits; `UNTRACKED` where not all is known."""
+    """Return the bits of events that NOTs of the next steps forbid, and UNTILs; `UNTRACKED` where not all is known."""
     nots, untils = np.int64(0), np.int64(0)
     begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
     for b in range(begin, lists.ends[row[BRANCHES]], 2):
