@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 
@@ -31,10 +32,16 @@ class Node:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
+@cache
+def _parts(kind: type[Node]) -> tuple[str, ...]:
+    """Return the names of the fields of a kind of node that may hold others."""
+    return tuple(f.name for f in fields(kind) if f.name != "span")
+
+
 def children(node: Node) -> Iterator[Node]:
     """Yield the nodes directly below `node`, in the order they are written."""
-    for f in fields(node):
-        value = getattr(node, f.name)
+    for name in _parts(type(node)):
+        value = getattr(node, name)
         if isinstance(value, Node):
             yield value
         elif isinstance(value, tuple):
@@ -54,12 +61,12 @@ def rebuild(node: Node, change: Callable[[Node], Node | None]) -> Node:
     if changed is not None:
         return changed
     updates: dict[str, Any] = {}
-    for f in fields(node):
-        value = getattr(node, f.name)
+    for name in _parts(type(node)):
+        value = getattr(node, name)
         if isinstance(value, Node):
-            updates[f.name] = rebuild(value, change)
+            updates[name] = rebuild(value, change)
         elif isinstance(value, tuple):
-            updates[f.name] = tuple(rebuild(v, change) if isinstance(v, Node) else v for v in value)
+            updates[name] = tuple(rebuild(v, change) if isinstance(v, Node) else v for v in value)
     return replace(node, **updates) if updates else node
 
 
